@@ -1,0 +1,3 @@
+"""CompatBench: the benchmark of backward-compatible embedding training."""
+
+__version__ = "0.1.0"

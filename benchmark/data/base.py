@@ -1,0 +1,113 @@
+"""What a dataset is: images to train on, and items to be judged on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+class Images(Protocol):
+    """Random access to images: an array in memory, or a reader that decodes on demand."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(n, c, h, w)``."""
+        ...
+
+    def __getitem__(self, rows: Ints) -> NDArray[np.uint8]:
+        """The images of ``rows``, ``[k, c, h, w]`` uint8."""
+        ...
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """Images with a class each.
+
+    Attributes:
+        images: ``[n, c, h, w]`` uint8, by rows.
+        labels: Class of each image, ``[n]`` int64, an index into ``Dataset.class_names``.
+    """
+
+    images: Images
+    labels: Ints
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Evaluation(ImageSet):
+    """Items to be judged on, and the part each of them plays.
+
+    Attributes:
+        ids: Item id, ``[n]`` int64, unique; equal ids are the same photograph.
+        query: Rows used as queries, ``[n_query]``.
+        gallery: Rows stored in the gallery, ``[n_gallery]``; may be the same as ``query``.
+        camera: Camera of each item, ``[n]``.
+        media: Media id of each item (frames of one video share it), ``[n]``.
+        group: Group of each item (script, alphabet, demographic), ``[n]``.
+        template: Template of each item, ``[n]``; -1 where it belongs to none.
+        probes: Template ids that are searched for, ``[n_probe]``.
+        galleries: For each enrolment gallery (IJB-C's G1, G2) its template ids. Each holds one
+            template a subject; a probe whose subject is not enrolled is non-mated.
+        group_names: Name of each group.
+    """
+
+    ids: Ints
+    query: Ints
+    gallery: Ints
+    camera: Ints
+    media: Ints
+    group: Ints
+    template: Ints
+    probes: Ints
+    galleries: tuple[Ints, ...]
+    group_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset, split into what may be trained on and what judges.
+
+    Attributes:
+        name: Its id.
+        train: Images to train on. Class order is the order that fractions count in.
+        evaluations: ``"test"`` is the one that scores come from; others answer their own
+            questions (``"seen"``: other images of training classes).
+        class_names: Readable name of each class; texts of a text modality.
+        facts: Numbers worth keeping beside a result (draws, strength, source files).
+    """
+
+    name: str
+    train: ImageSet
+    evaluations: Mapping[str, Evaluation]
+    class_names: tuple[str, ...]
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+    def fingerprint(self) -> str:
+        """SHA-256 over every pixel, label and column: equal data, equal fingerprint."""
+        digest = hashlib.sha256()
+        for part in (self.train, *(self.evaluations[k] for k in sorted(self.evaluations))):
+            for name, column in sorted(vars(part).items()):
+                digest.update(name.encode())
+                for array in column if isinstance(column, tuple) else (column,):
+                    _feed(digest, array)
+        digest.update("\0".join(self.class_names).encode())
+        return digest.hexdigest()
+
+
+def _feed(digest: hashlib._Hash, column: object) -> None:
+    if isinstance(column, str):
+        digest.update(column.encode())
+        return
+    array: Images = column  # type: ignore[assignment]
+    for start in range(0, array.shape[0], 4096):
+        rows = np.arange(start, min(start + 4096, array.shape[0]))
+        digest.update(np.ascontiguousarray(array[rows]).tobytes())

@@ -1,0 +1,1 @@
+"""The leaderboard: records in, static pages out."""

@@ -1,0 +1,1 @@
+"""The methods: one file an adapter, found by file name."""

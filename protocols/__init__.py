@@ -1,0 +1,1 @@
+"""The protocols and tracks: YAML files, read by benchmark.protocol."""
