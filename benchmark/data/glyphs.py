@@ -1,0 +1,185 @@
+"""``glyphs``: characters of many scripts, drawn in 12 faces and distorted; nothing to download.
+
+A class is a character, a camera a face, a medium one character in one face (its draws are frames),
+a template two faces of a character, a group a script, a class name the Unicode name. The pictures
+are rendered, not collected, and pages that show their numbers say so.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.data import rendering
+from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints
+from benchmark.data.distort import OUT, PARAMETERS, Amounts, distort
+from benchmark.data.options import in_range, read
+from benchmark.data.templates import enrol, generator, seeded_order
+from benchmark.errors import BenchError
+
+FACES = len(rendering.FACES)
+TRAIN_CLASSES = 1300
+SEEN_EVERY = 3
+"""Every third training class is in the evaluation set ``seen``: so it spans their order."""
+EVALUATION_DRAWS = 2
+FACES_PER_TEMPLATE = 2
+RENDERING = 1
+"""Raised by whoever changes a pixel; part of every cache key."""
+AMOUNTS = {1: Amounts()}
+"""Distortion of each version of the dataset; a published version never changes."""
+
+_TRAIN, _TEST, _SEEN, _TEMPLATES = range(4)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may be asked for.
+
+    Attributes:
+        strength: Multiplies every distortion.
+        draws: Training images of each class in each face.
+        seed: Order of the classes, their split, and every draw.
+        version: Version of the distortion.
+    """
+
+    strength: float = 1.0
+    draws: int = 2
+    seed: int = 0
+    version: int = 1
+
+
+def source(data_root: Path | None, **options: object) -> dict[str, object]:  # noqa: ARG001
+    """What determines the images: options, rendering version, renderer, fonts."""
+    return {
+        **asdict(_options(options)),
+        "rendering": RENDERING,
+        "renderer": rendering.renderer(),
+        "fonts": rendering.font_hash(),
+    }
+
+
+def load(data_root: Path | None, **options: object) -> Dataset:  # noqa: ARG001
+    """Draw the dataset.
+
+    Args:
+        data_root: Not used.
+        **options: See ``Options``.
+
+    Returns:
+        Training images draw by draw, so that more draws only append; evaluations ``test`` (classes
+        not trained on) and ``seen`` (other draws of every third training class).
+    """
+    chosen = _options(options)
+    codes = rendering.code_points()
+    ink, whole = rendering.draw(codes)
+    rows = np.flatnonzero(whole)
+    rows = rows[rendering.distinct(ink[rows])]
+    order = rows[seeded_order([f"{codes[r]:x}" for r in rows], chosen.seed)]
+    codes, ink = [codes[r] for r in order], ink[order]
+    if len(codes) <= TRAIN_CLASSES:
+        raise BenchError(f"dataset glyphs: expected over {TRAIN_CLASSES} classes, got {len(codes)}")
+    train = np.arange(TRAIN_CLASSES)
+    test = np.arange(TRAIN_CLASSES, len(codes))
+    seen = train[::SEEN_EVERY]
+    return Dataset(
+        name="glyphs",
+        train=ImageSet(
+            _images(ink, codes, train, part=_TRAIN, draws=chosen.draws, chosen=chosen),
+            np.tile(np.repeat(train, FACES), chosen.draws),
+        ),
+        evaluations={
+            "test": _evaluation(ink, codes, test, _TEST, chosen),
+            "seen": _evaluation(ink, codes, seen, _SEEN, chosen),
+        },
+        class_names=tuple(unicodedata.name(chr(c)) for c in codes),
+        facts={
+            **source(None, **options),
+            "classes": len(codes),
+            "train_classes": len(train),
+            "cameras": rendering.FACES,
+            "rendered": True,
+        },
+    )
+
+
+def _options(options: dict[str, object]) -> Options:
+    chosen = read(Options, "glyphs", options)
+    in_range("glyphs", "strength", chosen.strength, 0, 4)
+    in_range("glyphs", "draws", chosen.draws, 1, 100)
+    in_range("glyphs", "seed", chosen.seed, 0, 2**63)
+    if chosen.version not in AMOUNTS:
+        raise BenchError(
+            f"dataset glyphs: option version expects one of {sorted(AMOUNTS)}, got {chosen.version}"
+        )
+    return chosen
+
+
+def _images(
+    ink: NDArray[np.uint8],
+    codes: list[int],
+    classes: Ints,
+    *,
+    part: int,
+    draws: int,
+    chosen: Options,
+) -> NDArray[np.uint8]:
+    """``[draws * n_class * 12, 1, 32, 32]`` uint8: draw by draw, class by class, face by face."""
+    images = np.empty((draws, len(classes), FACES, OUT, OUT), np.uint8)
+
+    def fill(job: tuple[int, int]) -> None:
+        draw, row = job
+        c = int(classes[row])
+        # Its own stream for each class and draw: neither more draws nor another class moves it.
+        stream = generator(chosen.seed, chosen.version, part, draw, codes[c])
+        uniform = stream.random((FACES, PARAMETERS), np.float32) * 2 - 1
+        noise = stream.standard_normal((FACES, OUT, OUT), np.float32)
+        amounts = AMOUNTS[chosen.version]
+        images[draw, row] = distort(ink[c], uniform, noise, chosen.strength, amounts)
+
+    jobs = [(d, r) for d in range(draws) for r in range(len(classes))]
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        for _ in pool.map(fill, jobs, chunksize=64):
+            pass
+    return images.reshape(-1, 1, OUT, OUT)
+
+
+def _evaluation(
+    ink: NDArray[np.uint8], codes: list[int], classes: Ints, part: int, chosen: Options
+) -> Evaluation:
+    n = len(classes)
+    medium = np.arange(n * FACES)  # (class, face)
+    tiled = np.tile(medium, EVALUATION_DRAWS)
+    scripts = [rendering.script(codes[c]) for c in classes]
+    names = tuple(sorted(set(scripts)))
+    group = np.array([names.index(s) for s in scripts], np.int64)
+    per_class = FACES // FACES_PER_TEMPLATE
+    rng = generator(chosen.seed, chosen.version, part, _TEMPLATES)
+    # Which of its class's templates a face goes to, [n_class, 12].
+    slot = rng.permuted(np.tile(np.arange(FACES) // FACES_PER_TEMPLATE, (n, 1)), axis=1)
+    template = (np.arange(n)[:, None] * per_class + slot).reshape(-1)
+    probes, galleries = enrol(
+        classes,
+        template_class=np.repeat(classes, per_class),
+        enrolled=np.arange(n) * per_class,
+        seed=chosen.seed,
+    )
+    return Evaluation(
+        images=_images(ink, codes, classes, part=part, draws=EVALUATION_DRAWS, chosen=chosen),
+        labels=np.repeat(classes, FACES)[tiled],
+        ids=np.arange(len(tiled)),
+        query=medium,
+        gallery=medium,
+        camera=tiled % FACES,
+        media=tiled,
+        group=np.repeat(group, FACES)[tiled],
+        template=template[tiled],
+        probes=probes,
+        galleries=galleries,
+        group_names=names,
+    )

@@ -1,0 +1,34 @@
+"""The one error for bad input, and the nearest known name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BenchError(Exception):
+    """Bad input: one line saying what, what was expected, what came."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``"; did you mean 'bct'?"`` for a near miss, else the known names.
+
+    Example:
+        >>> nearest("mixbtc", ["bct", "mixbct"])
+        "; did you mean 'mixbct'?"
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean '{close[0]}'?"
+    return f"; known: {', '.join(names)}" if names else ""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> BenchError:
+    """The error for a name that nobody knows.
+
+    Example:
+        >>> str(unknown("method", "btc", ["bct", "l2"]))
+        "unknown method 'btc'; did you mean 'bct'?"
+    """
+    return BenchError(f"unknown {kind} '{name}'{nearest(name, known)}")
