@@ -20,7 +20,8 @@ from benchmark.data import rendering
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints
 from benchmark.data.distort import OUT, PARAMETERS, Amounts, distort
 from benchmark.data.options import in_range, read
-from benchmark.data.templates import enrol, generator, seeded_order
+from benchmark.data.seeding import generator, seeded_order
+from benchmark.data.templates import enrol
 from benchmark.errors import BenchError
 
 FACES = len(rendering.FACES)
