@@ -1,0 +1,158 @@
+"""The adapter contract: how a deployment goes from one embedding model to the next.
+
+A *method* is a frozen dataclass, whose fields are its hyper-parameters, in one file of
+``methods/``. It derives from one of the two families in :mod:`benchmark.families`, or from
+:class:`Method` itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+    from benchmark.data.base import Images
+    from benchmark.models.backbones import Encoder
+    from benchmark.models.heads import Head
+    from benchmark.models.module import Portable
+    from benchmark.protocol import ModelSpec, Recipe
+    from benchmark.training.loop import Curve, Trainer
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What a generation is trained on.
+
+    Attributes:
+        images: ``[n, c, h, w]`` uint8.
+        labels: Row of the new classifier for each image, ``[n]`` int64, 0 to C - 1.
+        classes: Class of each row, ``[C]`` int64: the same numbers in every generation.
+    """
+
+    images: Images
+    labels: Tensor
+    classes: Tensor
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A trained generation, as an update sees it.
+
+    Attributes:
+        model: The embedding model, in evaluation mode, frozen.
+        head: Its classifier; ``None`` where the protocol discards it.
+        features: Its embeddings of the new generation's training images, ``[n, d]`` float32,
+            not normalised, no augmentation.
+        side: Side-information of the same images, ``[n, s]``; ``None`` where there is none.
+    """
+
+    model: nn.Module
+    head: Head | None
+    features: Tensor
+    side: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class UpdateJob:
+    """All that a method may use.
+
+    Attributes:
+        data: Training data of the new generation.
+        chain: The earlier generations, oldest first; at least one.
+        independent: The new generation trained without any constraint, if ``needs`` says so.
+        spec: What the new model is made of.
+        recipe: How everything on the track is trained.
+        distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
+        trainer: The training loop, with the seed and the checkpoints of this update.
+    """
+
+    data: TrainingData
+    chain: tuple[Generation, ...]
+    independent: Generation | None
+    spec: ModelSpec
+    recipe: Recipe
+    distance: str
+    trainer: Trainer
+
+    @property
+    def old(self) -> Generation:
+        """The generation that is being replaced."""
+        return self.chain[-1]
+
+    def rng(self, name: str) -> torch.Generator:
+        """A random stream of its own for ``name``; the same for the same seed."""
+        from benchmark.training.seeds import generator
+
+        return generator(self.trainer.seed, name)
+
+    def new_model(self, extra_dims: int = 0) -> tuple[Encoder, Head]:
+        """A new model and classifier, initialised from the seed: alike for every method."""
+        from benchmark.training.embedding import new_model
+
+        return new_model(self.spec, self.data, self.recipe, self.trainer.seed, extra_dims)
+
+
+@dataclass(frozen=True)
+class Update:
+    """What an update leaves behind.
+
+    Attributes:
+        model: phi_new: images ``[n, c, h, w]`` in [-1, 1] -> ``[n, d_new]``.
+        head: Its classifier: the next update's old head.
+        convert: Stored gallery -> converted gallery, called with vectors ``[n, d]`` and
+            side-information ``[n, s]`` or ``None``, gives the same two; ``None`` leaves
+            the gallery as it is.
+        query_view: New query vectors -> the space of the converted gallery; ``None`` is the
+            identity (BT2: the first d_old dimensions).
+        priority: Stored gallery -> ``[n]``; larger is backfilled first, ties by id.
+        curves: Training curves by name.
+    """
+
+    model: Portable
+    head: Head | None
+    convert: Portable | None = None
+    query_view: Portable | None = None
+    priority: Portable | None = None
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """How a deployment goes from one embedding model to the next.
+
+    Class attributes:
+        paper: Where it comes from: title, authors, year.
+        needs: What the plan must provide: ``old_head``, ``independent``, ``side:<kind>``.
+        changes: What it changes: any of ``training``, ``gallery``, ``dimension``.
+        own_model: False when the new model is the independent one, so nothing is trained
+            or embedded again.
+        own_first: True when the first generation is trained the method's own way.
+        variants: Named sets of parameters.
+    """
+
+    paper: ClassVar[str] = ""
+    changes: ClassVar[tuple[str, ...]] = ("training",)
+    own_model: ClassVar[bool] = True
+    own_first: ClassVar[bool] = False
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What the plan must provide; may depend on the parameters."""
+        return ()
+
+    def first(self, job: UpdateJob) -> Update:
+        """Train generation 1 the method's own way; only with ``own_first``."""
+        raise NotImplementedError(f"{type(self).__name__}.first")
+
+    @abstractmethod
+    def update(self, job: UpdateJob) -> Update:
+        """Train or fit the new generation, given the earlier ones."""

@@ -1,0 +1,104 @@
+"""Classifiers and their losses: softmax, norm-softmax, cosface, arcface.
+
+Sources: norm-softmax, Wang et al., NormFace (2017); cosface, Wang et al. (2018), eq. 4;
+arcface, Deng et al. (2019), eq. 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmark.errors import unknown
+from benchmark.models.module import Portable
+from benchmark.protocol import HEADS
+
+
+class Head(Portable):
+    """A classifier over embeddings.
+
+    Args:
+        kind: One of ``HEADS``.
+        dim: Embedding dimension.
+        classes: Class of each row, as indices into the dataset's names.
+        scale: Logit scale of the normalised kinds.
+        margin: Margin of cosface and arcface.
+        smoothing: Label smoothing of the training loss.
+    """
+
+    classes: Tensor
+
+    def __init__(
+        self,
+        kind: str,
+        dim: int,
+        classes: Sequence[int],
+        scale: float = 64.0,
+        margin: float = 0.5,
+        smoothing: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if kind not in HEADS:
+            raise unknown("head", kind, HEADS)
+        self.kind, self.scale, self.margin, self.smoothing = kind, scale, margin, smoothing
+        self.weight = nn.Parameter(torch.empty(len(classes), dim))
+        nn.init.normal_(self.weight, std=dim**-0.5 if self.normalised else 0.01)
+        self.bias = None if self.normalised else nn.Parameter(torch.zeros(len(classes)))
+        self.register_buffer("classes", torch.as_tensor(classes, dtype=torch.long))
+
+    @property
+    def normalised(self) -> bool:
+        """Do the logits depend on directions only?"""
+        return self.kind != "softmax"
+
+    def logits(self, features: Tensor) -> Tensor:
+        """Logits without margin: ``[n, d]`` -> ``[n, classes]`` float32."""
+        return class_logits(features, self.weight, self.bias, self.scale if self.normalised else None)
+
+    def forward(self, features: Tensor, labels: Tensor) -> Tensor:
+        """The training loss: cross-entropy of the logits with the margin at the target.
+
+        Args:
+            features: Raw embeddings, ``[n, d]``.
+            labels: Rows of the classifier, ``[n]`` int64.
+        """
+        logits = self.logits(features)
+        if self.kind in ("cosface", "arcface"):
+            logits = self._with_margin(logits, labels)
+        return F.cross_entropy(logits, labels, label_smoothing=self.smoothing)
+
+    def _with_margin(self, logits: Tensor, labels: Tensor) -> Tensor:
+        target = logits.gather(1, labels[:, None]) / self.scale
+        if self.kind == "cosface":
+            moved = target - self.margin
+        else:
+            moved = add_angle(target, self.margin)
+        return logits.scatter(1, labels[:, None], self.scale * moved)
+
+
+def class_logits(
+    features: Tensor, weight: Tensor, bias: Tensor | None, scale: float | None
+) -> Tensor:
+    """``W f + b``, or ``s n(W) n(f)`` where a scale is given; always float32."""
+    features, weight = features.float(), weight.float()
+    if scale is None:
+        return F.linear(features, weight, bias)
+    return scale * F.linear(F.normalize(features), F.normalize(weight))
+
+
+def add_angle(cosine: Tensor, margin: float) -> Tensor:
+    """``cos(theta + m)`` while ``theta + m < pi``, else ``cos(theta) - m sin(pi - m)``.
+
+    Without acos, whose gradient is infinite at cosine 1: the sine's root is kept off zero.
+
+    Source:
+        Deng et al., ArcFace (2019), eq. 3, with the authors' linear continuation.
+    """
+    sine = (1.0 - cosine.square()).clamp_min(1e-7).sqrt()
+    added = cosine * math.cos(margin) - sine * math.sin(margin)
+    continued = cosine - margin * math.sin(math.pi - margin)
+    return torch.where(cosine > math.cos(math.pi - margin), added, continued)

@@ -1,0 +1,62 @@
+"""Modules that go to disk and come back without pickle: weights, and the call that made them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from benchmark.errors import BenchError
+
+
+class Portable(nn.Module):
+    """A module that remembers how it was made.
+
+    The arguments of the constructor must be plain values (numbers, text, lists, mappings); they
+    are kept in ``made_with``.
+    """
+
+    made_with: dict[str, Any]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Portable:
+        module = super().__new__(cls)
+        bound = inspect.signature(cls.__init__).bind(module, *args, **kwargs)
+        module.__dict__["made_with"] = dict(list(bound.arguments.items())[1:])
+        return module
+
+
+def save_module(module: Portable, path: Path) -> None:
+    """Write ``path`` (safetensors): weights, class and constructor arguments."""
+    from safetensors.torch import save_file
+
+    cls = type(module)
+    made = {"class": f"{cls.__module__}:{cls.__qualname__}", "arguments": module.made_with}
+    state = {k: v.detach().cpu().contiguous() for k, v in module.state_dict().items()}
+    save_file(state, path, metadata={"made": json.dumps(made, sort_keys=True)})
+
+
+def load_module(path: Path) -> Portable:
+    """Read what :func:`save_module` wrote.
+
+    Raises:
+        BenchError: If the file is damaged or names no Portable class.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            made = json.loads((file.metadata() or {})["made"])
+            state = {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118 - no mapping
+    except (SafetensorError, KeyError, ValueError, OSError) as error:
+        raise BenchError(f"{path}: not a stored module: {error}") from error
+    name, _, qualname = made["class"].partition(":")
+    cls = getattr(importlib.import_module(name), qualname, None)
+    if not (inspect.isclass(cls) and issubclass(cls, Portable)):
+        raise BenchError(f"{path}: class '{made['class']}' is not a Portable module")
+    module = cls(**made["arguments"])
+    module.load_state_dict(state)
+    return module

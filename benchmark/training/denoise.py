@@ -1,0 +1,56 @@
+"""Which old features are credible: near the centre of their class (MixBCT 3.4, UniBCT)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmark.training.prototypes import class_means
+
+
+class Credible(nn.Module):
+    """The mask of credible old features, kept with the checkpoint.
+
+    Args:
+        features: Old features, ``[n, d]``.
+        labels: Their classes, ``[n]``, 0 to C - 1.
+        drop: Share of each class that is left out, the farthest from its centre.
+    """
+
+    keep: Tensor
+
+    def __init__(self, features: Tensor, labels: Tensor, drop: float) -> None:
+        super().__init__()
+        self.register_buffer("keep", credible(features, labels, drop))
+
+
+def credible(features: Tensor, labels: Tensor, drop: float) -> Tensor:
+    """Keep all but the ``floor(drop * n_c)`` farthest features of each class c.
+
+    Args:
+        features: ``[n, d]``; each dimension is first brought to one scale over the data set.
+        labels: ``[n]``, 0 to C - 1.
+        drop: Share to leave out, in [0, 1).
+
+    Returns:
+        ``[n]`` bool; ties at the border go to the earlier row.
+
+    Source:
+        MixBCT section 3.4 (normalised Euclidean distance, top 10 % excluded).
+    """
+    if not 0.0 <= drop < 1.0:
+        raise ValueError(f"drop: expected 0 <= drop < 1, got {drop}")
+    # In float64, so that no tie at the border hangs on the order of a sum.
+    scaled = F.normalize(features.double(), dim=0)
+    n_classes = int(labels.max()) + 1
+    distance = (scaled - class_means(scaled, labels, n_classes)[labels]).norm(dim=1)
+    order = torch.argsort(distance, stable=True)
+    order = order[torch.argsort(labels[order], stable=True)]
+    counts = torch.bincount(labels, minlength=n_classes)
+    first = counts.cumsum(0) - counts
+    rank = torch.arange(len(labels), device=labels.device) - first[labels[order]]
+    kept = counts - (drop * counts.double() + 1e-9).floor().long()
+    keep = torch.empty(len(labels), dtype=torch.bool, device=labels.device)
+    keep[order] = rank < kept[labels[order]]
+    return keep

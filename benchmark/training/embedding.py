@@ -1,0 +1,144 @@
+"""Embedding models: how they are made, trained and asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from benchmark.data.base import Images
+from benchmark.models.backbones import Encoder, to_unit
+from benchmark.models.heads import Head
+from benchmark.protocol import ModelSpec, Recipe
+from benchmark.training.augment import augment
+from benchmark.training.loop import Budget, Curve, Trainer
+from benchmark.training.seeds import derive
+
+if TYPE_CHECKING:
+    from benchmark.method import TrainingData
+
+
+@dataclass
+class Batch:
+    """What a loss sees of a batch.
+
+    Attributes:
+        images: Augmented images, ``[B, c, h, w]`` in [-1, 1].
+        labels: Rows of the new classifier, ``[B]`` int64.
+        index: Rows of the training data, ``[B]`` int64.
+        new: Embeddings by the model in training, ``[B, d]`` float32, not normalised.
+        old: Stored old embeddings of the same images, ``[B, d_old]``, without gradient; ``None``
+            where no generation went before.
+        progress: Share of the training that is done, in [0, 1).
+        rng: Random stream of this epoch, for choices of the method.
+    """
+
+    images: Tensor
+    labels: Tensor
+    index: Tensor
+    new: Tensor
+    old: Tensor | None
+    progress: float
+    rng: torch.Generator
+
+
+Loss = Callable[[Batch, Head, nn.Module], Tensor]
+
+
+def new_model(
+    spec: ModelSpec, data: TrainingData, recipe: Recipe, seed: int, extra_dims: int = 0
+) -> tuple[Encoder, Head]:
+    """A model and its classifier with initial weights that depend on ``spec`` and ``seed`` only."""
+    _, channels, height, _ = data.images.shape
+    # fork_rng: initialisation must not depend on, or move, anybody else's stream.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive(seed, "init"))
+        encoder = Encoder(spec.backbone, spec.dim + extra_dims, channels, height)
+        head = Head(
+            spec.head, spec.dim + extra_dims, data.classes.tolist(), spec.scale, spec.margin,
+            recipe.label_smoothing,
+        )  # fmt: skip
+    return encoder.to(memory_format=torch.channels_last), head  # type: ignore[call-overload]
+
+
+class _Learner(nn.Module):
+    """Encoder, classifier and the method's own modules as one: one forward, one gradient."""
+
+    def __init__(self, encoder: nn.Module, head: Head, state: nn.Module, loss: Loss) -> None:
+        super().__init__()
+        self.encoder, self.head, self.state, self.loss = encoder, head, state, loss
+        self.progress, self.rng = 0.0, torch.Generator()
+
+    def forward(self, images: Tensor, labels: Tensor, index: Tensor, old: Tensor | None) -> Tensor:
+        new = self.encoder(images)
+        # Logits at scale 64 lose their differences in bfloat16: losses are float32.
+        with torch.autocast(images.device.type, enabled=False):
+            batch = Batch(images, labels, index, new.float(), old, self.progress, self.rng)
+            return self.loss(batch, self.head, self.state)
+
+
+def train_embedding(
+    encoder: nn.Module,
+    head: Head,
+    loss: Loss,
+    data: TrainingData,
+    trainer: Trainer,
+    *,
+    state: nn.Module | None = None,
+    old: Tensor | None = None,
+    on_epoch: Callable[[int, float], None] | None = None,
+    name: str = "model",
+) -> Curve:
+    """Train encoder, classifier and the modules of a method, in place.
+
+    Args:
+        encoder: Images -> embeddings.
+        head: The new classifier.
+        loss: Batch, classifier, state -> scalar.
+        data: Images and labels.
+        trainer: The loop.
+        state: Modules of the method: parameters are trained along, buffers are kept with the
+            checkpoint; what must stay frozen says ``requires_grad_(False)``.
+        old: Stored old embeddings of the data, ``[n, d_old]``.
+        on_epoch: Called before each epoch with its number and the progress.
+        name: Name of the training in checkpoints and random streams.
+    """
+    learner = _Learner(encoder, head, state or nn.Module(), loss)
+    recipe = trainer.recipe
+    batch = min(recipe.batch_size, len(data))
+    budget = Budget(recipe.epochs * max(1, len(data) // batch), batch)
+    device = trainer.torch_device()
+    resident = old.to(device) if old is not None else None
+
+    def before(epoch: int, progress: float) -> None:
+        learner.progress = progress
+        if on_epoch is not None:
+            on_epoch(epoch, progress)
+
+    def fetch(rows: Tensor, rng: torch.Generator) -> tuple[Any, ...]:
+        learner.rng = rng
+        images = augment(_load(data.images, rows, device), recipe.augment, rng)
+        stored = None if resident is None else resident[rows.to(device)]
+        return images, data.labels[rows].to(device), rows.to(device), stored
+
+    return trainer.run(learner, len(data), fetch, budget, on_epoch=before, name=name)
+
+
+def _load(images: Images, rows: Tensor, device: torch.device) -> Tensor:
+    pixels = torch.from_numpy(images[rows.numpy()])
+    return to_unit(pixels.to(device)).contiguous(memory_format=torch.channels_last)
+
+
+@torch.inference_mode()
+def embed(model: nn.Module, images: Images, device: torch.device, batch: int = 512) -> np.ndarray:
+    """Embeddings of all images, ``[n, d]`` float32, not normalised, no augmentation."""
+    model = model.to(device, memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
+    parts = []
+    for start in range(0, images.shape[0], batch):
+        rows = torch.arange(start, min(start + batch, images.shape[0]))
+        parts.append(model(_load(images, rows, device)).float().cpu().numpy())
+    return np.concatenate(parts)

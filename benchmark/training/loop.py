@@ -1,0 +1,222 @@
+"""The one training loop: every embedding model, map and side-information model goes through it."""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from benchmark.errors import BenchError
+from benchmark.protocol import Recipe
+from benchmark.training.seeds import derive, generator
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where to train.
+
+    Attributes:
+        accelerator: As Fabric names it: ``cpu``, ``cuda``, ``mps`` or ``auto``.
+        devices: How many of them.
+    """
+
+    accelerator: str = "auto"
+    devices: int = 1
+
+
+@dataclass
+class Curve:
+    """Training loss and learning rate, one number an epoch."""
+
+    loss: list[float] = field(default_factory=list)
+    lr: list[float] = field(default_factory=list)
+    steps_an_epoch: int = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Plain values, for checkpoints and records."""
+        return asdict(self)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take the values of :meth:`state_dict`."""
+        vars(self).update(state)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long and how fast.
+
+    Attributes:
+        steps: Optimiser steps in all.
+        batch_size: Items a step, over all devices.
+    """
+
+    steps: int
+    batch_size: int
+
+
+Fetch = Callable[[Tensor, torch.Generator], tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """Optimises a module on batches, resumes where it was killed, and says how far it is.
+
+    Attributes:
+        recipe: Optimiser and schedule.
+        seed: Seed of everything random.
+        device: Where.
+        folder: Folder of checkpoints; ``None`` keeps none.
+        progress: Called with the share that is done, 0 to 1.
+    """
+
+    recipe: Recipe
+    seed: int
+    device: Device = Device()
+    folder: Path | None = None
+    progress: Callable[[float], None] = lambda share: None
+
+    def run(
+        self,
+        system: nn.Module,
+        n: int,
+        fetch: Fetch,
+        budget: Budget,
+        *,
+        optimizer: Callable[[list[nn.Parameter]], torch.optim.Optimizer] | None = None,
+        schedule: Callable[[float], float] | None = None,
+        on_epoch: Callable[[int, float], None] | None = None,
+        name: str = "main",
+    ) -> Curve:
+        """Train ``system`` in place.
+
+        Args:
+            system: Called with what ``fetch`` returns; gives the loss, a scalar.
+            n: Items to draw from. An epoch visits each once, in a new order; an incomplete
+                last batch is left out.
+            fetch: Rows ``[k]`` int64 and a generator -> arguments of ``system``.
+            budget: Steps and batch size.
+            optimizer: Parameters -> optimiser; by default the recipe's.
+            schedule: Progress in [0, 1) -> factor of the learning rate; by default the recipe's.
+            on_epoch: Called before each epoch with its number and the progress.
+            name: Name of the checkpoint and of the random streams.
+
+        Raises:
+            BenchError: If the loss stops being a finite number.
+        """
+        fabric = self._fabric()
+        batch = min(budget.batch_size, n)
+        an_epoch = max(1, n // batch)
+        made = (optimizer or self._optimizer)([p for p in system.parameters() if p.requires_grad])
+        factor = schedule or self._schedule
+        rates = torch.optim.lr_scheduler.LambdaLR(made, lambda step: factor(step / budget.steps))
+        model, opt = fabric.setup(system, made)
+        curve = Curve(steps_an_epoch=an_epoch)
+        keep = {"system": system, "optimizer": made, "rates": rates, "curve": curve}
+        self._resume(keep, name)
+        system.train()
+        for epoch in range(len(curve.loss), math.ceil(budget.steps / an_epoch)):
+            steps = min(an_epoch, budget.steps - epoch * an_epoch)
+            if on_epoch is not None:
+                on_epoch(epoch, epoch * an_epoch / budget.steps)
+            # Dropout and the like draw from the global generator.
+            torch.manual_seed(derive(self.seed, name, "global", epoch))
+            # Every device augments its own share; one device alone has the plain stream.
+            rank = (fabric.global_rank,) if fabric.world_size > 1 else ()
+            rng = generator(self.seed, name, "batches", epoch, *rank)
+            order = torch.randperm(n, generator=generator(self.seed, name, "order", epoch))
+            curve.lr.append(opt.param_groups[0]["lr"])
+            total = torch.zeros((), device=fabric.device)
+            for step in range(steps):
+                rows = order[step * batch : (step + 1) * batch]
+                share = rows[fabric.global_rank :: fabric.world_size]
+                loss = model(*fetch(share, rng))
+                opt.zero_grad()
+                fabric.backward(loss)
+                opt.step()
+                rates.step()
+                total += loss.detach()
+            curve.loss.append(_finite(total.item() / steps, name, epoch))
+            if fabric.global_rank == 0:
+                self._save(keep, name)
+            self.progress(min(1.0, (epoch + 1) * an_epoch / budget.steps))
+        system.eval()
+        return curve
+
+    def torch_device(self) -> torch.device:
+        """The device that this process trains on."""
+        device: torch.device = self._fabric().device
+        return device
+
+    def _fabric(self) -> Any:
+        from lightning_fabric import Fabric
+
+        fabric = Fabric(
+            accelerator=self.device.accelerator,
+            devices=self.device.devices,
+            strategy="ddp" if self.device.devices > 1 else "auto",
+            precision=self.recipe.precision,
+        )
+        fabric.launch()
+        return fabric
+
+    def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+        r = self.recipe
+        if r.optimizer == "sgd":
+            return torch.optim.SGD(
+                parameters, lr=r.lr, momentum=r.momentum, weight_decay=r.weight_decay
+            )
+        kind = torch.optim.Adam if r.optimizer == "adam" else torch.optim.AdamW
+        return kind(parameters, lr=r.lr, weight_decay=r.weight_decay)
+
+    def _schedule(self, progress: float) -> float:
+        return rate(progress, self.recipe.schedule, self.recipe.warmup)
+
+    def _checkpoint(self, name: str) -> Path | None:
+        return None if self.folder is None else self.folder / f"{name}.checkpoint.pt"
+
+    def _save(self, keep: dict[str, Any], name: str) -> None:
+        path = self._checkpoint(name)
+        if path is not None:
+            part = path.with_suffix(".part")
+            torch.save({k: v.state_dict() for k, v in keep.items()}, part)
+            os.replace(part, path)
+
+    def _resume(self, keep: dict[str, Any], name: str) -> None:
+        path = self._checkpoint(name)
+        if path is None or not path.exists():
+            return
+        try:
+            states = torch.load(path, map_location="cpu", weights_only=True)
+            for key, part in keep.items():
+                part.load_state_dict(states[key])
+        except (RuntimeError, KeyError, ValueError, EOFError, pickle.UnpicklingError) as error:
+            raise BenchError(f"{path}: damaged checkpoint ({error}); delete it") from error
+
+
+def rate(progress: float, schedule: str, warmup: float) -> float:
+    """Factor of the learning rate at ``progress`` in [0, 1].
+
+    Example:
+        >>> [rate(p, "linear", 0.2) for p in (0.0, 0.1, 0.2, 0.6)]
+        [0.0, 0.5, 1.0, 0.5]
+    """
+    if progress < warmup:
+        return progress / warmup
+    left = (1.0 - progress) / (1.0 - warmup)
+    return {"linear": left, "cosine": 0.5 - 0.5 * math.cos(math.pi * left), "constant": 1.0}[schedule]
+
+
+def _finite(loss: float, name: str, epoch: int) -> float:
+    if not math.isfinite(loss):
+        raise BenchError(
+            f"training '{name}' diverged: the loss is {loss} in epoch {epoch}; "
+            "lower recipe.lr or recipe.precision"
+        )
+    return loss

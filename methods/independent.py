@@ -1,0 +1,26 @@
+"""The new model trained alone: lower bound, upper bound, and the incompatible cross-test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from benchmark.method import Method, Update, UpdateJob
+
+
+@dataclass(frozen=True)
+class Independent(Method):
+    """Classification loss only, the old model unseen (BCT section 3.4)."""
+
+    paper: ClassVar[str] = "Baseline of Shen et al., Towards Backward-Compatible Representation Learning, CVPR 2020"
+    own_model: ClassVar[bool] = False
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The shared independent model."""
+        return ("independent",)
+
+    def update(self, job: UpdateJob) -> Update:
+        """Take the independent model as it is."""
+        assert_shared = job.independent
+        return Update(assert_shared.model, assert_shared.head)

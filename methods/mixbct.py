@@ -1,0 +1,51 @@
+"""MixBCT: one classification loss over a batch in which old features replace some of the new."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from benchmark.families import CompatibleTraining
+from benchmark.method import UpdateJob
+from benchmark.models.heads import Head
+from benchmark.training.denoise import Credible
+from benchmark.training.embedding import Batch
+
+
+@dataclass(frozen=True)
+class MixBCT(CompatibleTraining):
+    """Classify a mixture of floor(ratio * B) credible old and the other new features (eq. 9 to 12)."""
+
+    paper: ClassVar[str] = "Liang et al., MixBCT: Towards Self-Adapting Backward-Compatible Training, 2023"
+    variants: ClassVar = {"plain": {"drop": 0.0}}
+
+    ratio: float = 0.3  # alpha, section 4.3
+    drop: float = 0.1  # farthest share of each class that may not replace, section 3.4; 0: no denoising
+
+    def prepare(self, job: UpdateJob) -> nn.Module:
+        """Mark the old features that may replace new ones."""
+        return Credible(job.old.features, job.data.labels, self.drop)
+
+    def loss(self, batch: Batch, head: Head, state: nn.Module) -> Tensor:
+        """Classification of the mixture."""
+        rows = chosen_rows(state.keep[batch.index], self.ratio, batch.rng)
+        mixed = batch.new.clone()
+        mixed[rows] = batch.old[rows]
+        return head(mixed, batch.labels)
+
+
+def chosen_rows(credible: Tensor, ratio: float, rng: torch.Generator) -> Tensor:
+    """floor(ratio * B) of the credible rows at random, or all of them where they are fewer.
+
+    Args:
+        credible: May the row's old feature replace the new one? ``[B]`` bool.
+        ratio: Share of the batch, alpha.
+        rng: Random stream.
+    """
+    rows = credible.nonzero().squeeze(1)
+    count = min(int(ratio * len(credible)), len(rows))
+    order = torch.randperm(len(rows), generator=rng)[:count]
+    return rows[order.to(rows.device)]
