@@ -101,9 +101,9 @@ def one_per_row(name: str, value: Any, n: int) -> NDArray[Any]:
     return array
 
 
-def codes(name: str, left: Any, n_left: int, right: Any, n_right: int) -> tuple[
-    NDArray[np.int64], NDArray[np.int64]
-]:
+def codes(
+    name: str, left: Any, n_left: int, right: Any, n_right: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Labels of two sides as integers 0 ... k-1, equal where the labels are equal.
 
     Args:

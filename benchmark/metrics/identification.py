@@ -1,0 +1,215 @@
+"""Open-set 1:N identification: who is it, and is he enrolled at all?
+
+A probe is mated if its subject is in the gallery. Several templates of one subject are allowed in
+the gallery; the subject's best one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.metrics import arrays
+from benchmark.metrics.verification import measurable, smallest_thresholds
+
+
+@dataclass(frozen=True)
+class Search:
+    """One gallery searched with every probe, in the probes' order.
+
+    Attributes:
+        rank: 1 + the number of templates of other subjects that score at least as high as the
+            probe's own subject, int64 ``[n]``; 0 for a probe that is not mated.
+        own: The score of the probe's own subject, float32 ``[n]``; NaN for one not mated.
+        best: The highest score in the gallery, float32 ``[n]``.
+    """
+
+    rank: NDArray[np.int64]
+    own: NDArray[np.float32]
+    best: NDArray[np.float32]
+
+    @property
+    def mated(self) -> NDArray[np.bool_]:
+        """Probes whose subject is in the gallery, bool ``[n]``."""
+        return self.rank > 0
+
+
+@dataclass(frozen=True)
+class IdentificationPoint:
+    """TPIR at one threshold, with what was achieved.
+
+    Attributes:
+        target: The FPIR asked for.
+        tpir: Share of mated probes whose own subject ranks first and reaches the threshold.
+        fpir: Share of non-mated probes whose best score reaches the threshold, the achieved FPIR.
+        threshold: The score from which a probe is answered.
+        n_mated: Mated probes.
+        n_nonmated: Non-mated probes.
+        hits: 0.0 or 1.0 for each mated probe, in the probes' order; their mean is ``tpir``.
+    """
+
+    target: float
+    tpir: float
+    fpir: float
+    threshold: float
+    n_mated: int
+    n_nonmated: int
+    hits: NDArray[np.float64]
+
+
+def search(
+    probe_vectors: Any,
+    probe_subjects: Any,
+    gallery_vectors: Any,
+    gallery_subjects: Any,
+    *,
+    threads: int | None = None,
+) -> Search:
+    """Score every probe against the whole gallery by cosine.
+
+    Args:
+        probe_vectors: ``[n, d]``.
+        probe_subjects: Integers or strings, ``[n]``.
+        gallery_vectors: ``[m, d]``, m >= 1.
+        gallery_subjects: Integers or strings, ``[m]``.
+        threads: CPU threads; all by default. The result does not depend on it.
+
+    Returns:
+        Ranks and scores per probe.
+
+    Raises:
+        ValueError: If an argument has the wrong shape, type or value.
+    """
+    del threads
+    p = arrays.vectors("probe_vectors", probe_vectors)
+    g = arrays.vectors("gallery_vectors", gallery_vectors, dim=p.shape[1])
+    ps, gs = arrays.codes("subjects", probe_subjects, len(p), gallery_subjects, len(g))
+    p, g = (x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-30) for x in (p, g))
+    rank = np.zeros(len(p), np.int64)
+    own = np.full(len(p), np.nan, np.float32)
+    best = np.zeros(len(p), np.float32)
+    for start in range(0, len(p), 1024):
+        block = slice(start, start + 1024)
+        scores = p[block] @ g.T
+        best[block] = scores.max(1)
+        same = ps[block, None] == gs[None]
+        mated = same.any(1)
+        top = np.where(same, scores, -np.inf).max(1)
+        own[block] = np.where(mated, top, np.nan)
+        rank[block] = np.where(mated, 1 + (~same & (scores >= top[:, None])).sum(1), 0)
+    return Search(rank, own, best)
+
+
+def pooled(
+    probe_vectors: Any,
+    probe_subjects: Any,
+    galleries: Iterable[tuple[Any, Any]],
+    *,
+    threads: int | None = None,
+) -> Search:
+    """Search several galleries joined to one, a rule of its own (keys ``pooled_...``).
+
+    Args:
+        probe_vectors: ``[n, d]``.
+        probe_subjects: Integers or strings, ``[n]``.
+        galleries: Pairs of vectors and subjects.
+        threads: CPU threads.
+
+    Returns:
+        Ranks and scores per probe.
+
+    Source:
+        MixBCT's text speaks of one gallery of 3,531 templates; IJB-C's protocol has two.
+    """
+    parts = [(arrays.plain(vectors), arrays.plain(subjects)) for vectors, subjects in galleries]
+    return search(
+        probe_vectors,
+        probe_subjects,
+        np.concatenate([vectors for vectors, _ in parts]),
+        np.concatenate([subjects for _, subjects in parts]),
+        threads=threads,
+    )
+
+
+def tpir_at_fpir(found: Search, targets: Iterable[float]) -> tuple[IdentificationPoint, ...]:
+    """TPIR at the smallest threshold whose FPIR is within each target.
+
+    Args:
+        found: What :func:`search` returned.
+        targets: FPIRs in [1/non-mated probes, 1].
+
+    Returns:
+        One point for each target, in the targets' order.
+
+    Raises:
+        ValueError: If there is no mated or no non-mated probe, or a target cannot be measured.
+
+    Source:
+        IJB-C's protocol: TPIR counts a mated probe only where its subject ranks first *and* reaches
+        the threshold. BCT prints TNIR@FPIR for the same.
+    """
+    first, own, bad = _open_set(found)
+    wanted = [measurable("targets", target, len(bad), "non-mated probes") for target in targets]
+    low = float(min(own.min(), bad.min()))
+    points = []
+    for target, threshold in zip(wanted, smallest_thresholds(bad, wanted, low), strict=True):
+        hits = (first & (own >= threshold)).astype(np.float64)
+        fpir = np.count_nonzero(bad >= threshold) / len(bad)
+        points.append(
+            IdentificationPoint(
+                target, float(hits.mean()), fpir, threshold, len(own), len(bad), hits
+            )
+        )
+    return tuple(points)
+
+
+def rank_k(found: Search, k: int) -> NDArray[np.float64]:
+    """Per mated probe: is its own subject among the ``k`` best, whatever the score (closed set)?
+
+    Args:
+        found: What :func:`search` returned.
+        k: Cut-off, at least 1.
+
+    Returns:
+        0.0 or 1.0 for each mated probe.
+
+    Raises:
+        ValueError: If ``k`` is below 1.
+    """
+    if k < 1:
+        raise ValueError(f"k: expected at least 1, got {k}")
+    return (found.rank[found.mated] <= k).astype(np.float64)
+
+
+def dir_curve(found: Search) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Detection and identification rate (TPIR) against FPIR, at every non-mated probe's score.
+
+    Args:
+        found: What :func:`search` returned.
+
+    Returns:
+        FPIR ascending from 0 to 1, and the TPIR at the smallest threshold within it.
+
+    Raises:
+        ValueError: If there is no mated or no non-mated probe.
+    """
+    first, own, bad = _open_set(found)
+    values, counts = np.unique(bad, return_counts=True)
+    right = np.sort(own[first])
+    above = len(right) - np.searchsorted(right, values[::-1], side="right")  # refuses this value
+    fpir = np.concatenate([[0.0], np.cumsum(counts[::-1]) / len(bad)])
+    return fpir, np.concatenate([above, [len(right)]]) / len(own)
+
+
+def _open_set(found: Search) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.float32]]:
+    mated = found.mated
+    if not mated.any() or mated.all():
+        raise ValueError(
+            f"found: expected mated and non-mated probes, got {int(mated.sum())} mated "
+            f"of {len(mated)}"
+        )
+    return found.rank[mated] == 1, found.own[mated], found.best[~mated]
