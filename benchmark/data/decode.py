@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
 SUFFIXES = frozenset((".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"))
-_FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "BMP", "GIF", "TIFF")
+_FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
 _SEE_THROUGH = frozenset(("LA", "La", "PA", "RGBA", "RGBa"))
 
 

@@ -1,0 +1,199 @@
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from benchmark.data import glyphs, rendering
+from benchmark.data.distort import OUT, PARAMETERS, Amounts, distort
+from benchmark.errors import BenchError
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return glyphs.load(None, draws=1)
+
+
+@pytest.fixture(scope="module")
+def small():
+    codes = [ord(c) for c in "aoO,'0xΩ"]
+    return codes, rendering.draw(codes)[0]
+
+
+def test_columns(dataset, check):
+    check(dataset)
+
+
+def test_class_counts(dataset):
+    assert 1850 <= len(dataset.class_names) <= 1950
+    assert set(dataset.train.labels.tolist()) == set(range(1300))
+    test, seen = dataset.evaluations["test"], dataset.evaluations["seen"]
+    assert set(test.labels.tolist()) == set(range(1300, len(dataset.class_names)))
+    assert len(test.query) >= 4000
+    assert np.array_equal(test.query, test.gallery)
+    assert set(seen.labels.tolist()) == set(range(0, 1300, 3))
+
+
+def test_media_are_a_class_in_a_face(dataset):
+    for e in dataset.evaluations.values():
+        pairs = set(zip(e.media.tolist(), (e.labels * 12 + e.camera).tolist(), strict=True))
+        assert len(pairs) == len(np.unique(e.media)) == len(e) // 2
+        assert np.array_equal(np.sort(e.media[e.query]), np.unique(e.media))
+        assert set(e.camera.tolist()) == set(range(12))
+
+
+def test_templates_are_two_faces(dataset):
+    e = dataset.evaluations["test"]
+    assert (np.bincount(e.template) == 4).all()
+    assert len(np.unique(np.stack([e.template, e.camera]), axis=1).T) == len(e) // 2
+    assert len(e.probes) == 5 * sum(len(g) for g in e.galleries)
+
+
+def test_seen_images_are_not_trained_on(dataset):
+    train = {image.tobytes() for image in dataset.train.images}
+    assert len(train) == len(dataset.train)
+    for e in dataset.evaluations.values():
+        assert not train & {image.tobytes() for image in e.images}
+
+
+def test_order_is_not_by_code_point(dataset):
+    first = {name.split()[0] for name in dataset.class_names[:390]}
+    assert {"LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "GEORGIAN", "BOX"} <= first
+
+
+def test_images_are_visible(dataset):
+    contrast = np.ptp(dataset.train.images.reshape(len(dataset.train), -1), axis=1)
+    assert contrast.min() > 40
+    assert 150 < dataset.train.images.mean() < 240, "dark ink on light paper"
+
+
+def test_same_bytes_in_another_process_with_one_thread(dataset):
+    code = (
+        "import os; os.cpu_count = lambda: 1\n"
+        "from benchmark.data import glyphs\n"
+        "import sys\n"
+        "print(glyphs.load(None, draws=1).fingerprint(), 'torch' in sys.modules)"
+    )
+    env = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    out = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+    )
+    assert out.stdout.split() == [dataset.fingerprint(), "False"]
+
+
+def _render(small, draws, **options):
+    codes, ink = small
+    chosen = glyphs.Options(**options)
+    rows = np.arange(len(codes))
+    return glyphs._images(ink, codes, rows, part=0, draws=draws, chosen=chosen)
+
+
+def test_more_draws_only_append(small):
+    one, three = _render(small, 1), _render(small, 3)
+    assert np.array_equal(three[: len(one)], one)
+    assert not np.array_equal(three[len(one) : 2 * len(one)], one)
+
+
+def test_a_class_does_not_depend_on_the_others(small):
+    codes, ink = small
+    alone = glyphs._images(ink, codes, np.array([3]), part=0, draws=1, chosen=glyphs.Options())
+    assert np.array_equal(alone, _render(small, 1)[36:48])
+
+
+def test_strength_and_seed_matter(small):
+    base = _render(small, 1)
+    assert not np.array_equal(base, _render(small, 1, seed=1))
+    plain = _render(small, 1, strength=0.0)
+    mild = _render(small, 1, strength=0.5)
+    assert np.abs(mild - plain.astype(float)).mean() < np.abs(base - plain.astype(float)).mean()
+
+
+def test_strength_zero_only_downscales():
+    ink = np.zeros((1, 64, 64), np.uint8)
+    ink[:, 16:48, 16:48] = 255
+    uniform = np.ones((1, PARAMETERS), np.float32)
+    noise = np.ones((1, OUT, OUT), np.float32)
+    image = distort(ink, uniform, noise, 0.0, Amounts())[0]
+    assert np.array_equal(image, image[::-1]) and np.array_equal(image, image.T)
+    assert (image[9:23, 9:23] == image[16, 16]).all() and image[16, 16] < 20
+    assert (image[:7] == image[0, 0]).all() and image[0, 0] > 235
+
+
+@pytest.mark.parametrize(
+    ("parameter", "amounts"), [(4, Amounts(shift=3.0)), (5, Amounts(shift=3.0))]
+)
+def test_shift_moves_whole_pixels(parameter, amounts):
+    ink = np.zeros((1, 64, 64), np.uint8)
+    ink[:, 20:40, 24:44] = 255
+    noise = np.zeros((1, OUT, OUT), np.float32)
+    still = np.zeros((1, PARAMETERS), np.float32)
+    moved = still.copy()
+    moved[0, parameter] = 1
+    a, b = (distort(ink, u, noise, 1.0, amounts)[0] for u in (still, moved))
+    assert np.array_equal(np.roll(a, 3, axis=1 if parameter == 4 else 0), b)
+
+
+def test_relative_size_and_place_are_kept(small):
+    codes, ink = small
+    o, big, comma, quote = (ink[codes.index(ord(c)), 0] for c in "oO,'")
+    rows = [np.flatnonzero(g.any(1)) for g in (o, big, comma, quote)]
+    assert len(rows[0]) < 0.85 * len(rows[1])
+    assert rows[2].min() > rows[3].max()
+
+
+def test_equal_drawings_are_one_class():
+    codes = [0x41, 0x391, 0x410, 0x42, 0x6F, 0x43E, 0x41]  # A in three scripts, B, o in two, A
+    ink, whole = rendering.draw(codes)
+    assert whole.all()
+    assert [chr(codes[i]) for i in rendering.distinct(ink)] == ["A", "B", "o"]
+
+
+def test_blank_and_oversized_drawings_are_left_out():
+    assert rendering.draw([0x20, 0x2031, ord("a")])[1].tolist() == [False, False, True]
+
+
+def test_scripts():
+    assert [rendering.script(ord(c)) for c in "aΩЖ→½∑.■┼ªʰ₤"] == [
+        "Latin",
+        "Greek",
+        "Cyrillic",
+        "Arrows",
+        "Numbers",
+        "Mathematical symbols",
+        "Punctuation",
+        "Geometric shapes",
+        "Box drawing",
+        "Modifier letters",
+        "Modifier letters",
+        "Other",
+    ]
+
+
+def test_source_tells_what_changes_the_images():
+    base = glyphs.source(None)
+    assert json.loads(json.dumps(base)) == base
+    assert base["fonts"] == rendering.font_hash() and base["strength"] == 1.0
+    assert glyphs.source(None, strength=1) == base
+    assert glyphs.source(None, strength=2) != base
+    assert glyphs.source(None, draws=1) != base
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strenght": 1.0}, "unknown option 'strenght'; did you mean strength"),
+        ({"strength": "1"}, "option strength expects float, got '1'"),
+        ({"strength": -1.0}, "option strength expects 0 to 4, got -1"),
+        ({"strength": float("nan")}, "option strength expects 0 to 4, got nan"),
+        ({"draws": 0}, "option draws expects 1 to 100"),
+        ({"draws": True}, "option draws expects int, got True"),
+        ({"version": 2}, "option version expects one of"),
+    ],
+)
+def test_wrong_options(options, message):
+    for function in (glyphs.source, glyphs.load):
+        with pytest.raises(BenchError, match=r"^dataset glyphs: ") as error:
+            function(None, **options)
+        assert message in str(error.value)

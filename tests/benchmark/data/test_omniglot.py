@@ -1,0 +1,233 @@
+import io
+import json
+import os
+import shutil
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from benchmark.data import omniglot
+from benchmark.errors import BenchError
+
+CHECKOUT = Path(__file__).parents[3]
+REAL = CHECKOUT.parent / "shared" / "data" / "omniglot-small"
+
+
+def drawing(*key, mode="1", size=105):
+    rng = np.random.default_rng(zlib.crc32(repr(key).encode()))
+    image = Image.new("1", (size, size), 1)
+    points = [tuple(int(v) for v in p) for p in rng.integers(10, size - 10, (4, 2))]
+    ImageDraw.Draw(image).line(points, fill=0, width=3)
+    out = io.BytesIO()
+    image.convert(mode).save(out, "PNG")
+    return out.getvalue()
+
+
+def members(alphabets=("Greek", "Latin"), characters=3, writers=8):
+    number = 0
+    for alphabet in alphabets:
+        for c in range(1, characters + 1):
+            number += 1
+            for w in range(1, writers + 1):
+                name = f"{alphabet}/character{c:02d}/{number:04d}_{w:02d}.png"
+                yield name, drawing(len(alphabet), c, w)
+
+
+def write_zip(path, entries, prefix=None):
+    prefix = f"{path.stem}/" if prefix is None else prefix
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(prefix, b"") if prefix else None
+        for name, raw in entries:
+            archive.writestr(prefix + name, raw)
+
+
+def write_folder(root, entries):
+    for name, raw in entries:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(raw)
+
+
+@pytest.fixture
+def archive(tmp_path):
+    write_zip(tmp_path / "images_background.zip", members())
+    return tmp_path
+
+
+def test_reads_an_archive_without_extracting(archive, check):
+    before = sorted(archive.rglob("*"))
+    dataset = omniglot.load(archive)
+    assert sorted(archive.rglob("*")) == before
+    check(dataset)
+    assert len(dataset.class_names) == 6
+    test, seen = dataset.evaluations["test"], dataset.evaluations["seen"]
+    assert dataset.train.images.shape == (4 * 4, 1, 32, 32)
+    assert len(test) == len(test.query) == 2 * 8 and len(seen) == 4 * 4
+    assert not set(test.labels.tolist()) & set(dataset.train.labels.tolist())
+    assert set(seen.labels.tolist()) == set(dataset.train.labels.tolist())
+    assert test.group_names == tuple(sorted(set(test.group_names))) and test.group.max() <= 1
+    assert dataset.train.images.mean() > 200, "dark ink on light paper"
+
+
+def test_seen_writers_are_not_trained_on(archive):
+    dataset = omniglot.load(archive)
+    train = {image.tobytes() for image in dataset.train.images}
+    assert not train & {image.tobytes() for image in dataset.evaluations["seen"].images}
+    held = dataset.facts["seen_writers"]
+    assert len(held) == 4
+    assert {w + 1 for w in dataset.evaluations["seen"].camera.tolist()} == set(held)
+
+
+def test_archive_folder_and_alphabets_are_the_same_data(archive, tmp_path_factory):
+    expected = omniglot.load(archive).fingerprint()
+    extracted, bare = tmp_path_factory.mktemp("extracted"), tmp_path_factory.mktemp("bare")
+    write_folder(extracted / "images_background", members())
+    write_folder(bare, members())
+    (bare / "LICENSE").write_text("MIT")
+    for root in (extracted, bare):
+        assert omniglot.load(root).fingerprint() == expected
+    both = tmp_path_factory.mktemp("both")
+    shutil.copy(archive / "images_background.zip", both)
+    write_folder(both / "images_background", members())
+    assert omniglot.load(both).facts["archives"] == ["images_background.zip"]
+
+
+def test_a_character_in_two_archives_is_one_class(tmp_path):
+    write_zip(tmp_path / "images_background_small1.zip", members(("Greek", "Latin")))
+    write_zip(tmp_path / "images_background_small2.zip", members(("Greek", "Tagalog")))
+    dataset = omniglot.load(tmp_path)
+    assert len(dataset.class_names) == 9
+    assert len(dataset.train) + len(dataset.evaluations["seen"]) == 6 * 8
+
+
+def test_seed_drives_the_split(archive):
+    a, b = (omniglot.load(archive, seed=s) for s in (0, 1))
+    assert sorted(a.class_names) == sorted(b.class_names)
+    assert a.fingerprint() == omniglot.load(archive).fingerprint() != b.fingerprint()
+
+
+def test_other_modes_and_sizes(tmp_path):
+    entries = [
+        (n, drawing(n, mode=m, size=s))
+        for (n, _), m, s in zip(
+            members(), ["1", "L", "RGB", "P"] * 12, [105, 64, 32, 28] * 12, strict=True
+        )
+    ]
+    write_zip(tmp_path / "images_evaluation.zip", entries)
+    assert omniglot.load(tmp_path).train.images.shape[1:] == (1, 32, 32)
+
+
+def test_stray_files_are_passed_over(tmp_path):
+    entries = [*members(), ("Greek/.DS_Store", b"x"), ("Greek/character01/._0001_01.png", b"x")]
+    write_zip(tmp_path / "images_background.zip", entries)
+    assert len(omniglot.load(tmp_path).class_names) == 6
+
+
+def test_source_follows_contents_not_times(archive):
+    base = omniglot.source(archive)
+    assert json.loads(json.dumps(base)) == base
+    path = archive / "images_background.zip"
+    os.utime(path, (1, 1))
+    (archive / "notes.txt").write_text("not read")
+    assert omniglot.source(archive) == base
+    assert omniglot.source(archive, seed=1) != base
+    write_zip(path, members(writers=9))
+    assert omniglot.source(archive) != base
+
+
+def expect(root, *parts, **options):
+    with pytest.raises(BenchError) as error:
+        omniglot.load(root, **options)
+    message = str(error.value)
+    assert "\n" not in message
+    for part in parts:
+        assert part in message
+
+
+def test_wrong_roots(tmp_path):
+    expect(None, "needs a data root")
+    expect(tmp_path / "none", "data root does not exist", "none")
+    (tmp_path / "file").write_text("")
+    expect(tmp_path / "file", "expected a folder, got a file")
+    expect(tmp_path, "no class folder found", "images_background.zip")
+    expect(tmp_path, "unknown option 'sed'; did you mean seed", sed=1)
+
+
+def test_broken_archives(tmp_path):
+    path = tmp_path / "images_background.zip"
+    path.write_bytes(b"no archive")
+    expect(tmp_path, "images_background.zip: archive is broken")
+    write_zip(path, members())
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    expect(tmp_path, "images_background.zip: archive is broken")
+    torn = bytearray(whole)
+    torn[300:700] = bytes(400)
+    path.write_bytes(torn)
+    expect(tmp_path, "images_background.zip")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../evil.png",
+        "/etc/character01/0001_01.png",
+        "../character01/0001_01.png",
+        "Greek\\character01\\0001_01.png",
+        "Greek/character01/0001_01.jpg",
+        "Greek/characterA/0001_01.png",
+        "Greek/character01/one.png",
+        "readme.txt",
+    ],
+)
+def test_unexpected_names(tmp_path, name):
+    write_zip(tmp_path / "images_background.zip", [*members(), (name, drawing(1))], prefix="")
+    expect(tmp_path, "images_background.zip", name, "unexpected name, expected ALPHABET/")
+
+
+def test_images_that_cannot_be_decoded(tmp_path):
+    entries = dict(members())
+    path = tmp_path / "images_background.zip"
+    name = "Greek/character02/0002_03.png"
+    for raw in (b"no image", b"", entries[name][:-40], b"GIF89a"):
+        write_zip(path, (entries | {name: raw}).items())
+        expect(tmp_path, path.name, name, "image cannot be decoded")
+    write_zip(path, (entries | {name: drawing(1, size=1500)}).items())
+    expect(tmp_path, name, "expected at most 1048576 pixels, got 1500 x 1500")
+    write_zip(path, (entries | {name: bytes(2**21)}).items())
+    expect(tmp_path, name, "expected at most 1048576 bytes, got 2097152")
+
+
+def test_classes_that_lack_something(tmp_path):
+    entries = dict(members())
+    del entries["Latin/character01/0004_05.png"]
+    path = tmp_path / "images_background.zip"
+    write_zip(path, entries.items())
+    expect(tmp_path, "class Latin/character01", "expected 8 writers", "writer 05 is missing")
+    write_zip(path, members(writers=1))
+    expect(tmp_path, "expected at least 4 classes by 6 writers, got 6 by 1")
+    write_zip(path, members(("Greek",)))
+    expect(tmp_path, "got 3 by 8")
+
+
+def test_two_different_drawings_of_one_writer(tmp_path):
+    entries = dict(members())
+    write_zip(tmp_path / "images_background_small1.zip", entries.items())
+    entries["Greek/character01/0001_01.png"] = drawing("another")
+    write_zip(tmp_path / "images_background_small2.zip", entries.items())
+    expect(tmp_path, "small2.zip", "differs from the same writer's drawing read earlier")
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason=f"{REAL} is not there")
+def test_the_original_small_archives(check):
+    dataset = omniglot.load(REAL)
+    check(dataset)
+    assert len(dataset.class_names) == 242
+    assert len(dataset.train) == 161 * 16
+    assert len(dataset.evaluations["test"]) == 81 * 20
+    assert len(dataset.evaluations["seen"]) == 161 * 4
+    assert len(dataset.evaluations["test"].group_names) == 8
