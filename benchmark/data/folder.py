@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.config import build
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints
 from benchmark.data.decode import SUFFIXES, decode
 from benchmark.data.files import content_hash, decoder, root_of
-from benchmark.data.options import in_range, read
 from benchmark.data.seeding import generator, seeded_order
 from benchmark.data.splits import boundary
 from benchmark.data.templates import enrol
@@ -52,13 +52,21 @@ class Options:
     channels: int = 3
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if not 8 <= self.image_size <= 1024:
+            raise ValueError(f"image_size: expected 8 to 1024, got {self.image_size}")
+        if self.channels not in (1, 3):
+            raise ValueError(f"channels: expected 1 or 3, got {self.channels}")
+        if self.seed < 0:
+            raise ValueError(f"seed: expected 0 or more, got {self.seed}")
+
 
 def source(data_root: Path | None, **options: object) -> dict[str, object]:
     """What determines the images: options, reading version, decoder, the files' hash."""
     root = root_of(data_root, "folder")
     files = [f for classes in _layout(root).values() for found in classes.values() for f in found]
     return {
-        **asdict(_options(options)),
+        **asdict(build(Options, options, "dataset folder")),
         "reading": READING,
         "decoder": decoder(),
         "files": content_hash(root, files),
@@ -79,7 +87,7 @@ def load(data_root: Path | None, **options: object) -> Dataset:
     Raises:
         BenchError: For whatever a person may have got wrong, in one line that names it.
     """
-    chosen = _options(options)
+    chosen = build(Options, options, "dataset folder")
     root = root_of(data_root, "folder")
     parts = _layout(root)
     if "all" in parts:
@@ -129,15 +137,6 @@ class Item:
     path: Path
     in_gallery: bool
     in_query: bool
-
-
-def _options(options: dict[str, object]) -> Options:
-    chosen = read(Options, "folder", options)
-    in_range("folder", "image_size", chosen.image_size, 8, 1024)
-    in_range("folder", "seed", chosen.seed, 0, 2**63)
-    if chosen.channels not in (1, 3):
-        raise BenchError(f"dataset folder: option channels expects 1 or 3, got {chosen.channels}")
-    return chosen
 
 
 def _layout(root: Path) -> dict[str, Classes]:

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.config import build
 from benchmark.data import rendering
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints
 from benchmark.data.distort import OUT, PARAMETERS, Amounts, distort
-from benchmark.data.options import in_range, read
 from benchmark.data.seeding import generator, seeded_order
 from benchmark.data.templates import enrol
 from benchmark.errors import BenchError
@@ -54,11 +54,21 @@ class Options:
     seed: int = 0
     version: int = 1
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.strength <= 4:
+            raise ValueError(f"strength: expected 0 to 4, got {self.strength:g}")
+        if not 1 <= self.draws <= 100:
+            raise ValueError(f"draws: expected 1 to 100, got {self.draws}")
+        if self.seed < 0:
+            raise ValueError(f"seed: expected 0 or more, got {self.seed}")
+        if self.version not in AMOUNTS:
+            raise ValueError(f"version: expected one of {sorted(AMOUNTS)}, got {self.version}")
+
 
 def source(data_root: Path | None, **options: object) -> dict[str, object]:  # noqa: ARG001
     """What determines the images: options, rendering version, renderer, fonts."""
     return {
-        **asdict(_options(options)),
+        **asdict(build(Options, options, "dataset glyphs")),
         "rendering": RENDERING,
         "renderer": rendering.renderer(),
         "fonts": rendering.font_hash(),
@@ -76,7 +86,7 @@ def load(data_root: Path | None, **options: object) -> Dataset:  # noqa: ARG001
         Training images draw by draw, so that more draws only append; evaluations ``test`` (classes
         not trained on) and ``seen`` (other draws of every third training class).
     """
-    chosen = _options(options)
+    chosen = build(Options, options, "dataset glyphs")
     codes = rendering.code_points()
     ink, whole = rendering.draw(codes)
     rows = np.flatnonzero(whole)
@@ -107,18 +117,6 @@ def load(data_root: Path | None, **options: object) -> Dataset:  # noqa: ARG001
             "rendered": True,
         },
     )
-
-
-def _options(options: dict[str, object]) -> Options:
-    chosen = read(Options, "glyphs", options)
-    in_range("glyphs", "strength", chosen.strength, 0, 4)
-    in_range("glyphs", "draws", chosen.draws, 1, 100)
-    in_range("glyphs", "seed", chosen.seed, 0, 2**63)
-    if chosen.version not in AMOUNTS:
-        raise BenchError(
-            f"dataset glyphs: option version expects one of {sorted(AMOUNTS)}, got {chosen.version}"
-        )
-    return chosen
 
 
 def _images(

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.config import build
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints
 from benchmark.data.files import content_hash, decoder, root_of
-from benchmark.data.options import in_range, read
 from benchmark.data.seeding import generator, seeded_order
 from benchmark.data.splits import boundary
 from benchmark.data.templates import enrol
@@ -55,6 +55,10 @@ class Options:
 
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise ValueError(f"seed: expected 0 or more, got {self.seed}")
+
 
 @dataclass(frozen=True, order=True)
 class Drawing:
@@ -72,7 +76,7 @@ def source(data_root: Path | None, **options: object) -> dict[str, object]:
         f for place in _places(root) for f in (place.rglob("*") if place.is_dir() else [place])
     ]
     return {
-        **asdict(_options(options)),
+        **asdict(build(Options, options, "dataset omniglot")),
         "reading": READING,
         "decoder": decoder(),
         "files": content_hash(root, [f for f in files if f.is_file()]),
@@ -94,7 +98,7 @@ def load(data_root: Path | None, **options: object) -> Dataset:
         BenchError: For a missing root, a broken archive, an unexpected name or image, a class that
             lacks a writer.
     """
-    chosen = _options(options)
+    chosen = build(Options, options, "dataset omniglot")
     root = root_of(data_root, "omniglot")
     drawings = _merged(root)
     names, writers = _checked(drawings, root)
@@ -124,12 +128,6 @@ def load(data_root: Path | None, **options: object) -> Dataset:
             "archives": [place.name for place in _places(root)],
         },
     )
-
-
-def _options(options: dict[str, object]) -> Options:
-    chosen = read(Options, "omniglot", options)
-    in_range("omniglot", "seed", chosen.seed, 0, 2**63)
-    return chosen
 
 
 def _rows(pixels: NDArray[np.uint8], classes: Ints, writers: Ints) -> NDArray[np.uint8]:

@@ -276,9 +276,9 @@ def test_unexpected_file(flat):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"channels": 2}, "option channels expects 1 or 3, got 2"),
-        ({"image_size": 4}, "option image_size expects 8 to 1024, got 4"),
-        ({"size": 4}, "unknown option 'size'"),
+        ({"channels": 2}, "channels: expected 1 or 3, got 2"),
+        ({"image_size": 4}, "image_size: expected 8 to 1024, got 4"),
+        ({"size": 4}, "unknown key 'size'"),
     ],
 )
 def test_wrong_options(flat, options, message):

@@ -183,13 +183,14 @@ def test_source_tells_what_changes_the_images():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"strenght": 1.0}, "unknown option 'strenght'; did you mean strength"),
-        ({"strength": "1"}, "option strength expects float, got '1'"),
-        ({"strength": -1.0}, "option strength expects 0 to 4, got -1"),
-        ({"strength": float("nan")}, "option strength expects 0 to 4, got nan"),
-        ({"draws": 0}, "option draws expects 1 to 100"),
-        ({"draws": True}, "option draws expects int, got True"),
-        ({"version": 2}, "option version expects one of"),
+        ({"strenght": 1.0}, "unknown key 'strenght'; did you mean 'strength'"),
+        ({"strength": "1"}, "strength: expected a number, got '1'"),
+        ({"strength": -1.0}, "strength: expected 0 to 4, got -1"),
+        ({"strength": float("nan")}, "strength: expected 0 to 4, got nan"),
+        ({"draws": 0}, "draws: expected 1 to 100, got 0"),
+        ({"draws": True}, "draws: expected a whole number, got True"),
+        ({"version": 2}, "version: expected one of [1], got 2"),
+        ({"seed": -1}, "seed: expected 0 or more, got -1"),
     ],
 )
 def test_wrong_options(options, message):

@@ -154,7 +154,7 @@ def test_wrong_roots(tmp_path):
     (tmp_path / "file").write_text("")
     expect(tmp_path / "file", "expected a folder, got a file")
     expect(tmp_path, "no class folder found", "images_background.zip")
-    expect(tmp_path, "unknown option 'sed'; did you mean seed", sed=1)
+    expect(tmp_path, "unknown key 'sed'; did you mean 'seed'", sed=1)
 
 
 def test_broken_archives(tmp_path):
