@@ -1,8 +1,8 @@
 """What comes in is checked once, here: vectors, labels and scores as plain arrays.
 
 Every function of the package takes NumPy arrays, anything NumPy can read, or torch tensors
-(recognised by their methods, so nothing here imports torch). bfloat16 comes as a torch tensor, as an
-``ml_dtypes`` array, or as raw bits through :func:`from_bfloat16`.
+(recognised by their methods, so nothing here imports torch). bfloat16 comes as a torch tensor, as
+an ``ml_dtypes`` array, or as raw bits through :func:`from_bfloat16`.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def tpir_at_fpir(found: Search, targets: Iterable[float]) -> tuple[Identificatio
     points = []
     for target, threshold in zip(wanted, smallest_thresholds(bad, wanted, low), strict=True):
         hits = (first & (own >= threshold)).astype(np.float64)
-        fpir = np.count_nonzero(bad >= threshold) / len(bad)
+        fpir = int(np.count_nonzero(bad >= threshold)) / len(bad)
         points.append(
             IdentificationPoint(
                 target, float(hits.mean()), fpir, threshold, len(own), len(bad), hits

@@ -1,7 +1,8 @@
 """1:1 verification: from genuine and impostor scores to operating points and curves.
 
-A pair is accepted where its score reaches the threshold. TAR is the share of genuine pairs accepted,
-FAR that of impostor pairs. Scores are kept in their own precision; only counts are float64.
+A pair is accepted where its score reaches the threshold. TAR is the share of genuine pairs
+accepted, FAR that of impostor pairs. Scores keep
+their own precision.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def tar_at_far(genuine: Any, impostor: Any, targets: Iterable[float]) -> tuple[O
         below the target: impostors of equal score are accepted or refused together.
 
     Raises:
-        ValueError: If a side is empty or holds NaN, or a target cannot be measured with m impostors.
+        ValueError: If a side is empty or holds NaN, or m impostors cannot resolve a target.
 
     Source:
         IJB-C's protocol; evaluation rule of the share >= threshold.
@@ -111,8 +112,7 @@ def tar_at_nearest_far(
     good, bad = _sides(genuine, impostor)
     curve = roc(good, bad)
     points = []
-    for target in targets:
-        target = measurable("targets", target, len(bad), "impostor pairs")
+    for target in [measurable("targets", t, len(bad), "impostor pairs") for t in targets]:
         distance = np.abs(curve.far - target)
         at = len(distance) - 1 - int(np.argmin(distance[::-1]))
         points.append(_point(good, bad, target, float(curve.threshold[at])))
@@ -232,8 +232,8 @@ def _point(
 ) -> OperatingPoint:
     return OperatingPoint(
         target=target,
-        tar=np.count_nonzero(good >= threshold) / len(good),
-        far=np.count_nonzero(bad >= threshold) / len(bad),
+        tar=int(np.count_nonzero(good >= threshold)) / len(good),
+        far=int(np.count_nonzero(bad >= threshold)) / len(bad),
         threshold=threshold,
         n_genuine=len(good),
         n_impostor=len(bad),

@@ -1,0 +1,189 @@
+"""Is the new model compatible with the old gallery, and what does the update gain?
+
+Functions take the cases' values of one metric, higher being better: ``old_old`` is the lower bound,
+``new_old`` the cross-test, ``new_new`` the self-test.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.metrics import arrays
+
+
+def compatible(new_old: float, old_old: float) -> bool:
+    """BCT's empirical criterion: the cross-test beats the lower bound, strictly.
+
+    Source:
+        BCT eq. 2; BT2 definition 1, empirical form.
+    """
+    return _number("new_old", new_old) > _number("old_old", old_old)
+
+
+def not_hurting(new_new: float, independent: float) -> bool:
+    """The new model is no worse than one trained independently.
+
+    Source:
+        BT2 definition 2.
+    """
+    return _number("new_new", new_new) >= _number("independent", independent)
+
+
+def absolute_gain(new_old: float, old_old: float) -> float:
+    """What the cross-test adds to the lower bound."""
+    return _number("new_old", new_old) - _number("old_old", old_old)
+
+
+def update_gain(new_old: float, old_old: float, upper: float) -> float | None:
+    """Share of the possible gain that comes without backfilling.
+
+    Args:
+        new_old: The cross-test.
+        old_old: The lower bound.
+        upper: The upper bound (paragon).
+
+    Returns:
+        ``(new_old - old_old) / (upper - old_old)``; None where the update is not compatible, or the
+        upper bound does not exceed the lower one.
+
+    Raises:
+        ValueError: If a value is not finite.
+
+    Source:
+        BCT eq. 9.
+
+    Example:
+        >>> update_gain(0.5, 0.25, 0.75)
+        0.5
+    """
+    upper = _number("upper", upper)
+    if not compatible(new_old, old_old) or upper <= old_old:
+        return None
+    return (new_old - old_old) / (upper - old_old)
+
+
+def average(new_old: dict[str, float], new_new: dict[str, float]) -> float:
+    """MixBCT's AVG: both tests on verification and identification, averaged.
+
+    Args:
+        new_old: The cross-test's metrics, with ``tar_at_far_1e-4`` and ``tpir_at_fpir_1e-2``.
+        new_new: The self-test's metrics, with the same keys.
+
+    Returns:
+        The mean of the four values.
+
+    Raises:
+        ValueError: If a key is missing.
+
+    Source:
+        MixBCT section 4.1.
+    """
+    values = []
+    for name, case in (("new_old", new_old), ("new_new", new_new)):
+        for key in ("tar_at_far_1e-4", "tpir_at_fpir_1e-2"):
+            if key not in case:
+                raise ValueError(f"{name}: expected {key!r}, got {sorted(case)}")
+            values.append(_number(f"{name}[{key}]", case[key]))
+    return float(np.mean(values))
+
+
+def average_compatibility(matrix: Any) -> float:
+    """Share of pairs i > j of a sequence for which M_ij > M_jj, strictly.
+
+    Args:
+        matrix: Queries by generation i on the gallery of generation j, ``[n, n]``, n >= 2; what
+            lies above the diagonal is not read and may be NaN.
+
+    Returns:
+        A share in [0, 1].
+
+    Raises:
+        ValueError: If the matrix is not square, too small, or NaN on or below the diagonal.
+
+    Source:
+        CL2R's AC, the multi-model form of BCT's criterion.
+
+    Example:
+        >>> average_compatibility([[0.4, 0.0], [0.5, 0.6]])
+        1.0
+    """
+    values = _matrix(matrix, 2)
+    i, j = np.tril_indices(len(values), -1)
+    return float(np.mean(values[i, j] > values[j, j]))
+
+
+def average_accuracy(matrix: Any) -> float:
+    """Mean of M_ij over i >= j.
+
+    Args:
+        matrix: As for :func:`average_compatibility`, n >= 1.
+
+    Returns:
+        The mean.
+
+    Raises:
+        ValueError: If the matrix is not square, empty, or NaN on or below the diagonal.
+
+    Source:
+        CL2R's AM.
+    """
+    values = _matrix(matrix, 1)
+    return float(np.mean(values[np.tril_indices(len(values))]))
+
+
+def pairwise(
+    old_query: Any, old_gallery: Any, new_query: Any, query_labels: Any, gallery_labels: Any
+) -> float:
+    """The strict form: share of pairs that a new query keeps as near or as far as the old one.
+
+    A pair of one class must not score lower with the new query than with the old one, a pair of two
+    classes not higher. Ties keep it. Scores are cosines; vectors of one item stand at one row.
+
+    Args:
+        old_query: Old vectors of the queries, ``[n, d]``.
+        old_gallery: Old vectors of the gallery, after conversion if any, ``[m, d]``.
+        new_query: New vectors of the queries, ``[n, d]``.
+        query_labels: Integers or strings, ``[n]``.
+        gallery_labels: Integers or strings, ``[m]``.
+
+    Returns:
+        A share of the n x m pairs, each pair counted once.
+
+    Raises:
+        ValueError: If an argument has the wrong shape, type or value.
+
+    Source:
+        BCT eq. 1; BT2 definition 1.
+    """
+    from benchmark.metrics.products import tiles, unit
+
+    old = arrays.vectors("old_query", old_query)
+    gallery = arrays.vectors("old_gallery", old_gallery, dim=old.shape[1])
+    new = arrays.vectors("new_query", new_query, dim=old.shape[1])
+    if len(new) != len(old) or not len(old) or not len(gallery):
+        raise ValueError(f"new_query: expected {len(old)} > 0 rows, got {len(new)}")
+    ql, gl = arrays.codes("labels", query_labels, len(old), gallery_labels, len(gallery))
+    old, gallery, new = unit(old), unit(gallery), unit(new)
+    kept = 0
+    for (rows, before), (_, after) in zip(tiles(old, gallery), tiles(new, gallery), strict=True):
+        same = ql[rows, None] == gl
+        kept += int(np.where(same, after >= before, after <= before).sum())
+    return kept / (len(old) * len(gallery))
+
+
+def _number(name: str, value: float) -> float:
+    if not np.isfinite(value):
+        raise ValueError(f"{name}: expected a finite number, got {value}")
+    return float(value)
+
+
+def _matrix(matrix: Any, least: int) -> NDArray[np.float64]:
+    values = np.asarray(matrix, dtype=np.float64)
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or len(values) < least:
+        raise ValueError(f"matrix: expected [n, n] with n >= {least}, got {values.shape}")
+    if not np.isfinite(values[np.tril_indices(len(values))]).all():
+        raise ValueError("matrix: expected finite values on and below the diagonal")
+    return values

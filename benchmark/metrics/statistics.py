@@ -1,0 +1,182 @@
+"""How sure is a mean: over queries, identities, seeds, and between two methods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.metrics import arrays
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two methods on the same queries.
+
+    Attributes:
+        difference: Mean of left minus right.
+        low: Lower end of the difference's bootstrap interval.
+        high: Upper end.
+        p_value: Two-sided, by flipping the signs of the groups' differences at random.
+    """
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+
+
+def bootstrap(
+    values: Any, groups: Any = None, *, n: int = 1000, seed: int = 0, level: float = 0.95
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of a mean over queries, or over groups of them.
+
+    Args:
+        values: One value per query, ``[m]``.
+        groups: Identity of each query, ``[m]``: whole identities are drawn, with all their queries.
+        n: Resamples.
+        seed: Of the resampling.
+        level: Share covered, in (0, 1).
+
+    Returns:
+        The interval's ends.
+
+    Raises:
+        ValueError: If values are empty or NaN, or an argument is out of range.
+
+    Example:
+        >>> bootstrap(np.full(10, 0.5))
+        (0.5, 0.5)
+    """
+    sums, counts = _sums(values, groups)
+    means = _resampled(sums, counts, n, seed)
+    tail = (1.0 - _level(level)) / 2
+    low, high = np.quantile(means, [tail, 1.0 - tail])
+    return float(low), float(high)
+
+
+def paired(
+    left: Any,
+    right: Any,
+    groups: Any = None,
+    *,
+    n: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Comparison:
+    """Compare two methods on the same queries.
+
+    Args:
+        left: The first method's value per query, ``[m]``.
+        right: The second's, in the same order.
+        groups: As for :func:`bootstrap`.
+        n: Resamples, and sign flips.
+        seed: Of both.
+        level: Share covered, in (0, 1).
+
+    Returns:
+        The mean difference, its interval and the p-value ``(1 + as extreme) / (1 + n)``.
+
+    Raises:
+        ValueError: If the lengths differ, or as :func:`bootstrap`.
+    """
+    a = arrays.scores("left", left).astype(np.float64)
+    b = arrays.scores("right", right).astype(np.float64)
+    if len(a) != len(b):
+        raise ValueError(f"right: expected {len(a)} values, got {len(b)}")
+    low, high = bootstrap(a - b, groups, n=n, seed=seed, level=level)
+    sums, _ = _sums(a - b, groups)
+    rng = np.random.default_rng([seed, 1])
+    observed = abs(sums.sum())
+    extreme = 0
+    for start in range(0, n, 64):
+        signs = rng.integers(0, 2, (min(64, n - start), len(sums))) * 2 - 1
+        extreme += int((np.abs(signs @ sums) >= observed * (1 - 1e-12)).sum())
+    return Comparison(float((a - b).mean()), low, high, (1 + extreme) / (1 + n))
+
+
+def t_interval(values: Any, *, level: float = 0.95) -> tuple[float, float] | None:
+    """Student's t interval of a mean over seeds.
+
+    Args:
+        values: One value per seed, ``[n]``.
+        level: Share covered, in (0, 1).
+
+    Returns:
+        The interval's ends; None for a single seed.
+
+    Raises:
+        ValueError: If values are empty or NaN, or ``level`` is out of range.
+    """
+    from scipy.stats import t
+
+    x = arrays.scores("values", values).astype(np.float64)
+    _level(level)
+    if not len(x):
+        raise ValueError("values: expected at least one, got none")
+    if len(x) == 1:
+        return None
+    half = float(t.ppf(0.5 + level / 2, len(x) - 1)) * float(x.std(ddof=1)) / np.sqrt(len(x))
+    return float(x.mean() - half), float(x.mean() + half)
+
+
+def holm(p_values: Any) -> NDArray[np.float64]:
+    """Holm's correction: adjusted p-values of several comparisons, in their order.
+
+    Args:
+        p_values: Values in [0, 1], ``[n]``.
+
+    Returns:
+        Adjusted values; reject where they are at most the level.
+
+    Raises:
+        ValueError: If a value is outside [0, 1].
+
+    Source:
+        Holm 1979.
+
+    Example:
+        >>> holm(np.array([0.01, 0.04, 0.03]))
+        array([0.03, 0.06, 0.06])
+    """
+    p = arrays.scores("p_values", p_values).astype(np.float64)
+    if ((p < 0) | (p > 1)).any():
+        raise ValueError("p_values: expected values in [0, 1]")
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
+    return adjusted
+
+
+def _sums(values: Any, groups: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sum and number of the values of each group."""
+    x = arrays.scores("values", values).astype(np.float64)
+    if not len(x):
+        raise ValueError("values: expected at least one, got none")
+    if groups is None:
+        return x, np.ones(len(x))
+    _, inverse = np.unique(arrays.one_per_row("groups", groups, len(x)), return_inverse=True)
+    return np.bincount(inverse, x).astype(np.float64), np.bincount(inverse).astype(np.float64)
+
+
+def _resampled(
+    sums: NDArray[np.float64], counts: NDArray[np.float64], n: int, seed: int
+) -> NDArray[np.float64]:
+    """Means of ``n`` resamples of whole groups."""
+    if n < 1:
+        raise ValueError(f"n: expected at least 1, got {n}")
+    rng = np.random.default_rng([seed, 0])
+    step = max(1, (1 << 20) // len(sums))
+    means = []
+    for start in range(0, n, step):
+        drawn = rng.integers(0, len(sums), (min(step, n - start), len(sums)), dtype=np.int32)
+        means.append(sums[drawn].sum(1) / counts[drawn].sum(1))
+    return np.concatenate(means)
+
+
+def _level(level: float) -> float:
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level: expected a share in (0, 1), got {level}")
+    return level
