@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from benchmark.data.base import Images
 from benchmark.models.backbones import Encoder, to_unit
 from benchmark.models.heads import Head
-from benchmark.protocol import ModelSpec, Recipe
+from benchmark.protocol import Augment, ModelSpec, Recipe
 from benchmark.training.augment import augment
 from benchmark.training.loop import Budget, Curve, Trainer
 from benchmark.training.seeds import derive
@@ -68,16 +68,27 @@ def new_model(
 class _Learner(nn.Module):
     """Encoder, classifier and the method's own modules as one: one forward, one gradient."""
 
-    def __init__(self, encoder: nn.Module, head: Head, state: nn.Module, loss: Loss) -> None:
+    def __init__(
+        self, encoder: nn.Module, head: Head, state: nn.Module, loss: Loss, data: TrainingData,
+        old: Tensor | None, how: Augment, device: torch.device,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.encoder, self.head, self.state, self.loss = encoder, head, state, loss
+        self.data, self.how, self.device = data, how, device
+        self.labels = data.labels.to(device)
+        self.old = None if old is None else old.to(device)
         self.progress, self.rng = 0.0, torch.Generator()
 
-    def forward(self, images: Tensor, labels: Tensor, index: Tensor, old: Tensor | None) -> Tensor:
+    def forward(self, rows: Tensor) -> Tensor:
+        images = augment(_load(self.data.images, rows, self.device), self.how, self.rng)
+        rows = rows.to(self.device)
         new = self.encoder(images)
+        old = None if self.old is None else self.old[rows]
         # Logits at scale 64 lose their differences in bfloat16: losses are float32.
-        with torch.autocast(images.device.type, enabled=False):
-            batch = Batch(images, labels, index, new.float(), old, self.progress, self.rng)
+        with torch.autocast(self.device.type, enabled=False):
+            batch = Batch(
+                images, self.labels[rows], rows, new.float(), old, self.progress, self.rng
+            )
             return self.loss(batch, self.head, self.state)
 
 
@@ -107,25 +118,19 @@ def train_embedding(
         on_epoch: Called before each epoch with its number and the progress.
         name: Name of the training in checkpoints and random streams.
     """
-    learner = _Learner(encoder, head, state or nn.Module(), loss)
-    recipe = trainer.recipe
+    recipe, device = trainer.recipe, trainer.torch_device()
+    learner = _Learner(
+        encoder, head, state or nn.Module(), loss, data, old, recipe.augment, device
+    )
     batch = min(recipe.batch_size, len(data))
     budget = Budget(recipe.epochs * max(1, len(data) // batch), batch)
-    device = trainer.torch_device()
-    resident = old.to(device) if old is not None else None
 
-    def before(epoch: int, progress: float) -> None:
-        learner.progress = progress
+    def before(epoch: int, progress: float, rng: torch.Generator) -> None:
+        learner.progress, learner.rng = progress, rng
         if on_epoch is not None:
             on_epoch(epoch, progress)
 
-    def fetch(rows: Tensor, rng: torch.Generator) -> tuple[Any, ...]:
-        learner.rng = rng
-        images = augment(_load(data.images, rows, device), recipe.augment, rng)
-        stored = None if resident is None else resident[rows.to(device)]
-        return images, data.labels[rows].to(device), rows.to(device), stored
-
-    return trainer.run(learner, len(data), fetch, budget, on_epoch=before, name=name)
+    return trainer.run(learner, len(data), budget, on_epoch=before, name=name)
 
 
 def _load(images: Images, rows: Tensor, device: torch.device) -> Tensor:

@@ -61,7 +61,7 @@ class Budget:
     batch_size: int
 
 
-Fetch = Callable[[Tensor, torch.Generator], tuple[Any, ...]]
+OnEpoch = Callable[[int, float, torch.Generator], None]
 
 
 @dataclass(frozen=True)
@@ -86,25 +86,26 @@ class Trainer:
         self,
         system: nn.Module,
         n: int,
-        fetch: Fetch,
         budget: Budget,
         *,
         optimizer: Callable[[list[nn.Parameter]], torch.optim.Optimizer] | None = None,
         schedule: Callable[[float], float] | None = None,
-        on_epoch: Callable[[int, float], None] | None = None,
+        on_epoch: OnEpoch | None = None,
         name: str = "main",
     ) -> Curve:
         """Train ``system`` in place.
 
         Args:
-            system: Called with what ``fetch`` returns; gives the loss, a scalar.
+            system: Called with the rows of a batch, ``[k]`` int64; gives the loss, a scalar. It
+                fetches its data itself: what goes through Fabric's wrapper as an argument comes
+                out in the precision of the matrix products.
             n: Items to draw from. An epoch visits each once, in a new order; an incomplete
                 last batch is left out.
-            fetch: Rows ``[k]`` int64 and a generator -> arguments of ``system``.
             budget: Steps and batch size.
             optimizer: Parameters -> optimiser; by default the recipe's.
             schedule: Progress in [0, 1) -> factor of the learning rate; by default the recipe's.
-            on_epoch: Called before each epoch with its number and the progress.
+            on_epoch: Called before each epoch with its number, the progress, and a random stream
+                for everything that the epoch draws.
             name: Name of the checkpoint and of the random streams.
 
         Raises:
@@ -123,20 +124,20 @@ class Trainer:
         system.train()
         for epoch in range(len(curve.loss), math.ceil(budget.steps / an_epoch)):
             steps = min(an_epoch, budget.steps - epoch * an_epoch)
-            if on_epoch is not None:
-                on_epoch(epoch, epoch * an_epoch / budget.steps)
             # Dropout and the like draw from the global generator.
             torch.manual_seed(derive(self.seed, name, "global", epoch))
             # Every device augments its own share; one device alone has the plain stream.
             rank = (fabric.global_rank,) if fabric.world_size > 1 else ()
             rng = generator(self.seed, name, "batches", epoch, *rank)
+            if on_epoch is not None:
+                on_epoch(epoch, epoch * an_epoch / budget.steps, rng)
             order = torch.randperm(n, generator=generator(self.seed, name, "order", epoch))
             curve.lr.append(opt.param_groups[0]["lr"])
             total = torch.zeros((), device=fabric.device)
             for step in range(steps):
                 rows = order[step * batch : (step + 1) * batch]
                 share = rows[fabric.global_rank :: fabric.world_size]
-                loss = model(*fetch(share, rng))
+                loss = model(share)
                 opt.zero_grad()
                 fabric.backward(loss)
                 opt.step()
@@ -151,18 +152,10 @@ class Trainer:
 
     def torch_device(self) -> torch.device:
         """The device that this process trains on."""
-        device: torch.device = self._fabric().device
-        return device
+        return torch_device(self.device)
 
     def _fabric(self) -> Any:
-        from lightning_fabric import Fabric
-
-        fabric = Fabric(
-            accelerator=self.device.accelerator,
-            devices=self.device.devices,
-            strategy="ddp" if self.device.devices > 1 else "auto",
-            precision=self.recipe.precision,
-        )
+        fabric = _fabric(self.device, precision=self.recipe.precision)
         fabric.launch()
         return fabric
 
@@ -198,6 +191,32 @@ class Trainer:
                 part.load_state_dict(states[key])
         except (RuntimeError, KeyError, ValueError, EOFError, pickle.UnpicklingError) as error:
             raise BenchError(f"{path}: damaged checkpoint ({error}); delete it") from error
+
+
+def torch_device(device: Device) -> torch.device:
+    """The torch device of this process, as Fabric chooses it."""
+    chosen: torch.device = _fabric(device).device
+    return chosen
+
+
+def device_name(device: Device) -> str:
+    """The device in plain words: ``cpu``, or the name of the GPU and how many."""
+    chosen = torch_device(device)
+    if chosen.type != "cuda":
+        return chosen.type
+    return f"{device.devices} x {torch.cuda.get_device_name(chosen)}"
+
+
+def _fabric(device: Device, **options: Any) -> Any:
+    import logging
+
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
+    from lightning_fabric import Fabric
+
+    strategy = "ddp" if device.devices > 1 else "auto"
+    return Fabric(
+        accelerator=device.accelerator, devices=device.devices, strategy=strategy, **options
+    )
 
 
 def rate(progress: float, schedule: str, warmup: float) -> float:

@@ -1,0 +1,235 @@
+"""What the command does, as calls: run methods, lay out a plan, load records."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from benchmark import registry
+from benchmark.errors import BenchError
+from benchmark.plan import Plan, make_plan, record_key
+from benchmark.protocol import Setup, set_up
+from benchmark.record import Record, read_record, read_records, record_path
+from benchmark.runner import Compute, Reporter, execute
+from benchmark.store import Store, default_store, digest, writable, write_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Existing = Literal["skip", "missing", "overwrite"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A run as asked for, names checked, nothing computed.
+
+    Attributes:
+        setup: Protocol and track with their changes.
+        labels: Methods, ``independent`` first.
+        seeds: Seeds.
+        data_root: Where the dataset lies, if it is not built in.
+        first_seed: Seed of the first generation, if fixed apart.
+    """
+
+    setup: Setup
+    labels: tuple[str, ...]
+    seeds: tuple[int, ...]
+    data_root: Path | None = None
+    first_seed: int | None = None
+
+    def folder(self, out: Path) -> Path:
+        """Where records go: runs of a changed track lie apart from those that may be ranked."""
+        return out / "changed" / digest(self.setup.changed)[:8] if self.setup.changed else out
+
+    def paths(self, out: Path) -> dict[tuple[str, int], Path]:
+        """File of each record."""
+        protocol, track = self.setup.protocol.id, self.setup.track.id
+        return {
+            (label, seed): record_path(self.folder(out), protocol, track, label, seed)
+            for seed in self.seeds
+            for label in self.labels
+        }
+
+    def plan(self, labels: Sequence[str] | None = None, seeds: Sequence[int] | None = None) -> Plan:
+        """The graph of stages."""
+        return make_plan(
+            self.setup, list(labels or self.labels), list(seeds or self.seeds),
+            data_root=self.data_root, first_seed=self.first_seed,
+        )  # fmt: skip
+
+
+def request(
+    methods: Iterable[str],
+    protocol: str,
+    track: str = "glyphs",
+    *,
+    data_root: str | Path | None = None,
+    seeds: Iterable[int] = (0,),
+    settings: Mapping[str, Any] | None = None,
+    first_seed: int | None = None,
+) -> Request:
+    """Check the names and values of a run.
+
+    Raises:
+        BenchError: On an unknown name, key or value, or a missing data root.
+    """
+    labels = [m for m in methods if m]
+    if not labels:
+        raise BenchError("methods: expected at least one")
+    for label in labels:
+        registry.method_file(label)
+    labels = list(dict.fromkeys(["independent", *labels]))
+    chosen = list(dict.fromkeys(seeds))
+    if not chosen or min(chosen) < 0:
+        raise BenchError(f"seeds: expected whole numbers from 0, got {chosen or 'none'}")
+    changes = dict(settings or {})
+    setup = set_up(registry.protocol(protocol), registry.track(track), changes, labels)
+    if first_seed is not None:
+        changes["first_seed"] = first_seed
+        setup = Setup(setup.protocol, setup.track, setup.models, setup.methods, changes)
+    root = None if data_root is None else Path(data_root)
+    if setup.track.needs_root and root is None:
+        raise BenchError(f"track {setup.track.id}: needs --data-root, the folder of its images")
+    if root is not None and not root.exists():
+        raise BenchError(f"--data-root: {root} does not exist")
+    return Request(setup, tuple(labels), tuple(chosen), root, first_seed)
+
+
+def run(
+    methods: Iterable[str],
+    protocol: str,
+    track: str = "glyphs",
+    *,
+    data_root: str | Path | None = None,
+    seeds: Iterable[int] = (0,),
+    settings: Mapping[str, Any] | None = None,
+    first_seed: int | None = None,
+    existing: Existing = "skip",
+    store: str | Path | None = None,
+    out: str | Path = "runs",
+    compute: Compute | None = None,
+    reporter: Reporter | None = None,
+) -> list[Record]:
+    """Run methods under a protocol; what is stored already is not computed again.
+
+    Args:
+        methods: ``bct``, ``bct:distill``, ...; ``independent`` is added.
+        protocol: Protocol id, or the path of a YAML file.
+        track: Track id, or the path of a YAML file.
+        data_root: Folder of the images, for tracks that need one.
+        seeds: One record for each.
+        settings: Changes such as ``{"old.head": "arcface", "bct.weight": 2.0}``.
+        first_seed: Fixes the first generation's seed apart from the others'.
+        existing: ``skip`` answers from records of the same work; ``missing`` keeps any record
+            that is there; ``overwrite`` computes everything anew.
+        store: Folder of stage outputs.
+        out: Folder of records.
+        compute: Device and engine.
+        reporter: Hears how it goes on.
+
+    Returns:
+        Records by seed, then method.
+
+    Raises:
+        BenchError: On bad input, an output folder that cannot be written, or a full disk.
+    """
+    asked = request(
+        methods, protocol, track, data_root=data_root, seeds=seeds, settings=settings,
+        first_seed=first_seed,
+    )  # fmt: skip
+    return carry_out(asked, existing, store, Path(out), compute or Compute(), reporter)
+
+
+def carry_out(
+    asked: Request,
+    existing: Existing,
+    store: str | Path | None,
+    out: Path,
+    compute: Compute,
+    reporter: Reporter | None = None,
+) -> list[Record]:
+    """Run a request; see :func:`run`."""
+    writable(out, "--out")
+    found = {} if existing == "overwrite" else stored_records(asked, out, any_key=existing == "missing")
+    todo = [pair for pair in asked.paths(out) if pair not in found]
+    if todo:
+        found |= _compute(asked, todo, existing, store, out, compute, reporter)
+    return [found[pair] for pair in asked.paths(out)]
+
+
+def stored_records(
+    asked: Request, out: Path, *, any_key: bool = False
+) -> dict[tuple[str, int], Record]:
+    """Records that answer a request already; loads neither torch nor any method.
+
+    Args:
+        asked: The request.
+        out: Folder of records.
+        any_key: Take records of other code or data too.
+    """
+    setup = asked.setup
+    source = registry.dataset(setup.track.dataset).source(asked.data_root, **setup.track.data)
+    found = {}
+    for (label, seed), path in asked.paths(out).items():
+        if not path.exists():
+            continue
+        record = read_record(path)
+        if any_key or record.key == record_key(setup, source, label, seed, asked.first_seed):
+            found[label, seed] = record
+    return found
+
+
+def _compute(
+    asked: Request,
+    todo: list[tuple[str, int]],
+    existing: Existing,
+    store: str | Path | None,
+    out: Path,
+    compute: Compute,
+    reporter: Reporter | None,
+) -> dict[tuple[str, int], Record]:
+    from benchmark.results import make_record
+
+    stages = Store(Path(store) if store is not None else default_store())
+    paths = asked.paths(out)
+    made = {}
+    plan = asked.plan([m for m, _ in todo], sorted({s for _, s in todo}))
+    if existing == "overwrite":
+        for stage in plan.stages:
+            stages.remove(stage.name)
+    execute(plan, stages, compute, reporter)
+    for result in plan.results:
+        pair = (result.label, result.seed)
+        record = make_record(plan, result, stages, first_seed=asked.first_seed, argv=sys.argv[1:])
+        if pair in todo:
+            write_json(paths[pair], vars(record))
+            # What is shown is what was written.
+            made[pair] = read_record(paths[pair])
+    return made
+
+
+def load(root: str | Path = "runs", **where: Any) -> pd.DataFrame:
+    """Records as a pandas frame: a row for each record, case and metric.
+
+    Args:
+        root: A folder of records.
+        **where: Keep only rows with these values: ``protocol="open-class", metric="map"``.
+
+    Returns:
+        Columns protocol, track, method, seed, status, case, metric, value, low, high, gain,
+        compatible.
+
+    Raises:
+        BenchError: If there is no record, or a column is unknown.
+    """
+    from benchmark.report.frame import frame
+
+    table = frame(read_records(Path(root)))
+    for column, value in where.items():
+        if column not in table:
+            raise BenchError(f"load: unknown column '{column}'; known: {', '.join(table)}")
+        table = table[table[column] == value]
+    return table.reset_index(drop=True)

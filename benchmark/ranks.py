@@ -1,0 +1,71 @@
+"""One training on several devices: a process for each, as Fabric's ``ddp`` strategy expects."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmark.errors import BenchError
+from benchmark.plan import Stage
+from benchmark.store import Store
+
+if TYPE_CHECKING:
+    from benchmark.runner import Compute
+
+
+def run_in_ranks(
+    stage: Stage, store: Store, out: Path, compute: Compute
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Run a training stage in ``compute.devices`` processes; rank 0 writes the output.
+
+    Returns:
+        Facts, and time, memory and device, of rank 0.
+
+    Raises:
+        BenchError: If a process fails.
+    """
+    import torch.multiprocessing as mp
+
+    context = mp.get_context("spawn")
+    answers: Any = context.SimpleQueue()
+    port = _free_port()
+    ranks = [
+        context.Process(target=_rank, args=(r, port, stage, store.root, out, compute, answers))
+        for r in range(compute.devices)
+    ]
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join()
+    failed = [r for r, process in enumerate(ranks) if process.exitcode != 0]
+    if failed:
+        raise BenchError(f"{stage.title}: {len(failed)} of {compute.devices} processes failed")
+    facts: tuple[dict[str, Any], dict[str, Any]] = answers.get()
+    return facts
+
+
+def _rank(
+    rank: int, port: int, stage: Stage, root: Path, out: Path, compute: Compute, answers: Any
+) -> None:
+    from benchmark.runner import measured
+
+    # LOCAL_RANK tells Fabric that somebody else made the processes.
+    os.environ |= {
+        "LOCAL_RANK": str(rank), "RANK": str(rank), "NODE_RANK": "0",
+        "WORLD_SIZE": str(compute.devices), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+    }  # fmt: skip
+    # Only rank 0 writes: the others compute in a folder that is thrown away.
+    folder = out if rank == 0 else out / f"rank{rank}.checkpoint.d"
+    folder.mkdir(exist_ok=True)
+    done = measured(stage, root, folder, compute)
+    if rank == 0:
+        answers.put(done)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,139 @@
+"""From finished stages to records: bounds, compatibility, gain, provenance."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from benchmark.metrics import compatibility
+from benchmark.plan import Plan, Result, Stage
+from benchmark.record import SCHEMA, Record, code_version, hardware, packages
+from benchmark.stages import read_cases
+from benchmark.store import Store
+
+Scores = Mapping[str, float | None]
+
+
+def make_record(
+    plan: Plan, result: Result, store: Store, *, first_seed: int | None, argv: list[str]
+) -> Record:
+    """The record of one result, all of whose stages are finished.
+
+    Args:
+        plan: Its plan.
+        result: Method and seed.
+        store: Where the stages lie.
+        first_seed: Seed of the first generation, if fixed apart.
+        argv: Command line, for provenance.
+    """
+    setup = plan.setup
+    names = [g.name for g in setup.protocol.generations]
+    cases = {} if result.evaluation is None else read_cases(store.path(result.evaluation.name))
+    scores = {case: values["scores"] for case, values in cases.items()}
+    bounds = _bounds(result, store, names)
+    upper = f"upper-{setup.protocol.upper}" if setup.protocol.upper == "all" else "upper"
+    stages = _stages(result)
+    metas = {s.name: store.meta(s.name) for s in stages}
+    data = next(m for m in metas.values() if m["kind"] == "data")
+    return Record(
+        schema=SCHEMA,
+        kind="measured",
+        key=result.key,
+        protocol=setup.protocol.id,
+        protocol_version=setup.protocol.version,
+        track=setup.track.id,
+        track_version=setup.track.version,
+        method=result.label,
+        seed=result.seed,
+        first_seed=result.seed if first_seed is None else first_seed,
+        config=dict(result.config),
+        changed=dict(setup.changed),
+        status="not-applicable" if result.evaluation is None else "done",
+        reason=result.reason,
+        scores=scores,
+        intervals={case: values["intervals"] for case, values in cases.items()},
+        counts={case: values["counts"] for case, values in cases.items()},
+        bounds=bounds,
+        upper=upper,
+        **_judged(scores, bounds, bounds[upper], names),
+        dataset={"name": setup.track.dataset, **data["facts"]},
+        models=dict(zip(names, map(dataclasses.asdict, setup.models), strict=True)),
+        recipe=dataclasses.asdict(setup.track.recipe),
+        curves=_curves(result, metas),
+        cost=_cost(result, metas),
+        checkpoints=_checkpoints(stages, metas),
+        environment=packages() | hardware(),
+        run={
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "code": code_version(),
+            "argv": argv,
+            "stages": {m["title"]: m["run"] for m in metas.values()},
+        },
+    )
+
+
+def _stages(result: Result) -> list[Stage]:
+    seen: dict[str, Stage] = {}
+    for target in (result.bound, result.evaluation):
+        for stage in target.walk() if target is not None else ():
+            seen.setdefault(stage.name, stage)
+    return list(seen.values())
+
+
+def _bounds(result: Result, store: Store, names: list[str]) -> dict[str, dict[str, float | None]]:
+    """``lower``: the first generation by itself; ``upper``: the independent last one."""
+    old, new = f"{names[0]}/{names[0]}", f"{names[-1]}/{names[-1]}"
+    bound = read_cases(store.path(result.bound.name))
+    bounds = {"lower": bound[old]["scores"], "upper": bound[new]["scores"]}
+    if result.upper is not None:
+        bounds["upper-all"] = read_cases(store.path(result.upper.name))[new]["scores"]
+    return bounds
+
+
+def _judged(
+    scores: Mapping[str, Scores],
+    bounds: Mapping[str, Scores],
+    upper: Scores,
+    names: list[str],
+) -> dict[str, dict[str, Any]]:
+    """Criterion, not hurting, and gain of the last generation against the first, per metric."""
+    cross = scores.get(f"{names[-1]}/{names[0]}", {})
+    own = scores.get(f"{names[-1]}/{names[-1]}", {})
+    judged: dict[str, dict[str, Any]] = {"compatible": {}, "not_hurting": {}, "update_gain": {}}
+    for metric, low in bounds["lower"].items():
+        new_old, new_new, high = cross.get(metric), own.get(metric), upper.get(metric)
+        if new_old is None or new_new is None or low is None or high is None:
+            continue
+        paragon = bounds["upper"][metric]
+        judged["compatible"][metric] = bool(compatibility.compatible(new_old, low))
+        judged["not_hurting"][metric] = None if paragon is None else new_new >= paragon
+        judged["update_gain"][metric] = compatibility.update_gain(new_old, low, high)
+    return judged
+
+
+def _curves(result: Result, metas: Mapping[str, Any]) -> dict[str, Any]:
+    mine = [s for s in _stages(result) if s.kind in ("train", "update", "side", "first")]
+    return {metas[s.name]["title"]: metas[s.name]["facts"].get("curves", {}) for s in mine}
+
+
+def _cost(result: Result, metas: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of the new model, and of what the method adds to it."""
+    facts = [metas[s.name]["facts"] for s in result.updates]
+    trained = [m["facts"] for m in metas.values() if "parameters" in m["facts"]]
+    return {
+        "parameters": next(
+            (f["parameters"] for f in reversed(facts) if "parameters" in f),
+            trained[-1]["parameters"],
+        ),
+        "added_parameters": sum(f.get("added_parameters", 0) for f in facts),
+    }
+
+
+def _checkpoints(stages: list[Stage], metas: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        metas[s.name]["title"]: metas[s.name]["facts"]["checkpoint"]
+        for s in stages
+        if "checkpoint" in metas[s.name]["facts"]
+    }

@@ -1,0 +1,128 @@
+"""Carrying out a plan: stages in their order, each at most once, and the records that follow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from benchmark.plan import Plan, Stage
+from benchmark.store import META, Store, write_json
+
+if TYPE_CHECKING:
+    from benchmark.training.loop import Device
+
+
+class Reporter(Protocol):
+    """Hears how a run goes on."""
+
+    def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:
+        """A stage begins; returns what is called with the share that is done."""
+        ...
+
+    def done(self, stage: Stage, seconds: float) -> None:
+        """A stage has ended."""
+        ...
+
+
+class Silent:
+    """Says nothing."""
+
+    def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:  # noqa: ARG002
+        """Listen to nothing."""
+        return lambda share: None
+
+    def done(self, stage: Stage, seconds: float) -> None:
+        """Say nothing."""
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Where stages run.
+
+    Attributes:
+        accelerator: ``auto``, ``cpu``, ``cuda`` or ``mps``.
+        devices: Devices that train one model together.
+        engine: ``local``: one after the other in this process; ``ray``: on a Ray cluster, as
+            many at once as it has room for. The store must be on a disk that all machines see.
+    """
+
+    accelerator: str = "auto"
+    devices: int = 1
+    engine: str = "local"
+
+
+def execute(plan: Plan, store: Store, compute: Compute, reporter: Reporter | None = None) -> None:
+    """Run the stages of a plan that the store does not have.
+
+    Args:
+        plan: What to do.
+        store: Where outputs lie; a killed run goes on from here.
+        compute: Where to do it.
+        reporter: Hears how it goes on.
+    """
+    missing = [stage for stage in plan.stages if not store.has(stage.name)]
+    if compute.engine == "ray":
+        from benchmark.cluster import execute_on_ray
+
+        execute_on_ray(missing, store, compute, reporter or Silent())
+        return
+    reporter = reporter or Silent()
+    for number, stage in enumerate(missing, 1):
+        started = time.perf_counter()
+        progress = reporter.start(stage, number, len(missing))
+        run_one(stage, store, compute, progress)
+        reporter.done(stage, time.perf_counter() - started)
+
+
+def run_one(
+    stage: Stage, store: Store, compute: Compute, progress: Callable[[float], None]
+) -> None:
+    """Run one stage into the store, unless it is there already."""
+    with store.writing(stage.name) as out:
+        if store.has(stage.name):
+            return
+        if compute.devices > 1 and stage.kind in ("train", "side", "update", "first"):
+            from benchmark.ranks import run_in_ranks
+
+            facts, used = run_in_ranks(stage, store, out, compute)
+        else:
+            facts, used = measured(stage, store.root, out, compute, progress)
+        meta = {"title": stage.title, "kind": stage.kind, "facts": facts, "run": used}
+        write_json(out / META, meta)
+
+
+def measured(
+    stage: Stage,
+    root: Path,
+    out: Path,
+    compute: Compute,
+    progress: Callable[[float], None] = lambda share: None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Run a stage's function; returns its facts, and time, memory and device."""
+    from benchmark.stages import Context, run_stage
+    from benchmark.training.loop import Device
+
+    device = Device(compute.accelerator, compute.devices)
+    inputs = {role: root / "stages" / s.name for role, s in stage.inputs.items()}
+    with _resources(device) as used:
+        context = Context(out, device, stage.local, progress)
+        facts = run_stage(stage.kind, stage.params, inputs, context)
+    return facts, used
+
+
+@contextmanager
+def _resources(device: Device) -> Iterator[dict[str, Any]]:
+    import resource
+
+    from benchmark.training.loop import device_name
+
+    used: dict[str, Any] = {}
+    started = time.perf_counter()
+    yield used
+    used["seconds"] = round(time.perf_counter() - started, 3)
+    used["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    used["device"] = device_name(device)

@@ -1,0 +1,299 @@
+"""The stages of a plan: plain functions from parameters and input folders to an output folder."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmark import registry
+from benchmark.data.base import Dataset, Evaluation, ImageSet
+from benchmark.data.stored import read_dataset, write_dataset
+from benchmark.protocol import Augment, ModelSpec, Recipe
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from benchmark.method import Generation, TrainingData, Update
+    from benchmark.models.module import Portable
+    from benchmark.training.loop import Device, Trainer
+
+MODEL, HEAD, VECTORS = "model.safetensors", "head.safetensors", "vectors.npy"
+PARTS = ("convert", "query_view", "priority")
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a stage needs besides its parameters and inputs; none of it changes the output.
+
+    Attributes:
+        out: Folder to write into; checkpoints of a killed run may lie there.
+        device: Where to compute.
+        local: The stage's local values.
+        progress: Called with the share that is done.
+    """
+
+    out: Path
+    device: Device
+    local: Mapping[str, Any]
+    progress: Callable[[float], None]
+
+
+Inputs = Mapping[str, Path]
+Params = Mapping[str, Any]
+
+
+def run_stage(kind: str, params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
+    """Carry out one stage; returns facts worth keeping beside its output."""
+    functions = {
+        "data": data, "train": train, "embed": embed, "side": side, "first": update,
+        "update": update, "evaluate": evaluate,
+    }  # fmt: skip
+    return functions[kind](params, inputs, context)
+
+
+def data(params: Params, _: Inputs, context: Context) -> dict[str, Any]:
+    """Load a dataset and keep it as arrays."""
+    root = context.local["data_root"]
+    made: Dataset = registry.dataset(params["dataset"]).load(
+        None if root is None else Path(root), **params["options"]
+    )
+    write_dataset(made, context.out)
+    return {
+        "fingerprint": made.fingerprint(),
+        "n_train": len(made.train),
+        "n_test": len(made.evaluations["test"]),
+        "n_classes": len(made.class_names),
+        "facts": dict(made.facts),
+    }
+
+
+def train(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
+    """Train a generation alone: classification loss only."""
+    from benchmark.training.embedding import new_model, train_embedding
+
+    chosen = _training_data(params, inputs)
+    trainer = _trainer(params, context)
+    encoder, head = new_model(_spec(params), chosen, trainer.recipe, trainer.seed)
+    curve = train_embedding(
+        encoder, head, lambda batch, own, _: own(batch.new, batch.labels), chosen, trainer
+    )
+    return _write_model(encoder, head, context.out) | {
+        "n_images": len(chosen), "n_classes": len(chosen.classes),
+        "curves": {"model": curve.state_dict()},
+    }  # fmt: skip
+
+
+def side(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
+    """Train a side-information model with the data of generation 1."""
+    module = importlib.import_module(f"benchmark.training.side_{params['kind']}")
+    chosen = _training_data(params, inputs)
+    model, curve = module.train(_spec(params), chosen, _trainer(params, context))
+    facts = _write_model(model, None, context.out)
+    return facts | {"curves": {params["kind"]: curve.state_dict()}}
+
+
+def embed(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
+    """Embed the test items or the training images of a split."""
+    from benchmark.models.module import load_module
+    from benchmark.training.embedding import embed as embed_images
+
+    made = read_dataset(inputs["data"])
+    part = params["part"]
+    chosen = made.evaluations[part] if isinstance(part, str) else _rows(made.train, [part])
+    model = load_module(inputs["model"] / f"{params['file']}.safetensors")
+    device = _trainer_device(context)
+    vectors = embed_images(model, chosen.images, device)
+    np.save(context.out / VECTORS, vectors)
+    return {"n": len(vectors), "dim": int(vectors.shape[1])}
+
+
+def update(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
+    """Let a method train or fit the new generation, given the earlier ones."""
+    from benchmark.method import Generation, UpdateJob
+
+    method = registry.method(params["method"], params["config"])
+    kept = params["old_head"] == "kept"
+    independent = None
+    if "independent" in inputs:
+        independent = _generation(
+            inputs["independent"], inputs["independent_features"], None, True
+        )
+    chain: list[Generation] = []
+    for j in range(sum(role.startswith("model") for role in inputs)):
+        stored = inputs.get("side")
+        chain.append(_generation(inputs[f"model{j}"], inputs[f"features{j}"], stored, kept))
+    job = UpdateJob(
+        data=_training_data(params, inputs),
+        chain=tuple(chain),
+        independent=independent,
+        spec=_spec(params),
+        recipe=_recipe(params),
+        distance=params["distance"],
+        trainer=_trainer(params, context),
+    )
+    made = method.update(job) if chain else method.first(job)
+    return _write_update(made, method.own_model, context.out)
+
+
+def evaluate(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
+    """Score every case by every task, on embeddings only."""
+    from benchmark.cases import build_cases
+
+    items = read_dataset(inputs["data"]).evaluations[params["part"]]
+    results: dict[str, dict[str, Any]] = {}
+    per_query: dict[str, np.ndarray] = {}
+    for case in build_cases(params, inputs, items):
+        scored = results.setdefault(case.name, {"scores": {}, "intervals": {}, "counts": {}})
+        for name in params["tasks"]:
+            task = registry.task(name)
+            if case.swapped and not getattr(task, "SWAPPED", False):
+                continue
+            got = task.evaluate(case.query, case.gallery, items, params)
+            scored["scores"] |= got.scores
+            scored["intervals"] |= got.intervals
+            scored["counts"] |= got.counts
+            per_query |= {f"{case.name}:{k}": v for k, v in got.per_query.items()}
+    np.savez_compressed(
+        context.out / "per_query.npz", **{k.replace("/", "|"): v for k, v in per_query.items()}
+    )
+    (context.out / "cases.json").write_text(json.dumps(results, sort_keys=True))
+    return {}
+
+
+def read_cases(folder: Path) -> dict[str, dict[str, Any]]:
+    """What :func:`evaluate` wrote: case -> scores, intervals, counts."""
+    value: dict[str, dict[str, Any]] = json.loads((folder / "cases.json").read_text())
+    return value
+
+
+def _rows(images: ImageSet, splits: list[Params]) -> ImageSet:
+    from benchmark.data.splits import select
+
+    parts = [
+        select(
+            images.labels, classes=tuple(s["classes"]), images=tuple(s["images"]),
+            order=s["order"], seed=s["seed"],
+        )
+        for s in splits
+    ]  # fmt: skip
+    rows = np.unique(np.concatenate(parts))
+    return ImageSet(np.ascontiguousarray(images.images[rows]), images.labels[rows])
+
+
+def _training_data(params: Params, inputs: Inputs) -> TrainingData:
+    import torch
+
+    from benchmark.method import TrainingData
+
+    chosen = _rows(read_dataset(inputs["data"]).train, params["splits"])
+    classes, labels = np.unique(chosen.labels, return_inverse=True)
+    return TrainingData(chosen.images, torch.from_numpy(labels), torch.from_numpy(classes))
+
+
+def _spec(params: Params) -> ModelSpec:
+    return ModelSpec(**params["spec"])
+
+
+def _recipe(params: Params) -> Recipe:
+    values = dict(params["recipe"])
+    return Recipe(**{**values, "augment": Augment(**values["augment"])})
+
+
+def _trainer(params: Params, context: Context) -> Trainer:
+    from benchmark.training.loop import Trainer
+
+    return Trainer(
+        _recipe(params), params["seed"], context.device, context.out, context.progress
+    )
+
+
+def _trainer_device(context: Context) -> Any:
+    from benchmark.training.loop import torch_device
+
+    return torch_device(context.device)
+
+
+def _generation(model: Path, features: Path, side_path: Path | None, head: bool) -> Generation:
+    import torch
+
+    from benchmark.method import Generation
+    from benchmark.models.module import load_module
+
+    loaded = load_module(model / MODEL).eval().requires_grad_(False)
+    stored = load_module(model / HEAD) if head and (model / HEAD).exists() else None
+    if stored is not None:
+        stored.eval().requires_grad_(False)
+    side_info = None if side_path is None else torch.from_numpy(np.load(side_path / VECTORS))
+    return Generation(loaded, stored, torch.from_numpy(np.load(features / VECTORS)), side_info)  # type: ignore[arg-type]
+
+
+def _write_model(model: Portable, head: Portable | None, out: Path) -> dict[str, Any]:
+    from benchmark.models.module import save_module
+    from benchmark.store import file_digest
+
+    save_module(model.cpu(), out / MODEL)
+    if head is not None:
+        save_module(head.cpu(), out / HEAD)
+    return {
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "checkpoint": file_digest(out / MODEL),
+    }
+
+
+def _write_update(made: Update, own_model: bool, out: Path) -> dict[str, Any]:
+    from benchmark.models.module import save_module
+
+    facts: dict[str, Any] = _write_model(made.model, made.head, out) if own_model else {}
+    facts["curves"] = {name: curve.state_dict() for name, curve in made.curves.items()}
+    facts["added_parameters"] = 0
+    for name in PARTS:
+        part = getattr(made, name)
+        if part is not None:
+            save_module(part.cpu(), out / f"{name}.safetensors")
+            facts["added_parameters"] += sum(p.numel() for p in part.parameters())
+    return facts
+
+
+def apply_part(folder: Path, name: str, *arrays: Any) -> Any:
+    """Call a stored part of an update (``convert``, ``query_view``, ``priority``) on arrays.
+
+    Returns:
+        Its output as float32 arrays; ``None`` if the update has no such part.
+    """
+    import torch
+
+    from benchmark.models.module import load_module
+
+    path = folder / f"{name}.safetensors"
+    if not path.exists():
+        return None
+    module = load_module(path).eval()
+    tensors = [None if a is None else torch.from_numpy(np.ascontiguousarray(a)) for a in arrays]
+    with torch.inference_mode():
+        # In blocks of one size: what becomes of an item does not depend on its neighbours.
+        n = next(len(t) for t in tensors if t is not None)
+        blocks = [
+            module(*(None if t is None else t[i : i + 4096] for t in tensors))
+            for i in range(0, n, 4096)
+        ]
+    return _joined(blocks)
+
+
+def _joined(blocks: list[Any]) -> Any:
+    import torch
+
+    def join(parts: list[Tensor | None]) -> Any:
+        return None if parts[0] is None else torch.cat(parts).float().numpy()  # type: ignore[arg-type]
+
+    if isinstance(blocks[0], tuple):
+        return tuple(join([b[i] for b in blocks]) for i in range(len(blocks[0])))
+    return join(blocks)
+
+
+__all__ = ["Context", "Evaluation", "apply_part", "read_cases", "run_stage"]

@@ -1,0 +1,142 @@
+"""Stage outputs on disk: named by content, written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmark.errors import BenchError
+
+META = "stage.json"
+
+
+def default_store() -> Path:
+    """``$COMPATBENCH_STORE``, else ``compatbench`` in the user's cache folder."""
+    given = os.environ.get("COMPATBENCH_STORE")
+    if given:
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "compatbench"
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of a JSON-able value, independent of the order of keys: 24 hex digits."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes, ``sha256:...``."""
+    with path.open("rb") as file:
+        return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class Store:
+    """A folder of finished stages, and of work in progress that a later run goes on with.
+
+    Args:
+        root: The folder; made if missing.
+
+    Raises:
+        BenchError: If it cannot be written.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        writable(root, "--store")
+
+    def path(self, name: str) -> Path:
+        """Folder of a finished stage."""
+        return self.root / "stages" / name
+
+    def has(self, name: str) -> bool:
+        """Is the stage finished?"""
+        return (self.path(name) / META).is_file()
+
+    def meta(self, name: str) -> dict[str, Any]:
+        """What the stage said of itself: times, sizes, environment.
+
+        Raises:
+            BenchError: If the file is damaged.
+        """
+        path = self.path(name) / META
+        try:
+            value: dict[str, Any] = json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            raise BenchError(f"{path}: damaged ({error}); delete its folder to make it anew") from error
+        return value
+
+    def remove(self, name: str) -> None:
+        """Forget a stage and its work in progress."""
+        for folder in (self.path(name), self.root / "work" / name):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Path]:
+        """A folder to write a stage into; it is published whole when the block ends well.
+
+        The folder outlives a killed run, so what lies there (checkpoints) can be taken up. Two
+        runs that want the same stage take turns.
+        """
+        from filelock import FileLock
+
+        work = self.root / "work" / name
+        with plain_io_errors(self.root):
+            work.mkdir(parents=True, exist_ok=True)
+            with FileLock(work.with_suffix(".lock")):
+                if self.has(name):
+                    yield work
+                    shutil.rmtree(work, ignore_errors=True)
+                    return
+                work.mkdir(parents=True, exist_ok=True)
+                yield work
+                for checkpoint in work.glob("*.checkpoint.*"):
+                    checkpoint.unlink()
+                final = self.path(name)
+                final.parent.mkdir(parents=True, exist_ok=True)
+                shutil.rmtree(final, ignore_errors=True)
+                work.replace(final)
+
+
+def writable(folder: Path, option: str) -> None:
+    """Make ``folder`` and a file in it, or say that it cannot be.
+
+    Raises:
+        BenchError: Naming the option and the folder.
+    """
+    probe = folder / f".write-{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise BenchError(f"{option}: cannot write in {folder}: {error.strerror}") from error
+
+
+@contextmanager
+def plain_io_errors(folder: Path) -> Iterator[None]:
+    """A full disk as one line instead of a traceback; what is stored stays."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise BenchError(
+                f"{folder}: the disk is full; free some space and run the same command again, "
+                "finished stages are kept"
+            ) from error
+        raise
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON whole or not at all: to a neighbour first, then in place of the old."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with plain_io_errors(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        part.replace(path)

@@ -1,0 +1,73 @@
+"""What a task is asked and what it answers. Not a task itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from benchmark.data.base import Evaluation
+
+Options = Mapping[str, Any]
+"""``distance``, ``far`` and ``fpir`` of the track."""
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """Scores of one case.
+
+    Attributes:
+        scores: Metric -> value.
+        intervals: Metric -> (low, high), 95 %.
+        counts: Name -> number of queries, items, pairs.
+        per_query: Name -> one value a query, for paired comparisons.
+    """
+
+    scores: dict[str, float] = field(default_factory=dict)
+    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    per_query: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def add(self, name: str, values: NDArray[Any], groups: NDArray[Any] | None = None) -> None:
+        """A score that is the mean of one value a query.
+
+        Args:
+            name: Metric.
+            values: ``[n]``.
+            groups: What is drawn with replacement together (identities), ``[n]``; by default
+                each query by itself.
+        """
+        from benchmark.metrics.statistics import bootstrap
+
+        self.scores[name] = float(np.mean(values, dtype=np.float64))
+        low, high = bootstrap(values, groups=groups)
+        self.intervals[name] = (float(low), float(high))
+        self.per_query[name] = values
+
+
+def key(prefix: str, target: float) -> str:
+    """``tar_at_far_1e-4``: the cut-off last, as short as it can be said.
+
+    Example:
+        >>> key("tar_at_far", 1e-4), key("tpir_at_fpir", 0.02)
+        ('tar_at_far_1e-4', 'tpir_at_fpir_2e-2')
+    """
+    mantissa, _, exponent = f"{target:e}".partition("e")
+    return f"{prefix}_{float(mantissa):g}e{int(exponent)}"
+
+
+def template_vectors(
+    vectors: NDArray[Any], items: Evaluation, wanted: NDArray[np.int64]
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Vectors and subjects of some templates, in the order of ``wanted``."""
+    from benchmark.metrics.templates import templates
+
+    rows = np.flatnonzero(np.isin(items.template, wanted))
+    ids, made = templates(vectors[rows], items.template[rows], items.media[rows])
+    _, first = np.unique(items.template[rows], return_index=True)
+    place = np.searchsorted(ids, wanted)
+    return made[place], items.labels[rows[first]][place]

@@ -1,0 +1,59 @@
+"""Open-set 1:N identification: TPIR@FPIR and rank-1, the mean over the enrolment galleries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmark.tasks.base import Options, TaskResult, key, template_vectors
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    from benchmark.data.base import Evaluation
+
+
+def evaluate(
+    query: NDArray[float32], gallery: NDArray[float32], items: Evaluation, options: Options
+) -> TaskResult:
+    """Search each gallery (IJB-C's G1, G2) with every probe.
+
+    Args:
+        query: Vectors of all items by the asking model, ``[n, d]``.
+        gallery: Vectors of all items as stored, ``[n, d]``.
+        items: Templates, probes and galleries.
+        options: ``fpir``; targets below one non-mated probe are left out.
+
+    Note:
+        Each gallery has its own threshold; the score is the mean over the galleries. The interval
+        draws probe identities with replacement and keeps the thresholds.
+    """
+    from benchmark.metrics.identification import rank_k, search, tpir_at_fpir
+
+    probes, subject = template_vectors(query, items, items.probes)
+    result = TaskResult(counts={"n_probe": len(probes)})
+    values: dict[str, list[tuple[NDArray[np.float64], NDArray[np.int64]]]] = {}
+    for i, enrolled in enumerate(items.galleries, 1):
+        stored, owner = template_vectors(gallery, items, enrolled)
+        found = search(probes, subject, stored, owner)
+        who = subject[found.mated]
+        values.setdefault("rank_1", []).append((rank_k(found, 1), who))
+        outsiders = int((~found.mated).sum())
+        targets = [t for t in options["fpir"] if t * outsiders >= 1]
+        for point in tpir_at_fpir(found, targets) if targets else ():
+            values.setdefault(key("tpir_at_fpir", point.target), []).append((point.hits, who))
+        result.counts.update({f"n_enrolled_g{i}": len(enrolled), f"n_mated_g{i}": len(who)})
+    for name, parts in values.items():
+        _add_mean(result, name, parts)
+    return result
+
+
+def _add_mean(
+    result: TaskResult, name: str, parts: list[tuple[NDArray[np.float64], NDArray[np.int64]]]
+) -> None:
+    """Mean of the galleries' means, as the mean of values weighted by their gallery's size."""
+    n = sum(len(values) for values, _ in parts)
+    weighted = np.concatenate([v * (n / (len(parts) * len(v))) for v, _ in parts])
+    result.add(name, weighted, groups=np.concatenate([who for _, who in parts]))

@@ -1,0 +1,82 @@
+"""The old classifier as a judge of new features: kept, synthesized or both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmark.models.heads import class_logits
+from benchmark.training.prototypes import class_means
+
+if TYPE_CHECKING:
+    from benchmark.method import UpdateJob
+
+
+class OldHead(nn.Module):
+    """A frozen classifier over old features.
+
+    Args:
+        weight: One row a class, ``[k, d_old]``.
+        bias: ``[k]``, or ``None``.
+        scale: Logit scale where the logits are cosines, else ``None``.
+        row_of: Row of each class of the new data, ``[C]``; -1 where the classifier has none.
+    """
+
+    weight: Tensor
+    bias: Tensor | None
+    row_of: Tensor
+
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None, scale: float | None, row_of: Tensor
+    ) -> None:
+        super().__init__()
+        self.scale = scale
+        self.register_buffer("weight", weight.detach().clone())
+        self.register_buffer("bias", None if bias is None else bias.detach().clone())
+        self.register_buffer("row_of", row_of)
+
+    @property
+    def dim(self) -> int:
+        """Dimension of the old embedding."""
+        return self.weight.shape[1]
+
+    def logits(self, features: Tensor) -> Tensor:
+        """Logits without margin, ``[n, d_old]`` -> ``[n, k]`` float32."""
+        return class_logits(features, self.weight, self.bias, self.scale)
+
+
+def frozen_old_head(job: UpdateJob, *, synthesize: bool) -> OldHead:
+    """The old classifier K of an update.
+
+    A kept K keeps its form and scale; a row is synthesized as the mean old feature of the class.
+    Where K is discarded, or knows no class of the new data, every row is such a mean, normalised,
+    and the logits are cosines at the new classifier's scale: at scale 1 a softmax over C cosines
+    cannot fall below log C - 2 and would teach nothing.
+
+    Args:
+        job: The update.
+        synthesize: Make rows for classes that K does not know.
+
+    Source:
+        BCT section 2.5; MixBCT section 3.1 (the old classifier is discarded).
+    """
+    data, kept = job.data, job.old.head
+    n_classes = len(data.classes)
+    means = class_means(job.old.features, data.labels, n_classes)
+    known = None if kept is None else torch.isin(data.classes, kept.classes)
+    if kept is None or known is None or (synthesize and not known.any()):
+        return OldHead(F.normalize(means), None, job.spec.scale, torch.arange(n_classes))
+    rows = torch.full((n_classes,), -1)
+    rows[known] = torch.searchsorted(kept.classes, data.classes[known])
+    weight, bias = kept.weight.detach(), kept.bias
+    if synthesize and not known.all():
+        new_rows = means[~known]
+        rows[~known] = torch.arange(len(new_rows)) + len(weight)
+        if kept.normalised:
+            new_rows = F.normalize(new_rows)
+        weight = torch.cat([weight, new_rows])
+        bias = None if bias is None else torch.cat([bias, bias.mean().expand(len(new_rows))])
+    return OldHead(weight, bias, kept.scale if kept.normalised else None, rows)
