@@ -24,8 +24,8 @@ def kendall_tau(left: Any, right: Any) -> float | None:
         Kendall 1945; FastFill table 3 compares orders so.
 
     Example:
-        >>> kendall_tau([1.0, 2.0, 3.0], [10.0, 30.0, 20.0])
-        0.3333333333333334
+        >>> kendall_tau([1.0, 2.0, 3.0], [30.0, 20.0, 10.0])
+        -1.0
     """
     from scipy.stats import kendalltau
 

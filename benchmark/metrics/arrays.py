@@ -59,15 +59,24 @@ def vectors(name: str, value: Any, *, dim: int | None = None) -> NDArray[np.floa
     Raises:
         ValueError: If the shape or type is another, or a value is NaN or infinite.
     """
+    out = matrix(name, value, dim=dim)
+    finite(name, out)
+    return out
+
+
+def matrix(name: str, value: Any, *, dim: int | None = None) -> NDArray[np.float32]:
+    """As :func:`vectors`, but for the check of the values, which the caller makes.
+
+    Raises:
+        ValueError: If the shape or type is another.
+    """
     array = plain(value)
     if array.ndim != 2 or array.dtype.kind != "f":
         raise ValueError(f"{name}: expected 2-D floats [n, d], got {array.ndim}-D {array.dtype}")
     if array.shape[1] < 1 or (dim is not None and array.shape[1] != dim):
         raise ValueError(f"{name}: expected dimension {dim or '>= 1'}, got {array.shape[1]}")
     with np.errstate(over="ignore"):
-        out = np.ascontiguousarray(array, dtype=np.float32)
-    finite(name, out)
-    return out
+        return np.ascontiguousarray(array, dtype=np.float32)
 
 
 def finite(name: str, array: NDArray[Any]) -> None:
@@ -125,6 +134,22 @@ def codes(
         raise ValueError(f"gallery_{name}: expected {a.dtype} as query_{name} has, got {b.dtype}")
     _, inverse = np.unique(np.concatenate([a, b]), return_inverse=True)
     return inverse[:n_left].astype(np.int64), inverse[n_left:].astype(np.int64)
+
+
+def both(
+    name: str, left: Any, n_left: int, right: Any, n_right: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """As :func:`codes`, and two empty arrays where neither side is given.
+
+    Raises:
+        ValueError: If only one side is given, or as :func:`codes`.
+    """
+    if left is None and right is None:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    if left is None or right is None:
+        missing = "query" if left is None else "gallery"
+        raise ValueError(f"{missing}_{name}: expected both sides or neither, got None")
+    return codes(name, left, n_left, right, n_right)
 
 
 def scores(name: str, value: Any) -> NDArray[Any]:

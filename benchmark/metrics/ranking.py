@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics import arrays
 
+if TYPE_CHECKING:
+    from benchmark.metrics.engine import Grouped, Rules, Side
+
 Distance = Literal["cosine", "l2"]
+_PAIRS = 8_000_000
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,23 @@ class Ranking:
         return int((self.n_positives == 0).sum())
 
 
+@dataclass(frozen=True)
+class Matches:
+    """Scores of each query's matches in one gallery, or in the shards of one.
+
+    Attributes:
+        offset: Where each query's scores begin, int64 ``[n + 1]``.
+        scores: Ascending for each query, float32.
+        left_offset: Where each query's left-out scores begin, int64 ``[n + 1]``.
+        left_out: Scores of the items that the query's id or camera leaves out, float32.
+    """
+
+    offset: NDArray[np.int64]
+    scores: NDArray[np.float32]
+    left_offset: NDArray[np.int64]
+    left_out: NDArray[np.float32]
+
+
 def rank(
     query: Any,
     gallery: Any,
@@ -60,71 +82,63 @@ def rank(
 ) -> Ranking:
     """Rank the gallery for every query, exactly.
 
+    On CPUs the result is equal to the last bit for any number of threads, tiles, shards and
+    machines. Other devices count the same on integer-valued vectors with L2; elsewhere a score may
+    differ in its last bits, so that items whose scores nearly tie may change places.
+
     Args:
-        query: Query vectors, ``[n_query, d]``.
+        query: Query vectors, ``[n_query, d]``; a zero vector scores 0 with all by cosine.
         gallery: Gallery vectors, ``[n_gallery, d]``.
         query_labels: Integers or strings, ``[n_query]``.
-        gallery_labels: Integers or strings, ``[n_gallery]``.
+        gallery_labels: Integers or strings, ``[n_gallery]``; a label that no query has is a
+            distractor's.
         query_ids: With ``gallery_ids``: an item of the query's id is left out for that query.
         gallery_ids: Ids of the gallery.
         query_cameras: With ``gallery_cameras``: items of the query's label and camera are left out.
         gallery_cameras: Cameras of the gallery.
         junk: Gallery items dropped for all queries, bool ``[n_gallery]``.
         distance: ``cosine`` or ``l2``.
-        device: ``cpu``, or a torch device such as ``cuda``.
-        threads: CPU threads; all by default. The result does not depend on it.
+        device: ``cpu``, or a torch device such as ``cuda`` or ``torch:cpu``.
+        threads: CPU threads; all by default.
 
     Returns:
         Ranks, average precisions and counts per query.
 
     Raises:
         ValueError: If an argument has the wrong shape, type or value.
+
+    Example:
+        >>> items = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.6, 0.5]])
+        >>> labels, ids = np.array([0, 0, 1, 1]), np.arange(4)
+        >>> found = rank(items, items, labels, labels, query_ids=ids, gallery_ids=ids)
+        >>> found.first_rank
+        array([1, 1, 1, 3])
     """
-    del device, threads
-    q = arrays.vectors("query", query)
-    g = arrays.vectors("gallery", gallery, dim=q.shape[1])
-    if junk is not None:
-        keep = ~np.asarray(junk, dtype=bool)
-        g = g[keep]
-        gallery_labels = np.asarray(gallery_labels)[keep]
-        gallery_ids = None if gallery_ids is None else np.asarray(gallery_ids)[keep]
-        gallery_cameras = None if gallery_cameras is None else np.asarray(gallery_cameras)[keep]
-    ql, gl = arrays.codes("labels", query_labels, len(q), gallery_labels, len(g))
-    if distance == "cosine":
-        q, g = _unit(q), _unit(g)
-    qi = gi = qc = gc = None
-    if query_ids is not None:
-        qi, gi = arrays.codes("ids", query_ids, len(q), gallery_ids, len(g))
-    if query_cameras is not None:
-        qc, gc = arrays.codes("cameras", query_cameras, len(q), gallery_cameras, len(g))
-    n = len(q)
-    first, ap = np.zeros(n, np.int64), np.full(n, np.nan)
-    inp, pos = np.full(n, np.nan), np.zeros(n, np.int64)
-    half = 0.5 * np.einsum("nd,nd->n", g, g) if distance == "l2" else np.zeros(len(g), np.float32)
-    for start in range(0, n, 256):
-        scores = q[start : start + 256] @ g.T - half
-        for i, row in enumerate(scores, start):
-            same = gl == ql[i]
-            out = np.zeros(len(g), bool)
-            if qi is not None:
-                out |= gi == qi[i]
-            if qc is not None:
-                out |= same & (gc == qc[i])
-            up = np.sort(row[same & ~out])
-            down = np.sort(row[~same & ~out])
-            pos[i] = len(up)
-            if len(up):
-                p = len(up) - np.searchsorted(up, up, "left")
-                m = len(down) - np.searchsorted(down, up, "left")
-                ap[i] = np.mean(p / (p + m))
-                first[i] = 1 + m[-1]
-                inp[i] = len(up) / (len(up) + m[0])
-    return Ranking(first, ap, inp, pos)
+    from benchmark.metrics import engine
 
+    job = _job(query, gallery, query_labels, gallery_labels, query_ids, gallery_ids,
+               query_cameras, gallery_cameras, junk, distance, threads)  # fmt: skip
+    if device != "cpu":
+        from benchmark.metrics import device as other
 
-def _unit(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    norm = np.linalg.norm(x.astype(np.float64), axis=1, keepdims=True)
-    return (x / np.where(norm == 0, 1, norm)).astype(np.float32)
+        return _summary(*other.count(job, device.removeprefix("torch:")))
+    n = len(job.query.x)
+    result = Ranking(
+        np.zeros(n, np.int64), np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.int64)
+    )
+    by = engine.grouped(job.query_labels, job.gallery_labels)
+    pairs = np.cumsum(by.stop - by.start)
+    cuts = [0]
+    while cuts[-1] < n:  # some millions of matches at a time
+        done = int(pairs[cuts[-1] - 1]) if cuts[-1] else 0
+        cuts.append(max(cuts[-1] + 1, int(np.searchsorted(pairs, done + _PAIRS, "right"))))
+    for first, last in zip(cuts[:-1], cuts[1:], strict=True):
+        matches = _matches(job, by, first, last)
+        above = _count(job, matches, by.q_order[first:last], matches)
+        part = _summary(matches.offset, matches.scores, above)
+        for name in ("first_rank", "average_precision", "inverse_negative_penalty", "n_positives"):
+            getattr(result, name)[by.q_order[first:last]] = getattr(part, name)
+    return result
 
 
 def cmc(ranking: Ranking, k: int) -> NDArray[np.float64]:
@@ -184,3 +198,173 @@ def inverse_negative_penalty(ranking: Ranking) -> NDArray[np.float64]:
 def _cut_off(k: int) -> None:
     if k < 1:
         raise ValueError(f"k: expected at least 1, got {k}")
+
+
+@dataclass(frozen=True)
+class Job:
+    """Checked arguments of a ranking."""
+
+    query: Side
+    gallery: Side
+    query_labels: NDArray[np.int64]
+    gallery_labels: NDArray[np.int64]
+    rules: Rules
+    l2: bool
+    threads: int
+
+
+def _job(
+    query: Any,
+    gallery: Any,
+    query_labels: Any,
+    gallery_labels: Any,
+    query_ids: Any,
+    gallery_ids: Any,
+    query_cameras: Any,
+    gallery_cameras: Any,
+    junk: Any,
+    distance: str,
+    threads: int | None,
+) -> Job:
+    from benchmark.metrics import engine
+
+    if distance not in ("cosine", "l2"):
+        raise ValueError(f"distance: expected 'cosine' or 'l2', got {distance!r}")
+    l2, n_threads = distance == "l2", engine.n_threads(threads)
+    q = engine.side("query", query, l2=l2, threads=n_threads)
+    g = engine.side("gallery", gallery, l2=l2, dim=q.x.shape[1], threads=n_threads)
+    sizes = len(q.x), len(g.x)
+    ql, gl = arrays.codes("labels", query_labels, sizes[0], gallery_labels, sizes[1])
+    both = [
+        arrays.both(name, left, sizes[0], right, sizes[1])
+        for name, left, right in (
+            ("ids", query_ids, gallery_ids),
+            ("cameras", query_cameras, gallery_cameras),
+        )
+    ]
+    (qi, gi), (qc, gc) = both
+    if junk is not None:
+        keep = ~arrays.one_per_row("junk", junk, sizes[1]).astype(bool)
+        rows = np.flatnonzero(keep)
+        g, gl = g.take(rows), gl[rows]
+        gi, gc = (side[rows] if len(side) else side for side in (gi, gc))
+    return Job(q, g, ql, gl, engine.Rules(qi, gi, qc, gc), l2, n_threads)
+
+
+def _matches(job: Job, by: Grouped, first: int, last: int) -> Matches:
+    """The matches of queries ``by.q_order[first:last]``, in that order."""
+    from benchmark.metrics import engine
+
+    part = engine.Grouped(
+        by.q_order[first:last], by.g_order, by.start[first:last], by.stop[first:last]
+    )
+    found = engine.own_scores(
+        job.query, job.gallery, part, job.rules, l2=job.l2, threads=job.threads
+    )
+    offset, scores, left_offset, left = found
+    if len(job.rules.qi):
+        left_offset, left = engine.with_strangers(
+            job.query, job.gallery, left_offset, left, order=part.q_order, ql=job.query_labels,
+            gl=job.gallery_labels, rules=job.rules, l2=job.l2,
+        )  # fmt: skip
+    return Matches(offset, scores, left_offset, left)
+
+
+def _count(
+    job: Job, own: Matches, order: NDArray[np.int64], thresholds: Matches
+) -> NDArray[np.int64]:
+    """Non-matching items of the job's gallery that score at least each threshold."""
+    from benchmark.metrics import engine, matching
+
+    above = engine.count_above(
+        job.query.take(order), job.gallery, thresholds.offset, thresholds.scores,
+        l2=job.l2, threads=job.threads,
+    )  # fmt: skip
+
+    def work(span: tuple[int, int]) -> None:
+        matching.take_away(
+            thresholds.offset, thresholds.scores, own.offset, own.scores,
+            own.left_offset, own.left_out, *span, above,
+        )  # fmt: skip
+
+    engine.share(work, engine.spans(len(order), 1024), job.threads)
+    return above
+
+
+def _summary(
+    offset: NDArray[np.int64], scores: NDArray[np.float32], above: NDArray[np.int64]
+) -> Ranking:
+    from benchmark.metrics import matching
+
+    n = len(offset) - 1
+    first, ap, inp = np.empty(n, np.int64), np.empty(n), np.empty(n)
+    matching.summarise(offset, scores, above, first, ap, inp)
+    return Ranking(first, ap, inp, np.diff(offset))
+
+
+class Shard:
+    """One part of a gallery that lies on several disks or machines.
+
+    First each shard gives its matches; joined, they are the thresholds. Then each shard counts, and
+    the counts add up: ``ranking_of(joined, sum of the counts)`` equals :func:`rank` on the whole.
+
+    Example:
+        >>> x, y = np.eye(2), np.array([0, 1])
+        >>> shards = [Shard(x, x[:1], y, y[:1]), Shard(x, x[1:], y, y[1:])]
+        >>> joined = join([shard.matches for shard in shards])
+        >>> ranking_of(joined, sum(shard.count(joined) for shard in shards)).first_rank
+        array([1, 1])
+    """
+
+    def __init__(
+        self,
+        query: Any,
+        gallery: Any,
+        query_labels: Any,
+        gallery_labels: Any,
+        *,
+        query_ids: Any = None,
+        gallery_ids: Any = None,
+        query_cameras: Any = None,
+        gallery_cameras: Any = None,
+        junk: Any = None,
+        distance: Distance = "cosine",
+        threads: int | None = None,
+    ) -> None:
+        """Take the arguments of :func:`rank`, with all queries and the shard's items."""
+        from benchmark.metrics import engine
+
+        self._job = _job(query, gallery, query_labels, gallery_labels, query_ids, gallery_ids,
+                         query_cameras, gallery_cameras, junk, distance, threads)  # fmt: skip
+        by = engine.grouped(self._job.query_labels, self._job.gallery_labels)
+        n = len(by.q_order)
+        back = np.argsort(by.q_order)
+        in_order = engine.Grouped(np.arange(n), by.g_order, by.start[back], by.stop[back])
+        self.matches = _matches(self._job, in_order, 0, n)
+
+    def count(self, thresholds: Matches) -> NDArray[np.int64]:
+        """Non-matching items of this shard that score at least each threshold."""
+        return _count(self._job, self.matches, np.arange(len(self._job.query.x)), thresholds)
+
+
+def join(parts: Sequence[Matches]) -> Matches:
+    """The matches of several shards as one.
+
+    Raises:
+        ValueError: If the shards had different numbers of queries.
+    """
+    if len({len(part.offset) for part in parts}) != 1:
+        raise ValueError("parts: expected at least one shard, all with the same queries")
+    joined: list[NDArray[Any]] = []
+    for pair in (("offset", "scores"), ("left_offset", "left_out")):
+        sizes = [np.diff(getattr(part, pair[0])) for part in parts]
+        values = np.concatenate([getattr(part, pair[1]) for part in parts])
+        owner = np.concatenate([np.repeat(np.arange(len(size)), size) for size in sizes])
+        order = np.lexsort((values, owner))
+        joined += [np.concatenate([[0], np.cumsum(np.sum(sizes, axis=0))]), values[order]]
+    return Matches(*joined)
+
+
+def ranking_of(matches: Matches, above: NDArray[np.int64]) -> Ranking:
+    """The ranking that joined matches and added counts make."""
+    return _summary(matches.offset, matches.scores, above)

@@ -1,0 +1,283 @@
+"""The CPU engine of exact ranking: counts of scores against thresholds, no matrix of scores.
+
+A tile of scores is compared with each query's lowest threshold while it is in registers; what
+passes is appended to the query's buffer. A full buffer is counted: a table of equal steps between
+the lowest and the highest threshold says how many thresholds lie below a score, with one more
+comparison. So a score costs about the same whatever the number of thresholds, and only counts stay.
+"""
+
+# ruff: noqa: PLR0912, PLR0917 (numba takes no keyword-only arguments)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from benchmark.metrics import kernels
+from benchmark.metrics.kernels import (
+    COLUMNS,
+    COMPRESS,
+    ROWS,
+    fma,
+    keep_dot,
+    keep_l2,
+    store_dot,
+    store_l2,
+)
+
+_jit = njit(cache=True, nogil=True, error_model="numpy")
+CAPACITY = 1024  # scores in a query's buffer
+COPIES = 4  # counters of one threshold, so that equal scores do not wait for each other
+_ROWS, _COLUMNS, _COMPRESS, _CAPACITY, _COPIES = ROWS, COLUMNS, COMPRESS, CAPACITY, COPIES
+
+if not kernels.COMPRESS:
+    keep_dot = store_dot
+    keep_l2 = store_l2
+
+
+@_jit
+def norms(x: Any, first: int, last: int, out: Any) -> None:
+    """Lengths of rows ``first`` ... ``last - 1`` in float64; NaN or infinite where a value is."""
+    dim = x.shape[1]
+    for i in range(first, last):
+        a = b = c = e = 0.0
+        k = 0
+        while k + 4 <= dim:
+            a += np.float64(x[i, k]) * np.float64(x[i, k])
+            b += np.float64(x[i, k + 1]) * np.float64(x[i, k + 1])
+            c += np.float64(x[i, k + 2]) * np.float64(x[i, k + 2])
+            e += np.float64(x[i, k + 3]) * np.float64(x[i, k + 3])
+            k += 4
+        while k < dim:
+            a += np.float64(x[i, k]) * np.float64(x[i, k])
+            k += 1
+        out[i] = np.sqrt((a + b) + (c + e))
+
+
+@_jit
+def pack(x: Any, order: Any, scale: Any, first: int, last: int, width: int, out: Any) -> None:
+    """Rows ``order[first:last]``, divided by ``scale``, as panels of ``width``; zeros fill up.
+
+    ``first`` is a multiple of ``width``; panel p lies at ``out[p * d * width]``.
+    """
+    dim = x.shape[1]
+    for start in range(first, last, width):
+        base = start * dim
+        for c in range(width):
+            if start + c < last:
+                i = order[start + c]
+                length = scale[i]
+                for k in range(dim):
+                    out[base + k * width + c] = np.float32(np.float64(x[i, k]) / length)
+            else:
+                for k in range(dim):
+                    out[base + k * width + c] = np.float32(0.0)
+
+
+@_jit
+def chain(q: Any, i: int, q_scale: Any, g: Any, j: int, g_scale: Any, l2: bool) -> Any:
+    """One score, by the same chain as the tiles."""
+    score = np.float32(0.0)
+    for k in range(q.shape[1]):
+        a = np.float32(np.float64(q[i, k]) / q_scale[i])
+        b = np.float32(np.float64(g[j, k]) / g_scale[j])
+        score = fma(np.float32(b - a), np.float32(a - b), score) if l2 else fma(a, b, score)
+    return score
+
+
+@_jit
+def tile_scores(
+    qp: Any, n_rows: int, gp: Any, n_columns: int, dim: int, l2: bool, scratch: Any, out: Any
+) -> None:
+    """All scores of packed rows and packed columns: ``out[row * n_columns + column]``."""
+    for r in range(0, n_rows, _ROWS):
+        for c in range(0, n_columns, _COLUMNS):
+            if l2:
+                store_l2(qp, r * dim, gp, c * dim, dim, scratch, 0, _COLUMNS)
+            else:
+                store_dot(qp, r * dim, gp, c * dim, dim, scratch, 0, _COLUMNS)
+            for m in range(min(_ROWS, n_rows - r)):
+                for v in range(min(_COLUMNS, n_columns - c)):
+                    out[(r + m) * n_columns + c + v] = scratch[m * _COLUMNS + v]
+
+
+@_jit
+def _table(t: Any, n: int, size: int, edges: Any, base: Any) -> Any:
+    """Fill the table of one query's ascending thresholds ``t[:n]``; returns (low, scale)."""
+    low, high = t[0], t[n - 1]
+    scale = np.float32(0.0)
+    if high > low:
+        scale = np.float32(np.float32(size) / np.float32(high - low))
+        if not np.isfinite(scale):
+            scale = np.float32(0.0)
+    top = np.float32(size - 1)
+    for b in range(size):
+        edges[b] = np.float32(np.inf)
+        base[b] = 0
+    for k in range(n):
+        b = np.int64(min(np.float32((t[k] - low) * scale), top))
+        if edges[b] == np.float32(np.inf):
+            edges[b] = t[k]
+            base[b] = 1
+        else:
+            edges[b] = np.float32(-np.inf)  # several: walk
+            base[b] += 1
+    below = 0
+    for b in range(size):
+        here = base[b]
+        base[b] = below
+        below += here
+    return low, scale
+
+
+@_jit
+def _count(
+    s: Any,
+    n: int,
+    t: Any,
+    n_t: int,
+    low: Any,
+    scale: Any,
+    top: Any,
+    edges: Any,
+    base: Any,
+    counts: Any,
+) -> None:
+    """Add 1 to ``counts[k]`` for each score, k being the number of thresholds <= the score."""
+    for j in range(n):
+        score = s[j]
+        b = np.int64(np.int32(min(np.float32((score - low) * scale), top)))
+        edge = edges[b]
+        k = np.int64(base[b])
+        if edge == np.float32(-np.inf):
+            while k < n_t and t[k] <= score:
+                k += 1
+        else:
+            k += np.int64(score >= edge)
+        counts[k * _COPIES + (j & (_COPIES - 1))] += 1
+
+
+@_jit
+def _append(
+    tile: Any, n_rows: int, n_columns: int, low: Any, fill: Any, row0: int, out: Any, stride: int
+) -> None:
+    """What ``keep`` does, from a stored tile: for the last panel, and without AVX-512."""
+    for m in range(n_rows):
+        least, n = low[row0 + m], fill[row0 + m]
+        base = (row0 + m) * stride
+        for v in range(n_columns):
+            score = tile[m * _COLUMNS + v]
+            out[base + n] = score
+            n += np.int64(score >= least)
+        fill[row0 + m] = n
+
+
+@_jit
+def count(
+    qp: Any,
+    gp: Any,
+    n_items: int,
+    dim: int,
+    l2: bool,
+    offset: Any,
+    thresholds: Any,
+    first: int,
+    last: int,
+    size: int,
+    scratch: Any,
+    buffer: Any,
+    edges: Any,
+    base: Any,
+    counts: Any,
+    out: Any,
+) -> None:
+    """Add to ``out`` how many of the packed items score at least each threshold.
+
+    Args:
+        qp: Packed queries.
+        gp: Packed items.
+        n_items: Items.
+        dim: Dimension.
+        l2: Negative squared distances instead of products.
+        offset: Where each query's thresholds begin, ``[n + 1]``.
+        thresholds: Ascending for each query.
+        first: First query, a multiple of ``ROWS``.
+        last: One past the last.
+        size: Entries of a table.
+        scratch: Room for a tile.
+        buffer: ``CAPACITY`` scores a query.
+        edges: ``size`` a query.
+        base: ``size`` a query.
+        counts: ``COPIES * (most thresholds + 1)`` a query.
+        out: As ``thresholds``.
+    """
+    n = last - first
+    padded = -(-n // _ROWS) * _ROWS
+    lows = np.full(padded, np.inf, np.float32)
+    scales = np.zeros(padded, np.float32)
+    fill = np.zeros(padded, np.int64)
+    top = np.float32(size - 1)
+    for i in range(n):
+        a, b = offset[first + i], offset[first + i + 1]
+        if b > a:
+            lows[i], scales[i] = _table(thresholds[a:b], b - a, size, edges[i], base[i])
+            counts[i, : _COPIES * (b - a + 1)] = 0
+    whole = n_items // _COLUMNS * _COLUMNS
+    for c in range(0, n_items, _COLUMNS):
+        for r in range(0, padded, _ROWS):
+            if _COMPRESS and c < whole:
+                if l2:
+                    keep_l2(
+                        qp, (first + r) * dim, gp, c * dim, dim, lows, fill, r, buffer, _CAPACITY
+                    )
+                else:
+                    keep_dot(
+                        qp, (first + r) * dim, gp, c * dim, dim, lows, fill, r, buffer, _CAPACITY
+                    )
+            else:
+                if l2:
+                    store_l2(qp, (first + r) * dim, gp, c * dim, dim, scratch, 0, _COLUMNS)
+                else:
+                    store_dot(qp, (first + r) * dim, gp, c * dim, dim, scratch, 0, _COLUMNS)
+                _append(
+                    scratch, _ROWS, min(_COLUMNS, n_items - c), lows, fill, r, buffer, _CAPACITY
+                )
+            for i in range(r, r + _ROWS):
+                if fill[i] > _CAPACITY - 2 * _COLUMNS:
+                    a, b = offset[first + i], offset[first + i + 1]
+                    _count(
+                        buffer[i * _CAPACITY :],
+                        fill[i],
+                        thresholds[a:b],
+                        b - a,
+                        lows[i],
+                        scales[i],
+                        top,
+                        edges[i],
+                        base[i],
+                        counts[i],
+                    )
+                    fill[i] = 0
+    for i in range(n):
+        a, b = offset[first + i], offset[first + i + 1]
+        if b == a:
+            continue
+        _count(
+            buffer[i * _CAPACITY :],
+            fill[i],
+            thresholds[a:b],
+            b - a,
+            lows[i],
+            scales[i],
+            top,
+            edges[i],
+            base[i],
+            counts[i],
+        )
+        above = 0
+        for k in range(b - a, 0, -1):
+            for copy in range(_COPIES):
+                above += counts[i, k * _COPIES + copy]
+            out[a + k - 1] += above

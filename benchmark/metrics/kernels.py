@@ -1,0 +1,194 @@
+"""Score tiles as vector instructions: every score is one fixed chain of fused multiply-adds.
+
+A score is a chain over the dimensions, first to last, in float32: ``acc = fma(q, g, acc)`` for
+products, ``acc = fma(g - q, q - g, acc)`` for negative squared distances. A fused multiply-add is
+rounded once, so a score depends on its two vectors and on nothing else: not on the tile, its shape,
+the thread or the machine. BLAS promises none of that. Tiles are written as LLVM vectors because
+their accumulators must stay in registers; without FMA instructions LLVM calls the C library's
+``fmaf``, which is slow and gives the same bits.
+
+Panels: ``q`` is packed ``[group, d, ROWS]``, ``g`` ``[panel, d, COLUMNS]``. Offsets count elements.
+"""
+
+# ruff: noqa: ARG001, PLR0917 (numba types an intrinsic by its arguments' names and order)
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils, config
+from numba.extending import intrinsic
+
+_F = ir.FloatType()
+_I = ir.IntType(64)
+
+
+def _shape() -> tuple[int, int, int]:
+    """Lanes of a vector, rows of a tile, vectors in its columns: what fits the registers."""
+    if config.CPU_FEATURES is not None:
+        features = set(config.CPU_FEATURES.split(","))
+    else:
+        features = {f"+{name}" for name, on in llvm.get_host_cpu_features().items() if on}
+    if {"+avx512f", "+avx512vl"} <= features:
+        return 16, 12, 2
+    if "+avx2" in features:
+        return 8, 6, 2
+    return 4, 8, 2
+
+
+LANES, ROWS, _VECTORS = _shape()
+COLUMNS = LANES * _VECTORS
+COMPRESS = LANES == 16
+_V = ir.VectorType(_F, LANES)
+
+
+def _call(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
+    kind = ir.FunctionType(result, [value.type for value in arguments])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
+
+
+def _splat(builder: Any, scalar: Any) -> Any:
+    one = builder.insert_element(ir.Constant(_V, ir.Undefined), scalar, ir.Constant(_I, 0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(one, ir.Constant(_V, ir.Undefined), zeros)
+
+
+def _vector_at(builder: Any, pointer: Any) -> Any:
+    return builder.bitcast(pointer, _V.as_pointer())
+
+
+def _data(context: Any, builder: Any, kind: Any, value: Any, offset: Any) -> Any:
+    array = context.make_array(kind)(context, builder, value)
+    return builder.gep(array.data, [offset])
+
+
+def _accumulate(builder: Any, q: Any, g: Any, dim: Any, l2: bool) -> list[list[Any]]:
+    """The tile's loop over the dimensions; returns ``ROWS`` x ``_VECTORS`` vectors."""
+    before = builder.block
+    body = builder.append_basic_block("tile")
+    after = builder.append_basic_block("tile.done")
+    builder.branch(body)
+    builder.position_at_end(body)
+    k = builder.phi(_I)
+    k.add_incoming(ir.Constant(_I, 0), before)
+    zero = ir.Constant(_V, [0.0] * LANES)
+    old = [[builder.phi(_V) for _ in range(_VECTORS)] for _ in range(ROWS)]
+    row = builder.gep(g, [builder.mul(k, ir.Constant(_I, COLUMNS))])
+    items = []
+    for v in range(_VECTORS):
+        place = builder.gep(row, [ir.Constant(_I, v * LANES)])
+        load = builder.load(_vector_at(builder, place))
+        load.align = 4
+        items.append(load)
+    column = builder.gep(q, [builder.mul(k, ir.Constant(_I, ROWS))])
+    name = f"llvm.fma.v{LANES}f32"
+    new = []
+    for m in range(ROWS):
+        one = _splat(builder, builder.load(builder.gep(column, [ir.Constant(_I, m)])))
+        line = []
+        for v in range(_VECTORS):
+            left, right = one, items[v]
+            if l2:
+                right = builder.fsub(one, items[v])
+                left = builder.fsub(items[v], one)
+            line.append(_call(builder, name, _V, [left, right, old[m][v]]))
+        new.append(line)
+    following = builder.add(k, ir.Constant(_I, 1))
+    k.add_incoming(following, body)
+    for m in range(ROWS):
+        for v in range(_VECTORS):
+            old[m][v].add_incoming(zero, before)
+            old[m][v].add_incoming(new[m][v], body)
+    builder.cbranch(builder.icmp_signed("<", following, dim), body, after)
+    builder.position_at_end(after)
+    return new
+
+
+def _store(l2: bool) -> Any:
+    @intrinsic  # type: ignore[untyped-decorator]
+    def store(
+        typing: Any, q: Any, q0: Any, g: Any, g0: Any, dim: Any, out: Any, out0: Any, stride: Any
+    ) -> Any:
+        """Write a tile's scores: ``out[out0 + row * stride + column]``."""
+        place = types.int64
+        signature = types.void(q, place, g, place, place, out, place, place)
+
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            left = _data(context, builder, sig.args[0], args[0], args[1])
+            right = _data(context, builder, sig.args[2], args[2], args[3])
+            target = _data(context, builder, sig.args[5], args[5], args[6])
+            for m, line in enumerate(_accumulate(builder, left, right, args[4], l2)):
+                row = builder.gep(target, [builder.mul(args[7], ir.Constant(_I, m))])
+                for v, value in enumerate(line):
+                    place = builder.gep(row, [ir.Constant(_I, v * LANES)])
+                    builder.store(value, _vector_at(builder, place)).align = 4
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return store
+
+
+def _keep(l2: bool) -> Any:
+    @intrinsic  # type: ignore[untyped-decorator]
+    def keep(
+        typing: Any,
+        q: Any,
+        q0: Any,
+        g: Any,
+        g0: Any,
+        dim: Any,
+        low: Any,
+        fill: Any,
+        row0: Any,
+        out: Any,
+        stride: Any,
+    ) -> Any:
+        """Append each row's scores >= ``low[row0 + row]`` to ``out[row0 + row]``; AVX-512 only."""
+        place = types.int64
+        signature = types.void(q, place, g, place, place, low, fill, place, out, place)
+
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            left = _data(context, builder, sig.args[0], args[0], args[1])
+            right = _data(context, builder, sig.args[2], args[2], args[3])
+            lows = _data(context, builder, sig.args[5], args[5], args[7])
+            fills = _data(context, builder, sig.args[6], args[6], args[7])
+            base = builder.mul(args[7], args[9])
+            target = _data(context, builder, sig.args[8], args[8], base)
+            bits = ir.IntType(LANES)
+            name = f"llvm.x86.avx512.mask.compress.v{LANES}f32"
+            for m, line in enumerate(_accumulate(builder, left, right, args[4], l2)):
+                here = ir.Constant(_I, m)
+                least = _splat(builder, builder.load(builder.gep(lows, [here])))
+                count = builder.load(builder.gep(fills, [here]))
+                row = builder.gep(target, [builder.mul(args[9], here)])
+                for value in line:
+                    mask = builder.fcmp_ordered(">=", value, least)
+                    packed = _call(builder, name, _V, [value, ir.Constant(_V, ir.Undefined), mask])
+                    spot = _vector_at(builder, builder.gep(row, [count]))
+                    builder.store(packed, spot).align = 4
+                    number = builder.ctpop(builder.bitcast(mask, bits))
+                    count = builder.add(count, builder.zext(number, _I))
+                builder.store(count, builder.gep(fills, [here]))
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return keep
+
+
+store_dot, store_l2 = _store(False), _store(True)
+keep_dot, keep_l2 = (_keep(False), _keep(True)) if COMPRESS else (None, None)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
+    """One float32 fused multiply-add, ``a * b + c`` rounded once."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _call(builder, "llvm.fma.f32", _F, list(args))
+
+    return types.float32(types.float32, types.float32, types.float32), generate

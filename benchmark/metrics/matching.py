@@ -1,0 +1,180 @@
+"""Scores of the matches: the thresholds that exact ranking counts against (numba part)."""
+
+# ruff: noqa: PLR0917 (numba takes no keyword-only arguments)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from benchmark.metrics.counting import chain, pack, tile_scores
+from benchmark.metrics.kernels import COLUMNS, ROWS
+
+_jit = njit(cache=True, nogil=True, error_model="numpy")
+_ROWS, _COLUMNS = ROWS, COLUMNS
+
+
+@_jit
+def out_of_ranking(i: int, j: int, qi: Any, gi: Any, qc: Any, gc: Any) -> bool:
+    """Is item ``j`` of the query's label left out: its own id, or its camera?"""
+    if len(qi) and qi[i] == gi[j]:
+        return True
+    return bool(len(qc)) and qc[i] == gc[j]
+
+
+@_jit
+def left_out(
+    q_order: Any,
+    first: int,
+    last: int,
+    start: Any,
+    stop: Any,
+    g_order: Any,
+    qi: Any,
+    gi: Any,
+    qc: Any,
+    gc: Any,
+    out: Any,
+) -> None:
+    """How many items of its own label each query leaves out."""
+    for a in range(first, last):
+        i = q_order[a]
+        n = 0
+        for b in range(start[a], stop[a]):
+            n += np.int64(out_of_ranking(i, g_order[b], qi, gi, qc, gc))
+        out[a] = n
+
+
+@_jit
+def class_scores(
+    q: Any,
+    q_scale: Any,
+    q_order: Any,
+    first: int,
+    last: int,
+    g: Any,
+    g_scale: Any,
+    g_order: Any,
+    start: Any,
+    stop: Any,
+    qi: Any,
+    gi: Any,
+    qc: Any,
+    gc: Any,
+    l2: bool,
+    offset: Any,
+    scores: Any,
+    out_offset: Any,
+    out_scores: Any,
+) -> None:
+    """Scores of the matches, ascending for each query, and of the items left out.
+
+    Queries ``q_order[first:last]`` are ordered by label, and so are the items in ``g_order``;
+    ``start`` and ``stop`` bound each query's items there.
+    """
+    dim = q.shape[1]
+    scratch = np.empty(_ROWS * _COLUMNS, np.float32)
+    a = first
+    while a < last:
+        z = a + 1
+        while z < last and start[z] == start[a] and stop[z] == stop[a]:
+            z += 1
+        n, m = z - a, stop[a] - start[a]
+        if m == 0:
+            a = z
+            continue
+        qp = np.empty(-(-n // _ROWS) * _ROWS * dim, np.float32)
+        pack(q, q_order[a:z], q_scale, 0, n, _ROWS, qp)
+        step = 4096
+        filled = np.zeros(n, np.int64)
+        dropped = np.zeros(n, np.int64)
+        for c in range(0, m, step):
+            w = min(step, m - c)
+            gp = np.empty(-(-w // _COLUMNS) * _COLUMNS * dim, np.float32)
+            items = g_order[start[a] + c : start[a] + c + w]
+            pack(g, items, g_scale, 0, w, _COLUMNS, gp)
+            for r in range(0, n, 96):
+                h = min(96, n - r)
+                block = np.empty(h * w, np.float32)
+                tile_scores(qp[r * dim :], h, gp, w, dim, l2, scratch, block)
+                for x in range(h):
+                    i = q_order[a + r + x]
+                    into, away = offset[a + r + x], out_offset[a + r + x]
+                    u, v = filled[r + x], dropped[r + x]
+                    for y in range(w):
+                        if out_of_ranking(i, items[y], qi, gi, qc, gc):
+                            out_scores[away + v] = block[x * w + y]
+                            v += 1
+                        else:
+                            scores[into + u] = block[x * w + y]
+                            u += 1
+                    filled[r + x], dropped[r + x] = u, v
+        for x in range(a, z):
+            scores[offset[x] : offset[x + 1]].sort()
+        a = z
+
+
+@_jit
+def pair_scores(
+    q: Any,
+    q_scale: Any,
+    left: Any,
+    g: Any,
+    g_scale: Any,
+    right: Any,
+    l2: bool,
+    first: int,
+    last: int,
+    out: Any,
+) -> None:
+    """Scores of listed pairs ``first`` ... ``last - 1``."""
+    for p in range(first, last):
+        out[p] = chain(q, left[p], q_scale, g, right[p], g_scale, l2)
+
+
+@_jit
+def take_away(
+    offset: Any,
+    thresholds: Any,
+    own_offset: Any,
+    own: Any,
+    out_offset: Any,
+    left: Any,
+    first: int,
+    last: int,
+    above: Any,
+) -> None:
+    """Take a shard's own matches and left-out items away from its counts."""
+    for i in range(first, last):
+        n_own = own_offset[i + 1] - own_offset[i]
+        j = 0
+        for k in range(offset[i], offset[i + 1]):
+            t = thresholds[k]
+            while j < n_own and own[own_offset[i] + j] < t:
+                j += 1
+            n = n_own - j
+            for x in range(out_offset[i], out_offset[i + 1]):
+                n += np.int64(left[x] >= t)
+            above[k] -= n
+
+
+@_jit
+def summarise(offset: Any, thresholds: Any, above: Any, first_rank: Any, ap: Any, inp: Any) -> None:
+    """Ranks and average precisions from the non-matching items above each match."""
+    for i in range(len(offset) - 1):
+        a, b = offset[i], offset[i + 1]
+        n = b - a
+        if n == 0:
+            first_rank[i], ap[i], inp[i] = 0, np.nan, np.nan
+            continue
+        total = 0.0
+        reached = n
+        for k in range(n):
+            if k == 0 or thresholds[a + k] != thresholds[a + k - 1]:
+                reached = n - k
+            total += reached / (reached + above[a + k])
+        first_rank[i] = 1 + above[b - 1]
+        ap[i] = total / n
+        inp[i] = n / (n + above[a])
