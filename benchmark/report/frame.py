@@ -1,0 +1,57 @@
+"""Records as a pandas frame, for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from benchmark.record import Record
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = (
+    "protocol", "track", "method", "seed", "status", "case", "metric",
+    "value", "low", "high", "gain", "compatible",
+)  # fmt: skip
+
+
+def frame(records: Iterable[Record]) -> pd.DataFrame:
+    """A row for each record, case and metric.
+
+    A record whose method is not applicable has one row, without case and metric.
+
+    Args:
+        records: Any records.
+
+    Returns:
+        Columns as in ``COLUMNS``; ``gain`` and ``compatible`` on the rows of the cross-test (the
+        last generation asks, the first is stored), null elsewhere.
+    """
+    import pandas as pd
+
+    table = pd.DataFrame(
+        [row for record in records for row in _rows(record)], columns=list(COLUMNS)
+    )
+    for column in ("value", "low", "high", "gain"):
+        table[column] = table[column].astype("float64")
+    table["seed"] = table["seed"].astype("int64")
+    table["compatible"] = table["compatible"].astype("boolean")
+    return table
+
+
+def _rows(record: Record) -> Iterator[tuple[Any, ...]]:
+    head = (record.protocol, record.track, record.method, record.seed, record.status)
+    names = list(record.models)
+    cross = f"{names[-1]}/{names[0]}"
+    if not record.scores:
+        yield (*head, *[None] * (len(COLUMNS) - len(head)))
+    for case, scores in record.scores.items():
+        for metric, value in scores.items():
+            low, high = record.intervals.get(case, {}).get(metric) or (None, None)
+            judged = (
+                (record.update_gain.get(metric), record.compatible.get(metric))
+                if case == cross
+                else (None, None)
+            )
+            yield (*head, case, metric, value, low, high, *judged)

@@ -1,0 +1,115 @@
+"""What stands above and below a table: protocol, track, seeds, how to read it, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from benchmark import registry
+from benchmark.errors import BenchError
+from benchmark.record import Record
+from benchmark.report import numbers, select
+
+
+def title(records: Sequence[Record]) -> str:
+    """``Open-Class on Glyphs, seeds 0, 1, 2``."""
+    first = records[0]
+    seeds = sorted({record.seed for record in records})
+    words = f"{protocol_title(first)} on {track_title(first)}, {seed_words(seeds)}"
+    changed = ", ".join(f"{key}={value}" for key, value in first.changed.items())
+    return f"{words}, changed: {changed}" if changed else words
+
+
+def seed_words(seeds: Sequence[int]) -> str:
+    """Seeds in words.
+
+    Example:
+        >>> seed_words([3]), seed_words([0, 1, 2]), seed_words([0, 2])
+        ('seed 3', 'seeds 0 to 2', 'seeds 0, 2')
+    """
+    if len(seeds) == 1:
+        return f"seed {seeds[0]}"
+    if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
+        return f"seeds {seeds[0]} to {seeds[-1]}"
+    return "seeds " + ", ".join(map(str, seeds))
+
+
+def protocol_title(record: Record) -> str:
+    """The protocol's title; its id where the protocol is not installed."""
+    try:
+        return registry.protocol(record.protocol).title
+    except BenchError:
+        return record.protocol
+
+
+def track_title(record: Record) -> str:
+    """The track's title; its id where the track is not installed."""
+    try:
+        return registry.track(record.track).title
+    except BenchError:
+        return record.track
+
+
+def track_note(record: Record) -> str:
+    """What readers of a track's numbers must know; empty where nothing."""
+    try:
+        return registry.track(record.track).note
+    except BenchError:
+        return ""
+
+
+def notes(records: Sequence[Record], shown: Sequence[str]) -> list[str]:
+    """Lines below a table."""
+    return [*_reading(records), *_left_out(records, shown), *_warnings(records)]
+
+
+def _reading(records: Sequence[Record]) -> Iterator[str]:
+    cross, low = select.cross_case(records), select.lower_case(records)
+    seeds = {record.seed for record in records}
+    how = "Student's t over the seeds" if len(seeds) > 1 else "bootstrap"
+    yield f"Percent; ± is the wider side of the 95 % interval ({how})."
+    if any(record.bounds for record in records):
+        yield (
+            f"Lower bound: {low}. Compatible: {cross} > {low} (BCT eq. 2). Gain: share of the way "
+            f"from {low} to the upper bound that {cross} goes (BCT eq. 9); none where not compatible."
+        )
+        yield f"Upper bound of the gain: {upper_words(records[0])}."
+    note = track_note(records[0])
+    if note:
+        yield f"{track_title(records[0])}: {note}"
+
+
+def upper_words(record: Record) -> str:
+    """Which model the update gain is measured against."""
+    if record.upper == "upper-all":
+        return "the new model trained on old and new data together (MixBCT)"
+    return "the new model trained independently on the new data (BCT)"
+
+
+def _left_out(records: Sequence[Record], shown: Sequence[str]) -> Iterator[str]:
+    rest = [key for key in select.metrics(records, "all") if key not in shown]
+    if rest:
+        names = ", ".join(numbers.metric(key).label for key in rest)
+        yield f"Also measured: {names}."
+
+
+def _warnings(records: Sequence[Record]) -> Iterator[str]:
+    seeds = {record.seed for record in records}
+    bounds: dict[int, Mapping[str, Any]] = {}
+    for record in sorted(records, key=lambda record: record.method != "independent"):
+        bounds.setdefault(record.seed, record.bounds)
+        if record.bounds.get("lower") != bounds[record.seed].get("lower"):
+            yield (
+                f"Warning: {record.method}, seed {record.seed}, was judged by another lower bound "
+                "than the others; run it again."
+            )
+    if len({record.dataset.get("fingerprint") for record in records}) > 1:
+        yield "Warning: these records were measured on different data (fingerprints differ)."
+    for method in dict.fromkeys(record.method for record in records):
+        mine = [record for record in records if record.method == method]
+        refused = [record for record in mine if record.status != "done"]
+        done = {record.seed for record in mine} - {record.seed for record in refused}
+        if refused:
+            yield f"{method}: not applicable: {refused[0].reason or 'no reason given'}"
+        if done and done < seeds:
+            yield f"{method}: {seed_words(sorted(done))} only."

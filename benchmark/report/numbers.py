@@ -1,0 +1,83 @@
+"""How numbers and metric names are printed; the only place that knows percent."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+from benchmark.errors import BenchError
+from benchmark.metrics.catalog import Metric, describe
+
+DASH = "-"
+_ORDER = ("cmc_at_", "map", "mrr", "minp", "rank_", "tar_at_far_", "tpir_at_fpir_")
+
+
+def metric(key: str) -> Metric:
+    """What a key means; one that the catalogue does not know is shown as it is."""
+    try:
+        return describe(key)
+    except ValueError:
+        return Metric(key, key, True, None, None, "", "share")
+
+
+def number(value: float | None, unit: str = "share") -> str:
+    """A score as tables print it.
+
+    Example:
+        >>> number(0.5746), number(None), number(0.5746, "coefficient")
+        ('57.5', '-', '0.575')
+    """
+    if value is None:
+        return DASH
+    if unit == "share":
+        return f"{100 * value:.1f}"
+    return f"{value:.3f}" if unit == "coefficient" else f"{value:g}"
+
+
+def spread(value: float | None, low: float | None, high: float | None, unit: str = "share") -> str:
+    """The wider side of an interval, ``±1.1``; empty where there is none.
+
+    Example:
+        >>> spread(0.574, 0.563, 0.586)
+        '±1.2'
+    """
+    if value is None or low is None or high is None:
+        return ""
+    return "±" + number(max(value - low, high - value, 0.0), unit)
+
+
+def ordered(keys: Iterable[str]) -> list[str]:
+    """Metrics in reading order: by family, cut-offs rising, unknown ones last.
+
+    Example:
+        >>> ordered(["tar_at_far_1e-2", "map", "cmc_at_10", "tar_at_far_1e-4", "cmc_at_5"])
+        ['cmc_at_5', 'cmc_at_10', 'map', 'tar_at_far_1e-4', 'tar_at_far_1e-2']
+    """
+    return sorted(set(keys), key=_place)
+
+
+def _place(key: str) -> tuple[int, str, float, str]:
+    family = next((i for i, p in enumerate(_ORDER) if key.startswith(p)), len(_ORDER))
+    cut = re.search(r"_(\d+(?:\.\d+)?(?:e-\d+)?)$", key)
+    return family, key[: cut.start()] if cut else key, float(cut[1]) if cut else 0.0, key
+
+
+def chosen(kind: str, asked: str | Iterable[str], known: list[str]) -> list[str]:
+    """Names asked for, as a list or with commas between; ``all`` are all that are known.
+
+    Raises:
+        BenchError: If one is unknown; the message names the nearest.
+    """
+    names = asked.split(",") if isinstance(asked, str) else list(asked)
+    names = list(dict.fromkeys(name.strip() for name in names if name.strip()))
+    if names == ["all"]:
+        return known
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise BenchError(f"unknown {kind} '{name}'{hint} (there are: {', '.join(known)})")
+    if not names:
+        raise BenchError(f"{kind}: expected at least one of {', '.join(known)}")
+    return names

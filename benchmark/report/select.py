@@ -1,0 +1,112 @@
+"""Which metrics and cases a table or a plot shows when nobody says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from benchmark.record import Record
+from benchmark.report import numbers
+
+Role = Literal["cross-test", "self-test", "converted", ""]
+
+# A rate estimated from fewer accepts than this says little.
+_LEAST_ACCEPTS = 10.0
+
+
+def generations(records: Sequence[Record]) -> list[str]:
+    """Names of the generations, first to last."""
+    return list(records[0].models)
+
+
+def cross_case(records: Sequence[Record]) -> str:
+    """The newest model asks, the oldest one's gallery answers."""
+    names = generations(records)
+    return f"{names[-1]}/{names[0]}"
+
+
+def self_case(records: Sequence[Record]) -> str:
+    """The newest model by itself."""
+    return "/".join([generations(records)[-1]] * 2)
+
+
+def lower_case(records: Sequence[Record]) -> str:
+    """The oldest model by itself."""
+    return "/".join([generations(records)[0]] * 2)
+
+
+def role(case: str, names: Sequence[str]) -> Role:
+    """What a case tests.
+
+    Example:
+        >>> role("new/old", ["old", "new"]), role("old'/old'", ["old", "new"])
+        ('cross-test', 'converted')
+    """
+    query, _, gallery = case.partition("/")
+    if "'" in case:
+        return "converted"
+    if query not in names or gallery not in names:
+        return ""
+    if query == gallery:
+        return "self-test"
+    return "cross-test" if names.index(query) > names.index(gallery) else ""
+
+
+def cases(records: Sequence[Record], asked: str | Iterable[str] | None = None) -> list[str]:
+    """Cases in reading order; by default what the newest model does, and converted galleries.
+
+    Raises:
+        BenchError: If a case asked for is in no record.
+    """
+    names = generations(records)
+    found = {case for record in records for case in record.scores}
+    wanted = [f"{names[-1]}/{name}" for name in names]
+    wanted += sorted(case for case in found if role(case, names) == "converted")
+    main = [case for case in wanted if case in found]
+    if asked is None:
+        return main or [cross_case(records), self_case(records)]
+    return numbers.chosen("case", asked, [*main, *sorted(found - set(main))])
+
+
+def metrics(records: Sequence[Record], asked: str | Iterable[str] | None = None) -> list[str]:
+    """Metrics in reading order; by default one or two a task, at the strictest rate that is sound.
+
+    Raises:
+        BenchError: If a metric asked for is in no record.
+    """
+    known = numbers.ordered(
+        metric
+        for record in records
+        for scores in (*record.scores.values(), *record.bounds.values())
+        for metric in scores
+    )
+    if asked is not None:
+        return numbers.chosen("metric", asked, known)
+    strictest = [
+        _strictest(records, known, "tar_at_far_"),
+        _strictest(records, known, "tpir_at_fpir_"),
+    ]
+    main = [key for key in ("cmc_at_1", "map", *strictest) if key in known]
+    return main or known[:4]
+
+
+def _strictest(records: Sequence[Record], known: list[str], family: str) -> str:
+    """The smallest rate at which chance would accept enough impostors to count."""
+    keys = [key for key in known if key.startswith(family)]
+    trials = _impostors(records, family)
+    sound = [key for key in keys if trials * float(key.removeprefix(family)) >= _LEAST_ACCEPTS]
+    return (sound or keys[-1:] or [""])[0]
+
+
+def _impostors(records: Sequence[Record], family: str) -> int:
+    """Impostor pairs, or probes without a mate in a gallery; the fewest of all records."""
+    found = []
+    for record in records:
+        count = record.counts.get(cross_case(records), {})
+        if family == "tar_at_far_":
+            found.append(count.get("n_impostor", 0))
+        else:
+            probes = count.get("n_probe", 0)
+            mated = [n for key, n in count.items() if key.startswith("n_mated")]
+            found.append(probes - max(mated, default=0))
+    return min((n for n in found if n > 0), default=0)
