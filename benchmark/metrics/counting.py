@@ -13,31 +13,25 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from benchmark.metrics import kernels
 from benchmark.metrics.kernels import (
     COLUMNS,
     COMPRESS,
     ROWS,
     fma,
+    jit,
     keep_dot,
     keep_l2,
     store_dot,
     store_l2,
 )
 
-_jit = njit(cache=True, nogil=True, error_model="numpy")
 CAPACITY = 1024  # scores in a query's buffer
 COPIES = 4  # counters of one threshold, so that equal scores do not wait for each other
 _ROWS, _COLUMNS, _COMPRESS, _CAPACITY, _COPIES = ROWS, COLUMNS, COMPRESS, CAPACITY, COPIES
 
-if not kernels.COMPRESS:
-    keep_dot = store_dot
-    keep_l2 = store_l2
 
-
-@_jit
+@jit
 def norms(x: Any, first: int, last: int, out: Any) -> None:
     """Lengths of rows ``first`` ... ``last - 1`` in float64; NaN or infinite where a value is."""
     dim = x.shape[1]
@@ -56,38 +50,39 @@ def norms(x: Any, first: int, last: int, out: Any) -> None:
         out[i] = np.sqrt((a + b) + (c + e))
 
 
-@_jit
+@jit
 def pack(x: Any, order: Any, scale: Any, first: int, last: int, width: int, out: Any) -> None:
-    """Rows ``order[first:last]``, divided by ``scale``, as panels of ``width``; zeros fill up.
+    """Rows ``order[first:last]``, times ``scale``, as panels of ``width``; zeros fill up.
 
     ``first`` is a multiple of ``width``; panel p lies at ``out[p * d * width]``.
     """
-    dim = x.shape[1]
+    dim = np.uint64(x.shape[1])
     for start in range(first, last, width):
-        base = start * dim
-        for c in range(width):
-            if start + c < last:
-                i = order[start + c]
-                length = scale[i]
-                for k in range(dim):
-                    out[base + k * width + c] = np.float32(np.float64(x[i, k]) / length)
-            else:
-                for k in range(dim):
-                    out[base + k * width + c] = np.float32(0.0)
+        base = np.uint64(start) * dim
+        n = np.uint64(min(width, last - start))
+        panel = out[base : base + dim * np.uint64(width)]
+        items = order[start : start + n]
+        for k in range(dim):
+            row = k * np.uint64(width)
+            for c in range(n):
+                i = np.uint64(items[c])
+                panel[row + c] = np.float32(np.float64(x[i, k]) * scale[i])
+            for c in range(n, np.uint64(width)):
+                panel[row + c] = np.float32(0.0)
 
 
-@_jit
+@jit
 def chain(q: Any, i: int, q_scale: Any, g: Any, j: int, g_scale: Any, l2: bool) -> Any:
     """One score, by the same chain as the tiles."""
     score = np.float32(0.0)
     for k in range(q.shape[1]):
-        a = np.float32(np.float64(q[i, k]) / q_scale[i])
-        b = np.float32(np.float64(g[j, k]) / g_scale[j])
+        a = np.float32(np.float64(q[i, k]) * q_scale[i])
+        b = np.float32(np.float64(g[j, k]) * g_scale[j])
         score = fma(np.float32(b - a), np.float32(a - b), score) if l2 else fma(a, b, score)
     return score
 
 
-@_jit
+@jit
 def tile_scores(
     qp: Any, n_rows: int, gp: Any, n_columns: int, dim: int, l2: bool, scratch: Any, out: Any
 ) -> None:
@@ -103,7 +98,7 @@ def tile_scores(
                     out[(r + m) * n_columns + c + v] = scratch[m * _COLUMNS + v]
 
 
-@_jit
+@jit
 def _table(t: Any, n: int, size: int, edges: Any, base: Any) -> Any:
     """Fill the table of one query's ascending thresholds ``t[:n]``; returns (low, scale)."""
     low, high = t[0], t[n - 1]
@@ -117,49 +112,50 @@ def _table(t: Any, n: int, size: int, edges: Any, base: Any) -> Any:
         edges[b] = np.float32(np.inf)
         base[b] = 0
     for k in range(n):
-        b = np.int64(min(np.float32((t[k] - low) * scale), top))
-        if edges[b] == np.float32(np.inf):
-            edges[b] = t[k]
-            base[b] = 1
+        step = np.int64(min(np.float32((t[k] - low) * scale), top))
+        if edges[step] == np.float32(np.inf):
+            edges[step] = t[k]
+            base[step] = 1
         else:
-            edges[b] = np.float32(-np.inf)  # several: walk
-            base[b] += 1
-    below = 0
+            edges[step] = np.float32(-np.inf)  # several: walk
+            base[step] += 1
+    below = np.int64(0)
     for b in range(size):
         here = base[b]
         base[b] = below
-        below += here
+        below += np.int64(here)
     return low, scale
 
 
-@_jit
-def _count(
+@jit
+def tally(
     s: Any,
     n: int,
     t: Any,
-    n_t: int,
     low: Any,
     scale: Any,
     top: Any,
     edges: Any,
     base: Any,
     counts: Any,
+    steps: Any,
 ) -> None:
     """Add 1 to ``counts[k]`` for each score, k being the number of thresholds <= the score."""
-    for j in range(n):
-        score = s[j]
-        b = np.int64(np.int32(min(np.float32((score - low) * scale), top)))
-        edge = edges[b]
-        k = np.int64(base[b])
+    n_t = np.uint64(len(t))
+    for j in range(np.uint64(n)):  # unsigned: numba checks signed indices for wrap-around
+        steps[j] = np.int32(min(np.float32((s[j] - low) * scale), top))
+    for j in range(np.uint64(n)):
+        b = np.uint64(steps[j])
+        edge, score = edges[b], s[j]
+        k = np.uint64(base[b]) + np.uint64(score >= edge)
         if edge == np.float32(-np.inf):
+            k = np.uint64(base[b])
             while k < n_t and t[k] <= score:
-                k += 1
-        else:
-            k += np.int64(score >= edge)
-        counts[k * _COPIES + (j & (_COPIES - 1))] += 1
+                k += np.uint64(1)
+        counts[k * np.uint64(_COPIES) + (j & np.uint64(_COPIES - 1))] += np.uint32(1)
 
 
-@_jit
+@jit
 def _append(
     tile: Any, n_rows: int, n_columns: int, low: Any, fill: Any, row0: int, out: Any, stride: int
 ) -> None:
@@ -174,7 +170,7 @@ def _append(
         fill[row0 + m] = n
 
 
-@_jit
+@jit
 def count(
     qp: Any,
     gp: Any,
@@ -218,6 +214,7 @@ def count(
     lows = np.full(padded, np.inf, np.float32)
     scales = np.zeros(padded, np.float32)
     fill = np.zeros(padded, np.int64)
+    steps = np.empty(_CAPACITY, np.int32)
     top = np.float32(size - 1)
     for i in range(n):
         a, b = offset[first + i], offset[first + i + 1]
@@ -246,38 +243,37 @@ def count(
                 )
             for i in range(r, r + _ROWS):
                 if fill[i] > _CAPACITY - 2 * _COLUMNS:
-                    a, b = offset[first + i], offset[first + i + 1]
-                    _count(
+                    tally(
                         buffer[i * _CAPACITY :],
                         fill[i],
-                        thresholds[a:b],
-                        b - a,
+                        thresholds[offset[first + i] : offset[first + i + 1]],
                         lows[i],
                         scales[i],
                         top,
                         edges[i],
                         base[i],
                         counts[i],
+                        steps,
                     )
                     fill[i] = 0
     for i in range(n):
         a, b = offset[first + i], offset[first + i + 1]
         if b == a:
             continue
-        _count(
+        tally(
             buffer[i * _CAPACITY :],
             fill[i],
             thresholds[a:b],
-            b - a,
             lows[i],
             scales[i],
             top,
             edges[i],
             base[i],
             counts[i],
+            steps,
         )
-        above = 0
+        above = np.int64(0)
         for k in range(b - a, 0, -1):
             for copy in range(_COPIES):
-                above += counts[i, k * _COPIES + copy]
+                above += np.int64(counts[i, k * _COPIES + copy])
             out[a + k - 1] += above

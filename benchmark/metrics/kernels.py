@@ -14,22 +14,29 @@ Panels: ``q`` is packed ``[group, d, ROWS]``, ``g`` ``[panel, d, COLUMNS]``. Off
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import llvmlite.binding as llvm
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils, config
 from numba.extending import intrinsic
 
+_Function = TypeVar("_Function")
 _F = ir.FloatType()
 _I = ir.IntType(64)
 
 
+def jit(function: _Function) -> _Function:
+    """Compile on first use, keep on disk, run without the interpreter's lock."""
+    return cast(_Function, njit(cache=True, nogil=True, error_model="numpy")(function))
+
+
 def _shape() -> tuple[int, int, int]:
     """Lanes of a vector, rows of a tile, vectors in its columns: what fits the registers."""
-    if config.CPU_FEATURES is not None:
-        features = set(config.CPU_FEATURES.split(","))
+    chosen: str | None = getattr(config, "CPU_FEATURES", None)
+    if chosen is not None:
+        features = set(chosen.split(","))
     else:
         features = {f"+{name}" for name, on in llvm.get_host_cpu_features().items() if on}
     if {"+avx512f", "+avx512vl"} <= features:
@@ -47,7 +54,8 @@ _V = ir.VectorType(_F, LANES)
 
 def _call(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
     kind = ir.FunctionType(result, [value.type for value in arguments])
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
+    function = cgutils.get_or_insert_function(builder.module, kind, name)  # type: ignore[no-untyped-call]
+    return builder.call(function, arguments)
 
 
 def _splat(builder: Any, scalar: Any) -> Any:
@@ -108,7 +116,7 @@ def _accumulate(builder: Any, q: Any, g: Any, dim: Any, l2: bool) -> list[list[A
 
 
 def _store(l2: bool) -> Any:
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def store(
         typing: Any, q: Any, q0: Any, g: Any, g0: Any, dim: Any, out: Any, out0: Any, stride: Any
     ) -> Any:
@@ -133,7 +141,7 @@ def _store(l2: bool) -> Any:
 
 
 def _keep(l2: bool) -> Any:
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def keep(
         typing: Any,
         q: Any,
@@ -181,14 +189,18 @@ def _keep(l2: bool) -> Any:
 
 
 store_dot, store_l2 = _store(False), _store(True)
-keep_dot, keep_l2 = (_keep(False), _keep(True)) if COMPRESS else (None, None)
+keep_dot: Any = _keep(False) if COMPRESS else store_dot
+keep_l2: Any = _keep(True) if COMPRESS else store_l2
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
+@intrinsic
+def _fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
     """One float32 fused multiply-add, ``a * b + c`` rounded once."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return _call(builder, "llvm.fma.f32", _F, list(args))
 
     return types.float32(types.float32, types.float32, types.float32), generate
+
+
+fma: Any = _fma

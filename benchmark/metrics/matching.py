@@ -7,16 +7,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from benchmark.metrics.counting import chain, pack, tile_scores
-from benchmark.metrics.kernels import COLUMNS, ROWS
+from benchmark.metrics.kernels import COLUMNS, ROWS, jit
 
-_jit = njit(cache=True, nogil=True, error_model="numpy")
 _ROWS, _COLUMNS = ROWS, COLUMNS
 
 
-@_jit
+@jit
 def out_of_ranking(i: int, j: int, qi: Any, gi: Any, qc: Any, gc: Any) -> bool:
     """Is item ``j`` of the query's label left out: its own id, or its camera?"""
     if len(qi) and qi[i] == gi[j]:
@@ -24,7 +22,7 @@ def out_of_ranking(i: int, j: int, qi: Any, gi: Any, qc: Any, gc: Any) -> bool:
     return bool(len(qc)) and qc[i] == gc[j]
 
 
-@_jit
+@jit
 def left_out(
     q_order: Any,
     first: int,
@@ -41,13 +39,13 @@ def left_out(
     """How many items of its own label each query leaves out."""
     for a in range(first, last):
         i = q_order[a]
-        n = 0
+        n = np.int64(0)
         for b in range(start[a], stop[a]):
             n += np.int64(out_of_ranking(i, g_order[b], qi, gi, qc, gc))
         out[a] = n
 
 
-@_jit
+@jit
 def class_scores(
     q: Any,
     q_scale: Any,
@@ -69,13 +67,14 @@ def class_scores(
     out_offset: Any,
     out_scores: Any,
 ) -> None:
-    """Scores of the matches, ascending for each query, and of the items left out.
+    """Scores of the matches and of the items left out, in the items' order.
 
     Queries ``q_order[first:last]`` are ordered by label, and so are the items in ``g_order``;
     ``start`` and ``stop`` bound each query's items there.
     """
     dim = q.shape[1]
     scratch = np.empty(_ROWS * _COLUMNS, np.float32)
+    plain = len(qi) == 0 and len(qc) == 0
     a = first
     while a < last:
         z = a + 1
@@ -103,6 +102,10 @@ def class_scores(
                     i = q_order[a + r + x]
                     into, away = offset[a + r + x], out_offset[a + r + x]
                     u, v = filled[r + x], dropped[r + x]
+                    if plain:
+                        scores[into + u : into + u + w] = block[x * w : x * w + w]
+                        filled[r + x] += w
+                        continue
                     for y in range(w):
                         if out_of_ranking(i, items[y], qi, gi, qc, gc):
                             out_scores[away + v] = block[x * w + y]
@@ -111,12 +114,17 @@ def class_scores(
                             scores[into + u] = block[x * w + y]
                             u += 1
                     filled[r + x], dropped[r + x] = u, v
-        for x in range(a, z):
-            scores[offset[x] : offset[x + 1]].sort()
         a = z
 
 
-@_jit
+@jit
+def sort_rows(offset: Any, first: int, last: int, scores: Any) -> None:
+    """Sort each query's scores."""
+    for x in range(first, last):
+        scores[offset[x] : offset[x + 1]].sort()
+
+
+@jit
 def pair_scores(
     q: Any,
     q_scale: Any,
@@ -134,7 +142,7 @@ def pair_scores(
         out[p] = chain(q, left[p], q_scale, g, right[p], g_scale, l2)
 
 
-@_jit
+@jit
 def take_away(
     offset: Any,
     thresholds: Any,
@@ -160,7 +168,7 @@ def take_away(
             above[k] -= n
 
 
-@_jit
+@jit
 def summarise(offset: Any, thresholds: Any, above: Any, first_rank: Any, ap: Any, inp: Any) -> None:
     """Ranks and average precisions from the non-matching items above each match."""
     for i in range(len(offset) - 1):

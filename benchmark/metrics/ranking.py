@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -119,9 +120,9 @@ def rank(
     job = _job(query, gallery, query_labels, gallery_labels, query_ids, gallery_ids,
                query_cameras, gallery_cameras, junk, distance, threads)  # fmt: skip
     if device != "cpu":
-        from benchmark.metrics import device as other
+        from benchmark.metrics import accelerator
 
-        return _summary(*other.count(job, device.removeprefix("torch:")))
+        return _summary(*accelerator.count(job, device.removeprefix("torch:")))
     n = len(job.query.x)
     result = Ranking(
         np.zeros(n, np.int64), np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.int64)
@@ -132,7 +133,7 @@ def rank(
     while cuts[-1] < n:  # some millions of matches at a time
         done = int(pairs[cuts[-1] - 1]) if cuts[-1] else 0
         cuts.append(max(cuts[-1] + 1, int(np.searchsorted(pairs, done + _PAIRS, "right"))))
-    for first, last in zip(cuts[:-1], cuts[1:], strict=True):
+    for first, last in itertools.pairwise(cuts):
         matches = _matches(job, by, first, last)
         above = _count(job, matches, by.q_order[first:last], matches)
         part = _summary(matches.offset, matches.scores, above)
@@ -213,7 +214,7 @@ class Job:
     threads: int
 
 
-def _job(
+def _job(  # noqa: PLR0917
     query: Any,
     gallery: Any,
     query_labels: Any,
