@@ -89,7 +89,7 @@ class UpdateJob:
 
     def rng(self, name: str) -> torch.Generator:
         """A random stream of its own for ``name``; the same for the same seed."""
-        from benchmark.training.seeds import generator
+        from benchmark.seeds import generator
 
         return generator(self.trainer.seed, name)
 

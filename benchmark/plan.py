@@ -14,7 +14,7 @@ from benchmark import registry
 from benchmark.errors import BenchError
 from benchmark.protocol import ModelSpec, Recipe, Setup
 from benchmark.store import digest
-from benchmark.training.seeds import derive
+from benchmark.seeds import derive
 
 TRAINING = 1
 """Raised by whoever changes what a training, an embedding or a conversion gives."""

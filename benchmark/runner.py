@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from benchmark.errors import BenchError, unknown
 from benchmark.plan import Plan, Stage
 from benchmark.store import META, Store, write_json
 
 if TYPE_CHECKING:
     from benchmark.training.loop import Device
+
+_ACCELERATORS = ("auto", "cpu", "cuda", "mps")
 
 
 class Reporter(Protocol):
@@ -126,3 +129,17 @@ def _resources(device: Device) -> Iterator[dict[str, Any]]:
     used["seconds"] = round(time.perf_counter() - started, 3)
     used["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     used["device"] = device_name(device)
+
+
+def parse_device(text: str, engine: str = "local") -> Compute:
+    """``auto``, ``cpu``, ``cuda``, ``cuda:2`` (two devices) as a Compute.
+
+    Raises:
+        BenchError: On another name or number.
+    """
+    name, colon, count = text.partition(":")
+    if name not in _ACCELERATORS:
+        raise unknown("device", text, _ACCELERATORS)
+    if colon and not (count.isdigit() and int(count) >= 1):
+        raise BenchError(f"--device: expected a number of devices after ':', got '{text}'")
+    return Compute(name, int(count) if colon else 1, engine)

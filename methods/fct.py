@@ -40,7 +40,7 @@ class Transformation(Portable):
     def forward(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Stored gallery -> gallery in the new space; the side-information stays as it is."""
         given = vectors.new_zeros(len(vectors), self.dim_side) if side is None else side
-        out = self.mixer(torch.cat([self.old(vectors), self.side(given)], dim=1))
+        out = self.mixer(torch.cat([self.old(vectors), self.side(given)], dim=1)).float()
         return (F.normalize(out) if self.normalise else out), side
 
 

@@ -12,7 +12,7 @@ from benchmark.method import Method, Update, UpdateJob
 class Independent(Method):
     """Classification loss only, the old model unseen (BCT section 3.4)."""
 
-    paper: ClassVar[str] = "Baseline of Shen et al., Towards Backward-Compatible Representation Learning, CVPR 2020"
+    paper: ClassVar[str] = "Baseline of Shen et al., BCT, CVPR 2020"
     own_model: ClassVar[bool] = False
 
     @property
@@ -22,5 +22,6 @@ class Independent(Method):
 
     def update(self, job: UpdateJob) -> Update:
         """Take the independent model as it is."""
-        assert_shared = job.independent
-        return Update(assert_shared.model, assert_shared.head)
+        if job.independent is None:
+            raise ValueError("job.independent: the plan must provide the independent model")
+        return Update(job.independent.model, job.independent.head)

@@ -16,7 +16,7 @@ from benchmark.models.heads import Head
 from benchmark.protocol import Augment, ModelSpec, Recipe
 from benchmark.training.augment import augment
 from benchmark.training.loop import Budget, Curve, Trainer
-from benchmark.training.seeds import derive
+from benchmark.seeds import derive
 
 if TYPE_CHECKING:
     from benchmark.method import TrainingData
@@ -80,7 +80,7 @@ class _Learner(nn.Module):
         self.progress, self.rng = 0.0, torch.Generator()
 
     def forward(self, rows: Tensor) -> Tensor:
-        images = augment(_load(self.data.images, rows, self.device), self.how, self.rng)
+        images = augment(load_images(self.data.images, rows, self.device), self.how, self.rng)
         rows = rows.to(self.device)
         new = self.encoder(images)
         old = None if self.old is None else self.old[rows]
@@ -133,7 +133,8 @@ def train_embedding(
     return trainer.run(learner, len(data), budget, on_epoch=before, name=name)
 
 
-def _load(images: Images, rows: Tensor, device: torch.device) -> Tensor:
+def load_images(images: Images, rows: Tensor, device: torch.device) -> Tensor:
+    """Rows of images as ``[k, c, h, w]`` float in [-1, 1] on the device, channels last."""
     pixels = torch.from_numpy(images[rows.numpy()])
     return to_unit(pixels.to(device)).contiguous(memory_format=torch.channels_last)
 
@@ -145,5 +146,5 @@ def embed(model: nn.Module, images: Images, device: torch.device, batch: int = 5
     parts = []
     for start in range(0, images.shape[0], batch):
         rows = torch.arange(start, min(start + batch, images.shape[0]))
-        parts.append(model(_load(images, rows, device)).float().cpu().numpy())
+        parts.append(model(load_images(images, rows, device)).float().cpu().numpy())
     return np.concatenate(parts)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from benchmark.errors import BenchError
 from benchmark.protocol import Recipe
-from benchmark.training.seeds import derive, generator
+from benchmark.seeds import derive, generator
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from benchmark.models.module import Portable
 from benchmark.training.loop import Budget, Curve, Trainer, rate
-from benchmark.training.seeds import derive
+from benchmark.seeds import derive
 
 MapLoss = Callable[..., Tensor]
 
@@ -24,8 +24,7 @@ class _Fit(nn.Module):
     def forward(self, rows: Tensor) -> Tensor:
         device = next(t.device for t in self.tensors if t is not None)
         batch = [None if t is None else t[rows.to(device)] for t in self.tensors]
-        with torch.autocast(device.type, enabled=False):
-            return self.loss(self.module, *batch)
+        return self.loss(self.module, *batch)
 
     def at(self, _: int, progress: float, __: torch.Generator) -> None:
         """Freeze the batch-norm statistics once the share of steps is reached."""
@@ -51,7 +50,8 @@ def fit_map(
 
     Args:
         make: Makes the map; called under the seed of the update.
-        loss: The map and a batch of each of ``tensors`` -> scalar.
+        loss: The map and a batch of each of ``tensors`` -> scalar. Matrix products run in the
+            recipe's precision, so a map gives float32 where differences matter.
         tensors: Paired rows, ``[n, ...]``; ``None`` is handed on as it is.
         trainer: The loop; its recipe holds the steps and the batch.
         lr: Learning rate of Adam.

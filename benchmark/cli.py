@@ -1,0 +1,297 @@
+"""The command ``bench``: verbs only; parse, call, print."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmark import __version__
+from benchmark.errors import BenchError, nearest
+
+app = typer.Typer(
+    name="bench",
+    help="CompatBench: which method to trust when the embedding model is upgraded.",
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+# The base of all usage errors; Typer has click inside and names only its descendants.
+_ClickError: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+class Existing(StrEnum):
+    """What to do with results that are there already."""
+
+    skip = "skip"
+    missing = "missing"
+    overwrite = "overwrite"
+
+
+class Engine(StrEnum):
+    """Who carries the stages out."""
+
+    local = "local"
+    ray = "ray"
+
+
+class Kind(StrEnum):
+    """What can be listed."""
+
+    methods = "methods"
+    protocols = "protocols"
+    tracks = "tracks"
+
+
+class Format(StrEnum):
+    """How a table is written."""
+
+    terminal = "terminal"
+    csv = "csv"
+    markdown = "markdown"
+    latex = "latex"
+
+
+Methods = Annotated[
+    str, typer.Option("--methods", "-m", help="Methods, with commas: `bct,fct:simclr,mixbct`.")
+]
+ProtocolName = Annotated[
+    str, typer.Option("--protocol", "-p", help="A protocol, or the path of a YAML file.")
+]
+TrackName = Annotated[str, typer.Option("--track", "-t", help="A track, or the path of a YAML file.")]
+DataRoot = Annotated[
+    Path | None, typer.Option("--data-root", help="Folder of the images, if the track needs one.")
+]
+Seeds = Annotated[str, typer.Option("--seeds", help="Seeds: `0`, `0,1,2` or `0-4`.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change a field: `old.head=arcface`, `bct.weight=2`. Repeatable."),
+]
+Out = Annotated[Path, typer.Option("--out", help="Folder of records, tables, plots and the page.")]
+Runs = Annotated[Path, typer.Argument(help="Folder of records, or one record.")]
+
+
+@app.command(
+    epilog="Examples: `bench run -m bct,fct,mixbct -p open-class` · "
+    "`bench run -m l2 -p open-data --seeds 0-2 --set l2.weight=5` · "
+    "`bench run -m bct -p extended-class -t folder --data-root photos`"
+)
+def run(
+    methods: Methods,
+    protocol: ProtocolName,
+    track: TrackName = "glyphs",
+    data_root: DataRoot = None,
+    seeds: Seeds = "0",
+    settings: Settings = None,
+    first_seed: Annotated[
+        int | None, typer.Option("--first-seed", help="Fix the first generation's seed apart.")
+    ] = None,
+    device: Annotated[
+        str, typer.Option("--device", help="`auto`, `cpu`, `cuda`, `mps`; `cuda:2` is two of them.")
+    ] = "auto",
+    engine: Annotated[
+        Engine, typer.Option("--engine", help="`local`, or `ray` for a cluster.")
+    ] = Engine.local,
+    existing: Annotated[
+        Existing,
+        typer.Option(
+            "--existing",
+            help="`skip` answers from results of the same work, `missing` keeps any result that "
+            "is there, `overwrite` computes everything anew.",
+        ),
+    ] = Existing.skip,
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Folder of stage outputs; else the user's cache.")
+    ] = None,
+    out: Out = Path("runs"),
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan and what of it is stored.")
+    ] = False,
+) -> None:
+    """Run methods under a protocol and show how they compare."""
+    from benchmark import api, show
+    from benchmark.config import parse_settings
+    from benchmark.runner import parse_device
+
+    asked = api.request(
+        methods.split(","), protocol, track, data_root=data_root, seeds=parse_seeds(seeds),
+        settings=parse_settings(settings or []), first_seed=first_seed,
+    )  # fmt: skip
+    compute = parse_device(device, str(engine))
+    if dry_run:
+        show.print_plan(asked, store, out)
+        return
+    with show.Progress() as reporter:
+        records = api.carry_out(asked, existing.value, store, out, compute, reporter)
+    show.print_results(records, asked.folder(out))
+
+
+@app.command("list", epilog="Examples: `bench list methods` · `bench list tracks --json`")
+def list_(
+    kind: Annotated[Kind, typer.Argument(help="What to list.")],
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """List methods, protocols or tracks, one line each."""
+    from benchmark import show
+
+    show.print_list(kind.value, as_json=as_json)
+
+
+@app.command(epilog="Examples: `bench info mixbct` · `bench info open-class` · `bench info glyphs`")
+def info(
+    name: Annotated[str, typer.Argument(help="A method, protocol or track.")],
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Show the card of a method, protocol or track."""
+    from benchmark import show
+
+    show.print_card(name, as_json=as_json)
+
+
+@app.command(epilog="Examples: `bench table runs` · `bench table runs --format latex --metrics all`")
+def table(
+    runs: Runs = Path("runs"),
+    form: Annotated[Format, typer.Option("--format", "-f", help="How to write it.")] = Format.terminal,
+    metrics: Annotated[
+        str, typer.Option("--metrics", help="Metrics, with commas, or `all`; else the main ones.")
+    ] = "",
+) -> None:
+    """Print records as a table."""
+    from benchmark import show
+    from benchmark.record import read_records
+
+    show.print_table(read_records(runs), form.value, metrics)
+
+
+@app.command(epilog="Examples: `bench plot runs` · `bench plot runs --out figures --metrics map`")
+def plot(
+    runs: Runs = Path("runs"),
+    out: Annotated[Path, typer.Option("--out", help="Folder of the plots.")] = Path("plots"),
+    metrics: Annotated[str, typer.Option("--metrics", help="Metrics, with commas.")] = "",
+) -> None:
+    """Draw records as PNG and SVG."""
+    from benchmark.record import read_records
+    from benchmark.report import plots
+    from benchmark.store import writable
+
+    records = read_records(runs)
+    writable(out, "--out")
+    for path in plots.plot(records, out, metrics=[m for m in metrics.split(",") if m] or None):
+        typer.echo(path)
+
+
+@app.command(epilog="Examples: `bench check bct` · `bench check path-of-your-method --protocol open-data`")
+def check(
+    method: Annotated[str, typer.Argument(help="A method, `bct` or `bct:distill`.")],
+    protocol: ProtocolName = "open-class",
+) -> None:
+    """Try a method in seconds: train, embed, score, write, read back, repeat bit for bit."""
+    from benchmark.check import check_method
+
+    for line in check_method(method, protocol):
+        typer.echo(line)
+
+
+@app.command(epilog="Example: `bench doctor`")
+def doctor() -> None:
+    """Say what this installation has and what it can do."""
+    from benchmark.check import diagnose
+
+    sound = True
+    for name, state, good in diagnose():
+        typer.echo(f"{'ok ' if good else 'BAD'}  {name}: {state}")
+        sound = sound and good
+    if not sound:
+        raise BenchError("doctor: some parts do not work, see the lines marked BAD")
+
+
+@app.command(epilog="Example: `bench perf ranking --queries 10000 --gallery 10000 --json perf.json`")
+def perf(
+    what: Annotated[
+        str, typer.Argument(help="`ranking`, `verification`, `identification`, `backfill`, `training`.")
+    ],
+    queries: Annotated[int | None, typer.Option("--queries", min=1)] = None,
+    gallery: Annotated[int | None, typer.Option("--gallery", min=1)] = None,
+    dim: Annotated[int | None, typer.Option("--dim", min=1)] = None,
+    classes: Annotated[int | None, typer.Option("--classes", min=1)] = None,
+    as_json: Annotated[Path | None, typer.Option("--json", help="Write the rows to a file.")] = None,
+) -> None:
+    """Time the engine beside its peers, in one run."""
+    from benchmark import perf as suite
+    from benchmark import show
+    from benchmark.store import write_json, writable
+
+    sizes = {"queries": queries, "gallery": gallery, "dim": dim, "classes": classes}
+    if as_json is not None:
+        writable(as_json.parent, "--json")
+    rows = suite.run(what, **{k: v for k, v in sizes.items() if v is not None})
+    show.print_rows(rows)
+    if as_json is not None:
+        write_json(as_json, rows)
+
+
+def parse_seeds(text: str) -> list[int]:
+    """``"0"``, ``"0,1,2"`` or ``"0-4"`` as numbers.
+
+    Example:
+        >>> parse_seeds("0-2,7")
+        [0, 1, 2, 7]
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        low, dash, high = part.strip().partition("-")
+        if not low.isdigit() or (dash and not (high.isdigit() and int(high) >= int(low))):
+            raise BenchError(f"--seeds: expected numbers such as 0, 0,1,2 or 0-4, got '{text}'")
+        seeds.extend(range(int(low), int(high or low) + 1))
+    return seeds
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"compatbench {__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command; bad input ends with one line and exit code 2."""
+    try:
+        code = app(args=argv, standalone_mode=False)
+    except BenchError as error:
+        _fail(str(error))
+    except _ClickError as error:
+        _fail(_usage(error))
+    except (KeyboardInterrupt, typer.Abort):
+        typer.echo("bench: stopped; the same command goes on from here", err=True)
+        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: Any) -> str:
+    """A usage error in one line, with the nearest option where a name is wrong."""
+    message = " ".join(str(error.format_message()).split())
+    name = getattr(error, "option_name", None)
+    if name is not None and error.ctx is not None and "Did you mean" not in message:
+        known = [o for p in error.ctx.command.params for o in p.opts if o.startswith("--")]
+        message = f"unknown option '{name}'{nearest(name, known)}"
+    command = "" if error.ctx is None else f"{error.ctx.command_path}: "
+    return f"{command.removeprefix('bench ')}{message}"
+
+
+def _fail(message: str) -> None:
+    typer.echo(f"bench: {message}", err=True)
+    sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

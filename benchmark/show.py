@@ -1,0 +1,261 @@
+"""What the command prints: progress, plans, lists, cards, results."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from benchmark import registry
+from benchmark.errors import unknown
+from benchmark.store import Store, default_store, writable
+
+if TYPE_CHECKING:
+    from benchmark.api import Request
+    from benchmark.plan import Stage
+    from benchmark.record import Record
+
+
+class Progress:
+    """One line a stage; on a terminal with a bar, elsewhere when the stage has ended."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self.console = Console(stderr=True)
+        self.bar: Any = None
+        self.number = {}  # type: dict[str, str]
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def _start_bar(self) -> Any:
+        from rich import progress
+
+        bar = progress.Progress(
+            progress.TextColumn("{task.description}"), progress.BarColumn(bar_width=24),
+            progress.TaskProgressColumn(), progress.TimeRemainingColumn(compact=True),
+            console=self.console, transient=True,
+        )  # fmt: skip
+        bar.start()
+        return bar
+
+    def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:
+        """Show that a stage begins."""
+        place = f"[{number:>{len(str(total))}}/{total}]"
+        self.number[stage.name] = place
+        if not self.console.is_terminal:
+            return lambda share: None
+        self.bar = self.bar or self._start_bar()
+        task = self.bar.add_task(f"{place} {stage.title}".replace("[", r"\["), total=1.0)
+        self.number[stage.name + " task"] = task
+        return lambda share: self.bar.update(task, completed=share)
+
+    def done(self, stage: Stage, seconds: float) -> None:
+        """Show that a stage has ended."""
+        if self.bar is not None:
+            self.bar.remove_task(self.number[stage.name + " task"])
+        line = f"{self.number[stage.name]} {stage.title}"
+        self.console.print(f"{line:<64} {seconds:6.1f} s", markup=False, highlight=False)
+
+
+def print_plan(asked: Request, store: Path | None, out: Path) -> None:
+    """The stages of a request, what of them is stored, and where records go."""
+    stages = asked.plan().stages
+    kept = Store(store or default_store())
+    missing = [s for s in stages if not kept.has(s.name)]
+    for stage in stages:
+        _print(f"{'stored ' if stage not in missing else 'to do  '} {stage.title}  [{stage.name}]")
+    for result in asked.plan().results:
+        if result.reason:
+            _print(f"left out {result.label}: {result.reason}")
+    for (label, seed), path in asked.paths(out).items():
+        _print(f"record  {label}, seed {seed}: {path}{' (exists)' if path.exists() else ''}")
+    _print(f"{len(stages)} stages, {len(stages) - len(missing)} stored, {len(missing)} to do")
+
+
+def print_results(records: Sequence[Record], folder: Path) -> None:
+    """The table, and the files beside the records: CSV, plots, page."""
+    print_table(records, "terminal", "")
+    first = records[0]
+    name = f"{first.protocol}-{first.track}"
+    csv = folder / "tables" / f"{name}.csv"
+    page = folder / "site" / "index.html"
+    plots_folder = folder / "plots" / name
+    writable(csv.parent, "--out")
+    _write_reports(records, csv, plots_folder, page)
+    paths = [r.path(folder) for r in records]
+    _print(f"\nrecords  {paths[0].parents[1]} ({len(paths)} files)")
+    _print(f"table    {csv}\nplots    {plots_folder}\npage     {page}")
+
+
+def _write_reports(records: Sequence[Record], csv: Path, plots: Path, page: Path) -> None:
+    """Write table, plots and page unless they show these very records already."""
+    from benchmark.report.table import make_table, render
+    from benchmark.store import digest
+
+    text = render(make_table(records, metrics="all"), "csv")
+    shown = digest([r.result() for r in records])
+    mark = plots / ".records"
+    csv.write_text(text)
+    if page.exists() and mark.exists() and mark.read_text() == shown:
+        return
+    import leaderboard
+    from benchmark.report.plots import plot
+
+    plots.mkdir(parents=True, exist_ok=True)
+    plot(list(records), plots)
+    leaderboard.build(list(records), page.parent)
+    mark.write_text(shown)
+
+
+def print_table(records: Sequence[Record], form: str, metrics: str) -> None:
+    """Records as one table a protocol and track."""
+    from benchmark.report import table
+
+    chosen: Any = metrics if metrics == "all" else [m for m in metrics.split(",") if m] or None
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        groups.setdefault((record.protocol, record.track), []).append(record)
+    for group in groups.values():
+        made = table.make_table(group, metrics=chosen)
+        if form == "terminal":
+            from rich.console import Console
+
+            table.print_table(made, Console())
+        else:
+            _print(table.render(made, form))
+
+
+def print_list(kind: str, *, as_json: bool) -> None:
+    """Methods, protocols or tracks, one line each."""
+    rows = _listed(kind)
+    if as_json:
+        _print(json.dumps(rows, indent=1, ensure_ascii=False))
+        return
+    width = max(len(row["id"]) for row in rows)
+    for row in rows:
+        variants = f"  [variants: {', '.join(row['variants'])}]" if row.get("variants") else ""
+        _print(f"{row['id']:<{width}}  {row['summary']}{variants}")
+
+
+def _listed(kind: str) -> list[dict[str, Any]]:
+    if kind == "methods":
+        return [
+            {"id": f.id, "summary": f.summary, "variants": list(f.variants)}
+            for f in registry.method_files().values()
+        ]
+    if kind == "protocols":
+        return [
+            {"id": name, "summary": registry.protocol(name).question}
+            for name in registry.protocol_files()
+        ]
+    tracks = [registry.track(name) for name in registry.track_files()]
+    return [
+        {"id": t.id, "summary": f"{t.title}. {t.note}", "needs_data_root": t.needs_root}
+        for t in tracks
+    ]
+
+
+def print_card(name: str, *, as_json: bool) -> None:
+    """The card of a method, protocol or track."""
+    card = _card(name)
+    if as_json:
+        _print(json.dumps(card, indent=1, ensure_ascii=False))
+        return
+    for key, value in card.items():
+        _print_field(key, value)
+
+
+def _card(name: str) -> dict[str, Any]:
+    if name.partition(":")[0] in registry.method_files():
+        return _method_card(name)
+    if name in registry.protocol_files():
+        return dataclasses.asdict(registry.protocol(name))
+    if name in registry.track_files():
+        return dataclasses.asdict(registry.track(name))
+    known = [*registry.method_files(), *registry.protocol_files(), *registry.track_files()]
+    raise unknown("name", name, known)
+
+
+def _method_card(name: str) -> dict[str, Any]:
+    import inspect
+
+    made = registry.method(name)
+    notes = _field_notes(inspect.getsource(type(made)))
+    parameters = {
+        f.name: f"{getattr(made, f.name)!r}{'  # ' + notes[f.name] if f.name in notes else ''}"
+        for f in dataclasses.fields(made)
+    }
+    return {
+        "method": name,
+        "summary": registry.method_file(name).summary,
+        "idea": inspect.cleandoc(type(made).__doc__ or ""),
+        "paper": made.paper,
+        "needs": list(made.needs) or ["nothing but the stored old features"],
+        "changes": list(made.changes),
+        "trains": "a new model" if made.own_model else "no model: the new one is the independent",
+        "parameters": parameters,
+        "variants": {k: dict(v) for k, v in made.variants.items()},
+        "file": f"methods/{registry.method_file(name).path.name}",
+    }
+
+
+def _field_notes(source: str) -> dict[str, str]:
+    """The comment beside each field: where its default comes from."""
+    notes = {}
+    for line in source.splitlines():
+        code, mark, comment = line.partition("  # ")
+        if mark and ":" in code and "=" in code:
+            notes[code.strip().partition(":")[0]] = comment.strip()
+    return notes
+
+
+def _print_field(key: str, value: Any, indent: str = "") -> None:
+    label = f"{indent}{key.replace('_', ' ')}:"
+    if isinstance(value, dict) and value:
+        _print(label)
+        for k, v in value.items():
+            _print_field(str(k), v, indent + "  ")
+        return
+    if isinstance(value, list | tuple):
+        value = ", ".join(map(str, value)) or "none"
+    body = textwrap.wrap(str(value), 88) or [""]
+    _print(f"{label:<14} {body[0]}")
+    for line in body[1:]:
+        _print(f"{'':<14} {line}")
+
+
+def print_rows(rows: Sequence[dict[str, Any]]) -> None:
+    """Rows of a benchmark as a table."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in rows[0]:
+        table.add_column(name.replace("_", " "), justify="left" if name == "name" else "right")
+    for row in rows:
+        table.add_row(*(f"{v:.3g}" if isinstance(v, float) else _plain(v) for v in row.values()))
+    Console().print(table)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {v}" for k, v in value.items())
+    return "" if value is None else str(value)
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text + "\n")
