@@ -70,8 +70,9 @@ def _reading(records: Sequence[Record]) -> Iterator[str]:
     yield f"Percent; ± is the wider side of the 95 % interval ({how})."
     if any(record.bounds for record in records):
         yield (
-            f"Lower bound: {low}. Compatible: {cross} > {low} (BCT eq. 2). Gain: share of the way "
-            f"from {low} to the upper bound that {cross} goes (BCT eq. 9); none where not compatible."
+            f"Lower bound: {low}. Compatible: {cross} > {low} (BCT eq. 2). Gain: share of the "
+            f"way from {low} to the upper bound that {cross} goes (BCT eq. 9); none where not "
+            "compatible."
         )
         yield f"Upper bound of the gain: {upper_words(records[0])}."
     note = track_note(records[0])

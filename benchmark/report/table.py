@@ -65,6 +65,7 @@ class Table:
         rows: Lower bound, independent, upper bounds, methods.
         notes: What stands below the table.
         upper: Which bound the gain uses.
+        slug: A name for files and labels, its own among the tables made together.
     """
 
     protocol: str
@@ -77,11 +78,7 @@ class Table:
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
     upper: str
-
-    @property
-    def slug(self) -> str:
-        """A name for files and labels."""
-        return f"{self.protocol}-{self.track}"
+    slug: str
 
 
 def group(records: Iterable[Record]) -> list[list[Record]]:
@@ -114,7 +111,11 @@ def make_tables(
     Raises:
         BenchError: If a metric or case is in no record.
     """
-    return [_table(members, metrics, cases) for members in group(records)]
+    metrics = metrics if metrics is None or isinstance(metrics, str) else list(metrics)
+    cases = cases if cases is None or isinstance(cases, str) else list(cases)
+    groups = group(records)
+    names = slugs(groups)
+    return [_table(g, name, metrics, cases) for g, name in zip(groups, names, strict=True)]
 
 
 def make_table(
@@ -166,8 +167,21 @@ def print_table(table: Table | Sequence[Table], console: Console | None = None) 
     terminal.show(tables, console or Console())
 
 
+def slugs(groups: Sequence[Sequence[Record]]) -> list[str]:
+    """A file name for each group; what is alike gets a number."""
+    names: list[str] = []
+    count: dict[str, int] = {}
+    for members in groups:
+        base = f"{members[0].protocol}-{members[0].track}"
+        base += "-changed" if members[0].changed else ""
+        count[base] = count.get(base, 0) + 1
+        names.append(base if count[base] == 1 else f"{base}-{count[base]}")
+    return names
+
+
 def _table(
     records: Sequence[Record],
+    slug: str,
     metrics: str | Iterable[str] | None,
     cases: str | Iterable[str] | None,
 ) -> Table:
@@ -175,7 +189,7 @@ def _table(
     keys = select.metrics(records, metrics)
     columns = select.cases(records, cases)
     by_method: dict[str, list[Record]] = {}
-    for record in sorted(records, key=lambda record: record.method):
+    for record in sorted(records, key=lambda record: record.method.partition(":")):
         by_method.setdefault(record.method, []).append(record)
     rows = _bounds(records, keys)
     rows += [_method(members, keys, columns) for members in by_method.values()]
@@ -195,6 +209,7 @@ def _table(
         rows=tuple(rows),
         notes=tuple(notes.notes(records, keys)),
         upper=records[0].upper,
+        slug=slug,
     )
 
 
