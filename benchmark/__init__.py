@@ -1,8 +1,8 @@
 """CompatBench: the benchmark of backward-compatible embedding training.
 
-    >>> import benchmark
-    >>> records = benchmark.run(["bct", "mixbct"], "open-class")      # doctest: +SKIP
-    >>> frame = benchmark.load("runs", protocol="open-class")         # doctest: +SKIP
+>>> import benchmark
+>>> records = benchmark.run(["bct", "mixbct"], "open-class")      # doctest: +SKIP
+>>> frame = benchmark.load("runs", protocol="open-class")         # doctest: +SKIP
 """
 
 from __future__ import annotations

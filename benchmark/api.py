@@ -153,7 +153,9 @@ def carry_out(
 ) -> list[Record]:
     """Run a request; see :func:`run`."""
     writable(out, "--out")
-    found = {} if existing == "overwrite" else stored_records(asked, out, any_key=existing == "missing")
+    found = (
+        {} if existing == "overwrite" else stored_records(asked, out, any_key=existing == "missing")
+    )
     todo = [pair for pair in asked.paths(out) if pair not in found]
     if todo:
         found |= _compute(asked, todo, existing, store, out, compute, reporter)
@@ -230,6 +232,8 @@ def load(root: str | Path = "runs", **where: Any) -> pd.DataFrame:
     table = frame(read_records(Path(root)))
     for column, value in where.items():
         if column not in table:
-            raise BenchError(f"load: unknown column '{column}'; known: {', '.join(table)}")
+            raise BenchError(
+                f"load: unknown column '{column}'; known: {', '.join(map(str, table))}"
+            )
         table = table[table[column] == value]
     return table.reset_index(drop=True)

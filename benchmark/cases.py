@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.base import Evaluation
 from benchmark.stages import VECTORS, apply_part
 
 Vectors = NDArray[np.float32]
@@ -33,9 +32,7 @@ class Case:
     swapped: bool = False
 
 
-def build_cases(
-    params: Mapping[str, Any], inputs: Mapping[str, Path], _: Evaluation
-) -> Iterator[Case]:
+def build_cases(params: Mapping[str, Any], inputs: Mapping[str, Path]) -> Iterator[Case]:
     """All cases of a chain of generations.
 
     Case i/j asks with generation i, whose queries pass the views i, i - 1, ..., j + 1, in a

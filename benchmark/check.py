@@ -53,7 +53,9 @@ def check_method(label: str, protocol: str, track: str = "toy") -> Iterator[str]
 
 def _summary(record: Record) -> str:
     cases = sorted(record.scores)
-    return ", ".join(f"{c} {record.scores[c]['cmc_at_1']:.3f}" for c in cases if "cmc_at_1" in record.scores[c])
+    return ", ".join(
+        f"{c} {record.scores[c]['cmc_at_1']:.3f}" for c in cases if "cmc_at_1" in record.scores[c]
+    )
 
 
 def diagnose() -> Iterator[tuple[str, str, bool]]:

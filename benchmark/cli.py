@@ -64,7 +64,9 @@ Methods = Annotated[
 ProtocolName = Annotated[
     str, typer.Option("--protocol", "-p", help="A protocol, or the path of a YAML file.")
 ]
-TrackName = Annotated[str, typer.Option("--track", "-t", help="A track, or the path of a YAML file.")]
+TrackName = Annotated[
+    str, typer.Option("--track", "-t", help="A track, or the path of a YAML file.")
+]
 DataRoot = Annotated[
     Path | None, typer.Option("--data-root", help="Folder of the images, if the track needs one.")
 ]
@@ -154,10 +156,14 @@ def info(
     show.print_card(name, as_json=as_json)
 
 
-@app.command(epilog="Examples: `bench table runs` · `bench table runs --format latex --metrics all`")
+@app.command(
+    epilog="Examples: `bench table runs` · `bench table runs --format latex --metrics all`"
+)
 def table(
     runs: Runs = Path("runs"),
-    form: Annotated[Format, typer.Option("--format", "-f", help="How to write it.")] = Format.terminal,
+    form: Annotated[
+        Format, typer.Option("--format", "-f", help="How to write it.")
+    ] = Format.terminal,
     metrics: Annotated[
         str, typer.Option("--metrics", help="Metrics, with commas, or `all`; else the main ones.")
     ] = "",
@@ -186,7 +192,9 @@ def plot(
         typer.echo(path)
 
 
-@app.command(epilog="Examples: `bench check bct` · `bench check path-of-your-method --protocol open-data`")
+@app.command(
+    epilog="Examples: `bench check bct` · `bench check path-of-your-method --protocol open-data`"
+)
 def check(
     method: Annotated[str, typer.Argument(help="A method, `bct` or `bct:distill`.")],
     protocol: ProtocolName = "open-class",
@@ -211,21 +219,26 @@ def doctor() -> None:
         raise BenchError("doctor: some parts do not work, see the lines marked BAD")
 
 
-@app.command(epilog="Example: `bench perf ranking --queries 10000 --gallery 10000 --json perf.json`")
+@app.command(
+    epilog="Example: `bench perf ranking --queries 10000 --gallery 10000 --json perf.json`"
+)
 def perf(
     what: Annotated[
-        str, typer.Argument(help="`ranking`, `verification`, `identification`, `backfill`, `training`.")
+        str,
+        typer.Argument(help="`ranking`, `verification`, `identification`, `backfill`, `training`."),
     ],
     queries: Annotated[int | None, typer.Option("--queries", min=1)] = None,
     gallery: Annotated[int | None, typer.Option("--gallery", min=1)] = None,
     dim: Annotated[int | None, typer.Option("--dim", min=1)] = None,
     classes: Annotated[int | None, typer.Option("--classes", min=1)] = None,
-    as_json: Annotated[Path | None, typer.Option("--json", help="Write the rows to a file.")] = None,
+    as_json: Annotated[
+        Path | None, typer.Option("--json", help="Write the rows to a file.")
+    ] = None,
 ) -> None:
     """Time the engine beside its peers, in one run."""
     from benchmark import perf as suite
     from benchmark import show
-    from benchmark.store import write_json, writable
+    from benchmark.store import writable, write_json
 
     sizes = {"queries": queries, "gallery": gallery, "dim": dim, "classes": classes}
     if as_json is not None:

@@ -26,7 +26,9 @@ def execute_on_ray(
     try:
         import ray
     except ImportError as error:
-        raise BenchError("engine ray: Ray is not installed; pip install 'compatbench[ray]'") from error
+        raise BenchError(
+            "engine ray: Ray is not installed; pip install 'compatbench[ray]'"
+        ) from error
     if not ray.is_initialized():
         ray.init(log_to_driver=False, logging_level="error")
     gpus = compute.devices if ray.cluster_resources().get("GPU") else 0

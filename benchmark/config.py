@@ -60,7 +60,7 @@ def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
         raise BenchError(f"{where}: {error}") from error
 
 
-def coerce(hint: Any, value: Any, where: str) -> Any:
+def coerce(hint: Any, value: Any, where: str) -> Any:  # noqa: PLR0911 - one return a kind of type
     """``value`` as ``hint`` asks, or a BenchError that names ``where``."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
@@ -78,7 +78,9 @@ def coerce(hint: Any, value: Any, where: str) -> Any:
             return value
         return build(hint, _expect(dict, value, where), where)
     if origin is not None and issubclass(origin, Mapping):
-        return {k: coerce(args[1], v, f"{where}.{k}") for k, v in _expect(dict, value, where).items()}
+        return {
+            k: coerce(args[1], v, f"{where}.{k}") for k, v in _expect(dict, value, where).items()
+        }
     if hint is typing.Any or hint is object:
         return value
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
@@ -93,7 +95,11 @@ def _expect(kind: type, value: Any, where: str) -> Any:
 
 
 _PLAIN = {
-    int: "a whole number", float: "a number", str: "text", bool: "true or false", dict: "a mapping"
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "true or false",
+    dict: "a mapping",
 }
 
 
@@ -104,7 +110,9 @@ def _tuple(args: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
         return tuple(coerce(args[0], v, f"{where}[{i}]") for i, v in enumerate(value))
     if len(value) != len(args):
         raise BenchError(f"{where}: expected {len(args)} values, got {len(value)}")
-    return tuple(coerce(a, v, f"{where}[{i}]") for i, (a, v) in enumerate(zip(args, value, strict=True)))
+    return tuple(
+        coerce(a, v, f"{where}[{i}]") for i, (a, v) in enumerate(zip(args, value, strict=True))
+    )
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:

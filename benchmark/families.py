@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
-import torch
 from torch import Tensor, nn
 
 from benchmark.method import Method, Update, UpdateJob
@@ -19,26 +18,29 @@ from benchmark.models.module import Portable
 from benchmark.training.embedding import Batch, train_embedding
 from benchmark.training.loop import Curve, Trainer
 
+State = TypeVar("State", bound=nn.Module)
+
 
 @dataclass(frozen=True)
-class CompatibleTraining(Method):
+class CompatibleTraining(Method, Generic[State]):
     """The new model is trained compatible; the stored gallery stays as it is.
 
-    Override :meth:`loss`, and :meth:`prepare` where the loss needs something made before.
+    Override :meth:`loss`, and :meth:`prepare` where the loss needs something made before: a
+    module, whose type an adapter names as ``CompatibleTraining[MyState]``.
     """
 
     extra_dims: ClassVar[int] = 0
 
-    def prepare(self, job: UpdateJob) -> nn.Module:
+    def prepare(self, job: UpdateJob) -> State:  # noqa: ARG002
         """What the loss needs, made once before training.
 
         Parameters of the module are trained along and buffers are kept in the checkpoint, so a
         resumed training goes on with them; freeze what must not learn.
         """
-        return nn.Module()
+        return nn.Module()  # type: ignore[return-value]
 
     @abstractmethod
-    def loss(self, batch: Batch, head: Head, state: nn.Module) -> Tensor:
+    def loss(self, batch: Batch, head: Head, state: State) -> Tensor:
         """The training loss of a batch, a scalar.
 
         Args:
@@ -47,7 +49,7 @@ class CompatibleTraining(Method):
             state: What :meth:`prepare` returned.
         """
 
-    def refresh(self, state: nn.Module, job: UpdateJob, epoch: int, progress: float) -> None:
+    def refresh(self, state: State, job: UpdateJob, epoch: int, progress: float) -> None:
         """Called before each epoch: renew prototypes, memories, schedules."""
 
     def update(self, job: UpdateJob) -> Update:
@@ -113,11 +115,4 @@ class FeatureTransformation(Method):
             job.old.features, new.features, job.data.labels, job.old.side, new.head, job.distance
         )
         convert, curves = self.fit(pairs, job.trainer)
-        return Update(_portable(new.model), new.head, convert=convert.eval(), curves=curves)
-
-
-def _portable(model: nn.Module) -> Portable:
-    if not isinstance(model, Portable):
-        raise TypeError(f"model: expected a Portable module, got {type(model).__name__}")
-    return model
-
+        return Update(new.model, new.head, convert=convert.eval(), curves=curves)

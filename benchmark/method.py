@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor, nn
+    from torch import Tensor
 
     from benchmark.data.base import Images
     from benchmark.models.backbones import Encoder
@@ -54,7 +54,7 @@ class Generation:
         side: Side-information of the same images, ``[n, s]``; ``None`` where there is none.
     """
 
-    model: nn.Module
+    model: Portable
     head: Head | None
     features: Tensor
     side: Tensor | None = None

@@ -1,4 +1,4 @@
-"""(protocol, track, methods, seeds) -> a graph of stages, each named by what determines its output."""
+"""(protocol, track, methods, seeds) -> a graph of stages, named by what determines their output."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 from benchmark import registry
 from benchmark.errors import BenchError
 from benchmark.protocol import ModelSpec, Recipe, Setup
-from benchmark.store import digest
 from benchmark.seeds import derive
+from benchmark.store import digest
 
 TRAINING = 1
 """Raised by whoever changes what a training, an embedding or a conversion gives."""
@@ -112,9 +112,18 @@ def record_key(
     sources = [_source(label), _source("independent")]
     return digest(
         [
-            protocol, track, _plain(setup.models), source, label, setup.params(label), seed,
-            first_seed, sources, TRAINING, SCORING,
-        ]  # fmt: skip
+            protocol,
+            track,
+            _plain(setup.models),
+            source,
+            label,
+            setup.params(label),
+            seed,
+            first_seed,
+            sources,
+            TRAINING,
+            SCORING,
+        ]
     )
 
 
@@ -169,17 +178,15 @@ class _Run:
         method = registry.method(label, self.setup.params(label))
         config = dataclasses.asdict(method)
         upper = self._upper() if self.setup.protocol.upper == "all" else None
-        common = {"label": label, "seed": self.seed, "key": key, "config": config}
+        bare = Result(label, self.seed, key, config, None, self.bound, upper)
         if "old_head" in method.needs and self.setup.protocol.old_head == "discarded":
             reason = f"needs the old classifier, which protocol {self.setup.protocol.id} discards"
-            return Result(**common, evaluation=None, bound=self.bound, upper=upper, reason=reason)
+            return dataclasses.replace(bare, reason=reason)
         if label == "independent":
-            return Result(**common, evaluation=self.bound, bound=self.bound, upper=upper)
+            return dataclasses.replace(bare, evaluation=self.bound)
         chain, updates = self._updates(label)
         evaluation = self._evaluate(label, chain, updates)
-        return Result(
-            **common, evaluation=evaluation, bound=self.bound, upper=upper, updates=tuple(updates)
-        )
+        return dataclasses.replace(bare, evaluation=evaluation, updates=tuple(updates))
 
     def split(self, i: int) -> dict[str, Any]:
         """Which training images generation ``i`` sees."""
@@ -205,7 +212,9 @@ class _Run:
             {"data": self.data},
         )
 
-    def embed(self, model: Stage, part: str | dict[str, Any], what: str, file: str = "model") -> Stage:
+    def embed(
+        self, model: Stage, part: str | dict[str, Any], what: str, file: str = "model"
+    ) -> Stage:
         """Embeddings of the test items, or of a generation's training images."""
         of = part if isinstance(part, str) else "training"
         return Stage(
@@ -233,7 +242,8 @@ class _Run:
     def _updates(self, label: str) -> tuple[list[Stage], list[Stage]]:
         """Models of the chain under a method, oldest first, and its update stages."""
         method = registry.method(label, self.setup.params(label))
-        chain, updates = [self._first(label, method)], []
+        chain = [self._first(label, method)]
+        updates: list[Stage] = []
         for i in range(1, self.n):
             update = self._update(label, method, chain, updates, i)
             updates.append(update)

@@ -222,7 +222,9 @@ def set_up(
         name = g.model or ("old" if i == 0 else "new")
         if name not in track.models:
             known = nearest(name, track.models)
-            raise BenchError(f"protocol {protocol.id}: track {track.id} has no model '{name}'{known}")
+            raise BenchError(
+                f"protocol {protocol.id}: track {track.id} has no model '{name}'{known}"
+            )
         specs[g.name] = track.models[name]
     owners = {m.partition(":")[0] for m in methods} | set(methods)
     chosen: dict[str, dict[str, Any]] = {}
@@ -234,7 +236,9 @@ def set_up(
         if owner in specs:
             specs[owner] = _change(specs[owner], name, value, where)
         elif owner in ("recipe", "recipe.augment"):
-            track = dataclasses.replace(track, recipe=_recipe(track.recipe, owner, name, value, where))
+            track = dataclasses.replace(
+                track, recipe=_recipe(track.recipe, owner, name, value, where)
+            )
         elif owner == "data":
             track = dataclasses.replace(track, data={**track.data, name: value})
         elif owner == "track":
@@ -244,8 +248,16 @@ def set_up(
         elif owner in owners:
             chosen.setdefault(owner, {})[name] = value
         else:
-            known = {*specs, "recipe", "recipe.augment", "data", "track", "protocol", *owners}
-            raise BenchError(f"{where}: unknown owner '{owner}'{nearest(owner, known)}")
+            owners_known = {
+                *specs,
+                "recipe",
+                "recipe.augment",
+                "data",
+                "track",
+                "protocol",
+                *owners,
+            }
+            raise BenchError(f"{where}: unknown owner '{owner}'{nearest(owner, owners_known)}")
     return Setup(protocol, track, tuple(specs.values()), chosen, dict(settings))
 
 

@@ -159,7 +159,9 @@ def _read(name: str, files: Mapping[str, Path], kind: str) -> tuple[Path, dict[s
         raise unknown(kind, name, files)
     value = read_yaml(path)
     if value.get("id") != path.stem:
-        raise BenchError(f"{path.name}: id: expected '{path.stem}' as the file's, got {value.get('id')!r}")
+        raise BenchError(
+            f"{path.name}: id: expected '{path.stem}' as the file's, got {value.get('id')!r}"
+        )
     return path, value
 
 
@@ -177,14 +179,18 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
     merged = dict(below)
     for key, value in above.items():
         old = merged.get(key)
-        merged[key] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        merged[key] = (
+            _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        )
     return merged
 
 
 def _modules(package: str, must_define: str) -> dict[str, str]:
     found = {}
     for path in sorted(_folder(package).glob("*.py")):
-        names = [n.name for n in ast.parse(path.read_bytes()).body if isinstance(n, ast.FunctionDef)]
+        names = [
+            n.name for n in ast.parse(path.read_bytes()).body if isinstance(n, ast.FunctionDef)
+        ]
         if must_define in names:
             found[path.stem] = f"{package}.{path.stem}"
     return found

@@ -135,7 +135,7 @@ def print_table(records: Sequence[Record], form: str, metrics: str) -> None:
 
             table.print_table(made, Console())
         else:
-            _print(table.render(made, form))
+            _print(table.render(made, form))  # type: ignore[arg-type]
 
 
 def print_list(kind: str, *, as_json: bool) -> None:

@@ -115,15 +115,13 @@ def embed(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
 
 def update(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
     """Let a method train or fit the new generation, given the earlier ones."""
-    from benchmark.method import Generation, UpdateJob
+    from benchmark.method import UpdateJob
 
     method = registry.method(params["method"], params["config"])
     kept = params["old_head"] == "kept"
     independent = None
     if "independent" in inputs:
-        independent = _generation(
-            inputs["independent"], inputs["independent_features"], None, True
-        )
+        independent = _generation(inputs["independent"], inputs["independent_features"], None, True)
     chain: list[Generation] = []
     for j in range(sum(role.startswith("model") for role in inputs)):
         stored = inputs.get("side")
@@ -146,22 +144,22 @@ def evaluate(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]
     from benchmark.cases import build_cases
 
     items = read_dataset(inputs["data"]).evaluations[params["part"]]
+    tasks = [registry.task(name) for name in params["tasks"]]
     results: dict[str, dict[str, Any]] = {}
-    per_query: dict[str, np.ndarray] = {}
-    for case in build_cases(params, inputs, items):
-        scored = results.setdefault(case.name, {"scores": {}, "intervals": {}, "counts": {}})
-        for name in params["tasks"]:
-            task = registry.task(name)
-            if case.swapped and not getattr(task, "SWAPPED", False):
-                continue
-            got = task.evaluate(case.query, case.gallery, items, params)
-            scored["scores"] |= got.scores
-            scored["intervals"] |= got.intervals
-            scored["counts"] |= got.counts
-            per_query |= {f"{case.name}:{k}": v for k, v in got.per_query.items()}
-    np.savez_compressed(
-        context.out / "per_query.npz", **{k.replace("/", "|"): v for k, v in per_query.items()}
-    )
+    per_query: dict[str, Any] = {}
+    for case in build_cases(params, inputs):
+        asked = [t for t in tasks if not case.swapped or getattr(t, "SWAPPED", False)]
+        got = [t.evaluate(case.query, case.gallery, items, params) for t in asked]
+        if got:
+            results[case.name] = {
+                part: {k: v for result in got for k, v in getattr(result, part).items()}
+                for part in ("scores", "intervals", "counts")
+            }
+        for result in got:
+            # A slash would be a folder in the archive.
+            name = case.name.replace("/", "|")
+            per_query |= {f"{name}:{k}": v for k, v in result.per_query.items()}
+    np.savez_compressed(context.out / "per_query.npz", **per_query)
     (context.out / "cases.json").write_text(json.dumps(results, sort_keys=True))
     return {}
 
@@ -208,9 +206,7 @@ def _recipe(params: Params) -> Recipe:
 def _trainer(params: Params, context: Context) -> Trainer:
     from benchmark.training.loop import Trainer
 
-    return Trainer(
-        _recipe(params), params["seed"], context.device, context.out, context.progress
-    )
+    return Trainer(_recipe(params), params["seed"], context.device, context.out, context.progress)
 
 
 def _trainer_device(context: Context) -> Any:

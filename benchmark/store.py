@@ -69,7 +69,9 @@ class Store:
         try:
             value: dict[str, Any] = json.loads(path.read_text())
         except (OSError, ValueError) as error:
-            raise BenchError(f"{path}: damaged ({error}); delete its folder to make it anew") from error
+            raise BenchError(
+                f"{path}: damaged ({error}); delete its folder to make it anew"
+            ) from error
         return value
 
     def remove(self, name: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from benchmark.families import CompatibleTraining
@@ -17,7 +17,7 @@ from benchmark.training.old_head import OldHead, frozen_old_head
 
 
 @dataclass(frozen=True)
-class BCT(CompatibleTraining):
+class BCT(CompatibleTraining[OldHead]):
     """L_new(W, f, y) + weight * L_old(K, f[:d_old], y) with K frozen (eq. 7, 8).
 
     ``synthesize`` gives classes that K does not know the mean old feature as their row; where the
@@ -25,7 +25,9 @@ class BCT(CompatibleTraining):
     their outputs under K to those of their old features.
     """
 
-    paper: ClassVar[str] = "Shen et al., Towards Backward-Compatible Representation Learning, CVPR 2020"
+    paper: ClassVar[str] = (
+        "Shen et al., Towards Backward-Compatible Representation Learning, CVPR 2020"
+    )
     variants: ClassVar = {
         "old": {"unknown": "old"},
         "distill": {"unknown": "distill"},
@@ -41,7 +43,7 @@ class BCT(CompatibleTraining):
         """Only synthesize works without the old classifier."""
         return () if self.unknown == "synthesize" else ("old_head",)
 
-    def prepare(self, job: UpdateJob) -> nn.Module:
+    def prepare(self, job: UpdateJob) -> OldHead:
         """The frozen old classifier, with synthesized rows where asked for."""
         return frozen_old_head(job, synthesize=self.unknown == "synthesize")
 

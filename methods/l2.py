@@ -14,10 +14,12 @@ from benchmark.training.embedding import Batch
 
 
 @dataclass(frozen=True)
-class L2(CompatibleTraining):
+class L2(CompatibleTraining[nn.Module]):
     """L_new + weight * mean ||n(f) - n(o)||, the norm not squared (MixBCT eq. 8)."""
 
-    paper: ClassVar[str] = "Liang et al., MixBCT, 2023, section 3.3; first a baseline of BCT, section 3.4"
+    paper: ClassVar[str] = (
+        "Liang et al., MixBCT, 2023, section 3.3; first a baseline of BCT, section 3.4"
+    )
 
     weight: float = 10.0  # lambda, MixBCT section 4.3
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from benchmark.families import CompatibleTraining
 from benchmark.method import UpdateJob
@@ -16,20 +16,24 @@ from benchmark.training.embedding import Batch
 
 
 @dataclass(frozen=True)
-class MixBCT(CompatibleTraining):
-    """Classify a mixture of floor(ratio * B) credible old and the other new features (eq. 9 to 12)."""
+class MixBCT(CompatibleTraining[Credible]):
+    """Classify a mixture of floor(ratio * B) credible old and the other new features (eq. 9-12)."""
 
-    paper: ClassVar[str] = "Liang et al., MixBCT: Towards Self-Adapting Backward-Compatible Training, 2023"
+    paper: ClassVar[str] = (
+        "Liang et al., MixBCT: Towards Self-Adapting Backward-Compatible Training, 2023"
+    )
     variants: ClassVar = {"plain": {"drop": 0.0}}
 
     ratio: float = 0.3  # alpha, section 4.3
-    drop: float = 0.1  # farthest share of each class that may not replace, section 3.4; 0: no denoising
+    drop: float = (
+        0.1  # farthest share of each class that may not replace, section 3.4; 0: no denoising
+    )
 
-    def prepare(self, job: UpdateJob) -> nn.Module:
+    def prepare(self, job: UpdateJob) -> Credible:
         """Mark the old features that may replace new ones."""
         return Credible(job.old.features, job.data.labels, self.drop)
 
-    def loss(self, batch: Batch, head: Head, state: nn.Module) -> Tensor:
+    def loss(self, batch: Batch, head: Head, state: Credible) -> Tensor:
         """Classification of the mixture."""
         rows = chosen_rows(state.keep[batch.index], self.ratio, batch.rng)
         mixed = batch.new.clone()

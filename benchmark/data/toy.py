@@ -59,7 +59,9 @@ def _draw(n: int, chosen: Options) -> NDArray[np.uint8]:
     rng = generator(chosen.seed, 0)
     size, k = chosen.size, chosen.images
     spectrum = np.zeros((n, 1, size, size // 2 + 1), np.complex128)
-    spectrum[:, :, :3, :3] = rng.standard_normal((n, 1, 3, 3)) + 1j * rng.standard_normal((n, 1, 3, 3))
+    spectrum[:, :, :3, :3] = rng.standard_normal((n, 1, 3, 3)) + 1j * rng.standard_normal(
+        (n, 1, 3, 3)
+    )
     patterns = np.repeat(np.fft.irfft2(spectrum, s=(size, size)), k, axis=0)
     patterns /= np.abs(patterns).max(axis=(1, 2, 3), keepdims=True)
     patterns += chosen.noise * 2 * rng.standard_normal(patterns.shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -42,7 +43,8 @@ def check_backbone(name: str) -> None:
     import timm
 
     if not timm.is_model(name[5:]):
-        near = ", ".join(timm.list_models(f"*{name[5:].split('_')[0]}*")[:3]) or "timm.list_models()"
+        family = name[5:].partition("_")[0]
+        near = ", ".join(timm.list_models(f"{family}*")[:3]) or "a name of timm.list_models()"
         raise BenchError(f"unknown backbone '{name}'; try {near}")
 
 
@@ -51,8 +53,8 @@ def _trunk(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:
     if name.startswith("timm:"):
         import timm
 
-        options = {"img_size": image_size} if "vit" in name else {}
-        trunk = timm.create_model(name[5:], num_classes=0, in_chans=channels, **options)
+        options: dict[str, Any] = {"img_size": image_size} if "vit" in name else {}
+        trunk: Any = timm.create_model(name[5:], num_classes=0, in_chans=channels, **options)
         return trunk, int(trunk.num_features)
     width = int(name.partition("-")[2])
     return _convnet(width, channels), 4 * width
@@ -82,7 +84,9 @@ class Block(nn.Module):
 def _convnet(width: int, channels: int) -> nn.Module:
     # A strided stem: full-size feature maps would cost half the time of a 32 x 32 network.
     layers: list[nn.Module] = [
-        nn.Conv2d(channels, width, 3, 2, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU()
+        nn.Conv2d(channels, width, 3, 2, 1, bias=False),
+        nn.BatchNorm2d(width),
+        nn.ReLU(),
     ]
     inputs = width
     for stage in range(3):

@@ -57,7 +57,9 @@ class Head(Portable):
 
     def logits(self, features: Tensor) -> Tensor:
         """Logits without margin: ``[n, d]`` -> ``[n, classes]`` float32."""
-        return class_logits(features, self.weight, self.bias, self.scale if self.normalised else None)
+        return class_logits(
+            features, self.weight, self.bias, self.scale if self.normalised else None
+        )
 
     def forward(self, features: Tensor, labels: Tensor) -> Tensor:
         """The training loss: cross-entropy of the logits with the margin at the target.
@@ -73,10 +75,7 @@ class Head(Portable):
 
     def _with_margin(self, logits: Tensor, labels: Tensor) -> Tensor:
         target = logits.gather(1, labels[:, None]) / self.scale
-        if self.kind == "cosface":
-            moved = target - self.margin
-        else:
-            moved = add_angle(target, self.margin)
+        moved = target - self.margin if self.kind == "cosface" else add_angle(target, self.margin)
         return logits.scatter(1, labels[:, None], self.scale * moved)
 
 

@@ -22,7 +22,7 @@ class Portable(nn.Module):
 
     made_with: dict[str, Any]
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Portable:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Portable:  # noqa: D102
         module = super().__new__(cls)
         bound = inspect.signature(cls.__init__).bind(module, *args, **kwargs)
         module.__dict__["made_with"] = dict(list(bound.arguments.items())[1:])

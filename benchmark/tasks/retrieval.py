@@ -35,7 +35,5 @@ def evaluate(
     for k in (1, 5):
         result.add(f"cmc_at_{k}", cmc(ranking, k))
     result.add("map", average_precision(ranking))
-    result.counts.update(
-        n_query=len(q), n_gallery=len(g), n_query_without_match=ranking.n_excluded
-    )
+    result.counts.update(n_query=len(q), n_gallery=len(g), n_query_without_match=ranking.n_excluded)
     return result

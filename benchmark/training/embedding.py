@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -14,9 +14,9 @@ from benchmark.data.base import Images
 from benchmark.models.backbones import Encoder, to_unit
 from benchmark.models.heads import Head
 from benchmark.protocol import Augment, ModelSpec, Recipe
+from benchmark.seeds import derive
 from benchmark.training.augment import augment
 from benchmark.training.loop import Budget, Curve, Trainer
-from benchmark.seeds import derive
 
 if TYPE_CHECKING:
     from benchmark.method import TrainingData
@@ -31,7 +31,7 @@ class Batch:
         labels: Rows of the new classifier, ``[B]`` int64.
         index: Rows of the training data, ``[B]`` int64.
         new: Embeddings by the model in training, ``[B, d]`` float32, not normalised.
-        old: Stored old embeddings of the same images, ``[B, d_old]``, without gradient; ``None``
+        old: Stored old embeddings of the same images, ``[B, d_old]``, without gradient; ``[B, 0]``
             where no generation went before.
         progress: Share of the training that is done, in [0, 1).
         rng: Random stream of this epoch, for choices of the method.
@@ -41,12 +41,12 @@ class Batch:
     labels: Tensor
     index: Tensor
     new: Tensor
-    old: Tensor | None
+    old: Tensor
     progress: float
     rng: torch.Generator
 
 
-Loss = Callable[[Batch, Head, nn.Module], Tensor]
+Loss = Callable[[Batch, Head, Any], Tensor]
 
 
 def new_model(
@@ -62,7 +62,7 @@ def new_model(
             spec.head, spec.dim + extra_dims, data.classes.tolist(), spec.scale, spec.margin,
             recipe.label_smoothing,
         )  # fmt: skip
-    return encoder.to(memory_format=torch.channels_last), head  # type: ignore[call-overload]
+    return encoder.to(memory_format=torch.channels_last), head
 
 
 class _Learner(nn.Module):
@@ -76,14 +76,15 @@ class _Learner(nn.Module):
         self.encoder, self.head, self.state, self.loss = encoder, head, state, loss
         self.data, self.how, self.device = data, how, device
         self.labels = data.labels.to(device)
-        self.old = None if old is None else old.to(device)
+        self.old = torch.empty(len(data), 0) if old is None else old
+        self.old = self.old.to(device)
         self.progress, self.rng = 0.0, torch.Generator()
 
     def forward(self, rows: Tensor) -> Tensor:
         images = augment(load_images(self.data.images, rows, self.device), self.how, self.rng)
         rows = rows.to(self.device)
         new = self.encoder(images)
-        old = None if self.old is None else self.old[rows]
+        old = self.old[rows]
         # Logits at scale 64 lose their differences in bfloat16: losses are float32.
         with torch.autocast(self.device.type, enabled=False):
             batch = Batch(
@@ -119,9 +120,7 @@ def train_embedding(
         name: Name of the training in checkpoints and random streams.
     """
     recipe, device = trainer.recipe, trainer.torch_device()
-    learner = _Learner(
-        encoder, head, state or nn.Module(), loss, data, old, recipe.augment, device
-    )
+    learner = _Learner(encoder, head, state or nn.Module(), loss, data, old, recipe.augment, device)
     batch = min(recipe.batch_size, len(data))
     budget = Budget(recipe.epochs * max(1, len(data) // batch), batch)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import pickle
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from benchmark.errors import BenchError
 from benchmark.protocol import Recipe
@@ -179,7 +178,7 @@ class Trainer:
         if path is not None:
             part = path.with_suffix(".part")
             torch.save({k: v.state_dict() for k, v in keep.items()}, part)
-            os.replace(part, path)
+            part.replace(path)
 
     def _resume(self, keep: dict[str, Any], name: str) -> None:
         path = self._checkpoint(name)
@@ -229,7 +228,9 @@ def rate(progress: float, schedule: str, warmup: float) -> float:
     if progress < warmup:
         return progress / warmup
     left = (1.0 - progress) / (1.0 - warmup)
-    return {"linear": left, "cosine": 0.5 - 0.5 * math.cos(math.pi * left), "constant": 1.0}[schedule]
+    return {"linear": left, "cosine": 0.5 - 0.5 * math.cos(math.pi * left), "constant": 1.0}[
+        schedule
+    ]
 
 
 def _finite(loss: float, name: str, epoch: int) -> float:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
 from benchmark.models.module import Portable
-from benchmark.training.loop import Budget, Curve, Trainer, rate
 from benchmark.seeds import derive
+from benchmark.training.loop import Budget, Curve, Trainer, rate
 
 MapLoss = Callable[..., Tensor]
 

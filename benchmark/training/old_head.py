@@ -71,7 +71,8 @@ def frozen_old_head(job: UpdateJob, *, synthesize: bool) -> OldHead:
         return OldHead(F.normalize(means), None, job.spec.scale, torch.arange(n_classes))
     rows = torch.full((n_classes,), -1)
     rows[known] = torch.searchsorted(kept.classes, data.classes[known])
-    weight, bias = kept.weight.detach(), kept.bias
+    weight: Tensor = kept.weight.detach()
+    bias: Tensor | None = kept.bias
     if synthesize and not known.all():
         new_rows = means[~known]
         rows[~known] = torch.arange(len(new_rows)) + len(weight)

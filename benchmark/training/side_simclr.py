@@ -98,7 +98,7 @@ def train(spec: ModelSpec, data: TrainingData, trainer: Trainer) -> tuple[Portab
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive(trainer.seed, "init"))
         encoder = SideEncoder(spec.backbone, channels, height)
-    encoder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    encoder.to(memory_format=torch.channels_last)
     system = _SimCLR(encoder, data.images, trainer.torch_device())
     batch = min(trainer.recipe.batch_size, len(data))
     steps = trainer.recipe.epochs * max(1, len(data) // batch)
