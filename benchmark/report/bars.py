@@ -35,10 +35,10 @@ def draw(table: Table, metric: str, cross: str, own: str) -> Figure | None:
     if not rows:
         return None
     what = _What(metric, (cross, own), 100.0 if about.unit == "share" else 1.0)
-    figure = style.figure(1.85 + 0.62 * len(rows))
+    figure = style.figure(1.95 + 0.62 * len(rows))
     axes = figure.add_subplot()
     longest = max(len(row.label) for row in rows)
-    style.margins(axes, 0.35 + 0.095 * longest, 1.0, 0.62, 0.95)
+    style.margins(axes, 0.35 + 0.095 * longest, 1.0, 0.62, 1.05)
     reach = 0.0
     for place, row in enumerate(reversed(rows)):
         for case, up, colour in ((cross, _HALF / 2, style.CROSS), (own, -_HALF / 2, style.SELF)):
@@ -86,16 +86,12 @@ def _bound_lines(axes: Axes, table: Table, what: _What) -> None:
         cell = next((c for (key, _), c in row.cells.items() if key == what.metric), None)
         if row.kind in ("lower", "upper") and cell is not None and cell.value is not None:
             found.append((what.factor * cell.value, row))
-    found.sort(key=lambda item: item[0])
-    for i, (value, row) in enumerate(found):
+    for value, row in found:
         dash = (0, (5, 3)) if row.kind == "lower" else (0, (1, 1.6))
         axes.axvline(value, color=style.INK, linewidth=1.2, linestyle=dash, zorder=3)
-        last = i == len(found) - 1 and len(found) > 1
-        axes.text(
-            value, 1.01, f"{row.label} {value:.1f}", transform=axes.get_xaxis_transform(),
-            ha="left" if last and value < 0.6 * axes.get_xlim()[1] else "right", va="bottom",
-            fontsize=9.5,
-        )  # fmt: skip
+    reach = max([axes.get_xlim()[1], *(value * 1.02 for value, _ in found)])
+    axes.set_xlim(0, reach)
+    style.name_uprights(axes, [(value, f"{row.label} {value:.1f}") for value, row in found])
 
 
 def _name_bars(axes: Axes, row: Row, what: _What, place: int) -> None:

@@ -72,9 +72,8 @@ def place(axes: Axes, labels: Sequence[Label], taken: Sequence[Box]) -> list[Box
     used = list(taken)
     placed = []
     for label in labels:
-        text = axes.text(
-            label.x, label.y, label.text, color=label.colour, fontweight="bold", va="bottom", zorder=6
-        )  # fmt: skip
+        text = axes.text(label.x, label.y, label.text, fontweight="bold", va="bottom", zorder=6)
+        text.set_color(label.colour)
         size = text.get_window_extent(renderer)
         x, y = (float(v) for v in axes.transData.transform((label.x, label.y)))
         spots = _spots((x, y), size.width, size.height, scale)

@@ -42,6 +42,14 @@ def protocol_title(record: Record) -> str:
         return record.protocol
 
 
+def question(record: Record) -> str:
+    """What the protocol asks; empty where the protocol is not installed."""
+    try:
+        return registry.protocol(record.protocol).question
+    except BenchError:
+        return ""
+
+
 def track_title(record: Record) -> str:
     """The track's title; its id where the track is not installed."""
     try:

@@ -95,6 +95,25 @@ def heading(made: Figure, title: str, below: str) -> None:
               fontsize=10, color=FAINT)  # fmt: skip
 
 
+def name_uprights(axes: Axes, bounds: Sequence[tuple[float, str]]) -> None:
+    """Name upright lines above the axes, leaning inwards, one above the other where they meet."""
+    left, right = axes.get_xlim()
+    levels: list[list[tuple[float, float]]] = []
+    for value, words in sorted(bounds):
+        inwards = value > (left + right) / 2
+        text = axes.annotate(
+            words, (value, 1), xycoords=axes.get_xaxis_transform(), xytext=(0, 4), va="bottom",
+            textcoords="offset points", ha="right" if inwards else "left", fontsize=9.5,
+        )  # fmt: skip
+        extent = text.get_window_extent()
+        span = (extent.x0 - 6, extent.x1 + 6)
+        free = [all(span[1] < a or b < span[0] for a, b in level) for level in levels]
+        level = free.index(True) if True in free else len(levels)
+        levels += [[]] if level == len(levels) else []
+        levels[level].append(span)
+        text.set_position((0, 4 + 13 * level))
+
+
 def save(made: Figure, folder: Path, name: str, formats: Iterable[str] = FORMATS) -> list[Path]:
     """Write a figure; no date goes into it."""
     paths = []

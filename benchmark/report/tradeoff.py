@@ -60,9 +60,9 @@ def draw(table: Table, metric: str, cross: str, own: str) -> Figure | None:
         return None
     higher = about.higher_is_better is not False
     lower, uppers = _bounds(table, metric, cross, own, factor)
-    figure = style.figure(4.9)
+    figure = style.figure(5.0)
     axes = figure.add_subplot()
-    style.margins(axes, 0.8, 1.25, 0.65, 0.95)
+    style.margins(axes, 0.8, 1.25, 0.65, 1.05)
     _limits(axes, methods or points, lower, uppers)
     _bound_lines(axes, lower, uppers, table, higher=higher)
     looks = style.looks([row.method for row in table.rows if row.kind == "method"])
@@ -136,16 +136,10 @@ def _bound_lines(
             0.012, 0.985 if higher else 0.015, "compatible", transform=axes.transAxes,
             va="top" if higher else "bottom", fontsize=9.5, color=style.FAINT, style="italic",
         )  # fmt: skip
-    middle = (left + right) / 2
-    ranked = sorted(uppers.items(), key=lambda item: item[1])
-    for i, (label, value) in enumerate(ranked):
+    for value in uppers.values():
         axes.axvline(value, color=style.INK, linewidth=1.2, linestyle=(0, (1, 1.6)), zorder=1)
-        # Two labels lean away from each other; a single one leans inwards.
-        inwards = value > middle if len(ranked) == 1 else i < len(ranked) - 1
-        axes.text(
-            value, 1.015, f"{label} {value:.1f}", transform=axes.get_xaxis_transform(),
-            ha="right" if inwards else "left", va="bottom", fontsize=9.5, color=style.INK,
-        )  # fmt: skip
+    named = [(value, f"{label} {value:.1f}") for label, value in uppers.items()]
+    style.name_uprights(axes, named)
 
 
 def _front_line(axes: Axes, points: Sequence[Point], *, higher: bool) -> None:
