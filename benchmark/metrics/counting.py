@@ -6,7 +6,7 @@ the lowest and the highest threshold says how many thresholds lie below a score,
 comparison. So a score costs about the same whatever the number of thresholds, and only counts stay.
 """
 
-# ruff: noqa: PLR0912, PLR0917 (numba takes no keyword-only arguments)
+# ruff: noqa: PLR0912 (numba takes no keyword-only arguments)
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def tile_scores(
 
 
 @jit
-def _table(t: Any, n: int, size: int, edges: Any, base: Any) -> Any:
+def table(t: Any, n: int, size: int, edges: Any, base: Any) -> Any:
     """Fill the table of one query's ascending thresholds ``t[:n]``; returns (low, scale)."""
     low, high = t[0], t[n - 1]
     scale = np.float32(0.0)
@@ -219,7 +219,7 @@ def count(
     for i in range(n):
         a, b = offset[first + i], offset[first + i + 1]
         if b > a:
-            lows[i], scales[i] = _table(thresholds[a:b], b - a, size, edges[i], base[i])
+            lows[i], scales[i] = table(thresholds[a:b], b - a, size, edges[i], base[i])
             counts[i, : _COPIES * (b - a + 1)] = 0
     whole = n_items // _COLUMNS * _COLUMNS
     for c in range(0, n_items, _COLUMNS):
@@ -227,11 +227,35 @@ def count(
             if _COMPRESS and c < whole:
                 if l2:
                     keep_l2(
-                        qp, (first + r) * dim, gp, c * dim, dim, lows, fill, r, buffer, _CAPACITY
+                        qp,
+                        (first + r) * dim,
+                        gp,
+                        c * dim,
+                        dim,
+                        lows,
+                        fill,
+                        r,
+                        buffer,
+                        _CAPACITY,
+                        buffer,
+                        0,
+                        buffer,
                     )
                 else:
                     keep_dot(
-                        qp, (first + r) * dim, gp, c * dim, dim, lows, fill, r, buffer, _CAPACITY
+                        qp,
+                        (first + r) * dim,
+                        gp,
+                        c * dim,
+                        dim,
+                        lows,
+                        fill,
+                        r,
+                        buffer,
+                        _CAPACITY,
+                        buffer,
+                        0,
+                        buffer,
                     )
             else:
                 if l2:

@@ -199,12 +199,20 @@ class Rules:
 
 
 def own_scores(
-    query: Side, gallery: Side, by: Grouped, rules: Rules, *, l2: bool, threads: int
+    query: Side,
+    gallery: Side,
+    by: Grouped,
+    rules: Rules,
+    *,
+    l2: bool,
+    threads: int,
+    ascending: bool = True,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
     """Scores of each ordered query's matches, and of the items of its label left out.
 
     Returns:
-        Offsets and ascending scores of the matches, offsets and scores of the items left out.
+        Offsets and scores of the matches, ascending or in the order of ``by.g_order``, and offsets
+        and scores of the items left out.
     """
     n = len(by.q_order)
     pieces = _whole_labels(by)
@@ -227,15 +235,14 @@ def own_scores(
             by.start, by.stop, *ids, l2, offset, scores, out_offset, out_scores,
         )  # fmt: skip
 
-        _sort(offset, *span, scores)
+        if ascending:
+            sort(offset, *span, scores)
 
     share(work, pieces, threads)
     return offset, scores, out_offset, out_scores
 
 
-def _sort(
-    offset: NDArray[np.int64], first: int, last: int, scores: NDArray[np.float32]
-) -> None:
+def sort(offset: NDArray[np.int64], first: int, last: int, scores: NDArray[np.float32]) -> None:
     """Sort each query's scores; rows of one length together, which NumPy does faster."""
     sizes = np.diff(offset[first : last + 1])
     edges = np.concatenate([[0], np.flatnonzero(np.diff(sizes)) + 1, [len(sizes)]])
@@ -248,19 +255,16 @@ def _sort(
             rows.sort(axis=1)
 
 
-def with_strangers(
-    query: Side,
-    gallery: Side,
-    offset: NDArray[np.int64],
-    scores: NDArray[np.float32],
-    *,
-    order: NDArray[np.int64],
-    ql: NDArray[np.int64],
-    gl: NDArray[np.int64],
-    rules: Rules,
-    l2: bool,
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Add the left-out items of the query's id but of another label: relabelled ones, say."""
+def strangers(
+    order: NDArray[np.int64], ql: NDArray[np.int64], gl: NDArray[np.int64], rules: Rules
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Items of a query's id but of another label, relabelled ones, say: they are left out too.
+
+    Returns:
+        Places in ``order``, ascending, and items.
+    """
+    if not len(rules.qi):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
     by_id = np.argsort(rules.gi, kind="stable")
     ids = rules.gi[by_id]
     left = np.searchsorted(ids, rules.qi[order], "left")
@@ -269,15 +273,18 @@ def with_strangers(
     inside = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     items = by_id[np.repeat(left, sizes) + inside]
     strange = ql[order][rows] != gl[items]
-    if not strange.any():
-        return offset, scores
-    rows, items = rows[strange], items[strange]
-    added = pairs(query, gallery, order[rows], items, l2=l2, threads=1)
+    return rows[strange], items[strange]
+
+
+def added(
+    offset: NDArray[np.int64], values: NDArray[Any], rows: NDArray[np.int64], more: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Append values to some rows of a ragged array."""
     sizes = np.diff(offset)
-    values = np.concatenate([scores, added])
     owner = np.concatenate([np.repeat(np.arange(len(sizes)), sizes), rows])
     total = sizes + np.bincount(rows, minlength=len(sizes))
-    return np.concatenate([[0], np.cumsum(total)]), values[np.argsort(owner, kind="stable")]
+    both = np.concatenate([values, more])[np.argsort(owner, kind="stable")]
+    return np.concatenate([[0], np.cumsum(total)]), both
 
 
 def pairs(

@@ -10,11 +10,12 @@ their accumulators must stay in registers; without FMA instructions LLVM calls t
 Panels: ``q`` is packed ``[group, d, ROWS]``, ``g`` ``[panel, d, COLUMNS]``. Offsets count elements.
 """
 
-# ruff: noqa: ARG001, PLR0917 (numba types an intrinsic by its arguments' names and order)
+# ruff: noqa: ARG001 (numba types an intrinsic by its arguments' names and order)
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import llvmlite.binding as llvm
 from llvmlite import ir
@@ -22,14 +23,13 @@ from numba import njit, types
 from numba.core import cgutils, config
 from numba.extending import intrinsic
 
-_Function = TypeVar("_Function")
 _F = ir.FloatType()
 _I = ir.IntType(64)
 
 
-def jit(function: _Function) -> _Function:
+def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile on first use, keep on disk, run without the interpreter's lock."""
-    return cast(_Function, njit(cache=True, nogil=True, error_model="numpy")(function))
+    return cast("Callable[..., Any]", njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 def _shape() -> tuple[int, int, int]:
@@ -140,7 +140,27 @@ def _store(l2: bool) -> Any:
     return store
 
 
-def _keep(l2: bool) -> Any:
+def _pick(builder: Any, scores: list[Any], least: Any, count: Any, out: Any, tags: Any) -> Any:
+    """Append a row's scores >= ``least``, and their tags; returns the new length."""
+    undefined = ir.Constant(_V, ir.Undefined)
+    name = f"llvm.x86.avx512.mask.compress.v{LANES}f32"
+    for v, value in enumerate(scores):
+        mask = builder.fcmp_ordered(">=", value, least)
+        packed = _call(builder, name, _V, [value, undefined, mask])
+        builder.store(packed, _vector_at(builder, builder.gep(out, [count]))).align = 4
+        if tags is not None:
+            source, target = tags
+            place = builder.gep(source, [ir.Constant(_I, v * LANES)])
+            tag = builder.load(_vector_at(builder, place))
+            tag.align = 4
+            packed = _call(builder, name, _V, [tag, undefined, mask])
+            builder.store(packed, _vector_at(builder, builder.gep(target, [count]))).align = 4
+        number = builder.ctpop(builder.bitcast(mask, ir.IntType(LANES)))
+        count = builder.add(count, builder.zext(number, _I))
+    return count
+
+
+def _keep(l2: bool, tagged: bool) -> Any:
     @intrinsic
     def keep(
         typing: Any,
@@ -154,10 +174,18 @@ def _keep(l2: bool) -> Any:
         row0: Any,
         out: Any,
         stride: Any,
+        tag: Any,
+        tag0: Any,
+        out_tag: Any,
     ) -> Any:
-        """Append each row's scores >= ``low[row0 + row]`` to ``out[row0 + row]``; AVX-512 only."""
+        """Append each row's scores >= ``low[row0 + row]`` to ``out[row0 + row]``; AVX-512 only.
+
+        Tags are 32-bit values of the columns, moved along untouched.
+        """
         place = types.int64
-        signature = types.void(q, place, g, place, place, low, fill, place, out, place)
+        signature = types.void(
+            q, place, g, place, place, low, fill, place, out, place, tag, place, out_tag
+        )
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             left = _data(context, builder, sig.args[0], args[0], args[1])
@@ -166,20 +194,16 @@ def _keep(l2: bool) -> Any:
             fills = _data(context, builder, sig.args[6], args[6], args[7])
             base = builder.mul(args[7], args[9])
             target = _data(context, builder, sig.args[8], args[8], base)
-            bits = ir.IntType(LANES)
-            name = f"llvm.x86.avx512.mask.compress.v{LANES}f32"
+            source = _data(context, builder, sig.args[10], args[10], args[11])
+            tags = _data(context, builder, sig.args[12], args[12], base)
             for m, line in enumerate(_accumulate(builder, left, right, args[4], l2)):
                 here = ir.Constant(_I, m)
                 least = _splat(builder, builder.load(builder.gep(lows, [here])))
                 count = builder.load(builder.gep(fills, [here]))
-                row = builder.gep(target, [builder.mul(args[9], here)])
-                for value in line:
-                    mask = builder.fcmp_ordered(">=", value, least)
-                    packed = _call(builder, name, _V, [value, ir.Constant(_V, ir.Undefined), mask])
-                    spot = _vector_at(builder, builder.gep(row, [count]))
-                    builder.store(packed, spot).align = 4
-                    number = builder.ctpop(builder.bitcast(mask, bits))
-                    count = builder.add(count, builder.zext(number, _I))
+                shift = builder.mul(args[9], here)
+                moved = (source, builder.gep(tags, [shift])) if tagged else None
+                row = builder.gep(target, [shift])
+                count = _pick(builder, line, least, count, row, moved)
                 builder.store(count, builder.gep(fills, [here]))
             return context.get_dummy_value()
 
@@ -189,8 +213,10 @@ def _keep(l2: bool) -> Any:
 
 
 store_dot, store_l2 = _store(False), _store(True)
-keep_dot: Any = _keep(False) if COMPRESS else store_dot
-keep_l2: Any = _keep(True) if COMPRESS else store_l2
+keep_dot: Any = _keep(False, False)
+keep_l2: Any = _keep(True, False)
+keep_tagged_dot: Any = _keep(False, True)
+keep_tagged_l2: Any = _keep(True, True)
 
 
 @intrinsic

@@ -1,7 +1,5 @@
 """Scores of the matches: the thresholds that exact ranking counts against (numba part)."""
 
-# ruff: noqa: PLR0917 (numba takes no keyword-only arguments)
-
 from __future__ import annotations
 
 from typing import Any

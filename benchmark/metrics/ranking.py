@@ -214,7 +214,7 @@ class Job:
     threads: int
 
 
-def _job(  # noqa: PLR0917
+def _job(
     query: Any,
     gallery: Any,
     query_labels: Any,
@@ -263,11 +263,12 @@ def _matches(job: Job, by: Grouped, first: int, last: int) -> Matches:
         job.query, job.gallery, part, job.rules, l2=job.l2, threads=job.threads
     )
     offset, scores, left_offset, left = found
-    if len(job.rules.qi):
-        left_offset, left = engine.with_strangers(
-            job.query, job.gallery, left_offset, left, order=part.q_order, ql=job.query_labels,
-            gl=job.gallery_labels, rules=job.rules, l2=job.l2,
-        )  # fmt: skip
+    rows, items = engine.strangers(part.q_order, job.query_labels, job.gallery_labels, job.rules)
+    if len(rows):
+        more = engine.pairs(
+            job.query, job.gallery, part.q_order[rows], items, l2=job.l2, threads=job.threads
+        )
+        left_offset, left = engine.added(left_offset, left, rows, more)
     return Matches(offset, scores, left_offset, left)
 
 

@@ -1,0 +1,270 @@
+"""The engine of backfilling curves: cuts the work and runs the kernels in threads."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.metrics import arrays, counting, engine, filling, kernels
+from benchmark.metrics.backfill import permutation
+
+_CELLS = 96 << 20  # bytes of histograms at a time
+_PACKED = 64 << 20  # bytes of packed items at a time
+_TABLES = 1 << 20  # bytes of tables and buffers a thread
+
+
+def curves(
+    vectors: tuple[Any, Any, Any, Any],
+    given: tuple[Any, Any, Any, Any, Any, Any],
+    order: Any,
+    steps: tuple[NDArray[np.int64], NDArray[np.int32]],
+    distance: str,
+    threads: int | None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    """Filled items, ranks, average precisions and matches: what ``backfill.Curves`` holds."""
+    run = Run(vectors, given, order, steps, distance, threads)
+    n, points = len(run.by.q_order), len(steps[0])
+    rank = np.zeros((points, n), np.int64)
+    ap = np.full((points, n), np.nan)
+    matches = np.zeros(n, np.int64)
+    first = 0
+    while first < n:
+        last = run.chunk_end(first)
+        part_rank, part_ap, part_n = run.chunk(first, last)
+        rows = run.by.q_order[first:last]
+        rank[:, rows], ap[:, rows], matches[rows] = part_rank, part_ap, part_n
+        first = last
+    return steps[0], rank, ap, matches
+
+
+class Run:
+    """One backfilling evaluation: checked arguments, and the queries a chunk at a time."""
+
+    def __init__(
+        self,
+        vectors: tuple[Any, Any, Any, Any],
+        given: tuple[Any, Any, Any, Any, Any, Any],
+        order: Any,
+        steps: tuple[NDArray[np.int64], NDArray[np.int32]],
+        distance: str,
+        threads: int | None,
+    ) -> None:
+        """Check the arguments of ``backfill.curves``."""
+        if distance not in ("cosine", "l2"):
+            raise ValueError(f"distance: expected 'cosine' or 'l2', got {distance!r}")
+        self.l2, self.threads = distance == "l2", engine.n_threads(threads)
+        self.old, self.new = sides(vectors, l2=self.l2, threads=self.threads)
+        n, m = len(self.old[0].x), len(self.old[1].x)
+        labels, g_labels, ids, g_ids, cameras, g_cameras = given
+        self.ql, self.gl = arrays.codes("labels", labels, n, g_labels, m)
+        self.rules = engine.Rules(
+            *arrays.both("ids", ids, n, g_ids, m),
+            *arrays.both("cameras", cameras, n, g_cameras, m),
+        )
+        self.order = permutation(order, m)
+        self.moment = steps[1]
+        self.points = len(steps[0])
+        in_order = engine.grouped(self.ql, self.gl[self.order])
+        self.place = in_order.g_order  # places in the order, by label, moments ascending
+        self.by = engine.Grouped(
+            in_order.q_order, self.order[self.place], in_order.start, in_order.stop
+        )
+        self.sizes = self.by.stop - self.by.start
+        self.packed: dict[tuple[bool, int], NDArray[np.float32]] = {}
+
+    def chunk_end(self, first: int) -> int:
+        """Where the chunk of queries that begins at ``first`` ends: its histograms must fit."""
+        widths = 2 * np.maximum.accumulate(self.sizes[first:]) + 1
+        needed = np.arange(1, len(widths) + 1) * widths * self.points * 4
+        return first + max(1, int(np.searchsorted(needed, _CELLS, "right")))
+
+    def chunk(
+        self, first: int, last: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        """Ranks and average precisions at every point, and matches, of some ordered queries."""
+        by = engine.Grouped(
+            self.by.q_order[first:last],
+            self.by.g_order,
+            self.by.start[first:last],
+            self.by.stop[first:last],
+        )
+        n = last - first
+        own = [
+            engine.own_scores(
+                *side, by, self.rules, l2=self.l2, threads=self.threads, ascending=False
+            )
+            for side in (self.old, self.new)
+        ]
+        (offset, old, left_offset, left_old), (_, new, _, left_new) = own
+        moment = np.empty(len(old), np.int32)
+        left_moment = np.empty(len(left_old), np.int32)
+        rules = self.rules
+        filling.moments_of(
+            by.q_order, 0, n, by.start, by.stop, by.g_order, self.place, self.moment,
+            rules.qi, rules.gi, rules.qc, rules.gc, offset, moment, left_offset, left_moment,
+        )  # fmt: skip
+        left_offset, left_old, left_new, left_moment = self._strangers(
+            by.q_order, left_offset, left_old, left_new, left_moment
+        )
+        thresholds = np.empty(2 * len(old), np.float32)
+
+        def merge(span: tuple[int, int]) -> None:
+            filling.two_by_two(offset, old, new, *span, thresholds)
+            engine.sort(2 * offset, *span, thresholds)
+
+        engine.share(merge, engine.spans(n, 1024), self.threads)
+        width = 2 * int(np.diff(offset).max(initial=0)) + 1
+        cells = np.zeros((n, self.points * width), np.int32)
+        self._fill(by.q_order, 2 * offset, thresholds, width, cells)
+        rank, ap = np.zeros((self.points, n), np.int64), np.full((self.points, n), np.nan)
+        engine.share(
+            lambda s: filling.summarise(
+                2 * offset, thresholds, offset, old, new, moment, left_offset, left_old, left_new,
+                left_moment, *s, self.points, width, cells, rank, ap,
+            ),
+            engine.spans(n, 64),
+            self.threads,
+        )  # fmt: skip
+        return rank, ap, np.diff(offset)
+
+    def _strangers(
+        self,
+        q_order: NDArray[np.int64],
+        offset: NDArray[np.int64],
+        *values: NDArray[Any],
+    ) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Add left-out items of other labels to (old scores, new scores, moments)."""
+        rows, items = engine.strangers(q_order, self.ql, self.gl, self.rules)
+        where = np.empty(len(self.order), np.int64)
+        where[self.order] = np.arange(len(self.order))
+        more = [
+            engine.pairs(*side, q_order[rows], items, l2=self.l2, threads=self.threads)
+            for side in (self.old, self.new)
+        ]
+        both = [
+            engine.added(offset, value, rows, extra)
+            for value, extra in zip(values, [*more, self.moment[where[items]]], strict=True)
+        ]
+        return both[0][0], both[0][1], both[1][1], both[2][1]
+
+    def _fill(
+        self,
+        q_order: NDArray[np.int64],
+        offset: NDArray[np.int64],
+        thresholds: NDArray[np.float32],
+        width: int,
+        cells: NDArray[np.int32],
+    ) -> None:
+        """Count all items, with old and with new vectors, into the cells."""
+        n, m = len(q_order), len(self.order)
+        if width == 1:
+            return
+        size = 1 << max(6, min(12, (16 * width - 1).bit_length()))
+        one = 8 * size + 8 * counting.CAPACITY
+        rows = max(1, min(8, _TABLES // (one * kernels.ROWS))) * kernels.ROWS
+        local = threading.local()
+
+        def room() -> tuple[Any, ...]:
+            if not hasattr(local, "room"):
+                local.room = (
+                    engine.aligned(kernels.ROWS * kernels.COLUMNS),
+                    engine.aligned(rows * counting.CAPACITY + 64),
+                    engine.aligned(rows * counting.CAPACITY + 64).view(np.int32),
+                    np.empty((rows, size), np.float32),
+                    np.empty((rows, size), np.int32),
+                )
+            return tuple(local.room)
+
+        for is_old, (query, gallery) in ((True, self.old), (False, self.new)):
+            dim = query.x.shape[1]
+            qp = engine.packed(query, q_order, kernels.ROWS, self.threads)
+            step = max(1, _PACKED // (4 * dim * kernels.COLUMNS)) * kernels.COLUMNS
+            for first, last in engine.spans(m, step):
+                gp = self._packed(gallery, is_old, first, last, keep=m <= step)
+                tag = self.moment[first:last]
+
+                def work(
+                    span: tuple[int, int],
+                    parts: tuple[Any, ...] = (qp, gp, tag, last - first, dim, self.l2, is_old),
+                ) -> None:
+                    filling.fill_cells(
+                        *parts, offset, thresholds, *span, size, width, *room(), cells
+                    )
+
+                engine.share(work, engine.spans(n, rows), self.threads)
+
+    def _packed(
+        self, gallery: engine.Side, is_old: bool, first: int, last: int, *, keep: bool
+    ) -> NDArray[np.float32]:
+        key = (is_old, first)
+        if key in self.packed:
+            return self.packed[key]
+        panels = engine.packed(gallery, self.order[first:last], kernels.COLUMNS, self.threads)
+        if keep:
+            self.packed[key] = panels
+        return panels
+
+
+def sides(
+    vectors: tuple[Any, Any, Any, Any], *, l2: bool, threads: int
+) -> tuple[tuple[engine.Side, engine.Side], tuple[engine.Side, engine.Side]]:
+    """Old and new (query, gallery), checked against each other.
+
+    Raises:
+        ValueError: If a shape does not fit.
+    """
+    oq = engine.side("old_query", vectors[0], l2=l2, threads=threads)
+    og = engine.side("old_gallery", vectors[1], l2=l2, dim=oq.x.shape[1], threads=threads)
+    nq = engine.side("new_query", vectors[2], l2=l2, threads=threads)
+    ng = engine.side("new_gallery", vectors[3], l2=l2, dim=nq.x.shape[1], threads=threads)
+    for name, old, new in (("new_query", oq, nq), ("new_gallery", og, ng)):
+        if len(old.x) != len(new.x):
+            raise ValueError(f"{name}: expected {len(old.x)} rows, got {len(new.x)}")
+    if l2 and oq.x.shape[1] != nq.x.shape[1]:
+        raise ValueError(
+            f"distance: expected cosine for dimensions {oq.x.shape[1]} and {nq.x.shape[1]}, got l2"
+        )
+    return (oq, og), (nq, ng)
+
+
+def search(
+    vectors: tuple[Any, Any, Any, Any],
+    subjects: tuple[Any, Any],
+    order: Any,
+    steps: tuple[NDArray[np.int64], NDArray[np.int32]],
+    threads: int | None,
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
+    """Best own and other scores along the curve: what ``backfill.SearchCurves`` holds."""
+    n_threads = engine.n_threads(threads)
+    old, new = sides(vectors, l2=False, threads=n_threads)
+    n, m = len(old[0].x), len(old[1].x)
+    ps, gs = arrays.codes("subjects", subjects[0], n, subjects[1], m)
+    rows = permutation(order, m)
+    filled, moment = steps
+    points = len(filled)
+    own = np.full((n, points), -np.inf, np.float32)
+    other = np.full((n, points), -np.inf, np.float32)
+    packed = [engine.packed(side[1], rows, kernels.COLUMNS, n_threads) for side in (old, new)]
+
+    def work(span: tuple[int, int]) -> None:
+        a, b = span
+        for is_old, (query, _), gp in zip((True, False), (old, new), packed, strict=True):
+            dim = query.x.shape[1]
+            qp = engine.packed(query, np.arange(a, b), kernels.ROWS, 1)
+            scores = np.empty((b - a) * m, np.float32)
+            scratch = np.empty(kernels.ROWS * kernels.COLUMNS, np.float32)
+            counting.tile_scores(qp, b - a, gp, m, dim, False, scratch, scores)
+            best = np.full((2, b - a, points + 1), -np.inf, np.float32)
+            filling.best_along(
+                scores, b - a, moment, gs[rows], ps[a:b], points, is_old, best[0], best[1]
+            )
+            shift = 1 if is_old else 0  # old scores of moments > p, new ones of moments <= p
+            for target, value in zip((own, other), best, strict=True):
+                part = value[:, shift : points + shift]
+                target[a:b] = np.maximum(target[a:b], part)
+
+    engine.share(work, engine.spans(n, 96), n_threads)
+    return filled, own.T, other.T, np.isin(ps, gs)

@@ -1,0 +1,248 @@
+"""Counts along a backfilling curve: old scores until an item's moment, new ones from it on.
+
+The items come in the order in which they are filled, each tagged with the first point of the curve
+at which it is filled. A histogram over (point, thresholds reached) then holds every point at once.
+"""
+
+# ruff: noqa: PLR0912 (numba takes no keyword-only arguments)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmark.metrics.counting import CAPACITY, table
+from benchmark.metrics.kernels import (
+    COLUMNS,
+    COMPRESS,
+    ROWS,
+    jit,
+    keep_tagged_dot,
+    keep_tagged_l2,
+    store_dot,
+    store_l2,
+)
+from benchmark.metrics.matching import out_of_ranking
+
+_ROWS, _COLUMNS, _COMPRESS, _CAPACITY = ROWS, COLUMNS, COMPRESS, CAPACITY
+
+
+@jit
+def moments_of(
+    q_order: Any, first: int, last: int, start: Any, stop: Any, g_order: Any, place: Any,
+    moment: Any, qi: Any, gi: Any, qc: Any, gc: Any,
+    offset: Any, out: Any, left_offset: Any, left: Any,
+) -> None:  # fmt: skip
+    """The moments of each query's matches and left-out items, in the order of their scores."""
+    for a in range(first, last):
+        i = q_order[a]
+        u, v = offset[a], left_offset[a]
+        for b in range(start[a], stop[a]):
+            if out_of_ranking(i, g_order[b], qi, gi, qc, gc):
+                left[v] = moment[place[b]]
+                v += 1
+            else:
+                out[u] = moment[place[b]]
+                u += 1
+
+
+@jit
+def two_by_two(offset: Any, old: Any, new: Any, first: int, last: int, out: Any) -> None:
+    """Old and new scores of each query, one after the other."""
+    for i in range(first, last):
+        a, b = offset[i], offset[i + 1]
+        out[2 * a : a + b] = old[a:b]
+        out[a + b : 2 * b] = new[a:b]
+
+
+@jit
+def _reached(t: Any, score: Any) -> Any:
+    """How many of the ascending thresholds are <= the score."""
+    low, high = np.int64(0), np.int64(len(t))
+    while low < high:
+        middle = (low + high) // 2
+        if t[middle] <= score:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@jit
+def _tally(
+    s: Any, tags: Any, n: int, t: Any, low: Any, scale: Any, top: Any, edges: Any, base: Any,
+    width: int, old: bool, cells: Any, steps: Any,
+) -> None:  # fmt: skip
+    """Add the scores to ``cells[tag, thresholds reached]``; old ones move from row 0 to there."""
+    n_t = np.uint64(len(t))
+    for j in range(np.uint64(n)):
+        steps[j] = np.int32(min(np.float32((s[j] - low) * scale), top))
+    for j in range(np.uint64(n)):
+        b = np.uint64(steps[j])
+        edge, score = edges[b], s[j]
+        k = np.uint64(base[b]) + np.uint64(score >= edge)
+        if edge == np.float32(-np.inf):
+            k = np.uint64(base[b])
+            while k < n_t and t[k] <= score:
+                k += np.uint64(1)
+        cell = np.uint64(tags[j]) * np.uint64(width) + k
+        if old:
+            cells[k] += np.int32(1)
+            cells[cell] -= np.int32(1)
+        else:
+            cells[cell] += np.int32(1)
+
+
+@jit
+def _append(
+    tile: Any, n_rows: int, n_columns: int, low: Any, fill: Any, row0: int, out: Any, tag: Any,
+    tag0: int, out_tag: Any,
+) -> None:  # fmt: skip
+    for m in range(n_rows):
+        least, n = low[row0 + m], fill[row0 + m]
+        base = (row0 + m) * _CAPACITY
+        for v in range(n_columns):
+            score = tile[m * _COLUMNS + v]
+            out[base + n] = score
+            out_tag[base + n] = tag[tag0 + v]
+            n += np.int64(score >= least)
+        fill[row0 + m] = n
+
+
+@jit
+def fill_cells(
+    qp: Any, gp: Any, tag: Any, n_items: int, dim: int, l2: bool, old: bool,
+    offset: Any, thresholds: Any, first: int, last: int, size: int, width: int,
+    scratch: Any, buffer: Any, buffer_tag: Any, edges: Any, base: Any, cells: Any,
+) -> None:  # fmt: skip
+    """Add packed items to the cells of queries ``first`` ... ``last - 1``.
+
+    As ``counting.count``; ``cells`` holds ``width`` counts for each point and query, ``offset`` and
+    ``thresholds`` old and new scores of the matches together.
+    """
+    n = last - first
+    padded = -(-n // _ROWS) * _ROWS
+    lows = np.full(padded, np.inf, np.float32)
+    scales = np.zeros(padded, np.float32)
+    fill = np.zeros(padded, np.int64)
+    steps = np.empty(_CAPACITY, np.int32)
+    top = np.float32(size - 1)
+    for i in range(n):
+        a, b = offset[first + i], offset[first + i + 1]
+        if b > a:
+            lows[i], scales[i] = table(thresholds[a:b], b - a, size, edges[i], base[i])
+    whole = n_items // _COLUMNS * _COLUMNS
+    for c in range(0, n_items + _COLUMNS, _COLUMNS):  # the last round empties the buffers
+        for r in range(0, padded, _ROWS):
+            if c >= n_items:
+                pass
+            elif _COMPRESS and c < whole:
+                if l2:
+                    keep_tagged_l2(
+                        qp, (first + r) * dim, gp, c * dim, dim, lows, fill, r, buffer, _CAPACITY,
+                        tag, c, buffer_tag,
+                    )  # fmt: skip
+                else:
+                    keep_tagged_dot(
+                        qp, (first + r) * dim, gp, c * dim, dim, lows, fill, r, buffer, _CAPACITY,
+                        tag, c, buffer_tag,
+                    )  # fmt: skip
+            else:
+                if l2:
+                    store_l2(qp, (first + r) * dim, gp, c * dim, dim, scratch, 0, _COLUMNS)
+                else:
+                    store_dot(qp, (first + r) * dim, gp, c * dim, dim, scratch, 0, _COLUMNS)
+                _append(
+                    scratch, _ROWS, min(_COLUMNS, n_items - c), lows, fill, r, buffer, tag, c,
+                    buffer_tag,
+                )  # fmt: skip
+            for i in range(r, r + _ROWS):
+                if fill[i] > _CAPACITY - 2 * _COLUMNS or (c + _COLUMNS >= n_items and fill[i]):
+                    _tally(
+                        buffer[i * _CAPACITY :], buffer_tag[i * _CAPACITY :], fill[i],
+                        thresholds[offset[first + i] : offset[first + i + 1]], lows[i], scales[i],
+                        top, edges[i], base[i], width, old, cells[first + i], steps,
+                    )  # fmt: skip
+                    fill[i] = 0
+
+
+@jit
+def summarise(
+    offset: Any, thresholds: Any, own_offset: Any, old: Any, new: Any, moment: Any,
+    left_offset: Any, left_old: Any, left_new: Any, left_moment: Any,
+    first: int, last: int, points: int, width: int, cells: Any, rank: Any, ap: Any,
+) -> None:  # fmt: skip
+    """Ranks and average precisions of queries ``first`` ... at every point of the curve."""
+    above = np.empty(width, np.int64)
+    current = np.empty(width, np.int64)
+    own = np.empty(width, np.int64)
+    reached = np.empty(width, np.int64)
+    for i in range(first, last):
+        t = thresholds[offset[i] : offset[i + 1]]
+        n_t = len(t)
+        a, b = own_offset[i], own_offset[i + 1]
+        n = b - a
+        if n == 0:
+            continue
+        row = cells[i]
+        for x in range(left_offset[i], left_offset[i + 1]):
+            place = left_moment[x] * width
+            row[_reached(t, left_old[x])] -= 1
+            row[place + _reached(t, left_old[x])] += 1
+            row[place + _reached(t, left_new[x])] -= 1
+        current[:] = 0
+        own[:] = 0
+        for x in range(a, b):
+            own[_reached(t, old[x])] += 1
+        following = a
+        for p in range(points):
+            while following < b and moment[following] == p:
+                own[_reached(t, old[following])] -= 1
+                own[_reached(t, new[following])] += 1
+                following += 1
+            total, mine = np.int64(0), np.int64(0)
+            best = -1
+            for back in range(n_t + 1):
+                k = n_t - back
+                current[k] += row[p * width + k]
+                total += current[k]
+                mine += own[k]
+                above[k] = total
+                reached[k] = mine
+                if best < 0 and own[k]:
+                    best = k
+            value = 0.0
+            for k in range(n_t + 1):
+                if own[k]:
+                    term = reached[k] / above[k]
+                    for _ in range(own[k]):
+                        value += term
+            rank[p, i] = 1 + above[best] - reached[best]
+            ap[p, i] = value / n
+
+
+@jit
+def best_along(
+    scores: Any, n_rows: int, moment: Any, subject: Any, probe: Any, points: int, old: bool,
+    own: Any, other: Any,
+) -> None:  # fmt: skip
+    """Raise each probe's best own and other score at every point, by one tile row a probe.
+
+    ``own`` and ``other`` are ``[probe, points + 1]``; the caller makes running maxima of them.
+    """
+    m = len(moment)
+    for r in range(n_rows):
+        for c in range(m):
+            place = moment[c]
+            target = own if subject[c] == probe[r] else other
+            target[r, place] = max(target[r, place], scores[r * m + c])
+    for r in range(n_rows):  # an old score counts before its moment, a new one from it on
+        if old:
+            for p in range(points - 1, -1, -1):
+                own[r, p] = max(own[r, p], own[r, p + 1])
+                other[r, p] = max(other[r, p], other[r, p + 1])
+        else:
+            for p in range(1, points):
+                own[r, p] = max(own[r, p], own[r, p - 1])
+                other[r, p] = max(other[r, p], other[r, p - 1])
