@@ -158,7 +158,7 @@ def pairwise(
     Source:
         BCT eq. 1; BT2 definition 1.
     """
-    from benchmark.metrics.products import tiles, unit
+    from benchmark.metrics.products import tiles
 
     old = arrays.vectors("old_query", old_query)
     gallery = arrays.vectors("old_gallery", old_gallery, dim=old.shape[1])
@@ -166,7 +166,6 @@ def pairwise(
     if len(new) != len(old) or not len(old) or not len(gallery):
         raise ValueError(f"new_query: expected {len(old)} > 0 rows, got {len(new)}")
     ql, gl = arrays.codes("labels", query_labels, len(old), gallery_labels, len(gallery))
-    old, gallery, new = unit(old), unit(gallery), unit(new)
     kept = 0
     for (rows, before), (_, after) in zip(tiles(old, gallery), tiles(new, gallery), strict=True):
         same = ql[rows, None] == gl

@@ -84,23 +84,26 @@ def search(
     Raises:
         ValueError: If an argument has the wrong shape, type or value.
     """
-    del threads
-    p = arrays.vectors("probe_vectors", probe_vectors)
-    g = arrays.vectors("gallery_vectors", gallery_vectors, dim=p.shape[1])
-    ps, gs = arrays.codes("subjects", probe_subjects, len(p), gallery_subjects, len(g))
-    p, g = (x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-30) for x in (p, g))
-    rank = np.zeros(len(p), np.int64)
-    own = np.full(len(p), np.nan, np.float32)
-    best = np.zeros(len(p), np.float32)
-    for start in range(0, len(p), 1024):
-        block = slice(start, start + 1024)
-        scores = p[block] @ g.T
-        best[block] = scores.max(1)
-        same = ps[block, None] == gs[None]
-        mated = same.any(1)
-        top = np.where(same, scores, -np.inf).max(1)
-        own[block] = np.where(mated, top, np.nan)
-        rank[block] = np.where(mated, 1 + (~same & (scores >= top[:, None])).sum(1), 0)
+    from benchmark.metrics import engine, picking, products
+
+    n_threads = engine.n_threads(threads)
+    probe = engine.side("probe_vectors", probe_vectors, threads=n_threads)
+    gallery = engine.side(
+        "gallery_vectors", gallery_vectors, dim=probe.x.shape[1], threads=n_threads
+    )
+    n, m = len(probe.x), len(gallery.x)
+    if not m:
+        raise ValueError("gallery_vectors: expected at least one row, got none")
+    ps, gs = arrays.codes("subjects", probe_subjects, n, gallery_subjects, m)
+    rank = np.zeros(n, np.int64)
+    own = np.full(n, np.nan, np.float32)
+    best = np.empty(n, np.float32)
+    products.each_block(
+        probe,
+        gallery,
+        lambda first, last, scores: picking.search(scores, first, last, ps, gs, rank, own, best),
+        n_threads,
+    )
     return Search(rank, own, best)
 
 

@@ -124,17 +124,9 @@ def sort_rows(offset: Any, first: int, last: int, scores: Any) -> None:
 
 @jit
 def pair_scores(
-    q: Any,
-    q_scale: Any,
-    left: Any,
-    g: Any,
-    g_scale: Any,
-    right: Any,
-    l2: bool,
-    first: int,
-    last: int,
-    out: Any,
-) -> None:
+    q: Any, q_scale: Any, left: Any, g: Any, g_scale: Any, right: Any, l2: bool,
+    first: int, last: int, out: Any,
+) -> None:  # fmt: skip
     """Scores of listed pairs ``first`` ... ``last - 1``."""
     for p in range(first, last):
         out[p] = chain(q, left[p], q_scale, g, right[p], g_scale, l2)

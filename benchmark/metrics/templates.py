@@ -11,7 +11,13 @@ from benchmark.metrics import arrays
 
 
 def templates(
-    vectors: Any, template: Any, media: Any, *, weights: Any = None, flipped: Any = None
+    vectors: Any,
+    template: Any,
+    media: Any,
+    *,
+    weights: Any = None,
+    flipped: Any = None,
+    threads: int | None = None,
 ) -> tuple[NDArray[Any], NDArray[np.float32]]:
     """Template vectors: mean inside each media id, sum over the media, normalised.
 
@@ -21,6 +27,7 @@ def templates(
         media: Media id of each image, ``[n]``; ids mean something inside one template only.
         weights: Face score of each image, ``[n]``; 1 by default.
         flipped: Embeddings of the mirrored images, added to ``vectors``, ``[n, d]``.
+        threads: CPU threads; all by default. The result does not depend on it.
 
     Returns:
         The template ids, ascending, and their unit vectors ``[n_template, d]``.
@@ -31,6 +38,8 @@ def templates(
     Source:
         IJB-C's protocol as evaluated by BCT and MixBCT.
     """
+    from benchmark.metrics import engine, picking
+
     x = arrays.vectors("vectors", vectors)
     n = len(x)
     ids, t = np.unique(arrays.one_per_row("template", template, n), return_inverse=True)
@@ -41,16 +50,14 @@ def templates(
     y = x if flipped is None else arrays.vectors("flipped", flipped, dim=x.shape[1])
     if len(y) != n:
         raise ValueError(f"flipped: expected {n} rows, got {len(y)}")
-    out = np.zeros((len(ids), x.shape[1]))
     order = np.lexsort((m, t))
-    _, start, size = np.unique(
-        np.stack([t[order], m[order]], 1), axis=0, return_index=True, return_counts=True
+    start = np.searchsorted(t[order], np.arange(len(ids) + 1))
+    out = np.empty((len(ids), x.shape[1]), np.float32)
+    mirrored = x[:0] if flipped is None else y
+    n_threads = engine.n_threads(threads)
+    engine.share(
+        lambda s: picking.templates(x, mirrored, w, order, m, start, *s, out),
+        engine.spans(len(ids), 256),
+        n_threads,
     )
-    for a, k in zip(start.tolist(), size.tolist(), strict=True):
-        rows = order[a : a + k]
-        add = x[rows].astype(np.float64)
-        if flipped is not None:
-            add += y[rows]
-        out[t[rows[0]]] += (add * w[rows, None]).sum(0) / k
-    norm = np.sqrt((out * out).sum(1, keepdims=True))
-    return ids, (out / np.where(norm == 0, 1, norm)).astype(np.float32)
+    return ids, out

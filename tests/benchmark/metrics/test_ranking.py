@@ -1,0 +1,299 @@
+"""Exact ranking against plain loops, scikit-learn, hand-worked cases, and itself cut differently."""
+
+import os
+import subprocess
+import sys
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import problems
+from sklearn.metrics import average_precision_score
+
+from benchmark.metrics import arrays, ranking
+
+FIELDS = ("first_rank", "average_precision", "inverse_negative_penalty", "n_positives")
+many = settings(max_examples=int(os.environ.get("METRIC_EXAMPLES", "150")), deadline=None)
+few = settings(max_examples=40, deadline=None)
+
+
+def same_bits(left, right):
+    assert all(getattr(left, f).tobytes() == getattr(right, f).tobytes() for f in FIELDS)
+
+
+@many
+@given(problems(), st.integers(1, 3))
+def test_agrees_with_plain_loops(p, threads):
+    found = ranking.rank(p.q, p.g, p.ql, p.gl, distance="l2", threads=threads, **p.rules())
+    table = [[naive.score(a, b, True) for b in p.g] for a in p.q]
+    wanted = naive.ranking(table, p.ql, p.gl, p.ids, p.cameras, p.junk)
+    np.testing.assert_array_equal(found.first_rank, wanted[0])
+    np.testing.assert_allclose(found.average_precision, wanted[1], rtol=1e-12)
+    np.testing.assert_allclose(found.inverse_negative_penalty, wanted[2], rtol=1e-12)
+    np.testing.assert_array_equal(found.n_positives, wanted[3])
+    assert found.n_excluded == int((wanted[3] == 0).sum())
+
+
+@many
+@given(problems(), st.data())
+def test_shards_and_permutations_change_nothing(p, data):
+    whole = ranking.rank(p.q, p.g, p.ql, p.gl, **p.rules())
+    order = p.rng.permutation(len(p.g))
+    same_bits(whole, ranking.rank(p.q, p.g[order], p.ql, p.gl[order], **p.rules(order)))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(p.g)), max_size=3)))
+    edges = [0, *cuts, len(p.g)]
+    parts = [np.arange(a, b) for a, b in zip(edges[:-1], edges[1:])]
+    shards = [ranking.Shard(p.q, p.g[i], p.ql, p.gl[i], **p.rules(i)) for i in parts]
+    joined = ranking.join([shard.matches for shard in shards])
+    same_bits(whole, ranking.ranking_of(joined, sum(shard.count(joined) for shard in shards)))
+
+
+@few
+@given(problems())
+def test_scores_beside_each_other_in_float32(p):
+    """Cosine on real-valued vectors: ranks follow from one chain of fused multiply-adds."""
+    q = p.q + p.rng.normal(size=p.q.shape).astype(np.float32)
+    g = p.g + p.rng.normal(size=p.g.shape).astype(np.float32)
+    unit = [
+        (x.astype(float) * (1 / np.sqrt((x.astype(float) ** 2).sum(1, keepdims=True))))
+        for x in (q, g)
+    ]
+    a, b = (x.astype(np.float32).astype(np.float64) for x in unit)
+    table = np.zeros((len(q), len(g)), np.float32)
+    for k in range(q.shape[1]):  # float64 rounds a product of float32 values exactly, the sum once
+        exact = a[:, k, None].astype(np.longdouble) * b[:, k] + table
+        table = exact.astype(np.float32)
+    found = ranking.rank(q, g, p.ql, p.gl, **p.rules())
+    wanted = naive.ranking(table, p.ql, p.gl, p.ids, p.cameras, p.junk)
+    np.testing.assert_array_equal(found.first_rank, wanted[0])
+    np.testing.assert_allclose(found.average_precision, wanted[1], rtol=1e-12)
+
+
+@few
+@given(problems(junk=False))
+def test_average_precision_is_sklearns(p):
+    found = ranking.rank(p.q, p.g, p.ql, p.gl, distance="l2")
+    for i in np.flatnonzero(found.answered):
+        scores = [naive.score(p.q[i], b, True) for b in p.g]
+        wanted = average_precision_score(p.gl == p.ql[i], scores)
+        assert found.average_precision[i] == pytest.approx(wanted, rel=1e-12)
+
+
+@few
+@given(problems(), st.integers(1, 5))
+def test_identities(p, k):
+    found = ranking.rank(p.q, p.g, p.ql, p.gl, **p.rules())
+    np.testing.assert_array_equal(ranking.reciprocal_rank(found, 1), ranking.cmc(found, 1))
+    assert (ranking.cmc(found, k) <= ranking.cmc(found, k + 1)).all()
+    assert (ranking.cmc(found, len(p.g)) == 1).all()
+    assert (ranking.inverse_negative_penalty(found) <= 1).all()
+
+
+def problem(seed, n, m, d, classes, clusters=True):
+    rng = np.random.default_rng(seed)
+    centre = rng.normal(size=(classes, d)).astype(np.float32)
+    ql, gl = rng.integers(0, classes, n), rng.integers(0, classes, m)
+    noise = [rng.normal(size=(size, d)).astype(np.float32) for size in (n, m)]
+    if not clusters:
+        return *noise, ql, gl
+    return centre[ql] + 2 * noise[0], centre[gl] + 2 * noise[1], ql, gl
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "classes", "clusters"),
+    [(130, 5000, 3, True), (700, 3000, 40, True), (50, 4000, 2, False), (600, 600, 300, True)],
+)
+def test_large_enough_for_every_path(n, m, classes, clusters, monkeypatch):
+    """Full buffers, several table steps, several superblocks and chunks: still the same bits."""
+    q, g, ql, gl = problem(1, n, m, 24, classes, clusters)
+    whole = ranking.rank(q, g, ql, gl, threads=1)
+    from benchmark.metrics import engine
+
+    scores = q.astype(np.float64) @ g.T / np.linalg.norm(g, axis=1)
+    rough = naive.ranking(scores[:20], ql[:20], gl)
+    np.testing.assert_allclose(whole.average_precision[:20], rough[1], rtol=1e-3)
+    monkeypatch.setattr(engine, "_PACKED", 1 << 16)
+    monkeypatch.setattr(ranking, "_PAIRS", 5000)
+    for threads in (1, 3):
+        same_bits(whole, ranking.rank(q, g, ql, gl, threads=threads))
+
+
+def test_clustered_and_extreme_thresholds():
+    """One far match and many nearly equal ones: table steps hold several thresholds."""
+    rng = np.random.default_rng(0)
+    g = np.concatenate([1e-4 * rng.normal(size=(900, 4)), [[9.0, 0, 0, 0]]]).astype(np.float32)
+    g = np.round(g * 2**14) / np.float32(2**14)
+    gl = np.concatenate([np.arange(900) % 3, [0]])
+    q, ql = np.zeros((2, 4), np.float32), np.array([0, 1])
+    found = ranking.rank(q, g, ql, gl, distance="l2")
+    wanted = naive.ranking([[naive.score(a, b, True) for b in g] for a in q], ql, gl)
+    np.testing.assert_array_equal(found.first_rank, wanted[0])
+    np.testing.assert_allclose(found.average_precision, wanted[1], rtol=1e-12)
+
+
+HAND = [
+    ("perfect", [0.9, 0.8, 0.2, 0.1], [1, 1, 0, 0], 1, 1.0, 1.0),
+    ("worst", [0.9, 0.8, 0.2, 0.1], [0, 0, 1, 1], 3, (1 / 3 + 2 / 4) / 2, 2 / 4),
+    ("partial", [0.9, 0.8, 0.2, 0.1], [1, 0, 1, 0], 1, (1 + 2 / 3) / 2, 2 / 3),
+    ("tie lost", [0.9, 0.9, 0.2, 0.1], [1, 0, 0, 0], 2, 1 / 2, 1 / 2),
+    ("all tied", [0.5, 0.5, 0.5, 0.5], [1, 1, 0, 0], 3, 1 / 2, 1 / 2),
+    ("single", [0.1], [1], 1, 1.0, 1.0),
+]
+
+
+@pytest.mark.parametrize(("scores", "match", "rank", "ap", "inp"), [c[1:] for c in HAND])
+def test_hand_worked(scores, match, rank, ap, inp):
+    g = -np.array(scores, np.float32)[:, None]  # the query at -1: nearer is larger
+    found = ranking.rank(np.full((1, 1), -1, np.float32), g, [1], match, distance="l2")
+    assert found.first_rank.tolist() == [rank]
+    assert found.average_precision[0] == pytest.approx(ap)
+    assert found.inverse_negative_penalty[0] == pytest.approx(inp)
+
+
+def test_self_matches_go_by_id_not_position():
+    x, y = np.eye(4, dtype=np.float32), np.array([0, 0, 1, 1])
+    ids = np.array(["a", "b", "c", "d"])
+    turned = np.array([2, 0, 3, 1])
+    found = ranking.rank(x, x[turned], y, y[turned], query_ids=ids, gallery_ids=ids[turned])
+    assert found.first_rank.tolist() == [3, 3, 3, 3]
+    assert found.n_positives.tolist() == [1, 1, 1, 1]
+
+
+def test_market_rules():
+    """Same identity and camera is dropped, distractors stay, junk goes."""
+    q = np.array([[1.0, 0.0]])
+    g = np.array([[1, 0], [1, 0.1], [1, 0.2], [1, 0.3], [1, 0.4]])
+    found = ranking.rank(
+        q, g, [7], [7, -1, 0, 7, 3],
+        query_cameras=[1], gallery_cameras=[1, 2, 2, 2, 1],
+        junk=[False, True, False, False, False],
+    )  # fmt: skip
+    assert found.first_rank.tolist() == [2]
+    assert found.average_precision.tolist() == [0.5]
+
+
+def test_no_query_no_item_no_match():
+    x = np.ones((3, 2), np.float32)
+    none = ranking.rank(x[:0], x, np.zeros(0, int), [0, 0, 0])
+    assert len(none.first_rank) == 0
+    empty = ranking.rank(x, x[:0], [0, 0, 0], np.zeros(0, int))
+    assert empty.n_excluded == 3
+    assert np.isnan(empty.average_precision).all()
+    assert len(ranking.cmc(empty, 1)) == 0
+
+
+def test_zero_vector_scores_zero():
+    found = ranking.rank(np.eye(1, 2), [[0.0, 0.0], [-1.0, 0.0]], [1], [1, 0])
+    assert found.first_rank.tolist() == [1]
+
+
+def test_input_types():
+    q, g, ql, gl = problem(3, 20, 30, 8, 4)
+    half = ranking.rank(q.astype(np.float16), g.astype(np.float16), ql, gl)
+    same_bits(
+        half,
+        ranking.rank(q.astype(np.float16).astype(float), g.astype(np.float16), ql, gl),
+    )
+    torch = pytest.importorskip("torch")
+    tq, tg = (torch.from_numpy(x).bfloat16() for x in (q, g))
+    bits = [arrays.from_bfloat16(x.view(torch.uint16).numpy()) for x in (tq, tg)]
+    same_bits(ranking.rank(tq, tg, ql, gl), ranking.rank(*bits, ql, gl))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"query": [[np.nan, 1.0]]}, "query: expected finite"),
+        ({"gallery": [[np.inf, 1.0]]}, "gallery: expected finite"),
+        ({"gallery": [[1.0, 2.0, 3.0]]}, "gallery: expected dimension 2, got 3"),
+        ({"gallery": [[1, 2]]}, "gallery: expected 2-D floats"),
+        ({"query_labels": [1, 2]}, r"query_labels: expected shape \(1,\)"),
+        ({"gallery_labels": ["a"]}, "gallery_labels: expected"),
+        ({"gallery_labels": [0.5]}, "gallery_labels: expected integers or strings"),
+        ({"distance": "p1"}, "distance: expected 'cosine' or 'l2'"),
+        ({"query_ids": [1]}, "gallery_ids: expected both sides"),
+        ({"threads": 0}, "threads: expected at least 1"),
+    ],
+)
+def test_refusals(change, message):
+    given_ = {"query": [[0.0, 1.0]], "gallery": [[0.0, 1.0]], "query_labels": [1]}
+    with pytest.raises(ValueError, match=message):
+        ranking.rank(**{**given_, "gallery_labels": [1], **change})
+
+
+def test_refuses_cut_off_zero():
+    found = ranking.rank(np.eye(1, 2), np.eye(1, 2), [1], [1])
+    for function in (ranking.cmc, ranking.reciprocal_rank):
+        with pytest.raises(ValueError, match="k: expected at least 1"):
+            function(found, 0)
+
+
+@few
+@given(problems())
+def test_torch_path_counts_the_same_on_integers(p):
+    pytest.importorskip("torch")
+    cpu = ranking.rank(p.q, p.g, p.ql, p.gl, distance="l2", **p.rules())
+    other = ranking.rank(p.q, p.g, p.ql, p.gl, distance="l2", device="torch:cpu", **p.rules())
+    same_bits(cpu, other)
+
+
+@pytest.mark.gpu
+def test_cuda_counts_the_same_on_integers():
+    if not pytest.importorskip("torch").cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    rng = np.random.default_rng(0)
+    q, g = (rng.integers(-4, 5, (n, 32)).astype(np.float32) for n in (1500, 9000))
+    ql, gl = rng.integers(0, 50, 1500), rng.integers(0, 50, 9000)
+    cpu = ranking.rank(q, g, ql, gl, distance="l2")
+    same_bits(cpu, ranking.rank(q, g, ql, gl, distance="l2", device="cuda"))
+
+
+def test_unknown_device():
+    with pytest.raises(ValueError, match="device: expected"):
+        ranking.rank(np.eye(1, 2), np.eye(1, 2), [1], [1], device="abacus")
+
+
+PROGRAM = """
+import hashlib, numpy as np
+from benchmark.metrics import ranking
+rng = np.random.default_rng(5)
+q, g = (rng.normal(size=(n, 17)).astype(np.float32) for n in (61, 260))
+ql, gl = rng.integers(0, 5, 61), rng.integers(0, 5, 260)
+out = hashlib.sha256()
+for distance in ("cosine", "l2"):
+    r = ranking.rank(q, g, ql, gl, distance=distance)
+    out.update(r.first_rank.tobytes() + r.average_precision.tobytes())
+print(out.hexdigest())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("features", ["+avx,+avx2,+fma", "+sse2"])
+def test_other_processors_give_the_same_bits(features, tmp_path):
+    """8 or 4 lanes, with and without FMA instructions: the chain rounds alike."""
+    plain = dict(os.environ)
+    other = {
+        **plain,
+        "NUMBA_CPU_NAME": "generic",
+        "NUMBA_CPU_FEATURES": features,
+        "NUMBA_CACHE_DIR": str(tmp_path),
+    }
+    digests = [
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM], env=env, check=True, capture_output=True, text=True
+        ).stdout
+        for env in (plain, other)
+    ]
+    assert digests[0] == digests[1]
+
+
+def test_metrics_import_light():
+    code = (
+        "import sys, benchmark.metrics, benchmark.metrics.catalog, benchmark.metrics.ranking\n"
+        "import benchmark.metrics.backfill, benchmark.metrics.verification\n"
+        "print([m for m in ('numba', 'torch', 'scipy') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert out.stdout.strip() == "[]"
