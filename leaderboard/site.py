@@ -140,7 +140,7 @@ def _page(sections: Sequence[Section], records: Sequence[Record]) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    newest = max(records, key=lambda record: str(record.run.get("finished", "")))
+    newest = max(records, key=lambda r: (str(r.run.get("finished")), r.method, r.seed))
     return environment.get_template("page.html").render(
         sections=sections,
         style=(_TEMPLATES / "style.css").read_text(encoding="utf-8"),

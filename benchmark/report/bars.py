@@ -101,8 +101,12 @@ def _name_bars(axes: Axes, row: Row, what: _What, place: int) -> None:
         if value is None:
             continue
         wide = what.factor * value > 0.22 * axes.get_xlim()[1]
+        cell = row.cells[what.metric, case]
+        end = what.factor * (value if cell.high is None else max(value, cell.high))
+        # White behind a name beside its bar, where a bound's line may pass.
         axes.annotate(
-            case, (0 if wide else what.factor * value, place + up), xytext=(6 if wide else 40, 0),
-            textcoords="offset points", va="center", fontsize=9.5, fontweight="bold", zorder=6,
+            case, (0 if wide else end, place + up), xytext=(6, 0), textcoords="offset points",
+            va="center", fontsize=9.5, fontweight="bold", zorder=6,
             color="white" if wide and up > 0 else style.INK,
+            bbox=None if wide else {"facecolor": "white", "edgecolor": "none", "pad": 0.8},
         )  # fmt: skip

@@ -28,10 +28,16 @@ class Item:
 
 @dataclass(frozen=True)
 class Column:
-    """A printed column: ``new/old`` and below it ``cross-test``."""
+    """A printed column: ``new/old`` and below it ``cross-test``; shorter where room is dear."""
 
     head: str
     role: str = ""
+    short: str = ""
+
+    @property
+    def narrow(self) -> str:
+        """The shortest heading."""
+        return self.short or self.head
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ def blocks(table: Table) -> list[Block]:
 def _block(table: Table, key: str) -> Block:
     about = numbers.metric(key)
     columns = [Column(c, r) for c, r in zip(table.cases, table.roles, strict=True)]
-    columns += [Column("compat."), Column("gain")]
+    columns += [Column("compatible", short="compat."), Column("gain")]
     arrow = " (lower is better)" if about.higher_is_better is False else ""
     items = [_items(row, key, table.cases, about.unit) for row in table.rows]
     kept = [i for i in range(len(columns)) if i < len(table.cases) or any(x[i].text for x in items)]

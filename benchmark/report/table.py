@@ -82,9 +82,12 @@ class Table:
 
 
 def group(records: Iterable[Record]) -> list[list[Record]]:
-    """Records that may stand in one table: of one protocol, track, their versions and changes."""
+    """Records that may stand in one table: of one protocol, track, their versions and changes.
+
+    Groups and their members have the same order, whatever the order of the records.
+    """
     groups: dict[tuple[object, ...], list[Record]] = {}
-    for record in records:
+    for record in sorted(records, key=lambda r: (r.method.partition(":"), r.seed)):
         key = (
             record.protocol, record.track, record.protocol_version, record.track_version,
             json.dumps(record.changed, sort_keys=True, default=str),
@@ -185,11 +188,10 @@ def _table(
     metrics: str | Iterable[str] | None,
     cases: str | Iterable[str] | None,
 ) -> Table:
-    records = sorted(records, key=lambda record: record.seed)
     keys = select.metrics(records, metrics)
     columns = select.cases(records, cases)
     by_method: dict[str, list[Record]] = {}
-    for record in sorted(records, key=lambda record: record.method.partition(":")):
+    for record in records:
         by_method.setdefault(record.method, []).append(record)
     rows = _bounds(records, keys)
     rows += [_method(members, keys, columns) for members in by_method.values()]

@@ -33,7 +33,7 @@ class _Strip:
         """Width of each column."""
         pairs = zip(self.block.columns, self.values, self.spreads, strict=True)
         return tuple(
-            max(len(c.head), len(c.role), value + (spread + 1 if spread else 0))
+            max(len(c.narrow), len(c.role), value + (spread + 1 if spread else 0))
             for c, value, spread in pairs
         )
 
@@ -140,7 +140,7 @@ def _heads(strips: Sequence[_Strip], labels: int) -> Iterator[Text]:
     top = [Text(strip.block.label.ljust(strip.width), "bold") for strip in strips]
     yield _joined("", top, labels)
     yield _joined("", [Text("─" * strip.width, "dim") for strip in strips], labels)
-    for part, style in (("head", ""), ("role", "dim")):
+    for part, style in (("narrow", ""), ("role", "dim")):
         rows = []
         for strip in strips:
             cells = zip(strip.block.columns, strip.widths, strict=True)
@@ -168,7 +168,9 @@ def _row(table: Table, i: int, strips: Sequence[_Strip], labels: int, mark: bool
         for k, (item, width, spread) in enumerate(sizes):
             part.append(" " * _GAP if k else "")
             room = width - (spread + 1 if spread else 0)
-            part.append(_value(item, mark).rjust(room), _style(item))
+            value = _value(item, mark)
+            part.append(" " * (room - len(value)))
+            part.append(value, _style(item))
             if spread:
                 part.append(f" {item.spread.ljust(spread)}", "dim")
         part.pad_right(strip.width - len(part))

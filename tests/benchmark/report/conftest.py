@@ -1,0 +1,104 @@
+"""Records made by hand: whatever a test does not name has a plain value."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from benchmark.record import SCHEMA, Record
+
+LOWER, UPPER = 0.5, 0.9
+
+
+def make_record(
+    method: str = "bct",
+    cross: float | dict[str, float] = 0.6,
+    own: float | dict[str, float] = 0.8,
+    seed: int = 0,
+    *,
+    lower: float = LOWER,
+    high: float = UPPER,
+    converted: float | None = None,
+    reason: str | None = None,
+    **fields: Any,
+) -> Record:
+    """A finished record, or one that is not applicable where a reason is given."""
+    new_old = cross if isinstance(cross, dict) else {"cmc_at_1": cross}
+    new_new = own if isinstance(own, dict) else {"cmc_at_1": own}
+    keys = list(new_old)
+    scores = {
+        "new/new": new_new,
+        "new/old": new_old,
+        "old/old": dict.fromkeys(keys, lower),
+    }
+    if converted is not None:
+        scores["old'/old'"] = dict.fromkeys(keys, converted)
+    done = reason is None
+    known = {k: v for k, v in new_old.items() if v is not None}
+    values: dict[str, Any] = {
+        "schema": SCHEMA,
+        "kind": "measured",
+        "key": "k",
+        "protocol": "open-class",
+        "protocol_version": 1,
+        "track": "glyphs",
+        "track_version": 1,
+        "method": method,
+        "seed": seed,
+        "first_seed": seed,
+        "config": {},
+        "changed": {},
+        "status": "done" if done else "not-applicable",
+        "reason": reason,
+        "scores": scores if done else {},
+        "intervals": {
+            case: {k: v and [v - 0.01, v + 0.02] for k, v in found.items()}
+            for case, found in (scores if done else {}).items()
+        },
+        "counts": {},
+        "bounds": {"lower": dict.fromkeys(keys, lower), "upper": dict.fromkeys(keys, high)},
+        "upper": "upper",
+        "compatible": {k: v > lower for k, v in known.items()} if done else {},
+        "not_hurting": {k: v is not None and v >= high for k, v in new_new.items()} if done else {},
+        "update_gain": {
+            k: (v - lower) / (high - lower) if v > lower else None for k, v in known.items()
+        }
+        if done
+        else {},
+        "dataset": {"name": "glyphs", "fingerprint": "f" * 64},
+        "models": {"old": {}, "new": {}},
+        "recipe": {},
+        "curves": {
+            f"train {method} (seed {seed})": {
+                "model": {"loss": [2.0, 1.0, 0.5], "lr": [0.1, 0.1, 0.1], "steps_an_epoch": 4}
+            }
+        },
+        "cost": {},
+        "checkpoints": {},
+        "environment": {"python": "3.11.7", "torch": "2.11.0"},
+        "run": {
+            "finished": f"2025-01-0{seed + 1}T00:00:00+00:00",
+            "code": {"version": "0.1.0", "commit": "abc123", "dirty": True},
+            "argv": [],
+            "stages": {"a": {"seconds": 2.0, "device": "cpu"}},
+        },
+    }
+    return Record(**{**values, **fields})
+
+
+@pytest.fixture
+def make() -> Callable[..., Record]:
+    """The factory."""
+    return make_record
+
+
+@pytest.fixture
+def records() -> list[Record]:
+    """Bounds, three methods of which two tie, and one that is not applicable."""
+    return [
+        make_record("independent", 0.01, UPPER),
+        make_record("bct", 0.60, 0.80),
+        make_record("l2", 0.60, 0.70),
+        make_record("fct", 0.40, 0.90, converted=0.55),
+        make_record("lwf", reason="needs the old head, <discarded> & gone_50%"),
+    ]

@@ -1,0 +1,84 @@
+import subprocess
+import sys
+
+import pytest
+
+from benchmark.errors import BenchError
+from benchmark.report import labels, style
+from benchmark.report.curves import panels
+from benchmark.report.plots import plot
+from benchmark.report.tradeoff import Point, front
+
+
+def test_svg_is_the_same_every_time(records, tmp_path):
+    first = plot(records, tmp_path / "a", formats="svg")
+    second = plot(records, tmp_path / "b", formats="svg")
+    assert [p.name for p in first] == [
+        "open-class-glyphs-tradeoff-cmc_at_1.svg",
+        "open-class-glyphs-bars-cmc_at_1.svg",
+        "open-class-glyphs-curves.svg",
+    ]
+    for a, b in zip(first, second, strict=True):
+        assert a.read_bytes() == b.read_bytes()
+        assert b"dc:date" not in a.read_bytes()
+
+
+def test_only_what_was_asked(records, tmp_path):
+    plot(records, tmp_path, "cmc_at_1", kinds="bars", formats="png")
+    assert [p.name for p in tmp_path.iterdir()] == ["open-class-glyphs-bars-cmc_at_1.png"]
+    with pytest.raises(BenchError, match="did you mean 'bars'"):
+        plot(records, tmp_path, kinds="bar")
+    with pytest.raises(BenchError, match="unknown metric"):
+        plot(records, tmp_path, "cmc")
+
+
+def test_nothing_to_draw(make, tmp_path):
+    assert plot([make("lwf", reason="no old head", curves={})], tmp_path) == []
+    assert plot([], tmp_path) == []
+
+
+def test_undefined_and_equal_values_can_be_drawn(make, tmp_path):
+    found = [make(m, {"cmc_at_1": 0.5, "map": None}, 0.5, lower=0.5) for m in ("a", "b")]
+    assert len(plot(found, tmp_path, "all", kinds="tradeoff,bars", formats="svg")) >= 2
+
+
+def test_front_keeps_what_nothing_beats():
+    def at(name, x, y):
+        return Point(name, x, y, (x, x), (y, y))
+
+    points = [at("a", 1, 3), at("b", 2, 2), at("c", 1, 2), at("d", 3, 1), at("e", 2, 2)]
+    assert [p.method for p in front(points)] == ["a", "b", "e", "d"]
+    assert [p.method for p in front(points, higher=False)] == ["c", "d"]
+
+
+def test_labels_do_not_overlap():
+    with style.styled():
+        figure = style.figure(4)
+        axes = figure.add_subplot()
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        wanted = [labels.Label(0.5 + 0.01 * i, 0.5, f"method-{i}", "black") for i in range(6)]
+        boxes = labels.place(axes, wanted, [])
+    assert all(a.overlap(b) == 0 for i, a in enumerate(boxes) for b in boxes[i + 1 :])
+
+
+def test_curves_share_what_is_trained_once(make):
+    shared = {"train old model (seed 0)": {"model": {"loss": [1.0]}}, "fit fct (seed 0)": {}}
+    found = panels([make("a", curves=shared), make("b", curves=shared), make("c", seed=1)])
+    assert found == {"old model": {0: [1.0]}, "c": {1: [2.0, 1.0, 0.5]}}
+
+
+def test_plots_and_pages_load_no_torch(tmp_path):
+    code = (
+        "import sys, importlib.util as u\n"
+        "s = u.spec_from_file_location('factory', sys.argv[1]); f = u.module_from_spec(s)\n"
+        "s.loader.exec_module(f)\n"
+        "import leaderboard\n"
+        "leaderboard.build([f.make_record(), f.make_record('l2')], sys.argv[2])\n"
+        "from benchmark.report.frame import frame; frame([f.make_record()])\n"
+        "sys.exit('torch' in sys.modules or 'torchvision' in sys.modules)"
+    )
+    factory = str(__file__).replace("test_plots.py", "conftest.py")
+    words = [sys.executable, "-c", code, factory, str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,201 @@
+import io
+import math
+
+import pytest
+from rich.console import Console
+
+from benchmark.errors import BenchError
+from benchmark.report import make_table, make_tables, print_table, render
+from benchmark.report.grid import blocks
+
+CMC = "cmc_at_1"
+
+
+def row(table, method):
+    return next(r for r in table.rows if r.method == method)
+
+
+def printed(table, width=100, **console):
+    out = io.StringIO()
+    print_table(table, Console(file=out, width=width, **console))
+    return out.getvalue()
+
+
+def test_rows_are_bounds_then_methods_in_order(records):
+    table = make_table(records)
+    assert [r.method for r in table.rows] == [
+        "lower", "independent", "upper", "bct", "fct", "l2", "lwf",
+    ]  # fmt: skip
+    assert table.title == "Open-Class on Glyphs, seed 0"
+    assert table.cases == ("new/old", "new/new", "old'/old'")
+
+
+def test_one_seed_keeps_its_value_and_bootstrap_interval(records):
+    cell = row(make_table(records), "bct").cells[CMC, "new/old"]
+    assert (cell.value, cell.low, cell.high) == (0.60, 0.60 - 0.01, 0.60 + 0.02)
+
+
+def test_bounds_stand_where_they_bound(records):
+    table = make_table(records)
+    lower, upper = row(table, "lower"), row(table, "upper")
+    assert lower.cells[CMC, "new/old"].value == 0.5
+    assert lower.cells[CMC, "new/old"].case == "old/old"
+    assert upper.cells[CMC, "new/new"].value == 0.9
+    assert upper.cells[CMC, "new/new"].low == pytest.approx(0.89)  # independent's own interval
+
+
+def test_verdicts(records):
+    verdict = row(make_table(records), "bct").verdicts[CMC]
+    assert verdict.compatible == (1, 1)
+    assert verdict.gain == pytest.approx(0.25)  # (0.6 - 0.5) / (0.9 - 0.5)
+    assert row(make_table(records), "fct").verdicts[CMC].gain is None
+
+
+def test_best_is_among_methods_only_and_ties_share_it(records):
+    table = make_table(records)
+    best = {(r.method, case) for r in table.rows for (_, case), c in r.cells.items() if c.best}
+    assert best == {("bct", "new/old"), ("l2", "new/old"), ("fct", "new/new"), ("fct", "old'/old'")}
+    assert [r.method for r in table.rows if CMC in r.verdicts and r.verdicts[CMC].best] == [
+        "bct",
+        "l2",
+    ]
+
+
+def test_what_prints_equal_ties(make):
+    table = make_table([make("a", 0.60001), make("b", 0.60002), make("c", 0.6006)])
+    assert [row(table, m).cells[CMC, "new/old"].best for m in "abc"] == [False, False, True]
+    table = make_table([make("a", 0.60001), make("b", 0.60002)])
+    assert [row(table, m).cells[CMC, "new/old"].best for m in "ab"] == [True, True]
+
+
+def test_lower_is_better_where_the_catalogue_says_so(make):
+    table = make_table(
+        [make("a", {"eer": 0.1}, {"eer": 0.1}), make("b", {"eer": 0.2}, {"eer": 0.2})]
+    )
+    assert row(table, "a").cells["eer", "new/old"].best
+    assert not row(table, "b").cells["eer", "new/old"].best
+
+
+def test_seeds_give_mean_and_students_interval(make):
+    values = [0.60, 0.62, 0.67]
+    table = make_table([make("bct", v, seed=i) for i, v in enumerate(values)])
+    cell = row(table, "bct").cells[CMC, "new/old"]
+    assert table.title.endswith("seeds 0 to 2")
+    assert cell.value == pytest.approx(0.63)
+    half = 4.302653 * math.sqrt(0.0013) / math.sqrt(3)  # t(0.975, 2); variance 0.0013
+    assert (cell.low, cell.high) == (pytest.approx(0.63 - half), pytest.approx(0.63 + half))
+    assert row(table, "bct").verdicts[CMC].gain == pytest.approx(0.13 / 0.4)
+
+
+def test_seeds_that_disagree_have_no_gain(make):
+    table = make_table([make("bct", 0.6, seed=0), make("bct", 0.4, seed=1)])
+    assert row(table, "bct").verdicts[CMC].compatible == (1, 2)
+    assert row(table, "bct").verdicts[CMC].gain is None
+    assert "1 of 2" in render(table)
+
+
+def test_a_seed_that_is_missing_is_said(make):
+    table = make_table([make("bct", seed=0), make("bct", seed=1), make("l2", seed=1)])
+    assert "l2: seed 1 only." in table.notes
+
+
+def test_not_applicable_gives_a_row_with_the_reason(records):
+    table = make_table(records)
+    assert row(table, "lwf").cells == {}
+    assert "lwf: not applicable: needs the old head, <discarded> & gone_50%" in table.notes
+    assert "n/a" in render(table)
+
+
+def test_undefined_is_a_dash_and_never_best(make):
+    table = make_table([make("a", {CMC: None, "map": 0.5}), make("b", {CMC: 0.1, "map": None})])
+    assert row(table, "a").cells[CMC, "new/old"].value is None
+    assert row(table, "b").cells[CMC, "new/old"].best
+
+
+def test_notes_say_track_and_upper_bound(records, make):
+    notes = " ".join(make_table(records).notes)
+    assert "rendered, not collected" in notes
+    assert "independently on the new data (BCT)" in notes
+    bounds = {"lower": {CMC: 0.5}, "upper": {CMC: 0.9}, "upper-all": {CMC: 0.95}}
+    table = make_table([make("mixbct", bounds=bounds, upper="upper-all")])
+    assert [r.label for r in table.rows][:2] == ["lower bound", "upper bound"]
+    assert "old and new data together (MixBCT)" in " ".join(table.notes)
+    assert row(table, "upper-all").cells[CMC, "new/new"].value == 0.95
+
+
+def test_another_lower_bound_is_warned_about(make):
+    table = make_table([make("independent", 0.01), make("bct", lower=0.4)])
+    assert any(note.startswith("Warning: bct, seed 0") for note in table.notes)
+
+
+def test_main_metrics_take_the_strictest_sound_rate(make):
+    keys = ["cmc_at_1", "cmc_at_5", "map", "tar_at_far_1e-2", "tar_at_far_1e-3", "tar_at_far_1e-4"]
+    keys += ["tpir_at_fpir_1e-1", "tpir_at_fpir_1e-2"]
+    counts = {"new/old": {"n_impostor": 10_000, "n_probe": 1500, "n_mated_g1": 500}}
+    record = make("bct", dict.fromkeys(keys, 0.6), dict.fromkeys(keys, 0.8), counts=counts)
+    assert make_table([record]).metrics == (
+        "cmc_at_1", "map", "tar_at_far_1e-3", "tpir_at_fpir_1e-2",
+    )  # fmt: skip
+    assert set(make_table([record], metrics="all").metrics) == set(keys)
+    assert make_table([record], metrics="map,cmc_at_5").metrics == ("map", "cmc_at_5")
+    assert make_table([record], metrics=["map"], cases=["new/new"]).cases == ("new/new",)
+
+
+def test_unknown_names_suggest_the_nearest(records):
+    with pytest.raises(BenchError, match="did you mean 'cmc_at_1'"):
+        make_table(records, metrics="cmc_at_10")
+    with pytest.raises(BenchError, match=r"unknown case 'new/od'.*'new/old'"):
+        make_table(records, cases="new/od")
+    with pytest.raises(BenchError, match="unknown form 'html'"):
+        render(make_table(records), "html")
+
+
+def test_protocols_tracks_and_changes_stand_apart(make):
+    found = [make(), make(track="omniglot"), make(changed={"old.head": "arcface"}), make(seed=1)]
+    tables = make_tables(found)
+    assert sorted(t.slug for t in tables) == [
+        "open-class-glyphs", "open-class-glyphs-changed", "open-class-omniglot",
+    ]  # fmt: skip
+    assert "changed: old.head=arcface" in render(tables)
+    with pytest.raises(BenchError, match="expected one protocol, track"):
+        make_table(found)
+    assert make_tables([]) == []
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_terminal_keeps_within_the_width(make, width):
+    keys = ["cmc_at_1", "map", "tar_at_far_1e-4", "tpir_at_fpir_1e-2", "mrr"]
+    found = [make(m, dict.fromkeys(keys, 0.6), dict.fromkeys(keys, 0.8)) for m in ("bct", "l2")]
+    text = printed(make_table(found, metrics="all", cases="all"), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert text.count("60.0 ±2.0") >= 2 * len(keys)
+
+
+def test_terminal_without_colour_marks_the_best_with_a_star(records):
+    text = printed(make_table(records))
+    assert "\x1b" not in text
+    line = next(x for x in text.splitlines() if x.startswith("bct"))
+    assert "*60.0 ±2.0" in line
+    assert "yes" in line
+    assert "*25.0" in line
+
+
+def test_terminal_with_colour_uses_bold(records):
+    text = printed(make_table(records), force_terminal=True, color_system="standard")
+    assert "\x1b[1m60.0\x1b[0m" in text
+    assert "*60.0" not in text
+
+
+def test_ascii_terminals_get_ascii(records):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    print_table(make_table(records), Console(file=out, width=100))
+    out.flush()
+    assert b"60.0 ~2.0" in out.buffer.getvalue()
+
+
+def test_blocks_hold_what_is_printed(records):
+    block = blocks(make_table(records))[0]
+    assert [c.head for c in block.columns] == [
+        "new/old", "new/new", "old'/old'", "compatible", "gain",
+    ]  # fmt: skip
+    assert [item.whole for item in block.items[3]] == ["60.0 ±2.0", "80.0 ±2.0", "-", "yes", "25.0"]
