@@ -83,10 +83,11 @@ def class_logits(
     features: Tensor, weight: Tensor, bias: Tensor | None, scale: float | None
 ) -> Tensor:
     """``W f + b``, or ``s n(W) n(f)`` where a scale is given; always float32."""
-    features, weight = features.float(), weight.float()
-    if scale is None:
-        return F.linear(features, weight, bias)
-    return scale * F.linear(F.normalize(features), F.normalize(weight))
+    with torch.autocast(features.device.type, enabled=False):
+        features, weight = features.float(), weight.float()
+        if scale is None:
+            return F.linear(features, weight, bias)
+        return scale * F.linear(F.normalize(features), F.normalize(weight))
 
 
 def add_angle(cosine: Tensor, margin: float) -> Tensor:
