@@ -50,6 +50,7 @@ def chosen_rows(credible: Tensor, ratio: float, rng: torch.Generator) -> Tensor:
         rng: Random stream.
     """
     rows = credible.nonzero().squeeze(1)
-    count = min(int(ratio * len(credible)), len(rows))
+    # 0.57 * 100 is 56.999...: the floor of what is meant, not of what is represented.
+    count = min(int(ratio * len(credible) + 1e-9), len(rows))
     order = torch.randperm(len(rows), generator=rng)[:count]
     return rows[order.to(rows.device)]
