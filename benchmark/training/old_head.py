@@ -70,7 +70,8 @@ def frozen_old_head(job: UpdateJob, *, synthesize: bool) -> OldHead:
     if kept is None or known is None or (synthesize and not known.any()):
         return OldHead(F.normalize(means), None, job.spec.scale, torch.arange(n_classes))
     rows = torch.full((n_classes,), -1)
-    rows[known] = torch.searchsorted(kept.classes, data.classes[known])
+    order = kept.classes.argsort()
+    rows[known] = order[torch.searchsorted(kept.classes, data.classes[known], sorter=order)]
     weight: Tensor = kept.weight.detach()
     bias: Tensor | None = kept.bias
     if synthesize and not known.all():
