@@ -51,12 +51,21 @@ def load_module(path: Path) -> Portable:
         with safe_open(path, framework="pt") as file:
             made = json.loads((file.metadata() or {})["made"])
             state = {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118 - no mapping
-    except (SafetensorError, KeyError, ValueError, OSError) as error:
-        raise BenchError(f"{path}: not a stored module: {error}") from error
-    name, _, qualname = made["class"].partition(":")
-    cls = getattr(importlib.import_module(name), qualname, None)
-    if not (inspect.isclass(cls) and issubclass(cls, Portable)):
-        raise BenchError(f"{path}: class '{made['class']}' is not a Portable module")
-    module = cls(**made["arguments"])
-    module.load_state_dict(state)
+        cls, arguments = _portable(made["class"], path), made["arguments"]
+        module = cls(**arguments)
+        module.load_state_dict(state)
+    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, OSError) as error:
+        text = " ".join(str(error).split())
+        raise BenchError(f"{path}: not a stored module: {text}") from error
     return module
+
+
+def _portable(written: str, path: Path) -> type[Portable]:
+    name, _, qualname = written.partition(":")
+    try:
+        cls = getattr(importlib.import_module(name), qualname, None)
+    except ImportError as error:
+        raise BenchError(f"{path}: cannot import the class '{written}': {error}") from error
+    if not (inspect.isclass(cls) and issubclass(cls, Portable)):
+        raise BenchError(f"{path}: class '{written}' is not a Portable module")
+    return cls
