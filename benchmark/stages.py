@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MODEL, HEAD, VECTORS = "model.safetensors", "head.safetensors", "vectors.npy"
 PARTS = ("convert", "query_view", "priority")
+BLOCK = 512
 
 
 @dataclass(frozen=True)
@@ -275,17 +276,26 @@ def apply_part(folder: Path, name: str, *arrays: Any) -> Any:
         # In blocks of one size: what becomes of an item does not depend on its neighbours.
         n = next(len(t) for t in tensors if t is not None)
         blocks = [
-            module(*(None if t is None else t[i : i + 4096] for t in tensors))
-            for i in range(0, n, 4096)
+            module(*(None if t is None else _block(t, start) for t in tensors))
+            for start in range(0, n, BLOCK)
         ]
-    return _joined(blocks)
+    return _joined(blocks, n)
 
 
-def _joined(blocks: list[Any]) -> Any:
+def _block(rows: Tensor, start: int) -> Tensor:
+    """Rows from ``start``, filled up with zeros: a smaller product sums in another order."""
+    import torch
+
+    block = rows[start : start + BLOCK]
+    missing = BLOCK - len(block)
+    return torch.cat([block, block.new_zeros(missing, *block.shape[1:])]) if missing else block
+
+
+def _joined(blocks: list[Any], n: int) -> Any:
     import torch
 
     def join(parts: list[Tensor | None]) -> Any:
-        return None if parts[0] is None else torch.cat(parts).float().numpy()  # type: ignore[arg-type]
+        return None if parts[0] is None else torch.cat(parts)[:n].float().numpy()  # type: ignore[arg-type]
 
     if isinstance(blocks[0], tuple):
         return tuple(join([b[i] for b in blocks]) for i in range(len(blocks[0])))
