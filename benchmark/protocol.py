@@ -90,6 +90,8 @@ class Recipe:
         for name in ("epochs", "batch_size", "transform_steps", "transform_batch", "side_epochs"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
+        if not 0.0 <= self.warmup < 1.0:
+            raise ValueError(f"warmup: expected 0 <= warmup < 1, got {self.warmup}")
 
 
 @dataclass(frozen=True)
