@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from benchmark.method import Method, Update, UpdateJob
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
+from benchmark.seeds import drawing_from
 from benchmark.training.embedding import Batch, train_embedding
 from benchmark.training.loop import Curve, Trainer
 
@@ -35,7 +36,8 @@ class CompatibleTraining(Method, Generic[State]):
         """What the loss needs, made once before training.
 
         Parameters of the module are trained along and buffers are kept in the checkpoint, so a
-        resumed training goes on with them; freeze what must not learn.
+        resumed training goes on with them; freeze what must not learn. Initial weights are
+        drawn from the seed of the update.
         """
         return nn.Module()  # type: ignore[return-value]
 
@@ -55,7 +57,8 @@ class CompatibleTraining(Method, Generic[State]):
     def update(self, job: UpdateJob) -> Update:
         """Train the new model from the initial weights that every method starts from."""
         encoder, head = job.new_model(self.extra_dims)
-        state = self.prepare(job)
+        with drawing_from(job.trainer.seed, "prepare"):
+            state = self.prepare(job)
         curve = train_embedding(
             encoder,
             head,

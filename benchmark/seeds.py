@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,3 +22,17 @@ def generator(seed: int, *names: str | int) -> torch.Generator:
     import torch
 
     return torch.Generator().manual_seed(derive(seed, *names))
+
+
+@contextmanager
+def drawing_from(seed: int, *names: str | int) -> Iterator[None]:
+    """Torch's global generator stands at the stream ``names`` of ``seed`` inside the block.
+
+    For initial weights, which torch draws globally: they neither depend on nor move what
+    anybody else draws.
+    """
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive(seed, *names))
+        yield

@@ -14,7 +14,7 @@ from benchmark.data.base import Images
 from benchmark.models.backbones import Encoder, to_unit
 from benchmark.models.heads import Head
 from benchmark.protocol import Augment, ModelSpec, Recipe
-from benchmark.seeds import derive
+from benchmark.seeds import drawing_from, generator
 from benchmark.training.augment import augment
 from benchmark.training.loop import Budget, Curve, Trainer
 
@@ -34,7 +34,7 @@ class Batch:
         old: Stored old embeddings of the same images, ``[B, d_old]``, without gradient; ``[B, 0]``
             where no generation went before.
         progress: Share of the training that is done, in [0, 1).
-        rng: Random stream of this epoch, for choices of the method.
+        rng: Random stream of this epoch, for choices of the method; augmentation has another.
     """
 
     images: Tensor
@@ -54,9 +54,7 @@ def new_model(
 ) -> tuple[Encoder, Head]:
     """A model and its classifier with initial weights that depend on ``spec`` and ``seed`` only."""
     _, channels, height, _ = data.images.shape
-    # fork_rng: initialisation must not depend on, or move, anybody else's stream.
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derive(seed, "init"))
+    with drawing_from(seed, "init"):
         encoder = Encoder(spec.backbone, spec.dim + extra_dims, channels, height)
         head = Head(
             spec.head, spec.dim + extra_dims, data.classes.tolist(), spec.scale, spec.margin,
@@ -78,7 +76,14 @@ class _Learner(nn.Module):
         self.labels = data.labels.to(device)
         self.old = torch.empty(len(data), 0) if old is None else old
         self.old = self.old.to(device)
-        self.progress, self.rng = 0.0, torch.Generator()
+        self.progress = 0.0
+        # Two streams: what a method draws must not change how its images are augmented.
+        self.rng, self.choices = torch.Generator(), torch.Generator()
+
+    def start(self, progress: float, rng: torch.Generator) -> None:
+        """Take the progress and the random streams of an epoch."""
+        self.progress, self.rng = progress, rng
+        self.choices = generator(rng.initial_seed(), "choices")
 
     def forward(self, rows: Tensor) -> Tensor:
         images = augment(load_images(self.data.images, rows, self.device), self.how, self.rng)
@@ -88,7 +93,7 @@ class _Learner(nn.Module):
         # Logits at scale 64 lose their differences in bfloat16: losses are float32.
         with torch.autocast(self.device.type, enabled=False):
             batch = Batch(
-                images, self.labels[rows], rows, new.float(), old, self.progress, self.rng
+                images, self.labels[rows], rows, new.float(), old, self.progress, self.choices
             )
             return self.loss(batch, self.head, self.state)
 
@@ -120,12 +125,13 @@ def train_embedding(
         name: Name of the training in checkpoints and random streams.
     """
     recipe, device = trainer.recipe, trainer.torch_device()
-    learner = _Learner(encoder, head, state or nn.Module(), loss, data, old, recipe.augment, device)
+    own = nn.Module() if state is None else state  # an empty container is false, and yet a state
+    learner = _Learner(encoder, head, own, loss, data, old, recipe.augment, device)
     batch = min(recipe.batch_size, len(data))
     budget = Budget(recipe.epochs * max(1, len(data) // batch), batch)
 
     def before(epoch: int, progress: float, rng: torch.Generator) -> None:
-        learner.progress, learner.rng = progress, rng
+        learner.start(progress, rng)
         if on_epoch is not None:
             on_epoch(epoch, progress)
 

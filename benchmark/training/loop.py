@@ -120,7 +120,6 @@ class Trainer:
         curve = Curve(steps_an_epoch=an_epoch)
         keep = {"system": system, "optimizer": made, "rates": rates, "curve": curve}
         self._resume(keep, name)
-        system.train()
         for epoch in range(len(curve.loss), math.ceil(budget.steps / an_epoch)):
             steps = min(an_epoch, budget.steps - epoch * an_epoch)
             # Dropout and the like draw from the global generator.
@@ -130,6 +129,7 @@ class Trainer:
             rng = generator(self.seed, name, "batches", epoch, *rank)
             if on_epoch is not None:
                 on_epoch(epoch, epoch * an_epoch / budget.steps, rng)
+            system.train()  # the callback may have embedded something
             order = torch.randperm(n, generator=generator(self.seed, name, "order", epoch))
             curve.lr.append(opt.param_groups[0]["lr"])
             total = torch.zeros((), device=fabric.device)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.models.module import Portable
-from benchmark.seeds import derive
+from benchmark.seeds import drawing_from
 from benchmark.training.loop import Budget, Curve, Trainer, rate
 
 MapLoss = Callable[..., Tensor]
@@ -16,22 +16,31 @@ MapLoss = Callable[..., Tensor]
 
 class _Fit(nn.Module):
     def __init__(
-        self, module: nn.Module, loss: MapLoss, tensors: list[Tensor | None], freeze_norm: float
-    ) -> None:
+        self, module: nn.Module, loss: MapLoss, tensors: list[Tensor | None], steps: int,
+        freeze_norm: float,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.module, self.loss, self.freeze_norm = module, loss, freeze_norm
-        self.tensors = tensors
+        self.module, self.loss, self.tensors = module, loss, tensors
+        self.steps, self.freeze_from, self.step = steps, freeze_norm * steps, 0
 
     def forward(self, rows: Tensor) -> Tensor:
+        # By steps, not by epochs: where there are many pairs, all steps are in the first epoch.
+        if self.step >= self.freeze_from:
+            _freeze_norm(self.module)
+        self.step += 1
         device = next(t.device for t in self.tensors if t is not None)
         batch = [None if t is None else t[rows.to(device)] for t in self.tensors]
         return self.loss(self.module, *batch)
 
     def at(self, _: int, progress: float, __: torch.Generator) -> None:
-        """Freeze the batch-norm statistics once the share of steps is reached."""
-        for part in self.module.modules():
-            if isinstance(part, nn.modules.batchnorm._BatchNorm):
-                part.train(progress < self.freeze_norm)
+        """Take the step that an epoch starts from, after a resumption too."""
+        self.step = round(progress * self.steps)
+
+
+def _freeze_norm(module: nn.Module) -> None:
+    for part in module.modules():
+        if isinstance(part, nn.modules.batchnorm._BatchNorm):
+            part.eval()
 
 
 def fit_map(
@@ -65,18 +74,17 @@ def fit_map(
     Returns:
         The map in evaluation mode, and its training curve by name.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derive(trainer.seed, name, "init"))
+    with drawing_from(trainer.seed, name, "init"):
         module = make()
     device = trainer.torch_device()
     resident = [None if t is None else t.to(device) for t in tensors]
-    fit = _Fit(module, loss, resident, freeze_norm)
+    recipe = trainer.recipe
+    fit = _Fit(module, loss, resident, recipe.transform_steps, freeze_norm)
     n = next(len(t) for t in tensors if t is not None)
 
     def adam(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay)
 
-    recipe = trainer.recipe
     curve = trainer.run(
         fit, n, Budget(recipe.transform_steps, recipe.transform_batch),
         optimizer=adam, schedule=lambda p: rate(p, schedule, warmup), on_epoch=fit.at, name=name,

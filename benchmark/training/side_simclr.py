@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from benchmark.models.backbones import Encoder
 from benchmark.models.module import Portable
 from benchmark.protocol import Augment, ModelSpec
-from benchmark.seeds import derive
+from benchmark.seeds import drawing_from
 from benchmark.training.augment import augment
 from benchmark.training.embedding import load_images
 from benchmark.training.loop import Budget, Curve, Trainer
@@ -95,8 +95,7 @@ def train(spec: ModelSpec, data: TrainingData, trainer: Trainer) -> tuple[Portab
         The model and its training curve.
     """
     _, channels, height, _ = data.images.shape
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derive(trainer.seed, "init"))
+    with drawing_from(trainer.seed, "init"):
         encoder = SideEncoder(spec.backbone, channels, height)
     encoder.to(memory_format=torch.channels_last)
     system = _SimCLR(encoder, data.images, trainer.torch_device())
