@@ -13,8 +13,8 @@ def score(a, b, l2):
 
 def one_query(scores, same, left_out):
     """First rank, AP, INP and number of matches of one query."""
-    good = [s for s, m, o in zip(scores, same, left_out) if m and not o]
-    bad = [s for s, m, o in zip(scores, same, left_out) if not m and not o]
+    good = [s for s, m, o in zip(scores, same, left_out, strict=False) if m and not o]
+    bad = [s for s, m, o in zip(scores, same, left_out, strict=False) if not m and not o]
     if not good:
         return 0, float("nan"), float("nan"), 0
     first = 1 + sum(s >= max(good) for s in bad)
@@ -41,4 +41,4 @@ def ranking(table, ql, gl, ids=None, cameras=None, junk=None):
         one_query(table[i], [ql[i] == g for g in gl], left_out(i, ql, gl, ids, cameras, junk))
         for i in range(len(ql))
     ]
-    return [np.array(column) for column in zip(*rows)]
+    return [np.array(column) for column in zip(*rows, strict=False)]

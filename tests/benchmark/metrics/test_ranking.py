@@ -1,5 +1,6 @@
-"""Exact ranking against plain loops, scikit-learn, hand-worked cases, and itself cut differently."""
+"""Exact ranking against plain loops, scikit-learn, worked cases, and itself cut differently."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -44,7 +45,7 @@ def test_shards_and_permutations_change_nothing(p, data):
     same_bits(whole, ranking.rank(p.q, p.g[order], p.ql, p.gl[order], **p.rules(order)))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(p.g)), max_size=3)))
     edges = [0, *cuts, len(p.g)]
-    parts = [np.arange(a, b) for a, b in zip(edges[:-1], edges[1:])]
+    parts = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
     shards = [ranking.Shard(p.q, p.g[i], p.ql, p.gl[i], **p.rules(i)) for i in parts]
     joined = ranking.join([shard.matches for shard in shards])
     same_bits(whole, ranking.ranking_of(joined, sum(shard.count(joined) for shard in shards)))
@@ -111,9 +112,9 @@ def test_large_enough_for_every_path(n, m, classes, clusters, monkeypatch):
     whole = ranking.rank(q, g, ql, gl, threads=1)
     from benchmark.metrics import engine
 
-    scores = q.astype(np.float64) @ g.T / np.linalg.norm(g, axis=1)
-    rough = naive.ranking(scores[:20], ql[:20], gl)
-    np.testing.assert_allclose(whole.average_precision[:20], rough[1], rtol=1e-3)
+    scores = q[:2].astype(np.float64) @ g.T / np.linalg.norm(g, axis=1)
+    rough = naive.ranking(scores, ql[:2], gl)
+    np.testing.assert_allclose(whole.average_precision[:2], rough[1], rtol=1e-3)
     monkeypatch.setattr(engine, "_PACKED", 1 << 16)
     monkeypatch.setattr(ranking, "_PAIRS", 5000)
     for threads in (1, 3):

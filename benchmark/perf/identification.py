@@ -1,0 +1,49 @@
+"""Open-set 1:N identification at IJB-C's shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmark.metrics import identification
+from benchmark.perf import measure, problems
+
+
+def rows(
+    queries: int = 19_593, gallery: int = 3_531, dim: int = 512, classes: int = 3_531
+) -> list[dict[str, Any]]:
+    """Time TPIR@FPIR, rank-1 and rank-5 on both galleries.
+
+    Args:
+        queries: Probe templates.
+        gallery: Templates of the two galleries together, one a subject.
+        dim: Dimension.
+        classes: Subjects; those beyond the galleries are never mated.
+
+    Returns:
+        Rows, see ``benchmark.perf.run``.
+    """
+    rng = np.random.default_rng(0)
+    subjects = max(classes, gallery)
+    centre = problems.centres(subjects, dim, rng)
+    probe, subject = problems.clusters(queries, centre, 2.0, rng)
+    enrolled = centre[:gallery] + rng.standard_normal((gallery, dim), dtype=np.float32)
+    half = -(-gallery * 1772 // 3531)
+    parts = [np.arange(0, half), np.arange(half, gallery)]
+
+    def both() -> object:
+        points: list[Any] = []
+        for part in parts:
+            found = identification.search(probe, subject, enrolled[part], part)
+            unmated = int((~found.mated).sum())
+            targets = [target for target in (1e-3, 1e-2, 1e-1) if target * unmated >= 1]
+            points += identification.tpir_at_fpir(found, targets)
+            points += [identification.rank_k(found, k).mean() for k in (1, 5)]
+        return points
+
+    both()
+    found = measure.together({"both": both}, 3)
+    sizes = " + ".join(str(len(part)) for part in parts)
+    size = f"{queries} probes on {sizes} x {dim}"
+    return [measure.row("TPIR@FPIR and rank-k, both galleries", found["both"], size)]

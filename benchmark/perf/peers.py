@@ -1,0 +1,91 @@
+"""Other people's evaluators, timed where they are installed (the extra ``peers``)."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Problem = tuple[Any, Any, Any, Any]
+
+
+def available(name: str) -> bool:
+    """Is a package installed?"""
+    return importlib.util.find_spec(name) is not None
+
+
+def metric_learning(problem: Problem) -> Callable[[], object]:
+    """pytorch-metric-learning's AccuracyCalculator, exact mAP and precision at 1."""
+    import torch
+    from pytorch_metric_learning.distances import CosineSimilarity
+    from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
+    from pytorch_metric_learning.utils.inference import CustomKNN
+
+    calculator = AccuracyCalculator(
+        include=("mean_average_precision", "precision_at_1"),
+        k=None,
+        device=torch.device("cpu"),
+        knn_func=CustomKNN(CosineSimilarity(), batch_size=1000),
+    )
+    q, g, ql, gl = (torch.from_numpy(part) for part in problem)
+    return lambda: calculator.get_accuracy(q, ql, g, gl)
+
+
+def torchmetrics(problem: Problem) -> Callable[[], object]:
+    """TorchMetrics' RetrievalMAP on all scores."""
+    import torch
+    from torchmetrics.retrieval import RetrievalMAP
+
+    q, g, ql, gl = (torch.from_numpy(part) for part in problem)
+
+    def call() -> object:
+        scores = torch.nn.functional.normalize(q) @ torch.nn.functional.normalize(g).T
+        indexes = torch.arange(len(q))[:, None].expand_as(scores)
+        return RetrievalMAP()(scores.flatten(), (ql[:, None] == gl).flatten(), indexes.flatten())
+
+    return call
+
+
+def sklearn(problem: Problem) -> Callable[[], object]:
+    """scikit-learn's average_precision_score, query by query."""
+    from sklearn.metrics import average_precision_score
+
+    q, g, ql, gl = problem
+
+    def call() -> object:
+        unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (q, g)]
+        scores = unit[0] @ unit[1].T
+        pairs = zip(scores, ql, strict=True)
+        return np.mean([average_precision_score(gl == label, row) for row, label in pairs])
+
+    return call
+
+
+def torchreid(problem: Problem) -> Callable[[], object]:
+    """Torchreid's evaluate_rank, all scores in one matrix, every item on its own camera."""
+    from torchreid.metrics import evaluate_rank  # type: ignore[import-not-found,unused-ignore]
+
+    q, g, ql, gl = problem
+
+    def call() -> object:
+        unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (q, g)]
+        distance = 1 - unit[0] @ unit[1].T
+        cameras = np.zeros(len(q)), np.ones(len(g))
+        return evaluate_rank(distance, ql, gl, *cameras, use_cython=False)
+
+    return call
+
+
+ALL: dict[str, tuple[str, Callable[[Problem], Callable[[], object]], int]] = {
+    # package, what makes the call, most queries (the others are left out: they only repeat)
+    "pytorch-metric-learning AccuracyCalculator": (
+        "pytorch_metric_learning",
+        metric_learning,
+        10_000,
+    ),
+    "torchmetrics RetrievalMAP": ("torchmetrics", torchmetrics, 500),
+    "scikit-learn average_precision_score": ("sklearn", sklearn, 500),
+    "torchreid evaluate_rank": ("torchreid", torchreid, 500),
+}

@@ -1,0 +1,26 @@
+"""Vectors to time with: clusters as an embedding makes them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+Labels = NDArray[np.int64]
+
+
+def clusters(
+    n: int, centre: Vectors, noise: float, rng: np.random.Generator
+) -> tuple[Vectors, Labels]:
+    """Vectors around class centres, and their classes."""
+    labels = np.arange(n, dtype=np.int64) % len(centre)
+    rng.shuffle(labels)
+    x = rng.standard_normal((n, centre.shape[1]), dtype=np.float32)
+    x *= np.float32(noise)
+    x += centre[labels]
+    return x, labels
+
+
+def centres(classes: int, dim: int, rng: np.random.Generator) -> Vectors:
+    """Class centres."""
+    return rng.standard_normal((classes, dim), dtype=np.float32)

@@ -1,0 +1,100 @@
+"""Exact ranking against the score products alone, and against other evaluators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from benchmark.metrics import engine, ranking
+from benchmark.perf import measure, peers, problems
+
+_MOST = 10_000 * 10_000  # peers keep all scores: beyond this they are left out
+
+
+def rows(
+    queries: int = 50_000, gallery: int = 50_000, dim: int = 128, classes: int = 1000
+) -> list[dict[str, Any]]:
+    """Time the ranking of clustered vectors, and of vectors whose labels mean nothing.
+
+    Nothing can be skipped with random labels: half of all scores lie above the middle match.
+
+    Args:
+        queries: Queries.
+        gallery: Items.
+        dim: Dimension.
+        classes: Classes; ``gallery / classes`` matches a query.
+
+    Returns:
+        Rows, see ``benchmark.perf.run``.
+    """
+    rng = np.random.default_rng(0)
+    centre = problems.centres(classes, dim, rng)
+    q, ql = problems.clusters(queries, centre, 1.5, rng)
+    g, gl = problems.clusters(gallery, centre, 1.5, rng)
+    random = rng.permutation(ql), rng.permutation(gl)
+    warm = min(queries, gallery, 600)
+    ranking.rank(q[:warm], g[:warm], ql[:warm], gl[:warm])
+    base = "score products in tiles"
+    ours = "rank, clustered"
+    calls: dict[str, Callable[[], object]] = {
+        base: lambda: products(q, g),
+        ours: lambda: ranking.rank(q, g, ql, gl),
+        "rank, random labels": lambda: ranking.rank(q, g, *random),
+    }
+    if queries * gallery <= _MOST:
+        calls["rank, clustered, l2"] = lambda: ranking.rank(q, g, ql, gl, distance="l2")
+    size = f"{queries} x {gallery} x {dim}, {gallery / classes:g} matches a query"
+    found = measure.together(calls, 3 if queries * gallery < 10**10 else 1)
+    out = [measure.row(base, found[base], size)]
+    for name in list(calls)[1:]:
+        out.append(measure.row(name, found[name], size, base, found[base].seconds))
+    if queries * gallery <= _MOST:
+        out += against_peers((q, g, ql, gl), ours, found[ours])
+    return out
+
+
+def against_peers(problem: Any, ours: str, timing: measure.Timing) -> list[dict[str, Any]]:
+    """Time the installed peers; those that loop over queries get some of them only."""
+    q, g, ql, gl = problem
+    out = []
+    for name, (package, make, most) in peers.ALL.items():
+        if not peers.available(package):
+            continue
+        n = min(most, len(q))
+        timed = measure.once(make((q[:n], g, ql[:n], gl)))
+        size = f"{n} x {len(g)} x {q.shape[1]}"
+        base = timing.seconds * n / len(q)
+        out.append(measure.row(name, timed, size, f"{ours} (as many queries)", base))
+    return out
+
+
+def products(q: Any, g: Any) -> None:
+    """All score products by the fastest BLAS at hand, tile by tile, nothing kept.
+
+    Each thread multiplies its own tiles with one BLAS thread: faster than tiles shared by threads.
+    """
+    import torch
+
+    left, right = torch.from_numpy(q), torch.from_numpy(g)
+    threads = engine.n_threads(None)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+
+    def work(start: int) -> None:
+        torch.set_num_threads(1)
+        part = left[start : start + 2048]
+        room = torch.empty(len(part) * 1024)
+        for first in range(0, len(right), 1024):
+            tile = right[first : first + 1024]
+            out = room[: len(part) * len(tile)].view(len(part), len(tile))
+            torch.mm(part, tile.T, out=out)
+
+    try:
+        with ThreadPoolExecutor(threads) as pool:
+            for _ in pool.map(work, range(0, len(left), 2048)):
+                pass
+    finally:
+        torch.set_num_threads(before)

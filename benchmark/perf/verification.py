@@ -1,0 +1,74 @@
+"""1:1 verification at IJB-C's shape, and building its templates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmark.metrics import products, verification
+from benchmark.metrics.templates import templates
+from benchmark.perf import measure, peers, problems
+
+_PAIRS, _IMAGES = 15_660_000, 469_375
+_TARGETS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+
+
+def rows(
+    queries: int = 19_593, gallery: int = 3_531, dim: int = 512, classes: int = 3_531
+) -> list[dict[str, Any]]:
+    """Time scores of listed template pairs, TAR at six FARs, ROC and EER, and templates.
+
+    Args:
+        queries: Probe templates.
+        gallery: Enrolled templates; pairs are drawn between the two sides.
+        dim: Dimension.
+        classes: Subjects.
+
+    Returns:
+        Rows, see ``benchmark.perf.run``.
+    """
+    rng = np.random.default_rng(0)
+    n, n_pairs = queries + gallery, min(_PAIRS, queries * gallery)
+    x, subject = problems.clusters(n, problems.centres(classes, dim, rng), 2.0, rng)
+    left = rng.integers(0, gallery, n_pairs, dtype=np.int32)
+    right = rng.integers(gallery, n, n_pairs, dtype=np.int32)
+    same = subject[left] == subject[right]
+    few = slice(0, min(1000, n_pairs))
+    products.listed(x[:50], x[:50], left[few] % 50, right[few] % 50)
+    scores = products.listed(x, x, left, right)
+    genuine, impostor = scores[same], scores[~same]
+    size = f"{n} templates x {dim}, {n_pairs} pairs"
+
+    def whole() -> object:
+        found = products.listed(x, x, left, right)
+        good, bad = found[same], found[~same]
+        targets = [target for target in _TARGETS if target >= 1 / len(bad)]
+        return verification.tar_at_far(good, bad, targets)
+
+    calls = {
+        "pairs, and TAR at six FARs": whole,
+        "ROC and EER": lambda: verification.equal_error_rate(genuine, impostor),
+    }
+    found = measure.together(calls, 2)
+    out = [measure.row(name, timing, size) for name, timing in found.items()]
+    if peers.available("sklearn"):
+        from sklearn.metrics import roc_curve
+
+        both = np.concatenate([genuine, impostor])
+        truth = np.concatenate([np.ones(len(genuine), bool), np.zeros(len(impostor), bool)])
+        timing = measure.once(lambda: roc_curve(truth, both))
+        base = found["ROC and EER"].seconds
+        out.append(measure.row("scikit-learn roc_curve", timing, size, "ROC and EER", base))
+    return [*out, _building(n, dim, rng)]
+
+
+def _building(n: int, dim: int, rng: np.random.Generator) -> dict[str, Any]:
+    images = _IMAGES * n // 23_124
+    vectors = rng.standard_normal((images, dim), dtype=np.float32)
+    template = np.sort(rng.integers(0, n, images))
+    media = rng.integers(0, 6, images)
+    weights = rng.random(images)
+    templates(vectors[:100], template[:100], media[:100], weights=weights[:100])
+    timing = measure.once(lambda: templates(vectors, template, media, weights=weights))
+    return measure.row("templates", timing, f"{images} images x {dim}")
