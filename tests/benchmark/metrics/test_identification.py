@@ -1,0 +1,119 @@
+"""Open-set identification against plain loops and hand-worked cases."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmark.metrics import identification as ident
+
+many = settings(max_examples=150, deadline=None)
+
+
+@st.composite
+def searches(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, m = draw(st.integers(4, 40)), draw(st.integers(1, 25))
+    x = [rng.integers(0, 3, (k, 3)).astype(np.float32) for k in (n, m)]
+    ps, gs = rng.integers(0, 14, n), rng.integers(0, 7, m)
+    ps[0], ps[1] = gs[0], 99
+    return x[0], ps, x[1], gs
+
+
+@many
+@given(searches(), st.integers(1, 3))
+def test_search_agrees_with_plain_loops(problem, threads):
+    p, ps, g, gs = problem
+    found = ident.search(p, ps, g, gs, threads=threads)
+    unit = [(x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-9)) for x in (p, g)]
+    table = np.round(unit[0].astype(float) @ unit[1].T, 5)  # equal cosines are equal here
+    for i in range(len(p)):
+        own = [s for s, subject in zip(table[i], gs, strict=True) if subject == ps[i]]
+        assert found.mated[i] == bool(own)
+        assert found.best[i] == pytest.approx(max(table[i]), abs=1e-4)
+        if own:
+            assert found.own[i] == pytest.approx(max(own), abs=1e-4)
+
+
+@many
+@given(searches(), st.sampled_from([0.05, 0.2, 0.5, 1.0]))
+def test_operating_points_agree_with_plain_loops(problem, target):
+    found = ident.search(*problem)
+    bad = found.best[~found.mated].tolist()
+    if target < 1 / len(bad):
+        with pytest.raises(ValueError, match="non-mated probes"):
+            ident.tpir_at_fpir(found, [target])
+        return
+    (point,) = ident.tpir_at_fpir(found, [target])
+    own, rank = found.own[found.mated].tolist(), found.rank[found.mated].tolist()
+    allowed = [t for t in [*own, *bad, 9.0] if sum(b >= t for b in bad) / len(bad) <= target]
+    t = min(allowed)
+    hits = [float(r == 1 and s >= t) for r, s in zip(rank, own, strict=True)]
+    assert point.hits.tolist() == hits
+    assert point.tpir == pytest.approx(sum(hits) / len(hits))
+    assert point.fpir == sum(b >= t for b in bad) / len(bad)
+    assert (point.n_mated, point.n_nonmated) == (len(own), len(bad))
+
+
+@many
+@given(searches())
+def test_curve_passes_through_the_points(problem):
+    found = ident.search(*problem)
+    fpir, tpir = ident.dir_curve(found)
+    assert (fpir[0], fpir[-1]) == (0.0, 1.0)
+    assert tpir[-1] == ident.rank_k(found, 1).mean()
+    for rate, value in zip(fpir[1:], tpir[1:], strict=True):
+        (point,) = ident.tpir_at_fpir(found, [rate])
+        assert (point.fpir, point.tpir) == (pytest.approx(rate), pytest.approx(value))
+
+
+@many
+@given(searches())
+def test_permuting_the_gallery_changes_nothing(problem):
+    p, ps, g, gs = problem
+    order = np.random.default_rng(0).permutation(len(g))
+    one, two = ident.search(p, ps, g, gs), ident.search(p, ps, g[order], gs[order])
+    for field in ("rank", "own", "best"):
+        assert getattr(one, field).tobytes() == getattr(two, field).tobytes()
+
+
+def test_hand_worked():
+    """Two enrolled; one probe right, one beaten, one stranger near, one far."""
+    g = np.eye(3)[:2]
+    p = np.array([[0.9, 0.1, 0], [0.8, 0.7, 0], [0, 0.6, 0.8], [0, 0.1, 1]])
+    found = ident.search(p, ["a", "b", "x", "y"], g, ["a", "b"])
+    assert found.rank.tolist() == [1, 2, 0, 0]
+    points = ident.tpir_at_fpir(found, [0.5, 1.0])
+    assert [point.tpir for point in points] == [0.5, 0.5]
+    assert [point.fpir for point in points] == [0.5, 1.0]
+    assert ident.rank_k(found, 1).tolist() == [1.0, 0.0]
+    assert ident.rank_k(found, 2).tolist() == [1.0, 1.0]
+
+
+def test_ties_lose_and_several_templates_count_as_one_subject():
+    g = np.array([[1.0, 0], [1.0, 0], [0, 1.0]])
+    found = ident.search([[1.0, 0]], [0], g, [0, 1, 1])
+    assert found.rank.tolist() == [2]
+    found = ident.search([[1.0, 0.1]], [0], g, [0, 0, 1])
+    assert found.rank.tolist() == [1]
+
+
+def test_pooled_is_the_search_of_both():
+    rng = np.random.default_rng(0)
+    p, g = rng.normal(size=(9, 4)), rng.normal(size=(6, 4))
+    ps, gs = np.arange(9), np.arange(6)
+    one = ident.pooled(p, ps, [(g[:2], gs[:2]), (g[2:], gs[2:])])
+    two = ident.search(p, ps, g, gs)
+    assert one.rank.tolist() == two.rank.tolist()
+
+
+def test_refusals():
+    x = np.eye(2)
+    with pytest.raises(ValueError, match="gallery_vectors: expected at least one"):
+        ident.search(x, [0, 1], x[:0], np.zeros(0, int))
+    with pytest.raises(ValueError, match="expected mated and non-mated"):
+        ident.tpir_at_fpir(ident.search(x, [0, 1], x, [0, 1]), [0.5])
+    with pytest.raises(ValueError, match="k: expected at least 1"):
+        ident.rank_k(ident.search(x, [0, 1], x, [0, 1]), 0)
+    with pytest.raises(ValueError, match="probe_vectors: expected finite"):
+        ident.search(x * np.nan, [0, 1], x, [0, 1])

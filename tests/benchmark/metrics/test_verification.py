@@ -1,0 +1,169 @@
+"""Operating points against plain loops and scikit-learn; listed and all pairs; templates."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import roc_curve
+
+from benchmark.metrics import arrays, products, verification
+from benchmark.metrics.templates import templates
+
+many = settings(max_examples=200, deadline=None)
+
+
+@st.composite
+def sides(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    steps = draw(st.sampled_from([2, 5, 50, 10**6]))
+    kind = draw(st.sampled_from([np.float32, np.float64]))
+    n, m = draw(st.integers(1, 40)), draw(st.integers(1, 60))
+    return [(rng.integers(-steps, steps + 1, k) / steps).astype(kind) for k in (n, m)]
+
+
+@many
+@given(sides(), st.sampled_from([0.02, 0.1, 0.25, 1 / 3, 0.5, 0.9, 1.0]))
+def test_tar_at_far_is_the_best_within_the_target(pair, target):
+    good, bad = pair
+    if target < 1 / len(bad):
+        with pytest.raises(ValueError, match="expected at least 1/"):
+            verification.tar_at_far(good, bad, [target])
+        return
+    (point,) = verification.tar_at_far(good, bad, [target])
+    allowed = [t for t in [*good, *bad, 9.0] if sum(b >= t for b in bad) / len(bad) <= target]
+    smallest = min(allowed)
+    assert point.tar == sum(g >= smallest for g in good) / len(good)
+    assert point.far == sum(b >= smallest for b in bad) / len(bad) <= target
+    assert point.n_impostor == len(bad)
+    assert sum(g >= point.threshold for g in good) / len(good) == point.tar
+
+
+@many
+@given(sides())
+def test_roc_is_sklearns(pair):
+    good, bad = pair
+    curve = verification.roc(good, bad)
+    truth = np.concatenate([np.ones(len(good)), np.zeros(len(bad))])
+    far, tar, threshold = roc_curve(truth, np.concatenate([good, bad]), drop_intermediate=False)
+    np.testing.assert_allclose(curve.far, far)
+    np.testing.assert_allclose(curve.tar, tar)
+    np.testing.assert_array_equal(curve.threshold, threshold)
+    np.testing.assert_array_equal(curve.frr, 1 - curve.tar)
+
+
+@many
+@given(sides(), st.sampled_from([0.1, 0.25, 0.5]))
+def test_nearest_far(pair, target):
+    good, bad = pair
+    if target < 1 / len(bad):
+        return
+    (point,) = verification.tar_at_nearest_far(good, bad, [target])
+    rates = {sum(b >= t for b in bad) / len(bad) for t in [*good, *bad, 9.0]}
+    assert abs(point.far - target) == min(abs(rate - target) for rate in rates)
+
+
+@many
+@given(sides())
+def test_eer_is_where_the_rates_cross(pair):
+    good, bad = pair
+    rate = verification.equal_error_rate(good, bad)
+    curve = verification.roc(good, bad)
+    assert 0 <= rate <= 1
+    gap = curve.far - curve.frr
+    assert curve.far[gap <= 0].max() - 1e-12 <= rate <= curve.far[gap >= 0].min() + 1e-12
+
+
+def test_hand_worked():
+    good, bad = np.array([0.9, 0.8, 0.4]), np.array([0.5, 0.3, 0.2, 0.1])
+    points = verification.tar_at_far(good, bad, [0.25, 0.5, 1.0])
+    assert [p.tar for p in points] == [1.0, 1.0, 1.0]
+    assert [p.far for p in points] == [0.25, 0.5, 1.0]
+    tied = verification.tar_at_far(good, np.array([0.5, 0.5, 0.2, 0.1]), [0.25])[0]
+    assert (tied.tar, tied.far) == (2 / 3, 0.0)
+    nearest = verification.tar_at_nearest_far(good, np.array([0.5, 0.5, 0.5, 0.1]), [0.5])[0]
+    assert (nearest.tar, nearest.far) == (1.0, 0.75)
+    assert verification.equal_error_rate([0.9, 0.8], [0.2, 0.1]) == 0.0
+    assert verification.equal_error_rate([0.2, 0.1], [0.9, 0.8]) == 1.0
+    assert verification.equal_error_rate([0.5, 0.5], [0.5, 0.5]) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "targets", "message"),
+    [
+        ([], [0.5], [1.0], "genuine: expected at least one"),
+        ([0.5], [], [1.0], "impostor: expected at least one"),
+        ([np.nan], [0.5], [1.0], "genuine: expected finite"),
+        ([0.5], [0.5], [0.0], "targets: expected rates"),
+        ([0.5], [0.5], [1.5], "targets: expected rates"),
+        ([0.5], [0.5] * 9, [0.1], "expected at least 1/9"),
+    ],
+)
+def test_refusals(good, bad, targets, message):
+    with pytest.raises(ValueError, match=message):
+        verification.tar_at_far(np.array(good, float), np.array(bad, float), targets)
+
+
+@pytest.mark.parametrize("pairs", [7, 3000])
+def test_listed_pairs_equal_the_tiles(pairs):
+    """Few pairs go one by one, many by tiles: the same bits."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.normal(size=(n, 19)).astype(np.float32) for n in (40, 120))
+    left, right = rng.integers(0, 40, pairs), rng.integers(0, 120, pairs)
+    ((_, table),) = products.tiles(a, b)
+    got = products.listed(a, b, left, right, threads=2)
+    assert got.tobytes() == table[left, right].tobytes()
+    exact = [
+        a[i].astype(float) @ b[j] / np.linalg.norm(a[i]) / np.linalg.norm(b[j])
+        for i, j in zip(left, right, strict=True)
+    ]
+    np.testing.assert_allclose(got, exact, atol=1e-6)
+    with pytest.raises(ValueError, match="right_rows: expected rows 0"):
+        products.listed(a, b, left, right + 120)
+    with pytest.raises(ValueError, match="left_rows: expected 1-D integers"):
+        products.listed(a, b, left * 0.5, right)
+
+
+def test_all_pairs():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(130, 6)).astype(np.float32), rng.integers(0, 9, 130)
+    ids = np.arange(130)
+    good, bad = products.all_pairs(x, x, y, y, left_ids=ids, right_ids=ids, threads=2)
+    table = np.concatenate([rows for _, rows in products.tiles(x, x)])
+    same, other = y[:, None] == y, ids[:, None] != ids
+    np.testing.assert_array_equal(good, table[same & other])
+    np.testing.assert_array_equal(bad, table[~same & other])
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans(), st.integers(1, 3))
+def test_templates_follow_the_rule(seed, weighted, mirrored, threads):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 60))
+    x, y = rng.normal(size=(2, n, 5)).astype(np.float32)
+    template, media = rng.integers(0, 9, n), rng.integers(0, 4, n)
+    w = rng.random(n) if weighted else None
+    ids, got = templates(
+        x, template, media, weights=w, flipped=y if mirrored else None, threads=threads
+    )
+    assert ids.tolist() == sorted(set(template.tolist()))
+    for row, t in enumerate(ids):
+        total = np.zeros(5)
+        for m in set(media[template == t].tolist()):
+            rows = np.flatnonzero((template == t) & (media == m))
+            total += sum(
+                (x[i].astype(float) + (y[i] if mirrored else 0)) * (1 if w is None else w[i])
+                for i in rows
+            ) / len(rows)
+        np.testing.assert_allclose(got[row], total / np.linalg.norm(total), atol=1e-6)
+
+
+def test_templates_refuse():
+    x = np.ones((2, 3), np.float32)
+    with pytest.raises(ValueError, match="media"):
+        templates(x, [0, 1], [0])
+    with pytest.raises(ValueError, match="weights: expected shape"):
+        templates(x, [0, 1], [0, 1], weights=[1.0])
+    with pytest.raises(ValueError, match="flipped: expected 2 rows"):
+        templates(x, [0, 1], [0, 1], flipped=x[:1])
+    with pytest.raises(ValueError, match="bits: expected uint16"):
+        arrays.from_bfloat16(np.zeros(2, np.int16))
