@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from typing import Any
 
@@ -43,8 +44,8 @@ def check_backbone(name: str) -> None:
     import timm
 
     if not timm.is_model(name[5:]):
-        family = name[5:].partition("_")[0]
-        near = ", ".join(timm.list_models(f"{family}*")[:3]) or "a name of timm.list_models()"
+        close = difflib.get_close_matches(name[5:], timm.list_models(), n=3)
+        near = ", ".join(f"timm:{c}" for c in close) or "a name of timm.list_models()"
         raise BenchError(f"unknown backbone '{name}'; try {near}")
 
 
