@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -188,8 +187,9 @@ class Trainer:
             states = torch.load(path, map_location="cpu", weights_only=True)
             for key, part in keep.items():
                 part.load_state_dict(states[key])
-        except (RuntimeError, KeyError, ValueError, EOFError, pickle.UnpicklingError) as error:
-            raise BenchError(f"{path}: damaged checkpoint ({error}); delete it") from error
+        except Exception as error:  # damaged bytes make torch raise anything
+            text = " ".join(str(error).split())
+            raise BenchError(f"{path}: damaged checkpoint ({text}); delete it") from error
 
 
 def torch_device(device: Device) -> torch.device:
