@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from benchmark.metrics import arrays, counting, engine, filling, kernels
 from benchmark.metrics.backfill import permutation
 
-_CELLS = 96 << 20  # bytes of histograms at a time
+_CELLS = 64 << 20  # bytes of histograms at a time
 _PACKED = 64 << 20  # bytes of packed items at a time
 _TABLES = 1 << 20  # bytes of tables and buffers a thread
 
@@ -73,12 +73,14 @@ class Run:
             in_order.q_order, self.order[self.place], in_order.start, in_order.stop
         )
         self.sizes = self.by.stop - self.by.start
+        most = int(np.diff(steps[0]).max(initial=0))  # items that change at one point
+        self.cells = np.zeros(0, np.int16 if most < 1 << 14 else np.int32)
         self.packed: dict[tuple[bool, int], NDArray[np.float32]] = {}
 
     def chunk_end(self, first: int) -> int:
         """Where the chunk of queries that begins at ``first`` ends: its histograms must fit."""
         widths = 2 * np.maximum.accumulate(self.sizes[first:]) + 1
-        needed = np.arange(1, len(widths) + 1) * widths * self.points * 4
+        needed = np.arange(1, len(widths) + 1) * widths * self.points * self.cells.itemsize
         return first + max(1, int(np.searchsorted(needed, _CELLS, "right")))
 
     def chunk(
@@ -117,18 +119,25 @@ class Run:
 
         engine.share(merge, engine.spans(n, 1024), self.threads)
         width = 2 * int(np.diff(offset).max(initial=0)) + 1
-        cells = np.zeros((n, self.points * width), np.int32)
-        self._fill(by.q_order, 2 * offset, thresholds, width, cells)
+        cells = self._clean(n * self.points * width).reshape(n, self.points * width)
+        totals = np.zeros((n, width), np.int32)
+        self._fill(by.q_order, 2 * offset, thresholds, width, cells, totals)
         rank, ap = np.zeros((self.points, n), np.int64), np.full((self.points, n), np.nan)
         engine.share(
             lambda s: filling.summarise(
                 2 * offset, thresholds, offset, old, new, moment, left_offset, left_old, left_new,
-                left_moment, *s, self.points, width, cells, rank, ap,
+                left_moment, *s, self.points, width, cells, totals, rank, ap,
             ),
             engine.spans(n, 64),
             self.threads,
         )  # fmt: skip
         return rank, ap, np.diff(offset)
+
+    def _clean(self, n: int) -> NDArray[Any]:
+        """Room for histograms, all zero; each chunk leaves it so."""
+        if len(self.cells) < n:
+            self.cells = np.zeros(n, self.cells.dtype)
+        return self.cells[:n]
 
     def _strangers(
         self,
@@ -156,13 +165,14 @@ class Run:
         offset: NDArray[np.int64],
         thresholds: NDArray[np.float32],
         width: int,
-        cells: NDArray[np.int32],
+        cells: NDArray[Any],
+        totals: NDArray[np.int32],
     ) -> None:
         """Count all items, with old and with new vectors, into the cells."""
         n, m = len(q_order), len(self.order)
         if width == 1:
             return
-        size = 1 << max(6, min(12, (16 * width - 1).bit_length()))
+        size = 1 << max(6, min(12, (8 * width - 1).bit_length()))
         one = 8 * size + 8 * counting.CAPACITY
         rows = max(1, min(8, _TABLES // (one * kernels.ROWS))) * kernels.ROWS
         local = threading.local()
@@ -191,7 +201,7 @@ class Run:
                     parts: tuple[Any, ...] = (qp, gp, tag, last - first, dim, self.l2, is_old),
                 ) -> None:
                     filling.fill_cells(
-                        *parts, offset, thresholds, *span, size, width, *room(), cells
+                        *parts, offset, thresholds, *span, size, width, *room(), cells, totals
                     )
 
                 engine.share(work, engine.spans(n, rows), self.threads)

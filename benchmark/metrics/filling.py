@@ -72,9 +72,9 @@ def _reached(t: Any, score: Any) -> Any:
 @jit
 def _tally(
     s: Any, tags: Any, n: int, t: Any, low: Any, scale: Any, top: Any, edges: Any, base: Any,
-    width: int, old: bool, cells: Any, steps: Any,
+    width: int, old: bool, cells: Any, totals: Any, steps: Any,
 ) -> None:  # fmt: skip
-    """Add the scores to ``cells[tag, thresholds reached]``; old ones move from row 0 to there."""
+    """Add new scores to ``cells[tag, thresholds reached]``; take old ones away, and total them."""
     n_t = np.uint64(len(t))
     for j in range(np.uint64(n)):
         steps[j] = np.int32(min(np.float32((s[j] - low) * scale), top))
@@ -88,10 +88,10 @@ def _tally(
                 k += np.uint64(1)
         cell = np.uint64(tags[j]) * np.uint64(width) + k
         if old:
-            cells[k] += np.int32(1)
-            cells[cell] -= np.int32(1)
+            cells[cell] -= 1
+            totals[k] += 1
         else:
-            cells[cell] += np.int32(1)
+            cells[cell] += 1
 
 
 @jit
@@ -114,12 +114,12 @@ def _append(
 def fill_cells(
     qp: Any, gp: Any, tag: Any, n_items: int, dim: int, l2: bool, old: bool,
     offset: Any, thresholds: Any, first: int, last: int, size: int, width: int,
-    scratch: Any, buffer: Any, buffer_tag: Any, edges: Any, base: Any, cells: Any,
+    scratch: Any, buffer: Any, buffer_tag: Any, edges: Any, base: Any, cells: Any, totals: Any,
 ) -> None:  # fmt: skip
     """Add packed items to the cells of queries ``first`` ... ``last - 1``.
 
-    As ``counting.count``; ``cells`` holds ``width`` counts for each point and query, ``offset`` and
-    ``thresholds`` old and new scores of the matches together.
+    As ``counting.count``; ``cells`` holds ``width`` changes for each point and query, ``totals``
+    the counts before the first; the thresholds are the matches' old and new scores together.
     """
     n = last - first
     padded = -(-n // _ROWS) * _ROWS
@@ -162,7 +162,8 @@ def fill_cells(
                     _tally(
                         buffer[i * _CAPACITY :], buffer_tag[i * _CAPACITY :], fill[i],
                         thresholds[offset[first + i] : offset[first + i + 1]], lows[i], scales[i],
-                        top, edges[i], base[i], width, old, cells[first + i], steps,
+                        top, edges[i], base[i], width, old, cells[first + i],
+                        totals[first + i], steps,
                     )  # fmt: skip
                     fill[i] = 0
 
@@ -171,16 +172,17 @@ def fill_cells(
 def summarise(
     offset: Any, thresholds: Any, own_offset: Any, old: Any, new: Any, moment: Any,
     left_offset: Any, left_old: Any, left_new: Any, left_moment: Any,
-    first: int, last: int, points: int, width: int, cells: Any, rank: Any, ap: Any,
+    first: int, last: int, points: int, width: int, cells: Any, totals: Any, rank: Any, ap: Any,
 ) -> None:  # fmt: skip
     """Ranks and average precisions of queries ``first`` ... at every point of the curve."""
-    above = np.empty(width, np.int64)
-    current = np.empty(width, np.int64)
-    own = np.empty(width, np.int64)
-    reached = np.empty(width, np.int64)
+    current = np.empty(width, np.int32)
+    own = np.empty(width, np.int32)
+    above = np.empty(width, np.int32)
+    reached = np.empty(width, np.int32)
+    times = np.empty(width, np.int32)
     for i in range(first, last):
         t = thresholds[offset[i] : offset[i + 1]]
-        n_t = len(t)
+        slots = np.uint64(len(t) + 1)
         a, b = own_offset[i], own_offset[i + 1]
         n = b - a
         if n == 0:
@@ -188,37 +190,40 @@ def summarise(
         row = cells[i]
         for x in range(left_offset[i], left_offset[i + 1]):
             place = left_moment[x] * width
-            row[_reached(t, left_old[x])] -= 1
+            totals[i, _reached(t, left_old[x])] -= 1
             row[place + _reached(t, left_old[x])] += 1
             row[place + _reached(t, left_new[x])] -= 1
-        current[:] = 0
         own[:] = 0
         for x in range(a, b):
             own[_reached(t, old[x])] += 1
         following = a
+        for k in range(slots):
+            current[k] = totals[i, k]
         for p in range(points):
             while following < b and moment[following] == p:
                 own[_reached(t, old[following])] -= 1
                 own[_reached(t, new[following])] += 1
                 following += 1
-            total, mine = np.int64(0), np.int64(0)
-            best = -1
-            for back in range(n_t + 1):
-                k = n_t - back
-                current[k] += row[p * width + k]
+            change = row[p * width : (p + 1) * width]
+            total = np.int32(0)
+            for k in range(slots):
+                current[k] += change[k]
                 total += current[k]
-                mine += own[k]
-                above[k] = total
-                reached[k] = mine
-                if best < 0 and own[k]:
-                    best = k
+                change[k] = 0  # left clean for the next chunk
+            mine = np.int32(n)
+            m = np.uint64(0)
+            for k in range(slots):  # keeps the slots with a match, without a branch
+                above[m], reached[m], times[m] = total, mine, own[k]
+                m += np.uint64(own[k] > 0)
+                total -= current[k]
+                mine -= own[k]
             value = 0.0
-            for k in range(n_t + 1):
-                if own[k]:
-                    term = reached[k] / above[k]
-                    for _ in range(own[k]):
-                        value += term
-            rank[p, i] = 1 + above[best] - reached[best]
+            for k in range(m):
+                term = reached[k] / above[k]
+                value += term
+                for _ in range(1, times[k]):
+                    value += term
+            rank[p, i] = 1 + above[m - np.uint64(1)] - reached[m - np.uint64(1)]
             ap[p, i] = value / n
 
 
