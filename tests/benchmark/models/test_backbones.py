@@ -1,0 +1,47 @@
+"""The encoders: shapes, names, and what an embedding may not depend on."""
+
+import pytest
+import torch
+
+from benchmark.errors import BenchError
+from benchmark.models.backbones import Encoder, check_backbone, to_unit
+
+
+@pytest.mark.parametrize(("channels", "size"), [(1, 32), (3, 32), (1, 16), (3, 40)])
+def test_shape(channels, size):
+    out = Encoder("convnet-4", 12, channels, size)(torch.rand(3, channels, size, size))
+    assert out.shape == (3, 12) and out.dtype == torch.float32
+
+
+def test_a_transformer_takes_the_image_size():
+    out = Encoder("timm:vit_tiny_patch16_224", 6, 1, 32)(torch.rand(2, 1, 32, 32))
+    assert out.shape == (2, 6)
+
+
+def test_in_evaluation_an_embedding_is_its_image_s_alone():
+    torch.manual_seed(0)
+    model = Encoder("convnet-4", 8, 1, 16).eval()
+    images = torch.rand(6, 1, 16, 16)
+    with torch.inference_mode():
+        together = model(images)
+        alone = torch.cat([model(images[i : i + 1]) for i in range(6)])
+    torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name", ["convnet-0", "convnet", "resnet50", "convnet--4", "convnet-4x", ""]
+)
+def test_unknown_names(name):
+    with pytest.raises(BenchError, match="unknown backbone"):
+        check_backbone(name)
+
+
+def test_unknown_timm_name_shows_near_ones():
+    with pytest.raises(BenchError, match="timm:resnet"):
+        check_backbone("timm:resnet9000")
+
+
+def test_to_unit():
+    images = torch.tensor([0, 255, 51], dtype=torch.uint8)
+    torch.testing.assert_close(to_unit(images), torch.tensor([-1.0, 1.0, -0.6]))
+    assert images.tolist() == [0, 255, 51]

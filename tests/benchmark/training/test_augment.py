@@ -1,0 +1,166 @@
+"""Augmentation: each change by the amount that was drawn, and nothing else."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import ndimage
+
+from benchmark.protocol import Augment
+from benchmark.training.augment import augment
+
+SIZE = 33
+
+
+def stream(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def drawn(n, seed=0):
+    """The seven numbers of each image, in [-1, 1]: angle, size, x, y, gain, offset, mirror."""
+    return (torch.rand(7, n, generator=stream(seed)) * 2 - 1).double().numpy()
+
+
+@pytest.fixture(scope="module")
+def smooth():
+    """A smooth, lopsided image whose border is flat."""
+    y, x = np.mgrid[:SIZE, :SIZE] - SIZE // 2
+    image = np.exp(-((x - 4) ** 2 + (y + 2) ** 2) / 18) - 0.6 * np.exp(
+        -((x + 5) ** 2 / 30 + (y - 4) ** 2 / 12)
+    )
+    return torch.from_numpy(image.astype(np.float32))[None, None]
+
+
+@pytest.fixture(scope="module")
+def noise():
+    return torch.randn(5, 3, 16, 16, generator=stream(9)).contiguous(
+        memory_format=torch.channels_last
+    )
+
+
+def test_all_zero_is_the_identity(noise):
+    assert torch.equal(augment(noise, Augment(), stream()), noise)
+
+
+EVERY = Augment(rotate=20, scale=0.3, shift=0.2, contrast=0.3, brightness=0.2, flip=True)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [EVERY, Augment(rotate=5), Augment(scale=0.2), Augment(shift=0.1), Augment(contrast=0.5),
+     Augment(brightness=0.5), Augment(flip=True)],
+)  # fmt: skip
+def test_shape_type_layout_and_input(noise, how):
+    before = noise.clone()
+    out = augment(noise, how, stream())
+    assert out.shape == noise.shape and out.dtype == torch.float32
+    assert out.is_contiguous(memory_format=torch.channels_last)
+    assert torch.equal(noise, before)
+    assert not torch.equal(out, noise)
+
+
+def test_same_stream_same_images(noise):
+    assert torch.equal(augment(noise, EVERY, stream(3)), augment(noise, EVERY, stream(3)))
+    assert not torch.equal(augment(noise, EVERY, stream(3)), augment(noise, EVERY, stream(4)))
+
+
+def test_the_global_stream_is_left_alone(noise):
+    before = torch.get_rng_state()
+    augment(noise, EVERY, stream())
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_same_number_of_draws_whatever_is_on(noise):
+    places = []
+    for how in (Augment(), EVERY, Augment(contrast=0.1)):
+        rng = stream()
+        augment(noise, how, rng)
+        places.append(torch.rand(1, generator=rng).item())
+    assert len(set(places)) == 1
+
+
+def seeds_of_sign(row):
+    """A seed for each sign of a draw."""
+    found = {}
+    for seed in range(40):
+        value = drawn(1, seed)[row, 0]
+        if abs(value) > 0.3:
+            found.setdefault(value > 0, seed)
+    return list(found.values())
+
+
+@pytest.mark.parametrize("seed", seeds_of_sign(0))
+def test_rotation(smooth, seed):
+    """A positive draw samples the image at positions turned from x to y (downwards)."""
+    degrees = 30.0 * drawn(1, seed)[0, 0]
+    got = augment(smooth, Augment(rotate=30.0), stream(seed))[0, 0].double().numpy()
+    angle, centre = math.radians(degrees), np.array([SIZE // 2, SIZE // 2])
+    # scipy's matrix takes output (row, column) to input (row, column).
+    turn = np.array([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
+    wanted = ndimage.affine_transform(
+        smooth[0, 0].double().numpy(), turn, centre - turn @ centre, order=1, mode="nearest"
+    )
+    np.testing.assert_allclose(got, wanted, atol=1e-4)
+    scipys = ndimage.rotate(
+        smooth[0, 0].double().numpy(), degrees, reshape=False, order=1, mode="nearest"
+    )
+    np.testing.assert_allclose(got, scipys, atol=1e-4)
+    assert abs(got - smooth[0, 0].numpy()).max() > 0.05
+
+
+@pytest.mark.parametrize("seed", seeds_of_sign(1))
+def test_scale(smooth, seed):
+    """Sizes lie between 1 / (1 + s) and 1 + s; a positive draw makes things larger."""
+    size = 1.5 ** drawn(1, seed)[1, 0]
+    got = augment(smooth, Augment(scale=0.5), stream(seed))[0, 0].double().numpy()
+    centre = np.full(2, SIZE // 2)
+    wanted = ndimage.affine_transform(
+        smooth[0, 0].double().numpy(), np.eye(2) / size, centre - centre / size,
+        order=1, mode="nearest",
+    )  # fmt: skip
+    np.testing.assert_allclose(got, wanted, atol=1e-4)
+    bright = [(x > 0.3).sum() for x in (got, smooth[0, 0].numpy())]
+    assert (bright[0] > bright[1]) == (size > 1)
+
+
+def test_shift_by_whole_pixels(monkeypatch):
+    """A shift of 0.25 of the side, drawn in full, moves 16 pixels by 4; the border repeats."""
+    image = torch.randn(1, 2, 16, 16, generator=stream())
+    full = torch.full((7, 1), 0.5)
+    full[2], full[3] = 1.0, 0.0  # x to +1, y to -1 of the largest
+    monkeypatch.setattr(torch, "rand", lambda *_, generator: full)
+    got = augment(image, Augment(shift=0.25), stream())
+    rows = np.clip(np.arange(16) - 4, 0, 15)
+    columns = np.clip(np.arange(16) + 4, 0, 15)
+    torch.testing.assert_close(got, image[:, :, rows][:, :, :, columns], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_shift_by_what_was_drawn(smooth, seed):
+    x, y = 0.1 * SIZE * drawn(1, seed)[2:4, 0]
+    got = augment(smooth, Augment(shift=0.1), stream(seed))[0, 0].double().numpy()
+    wanted = ndimage.shift(smooth[0, 0].double().numpy(), (-y, -x), order=1, mode="nearest")
+    np.testing.assert_allclose(got, wanted, atol=1e-4)
+
+
+def test_contrast_and_brightness(noise):
+    draws = drawn(5)
+    got = augment(noise, Augment(contrast=0.4, brightness=0.3), stream()).double().numpy()
+    gain = (1 + 0.4 * draws[4])[:, None, None, None]
+    # The range of an image, -1 to 1, is 2 wide.
+    offset = (2 * 0.3 * draws[5])[:, None, None, None]
+    np.testing.assert_allclose(got, noise.double().numpy() * gain + offset, atol=1e-5)
+
+
+def test_flip(noise):
+    got = augment(noise, Augment(flip=True), stream(1))
+    mirrored = drawn(5, 1)[6] > 0
+    assert 0 < mirrored.sum() < 5
+    for i, turned in enumerate(mirrored):
+        assert torch.equal(got[i], noise[i].flip(2) if turned else noise[i])
+
+
+def test_each_image_gets_its_own(smooth):
+    out = augment(smooth.repeat(8, 1, 1, 1), EVERY, stream())
+    assert len({x.numpy().tobytes() for x in out}) == 8

@@ -1,0 +1,274 @@
+"""The training loop: what it visits, what it draws, and that a kill changes nothing."""
+
+import math
+from itertools import chain, pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from benchmark.errors import BenchError
+from benchmark.training.loop import Budget, Device, device_name, rate
+
+
+class Recorder(nn.Module):
+    """Remembers the rows it was asked for; its loss is a parabola."""
+
+    def __init__(self, value=lambda rows: 1.0):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+        self.drop = nn.Dropout(0.5)
+        self.batches: list[list[int]] = []
+        self.rates: list[float] = []
+        self.value = value
+
+    def forward(self, rows):
+        assert self.training
+        self.batches.append(rows.tolist())
+        return self.drop(self.weight).square().sum() * self.value(rows)
+
+
+def epochs_of(batches, per_epoch):
+    return [batches[i : i + per_epoch] for i in range(0, len(batches), per_epoch)]
+
+
+@given(n=st.integers(1, 50), batch=st.integers(1, 20), steps=st.integers(1, 15))
+@settings(deadline=None, max_examples=25, derandomize=True)
+def test_what_an_epoch_visits(n, batch, steps):
+    from benchmark.protocol import Recipe
+    from benchmark.training.loop import Trainer
+
+    module = Recorder()
+    trainer = Trainer(Recipe(epochs=1, lr=0.01), 0, Device("cpu"))
+    curve = trainer.run(module, n, Budget(steps, batch))
+    size = min(batch, n)
+    assert len(module.batches) == steps
+    assert all(len(rows) == size for rows in module.batches)
+    assert curve.steps_an_epoch == max(1, n // size)
+    for visited in epochs_of(module.batches, curve.steps_an_epoch):
+        rows = [r for b in visited for r in b]
+        assert len(set(rows)) == len(rows)
+        assert set(rows) <= set(range(n))
+    assert len(curve.loss) == len(curve.lr) == math.ceil(steps / curve.steps_an_epoch)
+
+
+def test_epochs_differ_in_order(trainer):
+    module = Recorder()
+    trainer().run(module, 32, Budget(6, 16))
+    first, second, third = epochs_of(module.batches, 2)
+    assert sorted(chain(*first)) == sorted(chain(*second)) == list(range(32))
+    assert first != second != third
+
+
+def test_all_rows_get_their_turn(trainer):
+    """What one epoch leaves out of its incomplete batch, others visit."""
+    module = Recorder()
+    trainer().run(module, 21, Budget(30, 8))
+    assert set(chain(*module.batches)) == set(range(21))
+
+
+def test_evaluation_mode_afterwards(trainer):
+    module = Recorder()
+    trainer().run(module, 8, Budget(2, 4))
+    assert not module.training and not module.drop.training
+
+
+def test_a_callback_that_evaluates_does_not_stop_the_training_mode(trainer):
+    module = Recorder()  # asserts that it trains
+    trainer().run(module, 8, Budget(4, 4), on_epoch=lambda *_: module.eval())
+
+
+def test_callback_hears_progress_and_streams(trainer):
+    heard, shares = [], []
+
+    def draw(epoch, progress, rng):
+        heard.append((epoch, progress, torch.rand(1, generator=rng).item()))
+
+    trainer(progress=shares.append).run(Recorder(), 8, Budget(5, 4), on_epoch=draw)
+    assert [(e, p) for e, p, _ in heard] == [(0, 0.0), (1, 0.4), (2, 0.8)]
+    assert len({x for _, _, x in heard}) == 3
+    assert shares == [0.4, 0.8, 1.0]
+
+
+# --- the schedule
+
+
+def wanted_rate(progress, schedule, warmup):
+    if progress < warmup:
+        return progress / warmup
+    done = (progress - warmup) / (1 - warmup)
+    if schedule == "constant":
+        return 1.0
+    return 1 - done if schedule == "linear" else (1 + math.cos(math.pi * done)) / 2
+
+
+@given(
+    progress=st.floats(0, 1),
+    schedule=st.sampled_from(["linear", "cosine", "constant"]),
+    warmup=st.sampled_from([0.0, 0.05, 0.3, 0.9]),
+)
+@settings(max_examples=200, derandomize=True)
+def test_rate(progress, schedule, warmup):
+    assert rate(progress, schedule, warmup) == pytest.approx(
+        wanted_rate(progress, schedule, warmup), abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("schedule", ["linear", "cosine"])
+def test_rate_ends_at_zero_and_starts_whole(schedule):
+    assert rate(0.0, schedule, 0.0) == 1.0
+    assert rate(1.0, schedule, 0.0) == pytest.approx(0.0, abs=1e-15)
+    assert rate(0.5, schedule, 0.0) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("schedule", ["linear", "cosine", "constant"])
+def test_the_loop_uses_the_schedule_step_by_step(trainer, schedule):
+    """Plain SGD on a loss of slope 1 moves the weight by the rate of each step."""
+
+    class Slope(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.zeros((), dtype=torch.float64))
+            self.seen = []
+
+        def forward(self, rows):
+            self.seen.append(self.weight.item())
+            return self.weight * 1.0
+
+    module = Slope()
+    made = trainer(schedule=schedule, warmup=0.25, lr=0.3, momentum=0.0, weight_decay=0.0)
+    curve = made.run(module, 8, Budget(9, 2))
+    places = [*module.seen, module.weight.item()]
+    moved = [a - b for a, b in pairwise(places)]
+    wanted = [0.3 * wanted_rate(step / 9, schedule, 0.25) for step in range(9)]
+    assert moved == pytest.approx(wanted, abs=1e-7)
+    assert curve.lr == pytest.approx([wanted[0], wanted[4], wanted[8]])
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adamw"])
+def test_optimisers_are_the_recipe_s(trainer, optimizer):
+    made = trainer(optimizer=optimizer, lr=0.2, momentum=0.7, weight_decay=0.01)
+    got = made._optimizer([nn.Parameter(torch.zeros(2))])
+    group = got.param_groups[0]
+    assert type(got).__name__.lower() == optimizer
+    assert (group["lr"], group["weight_decay"]) == (0.2, 0.01)
+    assert group.get("momentum", 0.7) == 0.7
+
+
+def test_frozen_parameters_stay(trainer):
+    module = Recorder()
+    module.frozen = nn.Parameter(torch.ones(2), requires_grad=False)
+    trainer(weight_decay=0.5).run(module, 8, Budget(4, 4))
+    assert torch.equal(module.frozen, torch.ones(2))
+
+
+# --- divergence
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_diverging_loss_is_one_clear_line(trainer, value):
+    module = Recorder(lambda rows: value)
+    with pytest.raises(BenchError, match=r"training 'mine' diverged.*epoch 0.*lr") as caught:
+        trainer().run(module, 8, Budget(4, 4), name="mine")
+    assert "\n" not in str(caught.value)
+
+
+def test_what_diverged_is_not_kept(trainer, tmp_path):
+    module = Recorder(lambda rows: math.nan)
+    with pytest.raises(BenchError):
+        trainer(folder=tmp_path).run(module, 8, Budget(4, 4))
+    assert not list(tmp_path.iterdir())
+
+
+# --- kills
+
+
+class Killed(Exception):
+    pass
+
+
+def noisy(trainer, folder=None, kill_at=None, seed=5):
+    """Train with dropout, momentum and draws of the callback; maybe die before an epoch."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.3), nn.Linear(8, 1))
+    items = torch.randn(40, 4)
+
+    class System(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = module
+            self.register_buffer("memory", torch.zeros(4))
+            self.noise = 0.0
+
+        def forward(self, rows):
+            self.memory.mul_(0.9).add_(items[rows].mean(0))
+            return (self.net(items[rows]) - self.memory.sum() - self.noise).square().mean()
+
+        def start(self, epoch, progress, rng):
+            if epoch == kill_at:
+                raise Killed
+            self.noise = torch.rand(1, generator=rng).item()
+
+    system = System()
+    made = trainer(folder=folder, seed=seed, optimizer="adam", schedule="cosine")
+    curve = made.run(system, 40, Budget(17, 8), on_epoch=system.start)
+    return system.state_dict(), curve
+
+
+def same(a, b):
+    return all(torch.equal(a[k], b[k]) for k in a) and a.keys() == b.keys()
+
+
+@pytest.mark.parametrize("kills", [[0], [1], [3], [1, 1, 2, 3]])
+def test_a_kill_changes_nothing(trainer, tmp_path, kills):
+    wanted, wanted_curve = noisy(trainer)
+    for kill_at in kills:
+        with pytest.raises(Killed):
+            noisy(trainer, tmp_path, kill_at)
+    got, curve = noisy(trainer, tmp_path)
+    assert same(got, wanted)
+    assert curve == wanted_curve
+
+
+def test_a_finished_training_is_not_repeated(trainer, tmp_path):
+    wanted, _ = noisy(trainer, tmp_path)
+    got, _ = noisy(trainer, tmp_path, kill_at=0)
+    assert same(got, wanted)
+
+
+@pytest.mark.parametrize("content", [b"", b"rubbish", b"PK\x03\x04 half"])
+def test_a_damaged_checkpoint_is_named(trainer, tmp_path, content):
+    (tmp_path / "main.checkpoint.pt").write_bytes(content)
+    with pytest.raises(BenchError, match="damaged checkpoint"):
+        noisy(trainer, tmp_path)
+
+
+def test_the_checkpoint_of_another_model_is_refused(trainer, tmp_path):
+    trainer(folder=tmp_path).run(Recorder(), 8, Budget(2, 4))
+    with pytest.raises(BenchError, match="damaged checkpoint"):
+        noisy(trainer, tmp_path)
+
+
+def test_a_checkpoint_with_code_in_it_is_refused(trainer, tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return (exec, ("raise SystemExit('ran')",))
+
+    torch.save({"system": Evil()}, tmp_path / "main.checkpoint.pt")
+    with pytest.raises(BenchError, match="damaged checkpoint"):
+        noisy(trainer, tmp_path)
+
+
+# --- seeds
+
+
+def test_another_seed_gives_other_weights(trainer):
+    a, _ = noisy(trainer, seed=5)
+    b, _ = noisy(trainer, seed=6)
+    assert not same(a, b)
+
+
+def test_device_in_words():
+    assert device_name(Device("cpu")) == "cpu"
