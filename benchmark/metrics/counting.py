@@ -17,17 +17,18 @@ import numpy as np
 from benchmark.metrics.kernels import (
     COLUMNS,
     COMPRESS,
+    COPIES,
     ROWS,
     fma,
     jit,
     keep_dot,
     keep_l2,
+    slots_copied,
     store_dot,
     store_l2,
 )
 
 CAPACITY = 1024  # scores in a query's buffer
-COPIES = 4  # counters of one threshold, so that equal scores do not wait for each other
 _ROWS, _COLUMNS, _COMPRESS, _CAPACITY, _COPIES = ROWS, COLUMNS, COMPRESS, CAPACITY, COPIES
 
 
@@ -128,6 +129,16 @@ def table(t: Any, n: int, size: int, edges: Any, base: Any) -> Any:
 
 
 @jit
+def walk(t: Any, score: Any, low: Any, scale: Any, top: Any, base: Any) -> Any:
+    """Thresholds <= the score, where a table step holds several."""
+    n = np.uint64(len(t))
+    k = np.uint64(base[np.uint64(np.int32(min(np.float32((score - low) * scale), top)))])
+    while k < n and t[k] <= score:
+        k += np.uint64(1)
+    return k
+
+
+@jit
 def tally(
     s: Any,
     n: int,
@@ -141,17 +152,23 @@ def tally(
     steps: Any,
 ) -> None:
     """Add 1 to ``counts[k]`` for each score, k being the number of thresholds <= the score."""
-    n_t = np.uint64(len(t))
-    for j in range(np.uint64(n)):  # unsigned: numba checks signed indices for wrap-around
+    if _COMPRESS:
+        slots_copied(s, n, low, scale, top, edges, base, steps)
+        for j in range(np.uint64(n)):  # unsigned: numba checks signed indices for wrap-around
+            slot = steps[j]
+            if slot < 0:
+                k = walk(t, s[j], low, scale, top, base)
+                slot = np.int32(k * np.uint64(_COPIES))
+            counts[np.uint64(slot)] += np.uint32(1)
+        return
+    for j in range(np.uint64(n)):
         steps[j] = np.int32(min(np.float32((s[j] - low) * scale), top))
     for j in range(np.uint64(n)):
         b = np.uint64(steps[j])
         edge, score = edges[b], s[j]
         k = np.uint64(base[b]) + np.uint64(score >= edge)
         if edge == np.float32(-np.inf):
-            k = np.uint64(base[b])
-            while k < n_t and t[k] <= score:
-                k += np.uint64(1)
+            k = walk(t, score, low, scale, top, base)
         counts[k * np.uint64(_COPIES) + (j & np.uint64(_COPIES - 1))] += np.uint32(1)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.metrics.counting import CAPACITY, table
+from benchmark.metrics.counting import CAPACITY, table, walk
 from benchmark.metrics.kernels import (
     COLUMNS,
     COMPRESS,
@@ -20,6 +20,7 @@ from benchmark.metrics.kernels import (
     jit,
     keep_tagged_dot,
     keep_tagged_l2,
+    slots_single,
     store_dot,
     store_l2,
 )
@@ -75,17 +76,18 @@ def _tally(
     width: int, old: bool, cells: Any, totals: Any, steps: Any,
 ) -> None:  # fmt: skip
     """Add new scores to ``cells[tag, thresholds reached]``; take old ones away, and total them."""
-    n_t = np.uint64(len(t))
+    if _COMPRESS:
+        slots_single(s, n, low, scale, top, edges, base, steps)
+    else:
+        for j in range(np.uint64(n)):
+            b = np.uint64(np.int32(min(np.float32((s[j] - low) * scale), top)))
+            steps[j] = base[b] + np.int32(s[j] >= edges[b])
+            if edges[b] == np.float32(-np.inf):
+                steps[j] = -1
     for j in range(np.uint64(n)):
-        steps[j] = np.int32(min(np.float32((s[j] - low) * scale), top))
-    for j in range(np.uint64(n)):
-        b = np.uint64(steps[j])
-        edge, score = edges[b], s[j]
-        k = np.uint64(base[b]) + np.uint64(score >= edge)
-        if edge == np.float32(-np.inf):
-            k = np.uint64(base[b])
-            while k < n_t and t[k] <= score:
-                k += np.uint64(1)
+        k = np.uint64(steps[j])
+        if steps[j] < 0:
+            k = walk(t, s[j], low, scale, top, base)
         cell = np.uint64(tags[j]) * np.uint64(width) + k
         if old:
             cells[cell] -= 1

@@ -219,6 +219,75 @@ keep_tagged_dot: Any = _keep(False, True)
 keep_tagged_l2: Any = _keep(True, True)
 
 
+def _slots(copies: int) -> Any:
+    @intrinsic
+    def slots(
+        typing: Any,
+        scores: Any,
+        n: Any,
+        low: Any,
+        scale: Any,
+        top: Any,
+        edges: Any,
+        base: Any,
+        out: Any,
+    ) -> Any:
+        """Write each score's counter, -1 where its table step must be walked; AVX-512 only.
+
+        Works on whole vectors: reads and writes up to ``LANES - 1`` values past ``n``.
+        """
+        one = types.float32
+        signature = types.void(scores, types.int64, one, one, one, edges, base, out)
+
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            zero = ir.Constant(_I, 0)
+            source, edge_at, base_at, target = (
+                _data(context, builder, sig.args[i], args[i], zero) for i in (0, 5, 6, 7)
+            )
+            least, factor, most = (_splat(builder, args[i]) for i in (2, 3, 4))
+            small = ir.IntType(32)
+            whole = ir.VectorType(small, LANES)
+            lanes = ir.Constant(whole, [lane % copies for lane in range(LANES)])
+            all_of = ir.Constant(ir.VectorType(ir.IntType(1), LANES), [1] * LANES)
+            nothing = ir.Constant(_V, [0.0] * LANES)
+            several = ir.Constant(_V, [float("-inf")] * LANES)
+
+            def gather(pointer: Any, kind: Any, suffix: str, step: Any) -> Any:
+                place = builder.bitcast(pointer, ir.IntType(8).as_pointer())
+                size = ir.Constant(small, 4)
+                arguments = [ir.Constant(kind, ir.Undefined), place, step, all_of, size]
+                return _call(builder, f"llvm.x86.avx512.mask.gather.{suffix}", kind, arguments)
+
+            stride = ir.Constant(_I, LANES)
+            with cgutils.for_range_slice(builder, zero, args[1], stride, inc=True) as (j, _):
+                load = builder.load(_vector_at(builder, builder.gep(source, [j])))
+                load.align = 4
+                step = builder.fmul(builder.fsub(load, least), factor)
+                step = builder.select(builder.fcmp_ordered("<", step, most), step, most)
+                step = builder.select(builder.fcmp_ordered(">", step, nothing), step, nothing)
+                step = builder.fptosi(step, whole)
+                edge = gather(edge_at, _V, "dps.512", step)
+                slot = gather(base_at, whole, "dpi.512", step)
+                slot = builder.add(
+                    slot, builder.zext(builder.fcmp_ordered(">=", load, edge), whole)
+                )
+                slot = builder.add(builder.mul(slot, ir.Constant(whole, [copies] * LANES)), lanes)
+                walk = builder.fcmp_ordered("==", edge, several)
+                slot = builder.select(walk, ir.Constant(whole, [-1] * LANES), slot)
+                place = builder.bitcast(builder.gep(target, [j]), whole.as_pointer())
+                builder.store(slot, place).align = 4
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return slots
+
+
+COPIES = 4  # counters of one threshold, so that equal scores do not wait for each other
+slots_copied: Any = _slots(COPIES)
+slots_single: Any = _slots(1)
+
+
 @intrinsic
 def _fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
     """One float32 fused multiply-add, ``a * b + c`` rounded once."""

@@ -10,7 +10,10 @@ KEYS = {"name", "seconds", "against", "ratio", "memory_mib", "size"}
 
 
 @pytest.mark.parametrize("name", ["ranking", "verification", "identification", "backfill"])
-def test_rows(name):
+def test_rows(name, monkeypatch):
+    from benchmark.perf import peers
+
+    monkeypatch.setattr(peers, "ALL", {k: v for k, v in peers.ALL.items() if v[0] == "sklearn"})
     rows = perf.run(name, queries=60, gallery=40, dim=8, classes=5)
     assert rows
     for row in rows:
@@ -18,6 +21,12 @@ def test_rows(name):
         assert row["seconds"] >= 0
         assert (row["against"] is None) == (row["ratio"] is None)
     json.dumps(rows)
+
+
+@pytest.mark.slow
+def test_every_peer_runs():
+    rows = perf.run("ranking", queries=40, gallery=30, dim=8, classes=5)
+    assert len(rows) > 4
 
 
 def test_refusals():
