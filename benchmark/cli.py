@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from benchmark import __version__
-from benchmark.errors import BenchError, nearest
+from benchmark.errors import BenchError, nearest, unknown
 
 app = typer.Typer(
     name="bench",
@@ -240,10 +240,11 @@ def perf(
     from benchmark import show
     from benchmark.store import writable, write_json
 
-    sizes = {"queries": queries, "gallery": gallery, "dim": dim, "classes": classes}
+    if what not in suite.names():
+        raise unknown("benchmark", what, suite.names())
     if as_json is not None:
         writable(as_json.parent, "--json")
-    rows = suite.run(what, **{k: v for k, v in sizes.items() if v is not None})
+    rows = suite.run(what, queries=queries, gallery=gallery, dim=dim, classes=classes)
     show.print_rows(rows)
     if as_json is not None:
         write_json(as_json, rows)

@@ -16,6 +16,18 @@ from benchmark.errors import BenchError, nearest
 T = TypeVar("T")
 
 
+class _Strict(yaml.SafeLoader):
+    """Safe YAML in which a key comes once; plain YAML would take the last and say nothing."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """The mapping of a node."""
+        keys = [k.value for k, _ in node.value if isinstance(k, yaml.ScalarNode)]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(problem=f"'{key}' is given twice")
+        return super().construct_mapping(node, deep)
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file.
 
@@ -23,7 +35,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         BenchError: If the file cannot be read, is not YAML, or holds no mapping.
     """
     try:
-        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+        value = yaml.load(path.read_text(encoding="utf-8"), _Strict)
     except (OSError, UnicodeDecodeError) as error:
         raise BenchError(f"{path}: cannot be read: {error}") from error
     except yaml.YAMLError as error:
@@ -137,8 +149,8 @@ def _scalar(text: str, key: str) -> Any:
         value = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise BenchError(f"--set {key}: cannot read the value '{text}'") from error
-    if isinstance(value, str):
-        # YAML 1.1 reads 1e-3 as text; people mean a number.
+    if isinstance(value, str) and value == text and any(c.isdigit() for c in text):
+        # YAML 1.1 reads 1e-3 as text; people mean a number, but not by a quoted one or by nan.
         try:
             return float(value)
         except ValueError:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from benchmark.metrics import compatibility
+from benchmark.metrics.catalog import describe
 from benchmark.plan import Plan, Result, Stage
 from benchmark.record import SCHEMA, Record, code_version, hardware, packages
 from benchmark.stages import read_cases
@@ -107,9 +108,15 @@ def _judged(
         if new_old is None or new_new is None or low is None or high is None:
             continue
         paragon = bounds["upper"][metric]
-        judged["compatible"][metric] = bool(compatibility.compatible(new_old, low))
-        judged["not_hurting"][metric] = None if paragon is None else new_new >= paragon
-        judged["update_gain"][metric] = compatibility.update_gain(new_old, low, high)
+        # Errors and gaps turn round: for them smaller is better.
+        sign = -1.0 if describe(metric).higher_is_better is False else 1.0
+        judged["compatible"][metric] = compatibility.compatible(sign * new_old, sign * low)
+        judged["not_hurting"][metric] = (
+            None if paragon is None else compatibility.not_hurting(sign * new_new, sign * paragon)
+        )
+        judged["update_gain"][metric] = compatibility.update_gain(
+            sign * new_old, sign * low, sign * high
+        )
     return judged
 
 

@@ -102,40 +102,31 @@ def print_results(records: Sequence[Record], folder: Path) -> None:
 
 def _write_reports(records: Sequence[Record], csv: Path, plots: Path, page: Path) -> None:
     """Write table, plots and page unless they show these very records already."""
-    from benchmark.report.table import make_table, render
+    from benchmark.report.table import make_tables, render
     from benchmark.store import digest
 
-    text = render(make_table(records, metrics="all"), "csv")
+    csv.write_text(render(make_tables(records, metrics="all", cases="all"), "csv"))
     shown = digest([r.result() for r in records])
     mark = plots / ".records"
-    csv.write_text(text)
     if page.exists() and mark.exists() and mark.read_text() == shown:
         return
     import leaderboard
     from benchmark.report.plots import plot
 
     plots.mkdir(parents=True, exist_ok=True)
-    plot(list(records), plots)
-    leaderboard.build(list(records), page.parent)
+    leaderboard.build(list(records), page.parent, plots=plot(list(records), plots))
     mark.write_text(shown)
 
 
-def print_table(records: Sequence[Record], form: str, metrics: str) -> None:
-    """Records as one table a protocol and track."""
+def print_table(records: Sequence[Record], form: Any, metrics: str) -> None:
+    """Records as one table a protocol, track and set of changes."""
     from benchmark.report import table
 
-    chosen: Any = metrics if metrics == "all" else [m for m in metrics.split(",") if m] or None
-    groups: dict[tuple[str, str], list[Record]] = {}
-    for record in records:
-        groups.setdefault((record.protocol, record.track), []).append(record)
-    for group in groups.values():
-        made = table.make_table(group, metrics=chosen)
-        if form == "terminal":
-            from rich.console import Console
-
-            table.print_table(made, Console())
-        else:
-            _print(table.render(made, form))  # type: ignore[arg-type]
+    made = table.make_tables(records, metrics=metrics or None)
+    if form == "terminal":
+        table.print_table(made)
+    else:
+        _print(table.render(made, form))
 
 
 def print_list(kind: str, *, as_json: bool) -> None:

@@ -26,6 +26,7 @@ from benchmark.errors import BenchError
 
 FACES = len(rendering.FACES)
 TRAIN_CLASSES = 1300
+TUNING_CLASSES = 390
 SEEN_EVERY = 3
 """Every third training class is in the evaluation set ``seen``: so it spans their order."""
 EVALUATION_DRAWS = 2
@@ -47,12 +48,15 @@ class Options:
         draws: Training images of each class in each face.
         seed: Order of the classes, their split, and every draw.
         version: Version of the distortion.
+        tuning: Judge on the last 390 training classes instead, and train on the other 910: so
+            settings are chosen without a look at the test classes.
     """
 
     strength: float = 1.0
     draws: int = 2
     seed: int = 0
     version: int = 1
+    tuning: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.strength <= 4:
@@ -95,8 +99,9 @@ def load(data_root: Path | None, **options: object) -> Dataset:  # noqa: ARG001
     codes, ink = [codes[r] for r in order], ink[order]
     if len(codes) <= TRAIN_CLASSES:
         raise BenchError(f"dataset glyphs: expected over {TRAIN_CLASSES} classes, got {len(codes)}")
-    train = np.arange(TRAIN_CLASSES)
-    test = np.arange(TRAIN_CLASSES, len(codes))
+    train, test = np.split(np.arange(len(codes)), [TRAIN_CLASSES])
+    if chosen.tuning:
+        train, test = np.split(train, [TRAIN_CLASSES - TUNING_CLASSES])
     seen = train[::SEEN_EVERY]
     return Dataset(
         name="glyphs",

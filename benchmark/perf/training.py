@@ -1,0 +1,98 @@
+"""Training through the harness beside a bare PyTorch loop of the same model, data and steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmark.perf import measure
+
+if TYPE_CHECKING:
+    from benchmark.method import TrainingData
+    from benchmark.protocol import ModelSpec, Recipe
+
+ROUNDS = 5
+
+
+def rows(
+    queries: int = 8192, gallery: int = 1, dim: int = 64, classes: int = 512
+) -> list[dict[str, Any]]:
+    """Time one epoch of both, in turn.
+
+    Args:
+        queries: Training images.
+        gallery: Not used: training has none.
+        dim: Embedding dimension.
+        classes: Classes.
+
+    Returns:
+        Rows, see ``benchmark.perf.run``.
+    """
+    import torch
+
+    from benchmark.method import TrainingData
+    from benchmark.protocol import Augment, ModelSpec, Recipe
+
+    del gallery
+    rng = np.random.default_rng(0)
+    data = TrainingData(
+        rng.integers(0, 256, (queries, 1, 32, 32), dtype=np.uint8),
+        torch.from_numpy(rng.integers(0, classes, queries)),
+        torch.arange(classes),
+    )
+    spec = ModelSpec("convnet-32", dim, "arcface", 16.0, 0.2)
+    recipe = Recipe(
+        epochs=1, batch_size=128, precision="bf16-mixed",
+        augment=Augment(rotate=10, scale=0.1, shift=0.06, contrast=0.2),
+    )  # fmt: skip
+    calls: dict[str, Callable[[], object]] = {
+        "harness": lambda: _harness(spec, data, recipe),
+        "bare loop": lambda: _bare(spec, data, recipe),
+    }
+    for call in calls.values():
+        call()
+    timings = measure.together(calls, ROUNDS)
+    size = f"{queries} images, {classes} classes, dimension {dim}"
+    bare = timings["bare loop"].seconds
+    return [
+        measure.row("harness", timings["harness"], size, "bare loop", bare),
+        measure.row("bare loop", timings["bare loop"], size),
+    ]
+
+
+def _harness(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
+    from benchmark.training.embedding import new_model, train_embedding
+    from benchmark.training.loop import Device, Trainer
+
+    encoder, head = new_model(spec, data, recipe, 0)
+    loss = lambda batch, own, _: own(batch.new, batch.labels)  # noqa: E731
+    train_embedding(encoder, head, loss, data, Trainer(recipe, 0, Device("cpu")))
+
+
+def _bare(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
+    """What a script of a few lines does: no checkpoints, no Fabric, no contract."""
+    import torch
+
+    from benchmark.training.augment import augment
+    from benchmark.training.embedding import load_images, new_model
+
+    encoder, head = new_model(spec, data, recipe, 0)
+    parameters = [*encoder.parameters(), *head.parameters()]
+    optimizer = torch.optim.SGD(
+        parameters, lr=recipe.lr, momentum=recipe.momentum, weight_decay=recipe.weight_decay
+    )
+    cpu, rng = torch.device("cpu"), torch.Generator().manual_seed(0)
+    order = torch.randperm(len(data), generator=rng)
+    steps = len(data) // recipe.batch_size
+    for step in range(steps):
+        rows = order[step * recipe.batch_size : (step + 1) * recipe.batch_size]
+        images = augment(load_images(data.images, rows, cpu), recipe.augment, rng)
+        with torch.autocast("cpu", torch.bfloat16):
+            features = encoder(images)
+        loss = head(features.float(), data.labels[rows])
+        optimizer.param_groups[0]["lr"] = recipe.lr * (1 - step / steps)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()

@@ -1,0 +1,163 @@
+"""Bad input: one clear line, exit code 2, no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+RUN = ("run", "-m", "bct", "-p", "open-class", "-t", "toy", "--device", "cpu")
+
+
+def refused(answer, *words: str) -> None:
+    code, out, err = answer
+    assert code == 2, (out, err)
+    lines = [line for line in err.splitlines() if line]
+    assert len(lines) == 1, err
+    assert "Traceback" not in err
+    assert lines[0].startswith("bench: ")
+    for word in words:
+        assert word in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "-m", "btc", "-p", "open-class"), ("unknown method 'btc'", "'bct'")),
+        (("run", "-m", "bct:destill", "-p", "open-class"), ("variant of bct", "'distill'")),
+        (("run", "-m", "bct", "-p", "open-clas"), ("unknown protocol", "'open-class'")),
+        (("run", "-m", "bct", "-p", "open-class", "-t", "glyph"), ("unknown track", "'glyphs'")),
+        (("run", "--method", "bct"), ("unknown option '--method'", "'--methods'")),
+        (("runn",), ("runn", "run")),
+        (("run", "-m", "bct"), ("--protocol",)),
+        ((*RUN, "--set", "old.heda=arcface"), ("unknown key 'heda'", "'head'")),
+        ((*RUN, "--set", "oldd.head=arcface"), ("unknown owner 'oldd'", "'old'")),
+        ((*RUN, "--set", "old.head=arcfaces"), ("'arcface'",)),
+        ((*RUN, "--set", "bct.wieght=2"), ("unknown key 'wieght'", "'weight'")),
+        ((*RUN, "--set", "recipe.epochs=many"), ("a whole number", "'many'")),
+        ((*RUN, "--set", "data.nois=1"), ("unknown key 'nois'", "'noise'")),
+        ((*RUN, "--set", "old.backbone=resnet"), ("backbone", "convnet-<width>")),
+        ((*RUN, "--set", "oops"), ("key=value",)),
+        ((*RUN, "--seeds", "x"), ("--seeds",)),
+        ((*RUN, "--existing", "foo"), ("--existing", "skip")),
+        (("run", "-m", "bct", "-p", "open-class", "-t", "omniglot"), ("--data-root",)),
+        (
+            ("run", "-m", "bct", "-p", "open-class", "-t", "folder", "--data-root", "/no/such"),
+            ("/no/such", "does not exist"),
+        ),
+        (("table", "/no/such"), ("no records",)),
+        (("info", "mixbtc"), ("'mixbct'",)),
+        (("check", "mixbtc"), ("'mixbct'",)),
+        ((*RUN, "--device", "gpu"), ("unknown device 'gpu'",)),
+        (("perf", "rankin"), ("'ranking'",)),
+    ],
+)
+def test_refused(bench, tmp_path, words, said) -> None:
+    extra = ("--out", tmp_path / "o", "--store", tmp_path / "s") if words[:1] == ("run",) else ()
+    refused(bench(*words, *extra), *said)
+
+
+def test_bad_yaml(bench, tmp_path) -> None:
+    path = tmp_path / "mine.yaml"
+    good = (Path(__file__).parents[2] / "protocols" / "open-class.yaml").read_text()
+    good = good.replace("id: open-class", "id: mine")
+    for text, said in (
+        (good.replace("question:", "qestion:"), "'question'"),
+        (good.replace("[0.0, 0.3]", "[0.5, 0.3]"), "0 <= low < high <= 1"),
+        (good.replace("retrieval", "retreival"), "'retrieval'"),
+        (good.replace("id: mine", "id: other"), "expected 'mine'"),
+        (good + "\n  : [", "not valid YAML"),
+    ):
+        path.write_text(text)
+        answer = bench("run", "-m", "bct", "-p", path, "-t", "toy", "--out", tmp_path / "o")
+        refused(answer, "mine.yaml", said)
+
+
+def test_output_folder_is_checked_before_training(bench, tmp_path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    refused(bench(*RUN, "--out", blocked / "o", "--store", tmp_path / "s"), "--out", "cannot write")
+    assert not (tmp_path / "s").exists()
+
+
+def pictures(root: Path, counts: dict[str, int]) -> None:
+    for name, n in counts.items():
+        (root / name).mkdir(parents=True)
+        for i in range(n):
+            Image.new("L", (20, 20), 7 * len(name) + i).save(root / name / f"{i}.png")
+
+
+def folder_run(bench, tmp_path):
+    return bench(
+        "run", "-m", "bct", "-p", "open-class", "-t", "folder", "--data-root", tmp_path / "d",
+        "--out", tmp_path / "o", "--store", tmp_path / "s", "--device", "cpu",
+    )  # fmt: skip
+
+
+def test_image_that_cannot_be_decoded(bench, tmp_path) -> None:
+    pictures(tmp_path / "d", dict.fromkeys("abcdefgh", 4))
+    (tmp_path / "d" / "c" / "1.png").write_bytes(b"no picture")
+    refused(folder_run(bench, tmp_path), "1.png")
+
+
+def test_class_with_one_image(bench, tmp_path) -> None:
+    pictures(tmp_path / "d", {**dict.fromkeys("abcdefgh", 4), "lonely": 1})
+    refused(folder_run(bench, tmp_path), "lonely")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
+def test_full_disk(bench, tmp_path) -> None:
+    import subprocess
+
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)], check=False
+    )
+    if made.returncode:
+        pytest.skip("no small disk can be mounted here")
+    try:
+        refused(bench(*RUN, "--store", disk / "s", "--out", tmp_path / "o"), "disk is full")
+        assert list((disk / "s").rglob("*")), "what was stored must stay"
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_damaged_record(bench, tmp_path) -> None:
+    path = tmp_path / "seed-0.json"
+    for text, said in (("{", "not valid JSON"), ('{"schema": 9}', "expected 1, got 9")):
+        path.write_text(text)
+        refused(bench("table", tmp_path), "seed-0.json", said)
+
+
+def test_lists_and_cards(bench) -> None:
+    code, out, _ = bench("list", "methods", "--json")
+    listed = {row["id"]: row for row in json.loads(out)}
+    assert code == 0
+    assert {"independent", "bct", "l2", "mixbct", "fct"} <= set(listed)
+    assert listed["bct"]["variants"] == ["old", "distill", "synthesize"]
+    assert "omniglot" in bench("list", "tracks")[1]
+    assert "extended-data" in bench("list", "protocols")[1]
+    card = bench("info", "mixbct")[1]
+    assert "ratio" in card
+    assert "section 4.3" in card
+
+
+def test_dry_run_prints_the_plan_and_runs_nothing(bench, tmp_path) -> None:
+    code, out, _ = bench(*RUN, "--dry-run", "--store", tmp_path / "s", "--out", tmp_path / "o")
+    assert code == 0
+    assert "train old model (seed 0)" in out
+    assert "0 stored" in out
+    assert not (tmp_path / "o").exists()
+    assert not (tmp_path / "s" / "stages").exists()
+
+
+def test_help_has_examples(bench) -> None:
+    for verb in ("run", "list", "info", "table", "plot", "check", "doctor", "perf"):
+        code, out, _ = bench(verb, "--help")
+        assert code == 0
+        assert f"bench {verb}" in out
+        assert "Example" in out

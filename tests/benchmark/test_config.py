@@ -1,0 +1,186 @@
+"""Strict reading: what is taken, and the one line for what is not."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmark.config import build, coerce, parse_settings, read_yaml
+from benchmark.errors import BenchError, nearest
+
+
+@dataclasses.dataclass(frozen=True)
+class Inner:
+    size: int
+    name: str = "x"
+
+
+@dataclasses.dataclass(frozen=True)
+class Outer:
+    rate: float
+    inner: Inner
+    kind: Literal["a", "b"] = "a"
+    flag: bool = False
+    pair: tuple[float, float] = (0.0, 1.0)
+    many: tuple[Inner, ...] = ()
+    models: Mapping[str, Inner] = dataclasses.field(default_factory=dict)
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    note: str | None = None
+    shared: ClassVar[int] = 3
+    derived: int = dataclasses.field(default=0, init=False)
+
+    def __post_init__(self):
+        if self.rate < 0:
+            raise ValueError(f"rate: expected at least 0, got {self.rate}")
+
+
+GOOD = {"rate": 0.5, "inner": {"size": 3}}
+
+
+def test_what_is_taken():
+    made = build(
+        Outer,
+        {
+            "rate": 2, "inner": {"size": 3, "name": "y"}, "kind": "b", "flag": True,
+            "pair": [0, 0.5], "many": [{"size": 1}, {"size": 2}], "models": {"old": {"size": 4}},
+            "options": {"any": [1, {"x": None}]}, "note": None,
+        },
+        "f.yaml",
+    )  # fmt: skip
+    assert made == Outer(
+        2.0, Inner(3, "y"), "b", True, (0.0, 0.5), (Inner(1), Inner(2)), {"old": Inner(4)},
+        {"any": [1, {"x": None}]}, None,
+    )  # fmt: skip
+    assert isinstance(made.rate, float) and isinstance(made.pair[0], float)
+    assert build(Outer, {**GOOD, "inner": Inner(3)}, "f") == build(Outer, GOOD, "f")
+    assert build(Outer, {**GOOD, "note": "text"}, "f").note == "text"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rat": 1}, "f.yaml: unknown key 'rat'; did you mean 'rate'?"),
+        ({"shared": 1}, "unknown key 'shared'"),
+        ({"derived": 1}, "unknown key 'derived'"),
+        ({5: 1}, "unknown key '5'"),
+        ({"rate": "fast"}, "f.yaml: rate: expected a number, got 'fast'"),
+        ({"rate": True}, "rate: expected a number, got True"),
+        ({"rate": None}, "rate: expected a number, got None"),
+        ({"rate": -1}, "f.yaml: rate: expected at least 0, got -1"),
+        ({"flag": 1}, "flag: expected true or false, got 1"),
+        ({"flag": "yes"}, "flag: expected true or false"),
+        ({"kind": "c"}, "kind: expected 'a' or 'b', got 'c'"),
+        ({"kind": ["a"]}, "kind: expected 'a' or 'b'"),
+        ({"pair": [0, 1, 2]}, "pair: expected 2 values, got 3"),
+        ({"pair": 0.5}, "pair: expected a list, got 0.5"),
+        ({"pair": "01"}, "pair: expected a list"),
+        ({"pair": [0, "x"]}, "pair[1]: expected a number, got 'x'"),
+        ({"inner": {"size": 1.0}}, "inner: size: expected a whole number, got 1.0"),
+        ({"inner": {"size": True}}, "inner: size: expected a whole number, got True"),
+        ({"inner": {"size": 1, "nam": "x"}}, "inner: unknown key 'nam'; did you mean 'name'?"),
+        ({"inner": {"size": 1, "name": 3}}, "name: expected text, got 3"),
+        ({"inner": {}}, "inner: missing key 'size'"),
+        ({"inner": [1]}, "inner: expected a mapping, got [1]"),
+        ({"many": [{"size": 1}, {"size": "x"}]}, "many[1]: size: expected a whole number"),
+        ({"models": {"old": {"sise": 1}}}, "models.old: unknown key 'sise'"),
+        ({"models": [1]}, "models: expected a mapping"),
+        ({"note": 3}, "note: expected text, got 3"),
+    ],
+)
+def test_what_is_refused(change, words):
+    with pytest.raises(BenchError) as caught:
+        build(Outer, {**GOOD, **change}, "f.yaml")
+    assert words in str(caught.value)
+    assert str(caught.value).startswith("f.yaml: ") and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("missing", ["rate", "inner"])
+def test_missing_keys(missing):
+    with pytest.raises(BenchError, match=f"f: missing key '{missing}'"):
+        build(Outer, {k: v for k, v in GOOD.items() if k != missing}, "f")
+
+
+@given(st.integers(-(10**6), 10**6) | st.floats(allow_nan=False) | st.booleans() | st.text())
+def test_numbers(value):
+    for hint, good in ((int, type(value) is int), (float, type(value) in (int, float)),
+                       (bool, type(value) is bool), (str, type(value) is str)):  # fmt: skip
+        if good:
+            got = coerce(hint, value, "x")
+            assert type(got) is hint and got == value
+        else:
+            with pytest.raises(BenchError, match="x: expected"):
+                coerce(hint, value, "x")
+
+
+# --- key=value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("3", 3), ("3.0", 3.0), ("1e-3", 1e-3), ("-2", -2), ("true", True), ("null", None),
+        ("arcface", "arcface"), ("[0, 0.5]", [0, 0.5]), ("{rotate: 3}", {"rotate": 3}),
+        ("'3'", "3"), ("nan", "nan"), ("inf", "inf"), ("a=b", "a=b"), ("", None),
+    ],
+)  # fmt: skip
+def test_settings(text, value):
+    got = parse_settings([f"old.x={text}"])
+    assert got == {"old.x": value} and type(got["old.x"]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "words"),
+    [
+        (["old.head"], "expected key=value, got 'old.head'"),
+        (["=3"], "expected key=value"),
+        (["a.b=1", "a.b=2"], "'a.b' is given twice"),
+        (["a.b=[1,"], "a.b: cannot read the value"),
+    ],
+)
+def test_settings_refused(pairs, words):
+    with pytest.raises(BenchError) as caught:
+        parse_settings(pairs)
+    assert words in str(caught.value)
+
+
+# --- YAML
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a: [1", "not valid YAML"),
+        (b"- 1\n- 2\n", "expected a mapping, got list"),
+        (b"", "expected a mapping, got NoneType"),
+        (b"\xff\xfe\x00", "cannot be read"),
+        (b"a: !!python/object/apply:os.system [ls]", "not valid YAML"),
+    ],
+)
+def test_yaml_refused(tmp_path, content, words):
+    path = tmp_path / "p.yaml"
+    path.write_bytes(content)
+    with pytest.raises(BenchError) as caught:
+        read_yaml(path)
+    assert words in str(caught.value)
+    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_key_given_twice(tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text("id: p\nmodel:\n  dim: 1\n  dim: 2\n")
+    with pytest.raises(BenchError, match="'dim' is given twice"):
+        read_yaml(path)
+
+
+def test_yaml_missing_file(tmp_path):
+    with pytest.raises(BenchError, match="cannot be read"):
+        read_yaml(tmp_path / "none.yaml")
+
+
+def test_nearest():
+    assert nearest("weigth", ["weight", "ratio"]) == "; did you mean 'weight'?"
+    assert nearest("zzz", ["weight", "ratio"]) == "; known: ratio, weight"
+    assert nearest("zzz", []) == ""

@@ -1,0 +1,259 @@
+"""Protocols, tracks, and the changes of a run."""
+
+import dataclasses
+import math
+
+import pytest
+import yaml
+
+from benchmark import registry
+from benchmark.config import build
+from benchmark.errors import BenchError
+from benchmark.protocol import GenerationSpec, ModelSpec, Protocol, Recipe, Track, set_up
+
+PROTOCOL = {
+    "id": "p", "version": 1, "title": "P", "source": "s", "question": "q",
+    "generations": [{"name": "old", "classes": [0, 0.3]}, {"name": "new", "classes": [0.3, 1]}],
+    "tasks": ["retrieval"],
+}  # fmt: skip
+
+
+def protocol(**changes):
+    return build(Protocol, {**PROTOCOL, **changes}, "p.yaml")
+
+
+@pytest.fixture
+def toy():
+    return registry.track("toy")
+
+
+# --- fields
+
+
+@pytest.mark.parametrize(
+    "interval", [[0.3, 0.3], [0.5, 0.2], [-0.1, 1], [0, 1.1], [math.nan, 1], [0, math.nan]]
+)
+@pytest.mark.parametrize("key", ["classes", "images"])
+def test_fractions(key, interval):
+    with pytest.raises(BenchError, match=rf"'new'.*{key}.*0 <= low < high <= 1"):
+        generations = [{"name": "old"}, {"name": "new", key: interval}]
+        protocol(generations=generations)
+
+
+def test_a_generation_sees_everything_unless_told():
+    assert GenerationSpec("x").classes == GenerationSpec("x").images == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"generations": [{"name": "a"}, {"name": "a"}]}, "names must differ"),
+        ({"generations": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}, "names must differ"),
+        ({"generations": [{"name": "old"}]}, "at least 2"),
+        ({"generations": []}, "at least 2"),
+        ({"tasks": []}, "tasks"),
+        ({"old_head": "lost"}, "'kept' or 'discarded'"),
+        ({"upper": "both"}, "'new' or 'all'"),
+        ({"version": "1"}, "version: expected a whole number"),
+        ({"taks": ["x"]}, "did you mean 'tasks'"),
+    ],
+)
+def test_protocols_refused(changes, words):
+    with pytest.raises(BenchError, match=words):
+        protocol(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"epochs": 0}, "epochs"), ({"batch_size": 0}, "batch_size"),
+        ({"transform_steps": -1}, "transform_steps"), ({"side_epochs": 0}, "side_epochs"),
+        ({"warmup": 1.0}, "warmup"), ({"warmup": -0.1}, "warmup"),
+        ({"optimizer": "lion"}, "optimizer"), ({"schedule": "step"}, "schedule"),
+    ],
+)  # fmt: skip
+def test_recipes_refused(changes, words):
+    with pytest.raises(BenchError, match=words):
+        build(Recipe, {"epochs": 1, **changes}, "t.yaml")
+
+
+def test_models_refused():
+    with pytest.raises(BenchError, match="dim"):
+        build(ModelSpec, {"backbone": "convnet-4", "dim": 0}, "t.yaml")
+    with pytest.raises(BenchError, match="head"):
+        build(ModelSpec, {"backbone": "convnet-4", "dim": 2, "head": "arc"}, "t.yaml")
+
+
+def test_a_track_has_an_old_and_a_new_model(toy):
+    with pytest.raises(ValueError, match="missing 'new'"):
+        dataclasses.replace(toy, models={"old": toy.models["old"]})
+
+
+# --- files
+
+
+def test_every_protocol_and_track_that_comes_with_it():
+    for name in registry.track_files():
+        assert registry.track(name).id == name
+    for name in registry.protocol_files():
+        made = registry.protocol(name)
+        assert made.id == name
+        assert set_up(made, registry.track("toy"), {}, [])
+
+
+def test_the_four_scenarios_of_mixbct():
+    """MixBCT section 4.2: whose 30 %, and what the new model sees."""
+    wanted = {
+        "extended-data": ((0, 1), (0, 0.3), (0, 1), (0, 1)),
+        "extended-class": ((0, 0.3), (0, 1), (0, 1), (0, 1)),
+        "open-data": ((0, 1), (0, 0.3), (0, 1), (0.3, 1)),
+        "open-class": ((0, 0.3), (0, 1), (0.3, 1), (0, 1)),
+    }
+    for name, shares in wanted.items():
+        old, new = registry.protocol(name).generations
+        assert (old.classes, old.images, new.classes, new.images) == shares, name
+        assert registry.protocol(name).old_head == "discarded"
+
+
+def write(folder, name, value):
+    path = folder / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(value))
+    return str(path)
+
+
+def test_a_track_extends_another(tmp_path):
+    path = write(
+        tmp_path, "mine",
+        {"id": "mine", "version": 3, "title": "Mine", "extends": "toy",
+         "models": {"old": {"head": "cosface"}}, "recipe": {"augment": {"rotate": 9}}},
+    )  # fmt: skip
+    made, base = registry.track(path), registry.track("toy")
+    assert made.models["old"] == dataclasses.replace(base.models["old"], head="cosface")
+    assert made.models["new"] == base.models["new"]
+    assert made.recipe == dataclasses.replace(
+        base.recipe, augment=dataclasses.replace(base.recipe.augment, rotate=9.0)
+    )
+    assert (made.id, made.version, made.dataset) == ("mine", 3, "toy")
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"id": "mine", "extends": "toi"}, "unknown track 'toi'; did you mean 'toy'"),
+        ({"id": "other", "extends": "toy"}, "expected 'mine'"),
+        ({"id": "mine", "extends": "toy", "recipe": {"epoch": 3}}, "did you mean 'epochs'"),
+        ({"id": "mine", "extends": "toy", "dataset": "glyph"}, "did you mean 'glyphs'"),
+        ({"id": "mine"}, "missing key"),
+    ],
+)
+def test_tracks_refused(tmp_path, value, words):
+    with pytest.raises(BenchError, match=words):
+        registry.track(write(tmp_path, "mine", value))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({**PROTOCOL, "id": "mine", "tasks": ["retreival"]}, "did you mean 'retrieval'"),
+        ({**PROTOCOL, "id": "mine", "generation": []}, "did you mean 'generations'"),
+        (PROTOCOL, "expected 'mine'"),
+    ],
+)
+def test_protocol_files_refused(tmp_path, value, words):
+    with pytest.raises(BenchError, match=words):
+        registry.protocol(write(tmp_path, "mine", value))
+
+
+def test_glyphs_high_is_glyphs_with_an_arcface_old_model():
+    high, base = registry.track("glyphs-high"), registry.track("glyphs")
+    assert high.extends == "glyphs" and high.models["old"].head == "arcface"
+    assert (high.models["new"], high.recipe, high.data) == (
+        base.models["new"], base.recipe, base.data,
+    )  # fmt: skip
+
+
+# --- set_up
+
+
+def test_models_in_the_order_of_the_generations(toy):
+    made = set_up(protocol(), toy, {}, ["bct"])
+    assert made.models == (toy.models["old"], toy.models["new"]) and made.changed == {}
+    third = [*PROTOCOL["generations"], {"name": "last", "model": "old"}]
+    made = set_up(protocol(generations=third), toy, {}, [])
+    assert made.models == (toy.models["old"], toy.models["new"], toy.models["old"])
+    backwards = [{"name": "new"}, {"name": "old"}]
+    made = set_up(protocol(generations=backwards), toy, {}, [])
+    assert made.models == (toy.models["old"], toy.models["new"]), "by place, not by name"
+
+
+def test_changes(toy):
+    settings = {
+        "old.head": "arcface", "new.dim": 32, "recipe.epochs": 1, "recipe.augment.rotate": 2,
+        "data.classes": 8, "track.distance": "l2", "protocol.old_head": "kept", "bct.weight": 2,
+        "bct:distill.weight": 3,
+    }  # fmt: skip
+    made = set_up(protocol(), toy, settings, ["bct", "bct:distill", "l2"])
+    assert made.models[0] == dataclasses.replace(toy.models["old"], head="arcface")
+    assert made.models[1] == dataclasses.replace(toy.models["new"], dim=32)
+    assert made.track.recipe == dataclasses.replace(
+        toy.recipe, epochs=1, augment=dataclasses.replace(toy.recipe.augment, rotate=2.0)
+    )
+    assert made.track.data == {**toy.data, "classes": 8}
+    assert (made.track.distance, made.protocol.old_head) == ("l2", "kept")
+    assert made.params("bct") == {"weight": 2}
+    assert made.params("bct:distill") == {"weight": 3}
+    assert made.params("bct:old") == {"weight": 2}
+    assert made.params("l2") == {}
+    assert made.changed == settings
+
+
+def test_the_track_itself_stays(toy):
+    before = dataclasses.asdict(toy)
+    set_up(protocol(), toy, {"old.head": "arcface", "data.classes": 8, "recipe.lr": 1}, [])
+    assert dataclasses.asdict(toy) == before
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("head", "arcface", "--set head: expected owner.field"),
+        ("odl.head", "arcface", "unknown owner 'odl'; did you mean 'old'"),
+        ("old.haed", "arcface", "unknown key 'haed'; did you mean 'head'"),
+        ("old.head", "arcfase", "--set old.head"),
+        ("old.dim", 0, "dim: expected at least 1"),
+        ("old.dim", "wide", "dim: expected a whole number"),
+        ("recipe.epoch", 3, "did you mean 'epochs'"),
+        ("recipe.epochs", 0, "epochs: expected at least 1"),
+        ("recipe.augment.rotat", 3, "did you mean 'rotate'"),
+        ("recipe.augmen.rotate", 3, "did you mean 'recipe.augment'"),
+        ("track.distance", "l1", "distance: expected 'cosine' or 'l2'"),
+        ("protocol.tasks", [], "tasks"),
+        ("mixbct.ratio", 0.1, "unknown owner 'mixbct'"),
+        ("bct:distil.weight", 1, "did you mean 'bct:distill'"),
+    ],
+)
+def test_changes_refused(toy, key, value, words):
+    with pytest.raises(BenchError) as caught:
+        set_up(protocol(), toy, {key: value}, ["bct", "bct:distill"])
+    assert words in str(caught.value)
+    assert f"--set {key}" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_model_that_the_track_does_not_have(toy):
+    generations = [{"name": "old"}, {"name": "new", "model": "nwe"}]
+    with pytest.raises(BenchError, match="no model 'nwe'; did you mean 'new'"):
+        set_up(protocol(generations=generations), toy, {}, [])
+
+
+def test_unknown_parameters_of_a_method():
+    with pytest.raises(BenchError, match="did you mean 'weight'"):
+        registry.method("bct", {"weigth": 2})
+    with pytest.raises(BenchError, match="did you mean 'mixbct'"):
+        registry.method("mixbtc")
+    with pytest.raises(BenchError, match="did you mean 'distill'"):
+        registry.method("bct:distil")
+    assert registry.method("bct:distill", {"weight": 2}).weight == 2.0
+
+
+def test_a_track_is_a_track(toy):
+    assert isinstance(toy, Track)

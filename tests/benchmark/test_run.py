@@ -1,0 +1,213 @@
+"""The main job on the toy track: what is stored, repeated, resumed and refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmark import BenchError, load, run
+from benchmark.record import read_record
+from benchmark.runner import Compute
+
+CPU = Compute("cpu")
+METHODS = ["bct", "fct", "mixbct"]
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """One finished run: its folder and records."""
+    folder = tmp_path_factory.mktemp("run")
+    records = run(
+        METHODS, "open-class", "toy", store=folder / "store", out=folder / "runs", compute=CPU
+    )
+    return folder, {r.method: r for r in records}
+
+
+def test_cases_and_bounds(done) -> None:
+    _, records = done
+    assert list(records) == ["independent", *METHODS]
+    for name, record in records.items():
+        assert {"old/old", "new/old", "new/new", "old/new"} <= set(record.scores)
+        assert ("old'/old'" in record.scores) == (name == "fct")
+        metrics = set(record.scores["new/old"])
+        assert {"cmc_at_1", "cmc_at_5", "map", "rank_1", "tar_at_far_1e-2"} <= metrics
+        # Only verification has a case with the old model first.
+        assert all(m.startswith("tar") for m in record.scores["old/new"])
+        assert record.bounds["lower"] == records["independent"].scores["old/old"]
+        assert record.bounds["upper"] == records["independent"].scores["new/new"]
+        for case, scores in record.scores.items():
+            for metric, value in scores.items():
+                low, high = record.intervals[case][metric]
+                assert low <= value <= high
+
+
+def test_judgement(done) -> None:
+    for record in done[1].values():
+        for metric, low in record.bounds["lower"].items():
+            cross, high = record.scores["new/old"][metric], record.bounds["upper"][metric]
+            assert record.compatible[metric] == (cross > low)
+            gain = record.update_gain[metric]
+            if cross > low and high > low:
+                assert gain == pytest.approx((cross - low) / (high - low))
+            else:
+                assert gain is None
+
+
+def test_transformation_keeps_the_new_model(done) -> None:
+    records = done[1]
+    assert records["fct"].scores["new/new"] == records["independent"].scores["new/new"]
+
+
+def test_second_call_answers_from_records(done, heard) -> None:
+    folder, records = done
+    again = run(
+        METHODS, "open-class", "toy", store=folder / "nothing", out=folder / "runs",
+        compute=CPU, reporter=heard,
+    )  # fmt: skip
+    assert heard.titles == []
+    assert [r.key for r in again] == [r.key for r in records.values()]
+
+
+def test_second_call_loads_no_torch(done) -> None:
+    folder, _ = done
+    code = (
+        "import sys\nfrom benchmark.cli import main\n"
+        f"try: main(['run', '-m', 'bct,fct,mixbct', '-p', 'open-class', '-t', 'toy',"
+        f" '--out', {str(folder / 'runs')!r}, '--store', {str(folder / 'nothing')!r}])\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_another_method_trains_only_itself(done, heard) -> None:
+    folder, _ = done
+    run(
+        [*METHODS, "l2"], "open-class", "toy", store=folder / "store", out=folder / "runs",
+        compute=CPU, reporter=heard,
+    )  # fmt: skip
+    assert heard.titles == [
+        "train l2 (seed 0)", "embed test images: l2, new", "evaluate l2 (seed 0)"
+    ]  # fmt: skip
+
+
+def test_same_seed_same_record_other_seed_another(done, tmp_path) -> None:
+    records = done[1]
+    again = run(
+        METHODS, "open-class", "toy", seeds=[0, 1], store=tmp_path / "s", out=tmp_path / "o",
+        compute=CPU,
+    )  # fmt: skip
+    for record in again:
+        first = records[record.method].result()
+        if record.seed == 0:
+            assert record.result() == first
+        else:
+            assert record.scores != first["scores"]
+            assert record.checkpoints != first["checkpoints"]
+
+
+def test_first_seed_can_be_fixed_apart(done, tmp_path) -> None:
+    record = run(
+        ["independent"], "open-class", "toy", seeds=[1], first_seed=0, store=done[0] / "store",
+        out=tmp_path, compute=CPU,
+    )[0]  # fmt: skip
+    bound = done[1]["independent"]
+    assert record.scores["old/old"] == bound.scores["old/old"]
+    assert record.scores["new/new"] != bound.scores["new/new"]
+    assert record.changed == {"first_seed": 0}
+
+
+def test_upper_bound_on_all_data(done, tmp_path) -> None:
+    record = run(
+        ["bct"], "open-class", "toy", settings={"protocol.upper": "all"},
+        store=done[0] / "store", out=tmp_path, compute=CPU,
+    )[-1]  # fmt: skip
+    assert record.upper == "upper-all"
+    assert set(record.bounds) == {"lower", "upper", "upper-all"}
+    assert record.bounds["upper-all"] != record.bounds["upper"]
+
+
+def test_not_applicable_is_a_row(done, tmp_path) -> None:
+    record = run(
+        ["bct:distill"], "open-class", "toy", store=done[0] / "store", out=tmp_path, compute=CPU
+    )[-1]
+    assert record.status == "not-applicable"
+    assert "old classifier" in record.reason
+    assert record.scores == {}
+
+
+def test_kept_head_can_be_used(done, tmp_path) -> None:
+    records = run(
+        ["bct:distill", "bct:old"], "extended-class", "toy",
+        settings={"protocol.old_head": "kept"}, store=done[0] / "store", out=tmp_path, compute=CPU,
+    )  # fmt: skip
+    assert [r.status for r in records] == ["done"] * 3
+    assert records[1].scores != records[2].scores
+
+
+def test_changed_track_lies_apart(done) -> None:
+    folder, records = done
+    changed = run(
+        ["bct"], "open-class", "toy", settings={"bct.weight": 5.0}, store=folder / "store",
+        out=folder / "runs", compute=CPU,
+    )[-1]  # fmt: skip
+    assert changed.config["weight"] == 5.0
+    kept = read_record(records["bct"].path(folder / "runs"))
+    assert kept.config["weight"] == 1.0
+
+
+def test_existing_overwrite_computes_anew(done, heard, tmp_path) -> None:
+    folder, records = done
+    again = run(
+        ["bct"], "open-class", "toy", existing="overwrite", store=folder / "store",
+        out=folder / "runs", compute=CPU, reporter=heard,
+    )[-1]  # fmt: skip
+    assert "train old model (seed 0)" in heard.titles
+    assert again.result() == records["bct"].result()
+
+
+def test_load_gives_a_frame(done) -> None:
+    folder, records = done
+    frame = load(folder / "runs" / "measured", metric="map", case="new/old")
+    value = frame.set_index("method").loc["mixbct", "value"]
+    assert value == records["mixbct"].scores["new/old"]["map"]
+    with pytest.raises(BenchError, match="unknown column 'metrik'"):
+        load(folder / "runs", metrik="map")
+
+
+@pytest.mark.parametrize("delay", [3.0, 6.0, 9.0])
+def test_kill_at_any_moment(done, tmp_path, delay) -> None:
+    """The same command after a kill repeats no finished stage and ends with the same record."""
+    command = [
+        sys.executable, "-m", "benchmark.cli", "run", "-m", "bct,fct,mixbct", "-p", "open-class",
+        "-t", "toy", "--device", "cpu", "--store", str(tmp_path / "s"),
+        "--out", str(tmp_path / "o"),
+    ]  # fmt: skip
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    time.sleep(delay)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    finished = {p.parent.name for p in (tmp_path / "s" / "stages").glob("*/stage.json")}
+    stamps = {name: (tmp_path / "s" / "stages" / name).stat().st_mtime_ns for name in finished}
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    for name, stamp in stamps.items():
+        assert (tmp_path / "s" / "stages" / name).stat().st_mtime_ns == stamp
+    for record in done[1].values():
+        assert read_record(record.path(tmp_path / "o")).result() == record.result()
+
+
+def test_record_is_plain_json(done) -> None:
+    folder, records = done
+    path = records["bct"].path(folder / "runs")
+    value = json.loads(path.read_text())
+    assert value["run"]["stages"]["train bct (seed 0)"]["seconds"] > 0
+    assert value["environment"]["torch"]
+    assert len(path.read_bytes()) < 64 * 1024

@@ -1,0 +1,55 @@
+"""What several tests share: small runs on the toy track."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+OMNIGLOT = ROOT.parent / "shared" / "data" / "omniglot-small"
+
+
+@pytest.fixture(scope="session")
+def omniglot() -> Path:
+    """Folder of the small omniglot archives."""
+    if not OMNIGLOT.is_dir():
+        pytest.skip("the omniglot archives are not beside the checkout")
+    return OMNIGLOT
+
+
+@pytest.fixture(scope="session")
+def bench():
+    """Run the command in a process of its own; gives exit code, stdout, stderr."""
+
+    def run(*words: str, cwd: Path | None = None, **env: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmark.cli", *map(str, words)],
+            capture_output=True, text=True, cwd=cwd or ROOT, timeout=600, check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120", **env},
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+class Heard:
+    """A reporter that remembers which stages ran."""
+
+    def __init__(self) -> None:
+        self.titles: list[str] = []
+
+    def start(self, stage, number, total):
+        self.titles.append(stage.title)
+        return lambda share: None
+
+    def done(self, stage, seconds) -> None:
+        pass
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
