@@ -32,14 +32,16 @@ class Transformation(Portable):
         branch: int = 256,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.normalise, self.dim_side = normalise, max(1, dim_side)
+        self.normalise, self.dim_side = normalise, dim_side
         self.old = _layers(dim_old, branch, branch)
-        self.side = _layers(self.dim_side, branch, branch)
+        self.side = _layers(max(1, dim_side), branch, branch)
         self.mixer = nn.Sequential(*_layers(2 * branch, width, width), nn.Linear(width, dim_new))
 
     def forward(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Stored gallery -> gallery in the new space; the side-information stays as it is."""
-        given = vectors.new_zeros(len(vectors), self.dim_side) if side is None else side
+        if (side is None) != (self.dim_side == 0):
+            raise ValueError(f"side-information: fitted with {self.dim_side} dimensions of it")
+        given = vectors.new_zeros(len(vectors), 1) if side is None else side
         out = self.mixer(torch.cat([self.old(vectors), self.side(given)], dim=1)).float()
         return (F.normalize(out) if self.normalise else out), side
 
