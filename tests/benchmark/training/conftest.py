@@ -12,7 +12,7 @@ from benchmark.protocol import Augment, ModelSpec, Recipe
 from benchmark.training.loop import Device, Trainer
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def one_thread():
     """Tiny products on a busy machine: two threads would mostly wait for each other."""
     before = torch.get_num_threads()

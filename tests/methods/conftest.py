@@ -1,0 +1,141 @@
+"""Updates on small made-up features, for the losses; on toy images, for whole trainings."""
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.data import toy
+from benchmark.method import Generation, TrainingData, UpdateJob
+from benchmark.models.heads import Head
+from benchmark.protocol import Augment, ModelSpec, Recipe
+from benchmark.training.embedding import Batch
+from benchmark.training.loop import Device, Trainer
+
+# The new data's classes, and those of a kept old classifier: some in common, no ids in a row,
+# and the common ones in other rows.
+CLASSES = [4, 7, 9, 20, 55]
+OLD_CLASSES = [3, 7, 20, 41]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Tiny products on a busy machine: two threads would mostly wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def make_job():
+    """Make an update whose old features are random; ``kept`` is the kind of the old head."""
+
+    def make(kept=None, *, seed=0, n=40, d_old=6, old_classes=OLD_CLASSES, scale=16.0):
+        rng = np.random.default_rng(seed)
+        labels = torch.from_numpy(np.concatenate([np.arange(5), rng.integers(0, 5, n - 5)]))
+        features = torch.from_numpy(rng.standard_normal((n, d_old)).astype(np.float32) * 3)
+        head = None
+        if kept is not None:
+            head = Head(kept, d_old, old_classes, scale=11.0, margin=0.4)
+            with torch.no_grad():
+                head.weight.copy_(torch.from_numpy(rng.standard_normal(head.weight.shape)))
+                if head.bias is not None:
+                    head.bias.copy_(torch.from_numpy(rng.standard_normal(len(old_classes))))
+            head.eval().requires_grad_(False)
+        recipe = Recipe(epochs=1, batch_size=8)
+        return UpdateJob(
+            data=TrainingData(np.zeros((n, 1, 8, 8), np.uint8), labels, torch.tensor(CLASSES)),
+            chain=(Generation(torch.nn.Identity(), head, features),),
+            independent=None,
+            spec=ModelSpec("convnet-2", 8, "arcface", scale, 0.2),
+            recipe=recipe,
+            distance="cosine",
+            trainer=Trainer(recipe, 0, Device("cpu")),
+        )
+
+    return make
+
+
+@pytest.fixture
+def make_batch():
+    """Make a batch of a job with random new features that want a gradient."""
+
+    def make(job, *, seed=1, size=12, d_new=None, rows=None):
+        rng = np.random.default_rng(seed)
+        n, d_old = job.old.features.shape
+        index = torch.from_numpy(rng.permutation(n)[:size]) if rows is None else rows
+        new = rng.standard_normal((len(index), d_new or d_old)).astype(np.float32)
+        return Batch(
+            images=torch.zeros(len(index), 1, 8, 8),
+            labels=job.data.labels[index],
+            index=index,
+            new=torch.from_numpy(new).requires_grad_(True),
+            old=job.old.features[index],
+            progress=0.0,
+            rng=torch.Generator().manual_seed(seed),
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def toy_job():
+    """Make an update on 72 toy images, all of whose trainings start alike."""
+    made = toy.load(None, classes=9, images=8, size=16).train
+    labels = torch.from_numpy(made.labels)
+    features = torch.randn(72, 8, generator=torch.Generator().manual_seed(3))
+
+    def make(folder=None, seed=5):
+        recipe = Recipe(
+            epochs=2, batch_size=16, lr=0.05, augment=Augment(rotate=10, shift=0.1, contrast=0.2)
+        )
+        return UpdateJob(
+            data=TrainingData(made.images, labels, torch.arange(9) * 2),
+            chain=(Generation(torch.nn.Identity(), None, features),),
+            independent=None,
+            spec=ModelSpec("convnet-2", 8, "arcface", 8.0, 0.2),
+            recipe=recipe,
+            distance="cosine",
+            trainer=Trainer(recipe, seed, Device("cpu"), folder),
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def slope():
+    """Central differences of a function of a float64 array."""
+
+    def of(function, array, step=1e-5):
+        out = np.empty_like(array)
+        for place in np.ndindex(*array.shape):
+            kept, values = array[place], []
+            for sign in (1, -1):
+                array[place] = kept + sign * step
+                values.append(function(array))
+            array[place] = kept
+            out[place] = (values[0] - values[1]) / (2 * step)
+        return out
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def arcface():
+    """The mean loss of an arcface head in float64, with acos."""
+
+    def loss(head, features, labels):
+        weight = head.weight.detach().double().numpy()
+        total = 0.0
+        for x, y in zip(features, labels, strict=True):
+            cosine = weight @ x / np.linalg.norm(weight, axis=1) / np.linalg.norm(x)
+            theta = np.arccos(np.clip(cosine[y], -1, 1)) + head.margin
+            if theta < np.pi:
+                cosine[y] = np.cos(theta)
+            else:
+                cosine[y] -= head.margin * np.sin(head.margin)
+            logits = head.scale * cosine
+            total += np.logaddexp.reduce(logits) - logits[y]
+        return total / len(features)
+
+    return loss

@@ -1,0 +1,128 @@
+"""What equals the independent model bit for bit, through the real loop and the real harness."""
+
+import dataclasses
+
+import pytest
+import torch
+from torch import nn
+
+from benchmark import registry
+from benchmark.api import run
+from benchmark.families import CompatibleTraining
+from benchmark.runner import Compute
+from benchmark.training.embedding import train_embedding
+from methods.bct import BCT
+from methods.l2 import L2
+from methods.mixbct import MixBCT
+
+# Those that must equal it, and that each of them would differ if its idea were at work.
+OFF = {
+    "bct": BCT(weight=0.0),
+    "l2": L2(weight=0.0),
+    "mixbct, none": MixBCT(ratio=0.0),
+    "mixbct, rounds to none": MixBCT(ratio=0.06),
+}
+ON = {"bct": BCT(), "l2": L2(), "mixbct": MixBCT()}
+
+
+@pytest.fixture(scope="module")
+def alone(toy_job):
+    job = toy_job()
+    encoder, head = job.new_model()
+    plain = lambda batch, own, _: own(batch.new, batch.labels)  # noqa: E731
+    train_embedding(encoder, head, plain, job.data, job.trainer)
+    return encoder.state_dict(), head.state_dict()
+
+
+def equal(update, alone):
+    return all(
+        torch.equal(v, wanted[k])
+        for part, wanted in zip((update.model, update.head), alone, strict=True)
+        for k, v in part.state_dict().items()
+    )
+
+
+@pytest.mark.parametrize("name", OFF)
+def test_switched_off(name, toy_job, alone):
+    assert equal(OFF[name].update(toy_job()), alone)
+
+
+@pytest.mark.parametrize("name", ON)
+def test_switched_on(name, toy_job, alone):
+    assert not equal(ON[name].update(toy_job()), alone)
+
+
+@pytest.mark.parametrize("name", ON)
+def test_a_killed_update_ends_the_same(name, toy_job, tmp_path):
+    wanted = ON[name].update(toy_job())
+
+    class Dies(type(ON[name])):
+        def refresh(self, state, job, epoch, progress):
+            if epoch == 1:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Dies().update(toy_job(tmp_path))
+    got = ON[name].update(toy_job(tmp_path))
+    assert equal(got, (wanted.model.state_dict(), wanted.head.state_dict()))
+
+
+@dataclasses.dataclass(frozen=True)
+class WithLayers(CompatibleTraining[nn.Module]):
+    """Something with weights of its own that train along."""
+
+    def prepare(self, job):
+        return nn.Linear(8, 8)
+
+    def loss(self, batch, head, state):
+        return head(batch.new, batch.labels) + (state(batch.new) - batch.old).square().mean()
+
+
+def test_what_prepare_draws_comes_from_the_seed(toy_job):
+    states, made = [], []
+    for seed, stray in ((5, 1), (5, 2), (6, 1)):
+        torch.manual_seed(stray)
+
+        class Kept(WithLayers):
+            def prepare(self, job):
+                states.append(super().prepare(job))
+                states[-1].first = states[-1].weight.detach().clone()
+                return states[-1]
+
+        made.append(Kept().update(toy_job(seed=seed)))
+    assert torch.equal(states[0].first, states[1].first)
+    assert not torch.equal(states[0].first, states[2].first)
+    assert not torch.equal(states[0].first, states[0].weight), "it trains along"
+    assert equal(made[0], (made[1].model.state_dict(), made[1].head.state_dict()))
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    root = tmp_path_factory.mktemp("run")
+    off = {"bct.weight": 0.0, "l2.weight": 0.0, "mixbct.ratio": 0.0}
+    made = run(
+        ["bct", "l2", "mixbct", "fct"], "open-class", "toy", settings=off,
+        store=root / "store", out=root / "out", compute=Compute("cpu"),
+    )  # fmt: skip
+    return {r.method: r for r in made}
+
+
+@pytest.mark.parametrize("name", ["bct", "l2", "mixbct"])
+def test_switched_off_in_the_harness(records, name):
+    for case, scores in records["independent"].scores.items():
+        assert records[name].scores[case] == scores, case
+
+
+def test_new_new_of_fct_is_the_independent_s(records):
+    assert records["fct"].scores["new/new"] == records["independent"].scores["new/new"]
+    assert records["fct"].scores["old/old"] == records["independent"].scores["old/old"]
+    assert records["fct"].scores["new/old"] != records["independent"].scores["new/old"]
+    assert "old'/old'" in records["fct"].scores
+
+
+def test_every_method_declares_itself():
+    for name in registry.method_files():
+        made = registry.method(name)
+        assert made.paper and made.changes
+        for variant in made.variants:
+            registry.method(f"{name}:{variant}")

@@ -1,0 +1,195 @@
+"""BCT against eq. 7 and 8, worked out row by row in float64."""
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.models.heads import Head
+from benchmark.training.old_head import frozen_old_head
+from methods.bct import BCT
+
+# As in conftest.py.
+CLASSES, OLD_CLASSES = [4, 7, 9, 20, 55], [3, 7, 20, 41]
+KEPT = ["softmax", "norm-softmax", "cosface", "arcface"]
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+def class_mean(job, label):
+    rows = [i for i, y in enumerate(job.data.labels.tolist()) if y == label]
+    return sum(job.old.features[i].double().numpy() for i in rows) / len(rows)
+
+
+def old_classifier(job, unknown):
+    """A function from a feature to logits, and the row of each class id."""
+    kept = job.old.head
+    knows = [] if kept is None else kept.classes.tolist()
+    if kept is None or (unknown == "synthesize" and not set(knows) & set(CLASSES)):
+        means = np.array([unit(class_mean(job, c)) for c in range(len(CLASSES))])
+        return lambda f: job.spec.scale * means @ unit(f), {c: i for i, c in enumerate(CLASSES)}
+    weight = list(kept.weight.double().numpy())
+    bias = None if kept.bias is None else list(kept.bias.double().numpy())
+    rows = {c: i for i, c in enumerate(knows)}
+    if unknown == "synthesize":
+        for label, c in enumerate(CLASSES):
+            if c not in knows:
+                rows[c] = len(weight)
+                weight.append(class_mean(job, label))
+                if bias is not None:
+                    bias.append(np.mean(bias[: len(knows)]))
+    weight = np.array(weight)
+    if kept.kind == "softmax":
+        return lambda f: weight @ f + np.array(bias), rows
+    # Its own scale, no margin.
+    return lambda f: kept.scale * unit(weight) @ unit(f), rows
+
+
+def log_softmax(x):
+    return x - np.logaddexp.reduce(x)
+
+
+def influence(job, batch, new, unknown, temperature):
+    logits, rows = old_classifier(job, unknown)
+    d_old = job.old.features.shape[1]
+    total = 0.0
+    for f, o, label in zip(new, batch.old.double().numpy(), batch.labels.tolist(), strict=True):
+        row = rows.get(CLASSES[label])
+        if row is not None:
+            total -= log_softmax(logits(f[:d_old]))[row]
+        elif unknown == "distill":
+            target = np.exp(log_softmax(logits(o) / temperature))
+            total -= target @ log_softmax(logits(f[:d_old]) / temperature)
+    return total / len(new)
+
+
+CASES = [(None, "synthesize")] + [(k, u) for k in KEPT for u in ("old", "distill", "synthesize")]
+
+
+@pytest.mark.parametrize(("kept", "unknown"), CASES)
+@pytest.mark.parametrize("d_new", [6, 9])
+def test_loss_is_eq_7_and_8(make_job, make_batch, arcface, slope, kept, unknown, d_new):
+    job = make_job(kept)
+    batch = make_batch(job, d_new=d_new)
+    known = {CLASSES[y] in OLD_CLASSES for y in batch.labels.tolist()}
+    assert known == {True, False}
+    method = BCT(unknown=unknown, weight=0.7)
+    head = Head("arcface", d_new, CLASSES, 16.0, 0.2)
+    state = method.prepare(job)
+    loss = method.loss(batch, head, state)
+
+    def wanted(new):
+        own = arcface(head, new, batch.labels.tolist())
+        return own + 0.7 * influence(job, batch, new, unknown, method.temperature)
+
+    new = batch.new.detach().double().numpy()
+    assert loss.item() == pytest.approx(wanted(new), rel=1e-4, abs=1e-5)
+    loss.backward()
+    np.testing.assert_allclose(batch.new.grad.numpy(), slope(wanted, new), rtol=3e-3, atol=3e-4)
+
+
+@pytest.mark.parametrize(("kept", "unknown"), CASES)
+def test_nothing_old_learns(make_job, make_batch, kept, unknown):
+    job = make_job(kept)
+    if kept is not None:
+        job.old.head.requires_grad_(True)  # even where the caller forgot to freeze it
+    job.old.features.requires_grad_(True)
+    method = BCT(unknown=unknown)
+    state = method.prepare(job)
+    assert not list(state.parameters())
+    batch = make_batch(job)
+    batch.old = batch.old.detach().requires_grad_(True)
+    before = {k: v.clone() for k, v in state.state_dict().items()}
+    method.loss(batch, Head("arcface", 6, CLASSES, 16.0, 0.2), state).backward()
+    assert batch.new.grad.abs().sum() > 0
+    assert job.old.features.grad is None
+    if kept is not None:
+        assert job.old.head.weight.grad is None
+    assert all(torch.equal(v, before[k]) for k, v in state.state_dict().items())
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_unknown_classes_get_no_influence_in_old(make_job, make_batch, kept):
+    job = make_job(kept)
+    batch = make_batch(job, size=20)
+    method = BCT(unknown="old")
+    grad = torch.autograd.grad(method.influence(batch, method.prepare(job)), batch.new)[0]
+    known = torch.tensor([CLASSES[y] in OLD_CLASSES for y in batch.labels.tolist()])
+    assert (grad[~known] == 0).all() and (grad[known].abs().sum(dim=1) > 0).all()
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_a_batch_without_a_known_class_gives_zero(make_job, make_batch, kept):
+    job = make_job(kept)
+    rows = (job.data.labels == 0).nonzero().squeeze(1)
+    batch = make_batch(job, rows=rows)
+    method = BCT(unknown="old")
+    value = method.influence(batch, method.prepare(job))
+    assert value.item() == 0.0
+    value.backward()
+    assert torch.equal(batch.new.grad, torch.zeros_like(batch.new))
+
+
+@pytest.mark.parametrize("shuffled", [[41, 3, 20, 7], [20, 41, 7, 3]])
+def test_the_order_of_the_old_classes_does_not_matter(make_job, shuffled):
+    job = make_job("softmax", old_classes=shuffled)
+    state = frozen_old_head(job, synthesize=False)
+    rows = state.row_of.tolist()
+    assert [shuffled[r] if r >= 0 else None for r in rows] == [None, 7, None, 20, None]
+
+
+def test_a_kept_head_that_knows_nothing_is_synthesized_whole(make_job):
+    """Open-class with a kept K: rows of one kind, cosines at the new head's scale."""
+    strange, none = make_job("softmax", old_classes=[1, 2, 3, 8]), make_job(None)
+    a = frozen_old_head(strange, synthesize=True)
+    assert a.scale == 16.0 and a.bias is None and a.weight.shape == (5, 6)
+    torch.testing.assert_close(
+        a.weight, torch.from_numpy(
+            np.array([unit(class_mean(strange, c)) for c in range(5)])
+        ).float(),
+    )  # fmt: skip
+    assert frozen_old_head(none, synthesize=True).scale == 16.0
+
+
+@pytest.mark.parametrize("scale", [16.0, 64.0])
+def test_trap_cosine_logits_at_scale_one(make_job, make_batch, scale):
+    """Features on their prototypes leave no influence; at scale 1 it would be above log C - 2."""
+    job = make_job(None, scale=scale, d_old=6)
+    labels = job.data.labels
+    job.old.features.copy_(torch.eye(6)[labels] * 4)
+    state = BCT().prepare(job)
+    batch = make_batch(job)
+    batch.new = job.old.features[batch.index] * 0.3
+    assert BCT().influence(batch, state).item() < 1e-5
+    batch.new = torch.eye(6)[(batch.labels + 1) % 5]
+    assert BCT().influence(batch, state).item() == pytest.approx(scale, abs=1e-4)
+
+
+@pytest.mark.parametrize("kept", KEPT[1:])
+def test_a_kept_normalised_head_keeps_its_scale_and_loses_its_margin(make_job, kept):
+    job = make_job(kept)
+    state = frozen_old_head(job, synthesize=False)
+    assert state.scale == 11.0 != job.spec.scale
+    own = job.old.head.weight[2:3]
+    assert state.logits(own)[0, 2].item() == pytest.approx(11.0, abs=1e-4)
+
+
+def test_distill_is_least_where_the_outputs_agree(make_job, make_batch):
+    job = make_job("softmax")
+    method = BCT(unknown="distill")
+    state = method.prepare(job)
+    batch = make_batch(job, rows=(job.data.labels == 0).nonzero().squeeze(1))
+    batch.new = batch.old.clone().requires_grad_(True)
+    value = method.influence(batch, state)
+    value.backward()
+    assert batch.new.grad.abs().max() < 1e-6
+    moved = batch.old + 0.3 * torch.randn(batch.old.shape)
+    batch.new = moved
+    assert method.influence(batch, state) > value
+
+
+def test_needs():
+    assert BCT().needs == ()
+    assert BCT(unknown="old").needs == BCT(unknown="distill").needs == ("old_head",)
+    assert BCT().weight == 1.0

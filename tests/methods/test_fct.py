@@ -1,0 +1,219 @@
+"""FCT: the architecture of appendix D.1, its loss, its fit, and what the gallery becomes."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from benchmark.families import Pairs
+from benchmark.models.module import save_module
+from benchmark.protocol import Recipe
+from benchmark.stages import apply_part
+from benchmark.training.loop import Device, Trainer
+from methods.fct import FCT, Transformation
+
+
+def plan(module):
+    """Layers as words, in order."""
+    return [
+        f"{m.in_features}-{m.out_features}" if isinstance(m, nn.Linear)
+        else f"bn{m.num_features}" if isinstance(m, nn.BatchNorm1d) else type(m).__name__
+        for m in module.modules() if not list(m.children())
+    ]  # fmt: skip
+
+
+def test_layers_of_appendix_d_1():
+    made = Transformation(512, 64, 128, 2048, normalise=False)
+    branch = ["256-256", "bn256", "ReLU"]
+    assert plan(made.old) == ["512-256", "bn256", "ReLU", *branch]
+    assert plan(made.side) == ["64-256", "bn256", "ReLU", *branch]
+    assert plan(made.mixer) == [
+        "512-2048", "bn2048", "ReLU", "2048-2048", "bn2048", "ReLU", "2048-128"
+    ]  # fmt: skip
+    assert all(m.bias is not None for m in made.modules() if isinstance(m, nn.Linear))
+
+
+@pytest.mark.parametrize(
+    ("width", "millions"), [(512, 0.79), (1024, 1.9), (2048, 5.7), (4096, 19.6)]
+)
+def test_capacities_of_table_11(width, millions):
+    made = Transformation(128, 128, 128, width, normalise=False)
+    count = sum(p.numel() for p in made.parameters()) / 1e6
+    digits = 2 if millions < 1 else 1
+    assert round(count, digits) == millions
+    # By hand: two branches, two layers of the mixer, the output; a batch norm has two a unit.
+    hand = 2 * (128 * 256 + 256 + 512 + 256 * 256 + 256 + 512)
+    hand += 512 * width + width + 2 * width + width * width + width + 2 * width + width * 128 + 128
+    assert count * 1e6 == hand
+
+
+def test_defaults_of_the_paper():
+    made = FCT()
+    assert (made.width, made.lr, made.weight_decay) == (2048, 5e-4, 3.0517578125e-05)
+    assert (made.warmup * 80, made.freeze_norm * 80) == (5, 40)
+    assert made.needs == ("independent",)
+    assert FCT(side="simclr").needs == ("independent", "side:simclr")
+    assert not FCT.own_model
+
+
+def by_hand(module, old, side):
+    """The map in float64, layer by layer."""
+
+    def branch(layers, x):
+        for m in layers:
+            if isinstance(m, nn.Linear):
+                x = x @ m.weight.detach().double().numpy().T + m.bias.detach().double().numpy()
+            elif isinstance(m, nn.BatchNorm1d):
+                mean, var = m.running_mean.double().numpy(), m.running_var.double().numpy()
+                x = (x - mean) / np.sqrt(var + m.eps) * m.weight.detach().double().numpy()
+                x = x + m.bias.detach().double().numpy()
+            else:
+                x = np.maximum(x, 0)
+        return x
+
+    both = np.concatenate([branch(module.old, old), branch(module.side, side)], axis=1)
+    return branch(module.mixer, both)
+
+
+@pytest.fixture
+def moved():
+    """A map whose batch norms have seen something."""
+    torch.manual_seed(0)
+    made = Transformation(6, 4, 5, 16, normalise=False, branch=8)
+    made(torch.randn(50, 6) * 3 + 1, torch.randn(50, 4))
+    return made.eval()
+
+
+def test_forward(moved):
+    old, side = torch.randn(7, 6), torch.randn(7, 4)
+    with torch.inference_mode():
+        out, kept = moved(old, side)
+    assert kept is side
+    wanted = by_hand(moved, old.double().numpy(), side.double().numpy())
+    np.testing.assert_allclose(out.numpy(), wanted, rtol=1e-4, atol=1e-5)
+    moved.normalise = True
+    with torch.inference_mode():
+        out, _ = moved(old, side)
+    wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+    np.testing.assert_allclose(out.numpy(), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_no_side_information_is_a_vector_of_zeros():
+    made = Transformation(6, 0, 5, 16, normalise=False, branch=8).eval()
+    old = torch.randn(7, 6)
+    with torch.inference_mode():
+        out, side = made(old, None)
+    assert side is None
+    wanted = by_hand(made, old.double().numpy(), np.zeros((7, 1)))
+    np.testing.assert_allclose(out.numpy(), wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dim_side", [0, 4])
+def test_side_information_is_there_or_not_as_in_the_fit(dim_side):
+    made = Transformation(6, dim_side, 5, 16, normalise=False, branch=8).eval()
+    with pytest.raises(ValueError, match="side-information"):
+        made(torch.randn(7, 6), None if dim_side else torch.randn(7, 1))
+
+
+def test_loss_is_the_squared_distance():
+    """Summed over dimensions, averaged over items (section 3.3)."""
+    old, new = torch.randn(9, 3), torch.randn(9, 3)
+
+    class Shift(nn.Module):
+        def forward(self, vectors, side):
+            return vectors + 1, side
+
+    wanted = np.mean([
+        sum((float(a) + 1 - float(b)) ** 2 for a, b in zip(x, y, strict=True))
+        for x, y in zip(old, new, strict=True)
+    ])  # fmt: skip
+    assert FCT.loss(Shift(), old, None, new).item() == pytest.approx(wanted, rel=1e-5)
+
+
+def trainer(steps=60, seed=0, folder=None, **changes):
+    recipe = Recipe(epochs=1, transform_steps=steps, transform_batch=32, **changes)
+    return Trainer(recipe, seed, Device("cpu"), folder)
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    rng = torch.Generator().manual_seed(0)
+    new = torch.randn(200, 5, generator=rng)
+    old = torch.tanh(new @ torch.randn(5, 6, generator=rng)) * 4
+    return old, new
+
+
+@pytest.mark.parametrize("distance", ["cosine", "l2"])
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_fit(pairs, distance, precision):
+    old, new = pairs
+    method = FCT(width=32)
+    convert, curves = method.fit(
+        Pairs(old, new, distance=distance), trainer(precision=precision, steps=150)
+    )
+    loss = curves["map"].loss
+    assert loss[-1] < 0.5 * loss[0]
+    with torch.inference_mode():
+        out, _ = convert(old, None)
+    target = F.normalize(new) if distance == "cosine" else new
+    own = (out - target).square().sum(1).mean()
+    assert own < 0.6 * (target - target.mean(0)).square().sum(1).mean()
+    lengths = out.norm(dim=1)
+    if distance == "cosine":
+        torch.testing.assert_close(lengths, torch.ones(200))
+    else:
+        assert lengths.std() > 0.01
+
+
+def test_statistics_are_frozen_from_half_way(pairs):
+    old, new = pairs
+    convert, _ = FCT(width=32).fit(Pairs(old, new), trainer(steps=40))
+    norms = [m for m in convert.modules() if isinstance(m, nn.BatchNorm1d)]
+    assert [int(m.num_batches_tracked) for m in norms] == [20] * 6
+
+
+def test_side_information_is_used(pairs):
+    """Where the old vectors say nothing and the side-information everything."""
+    _, new = pairs
+    blind = Pairs(torch.randn(200, 6), new, side=2 * new)
+    convert, curves = FCT(width=32, side="simclr").fit(blind, trainer(steps=150))
+    assert curves["map"].loss[-1] < 0.3 * curves["map"].loss[0]
+    assert convert.dim_side == 5
+
+
+def test_same_seed_same_map(pairs, tmp_path):
+    old, new = pairs
+    made = [FCT(width=16).fit(Pairs(old, new), trainer(seed=s, steps=10))[0] for s in (0, 0, 1)]
+    states = [m.state_dict() for m in made]
+    assert all(torch.equal(v, states[1][k]) for k, v in states[0].items())
+    assert any(not torch.equal(v, states[2][k]) for k, v in states[0].items())
+
+
+# --- the gallery
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("update")
+    torch.manual_seed(0)
+    save_module(Transformation(12, 3, 8, 256, normalise=True), path / "convert.safetensors")
+    return path
+
+
+@pytest.mark.parametrize("n", [1, 3, 511, 512, 513, 700])
+def test_an_item_is_converted_alone(folder, n):
+    """Bit for bit, whatever stands before, after and beside it."""
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((1030, 12)).astype(np.float32)
+    side = rng.standard_normal((1030, 3)).astype(np.float32)
+    whole, kept = apply_part(folder, "convert", vectors, side)
+    assert whole.shape == (1030, 8) and whole.dtype == np.float32
+    np.testing.assert_array_equal(kept, side)
+    rows = rng.permutation(1030)[:n]
+    part, _ = apply_part(folder, "convert", vectors[rows], side[rows])
+    np.testing.assert_array_equal(part, whole[rows])
+
+
+def test_what_an_update_does_not_have(folder):
+    assert apply_part(folder, "query_view", np.zeros((2, 8), np.float32)) is None

@@ -1,0 +1,80 @@
+"""L2 regression against MixBCT eq. 8."""
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.models.heads import Head
+from methods.l2 import L2
+
+
+def gap(new, old):
+    def unit(x):
+        return x / np.linalg.norm(x)
+
+    return np.mean([np.linalg.norm(unit(f) - unit(o)) for f, o in zip(new, old, strict=True)])
+
+
+@pytest.fixture
+def case(make_job, make_batch):
+    job = make_job()
+    return make_batch(job), Head("arcface", 6, range(5), 16.0, 0.2), L2().prepare(job)
+
+
+@pytest.mark.parametrize("weight", [10.0, 0.3])
+def test_loss_is_eq_8(case, arcface, slope, weight):
+    batch, head, state = case
+    loss = L2(weight=weight).loss(batch, head, state)
+    old, labels = batch.old.double().numpy(), batch.labels.tolist()
+
+    def wanted(new):
+        return arcface(head, new, labels) + weight * gap(new, old)
+
+    new = batch.new.detach().double().numpy()
+    assert loss.item() == pytest.approx(wanted(new), rel=1e-5)
+    loss.backward()
+    np.testing.assert_allclose(batch.new.grad.numpy(), slope(wanted, new), rtol=3e-3, atol=3e-4)
+
+
+def test_the_norm_is_not_squared(case):
+    """Opposite directions are 2 apart, not 4; right angles sqrt 2, not 2."""
+    batch, head, state = case
+    batch.old = torch.eye(6)[torch.zeros(12, dtype=torch.long)] * 5
+    own = []
+    for new, apart in ((-batch.old, 2.0), (batch.old.roll(1, 1), 2**0.5)):
+        batch.new = new
+        own = head(batch.new, batch.labels)
+        assert (L2().loss(batch, head, state) - own).item() == pytest.approx(10 * apart, rel=1e-4)
+
+
+def test_lengths_do_not_matter(case):
+    batch, head, state = case
+    before = L2().loss(batch, head, state)
+    batch.new, batch.old = 3 * batch.new, 0.2 * batch.old
+    torch.testing.assert_close(L2().loss(batch, head, state), before)
+
+
+def test_trap_the_classification_loss_stays(case):
+    batch, head, state = case
+    L2().loss(batch, head, state).backward()
+    assert head.weight.grad.abs().sum() > 0
+    batch.new = batch.old.clone()
+    assert L2().loss(batch, head, state).item() == pytest.approx(
+        head(batch.old, batch.labels).item()
+    )
+
+
+def test_gradient_at_equality_is_finite(case):
+    batch, head, state = case
+    batch.new = batch.old.clone().requires_grad_(True)
+    L2().loss(batch, head, state).backward()
+    assert batch.new.grad.isfinite().all()
+    batch.new = torch.zeros_like(batch.old, requires_grad=True)
+    L2().loss(batch, head, state).backward()
+    assert batch.new.grad.isfinite().all()
+
+
+def test_old_features_get_no_gradient(make_job, make_batch):
+    job = make_job()
+    assert not make_batch(job).old.requires_grad
+    assert L2().weight == 10.0 and L2().needs == ()
