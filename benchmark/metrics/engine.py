@@ -129,7 +129,7 @@ def count_above(
         return above
     dim = query.x.shape[1]
     size = 1 << max(6, min(12, (16 * most - 1).bit_length()))
-    one = 8 * size + 4 * counting.CAPACITY + 4 * counting.COPIES * (most + 1)
+    one = 8 * size + 4 * counting.CAPACITY + 4 * kernels.COPIES * (most + 1)
     groups = max(1, min(8, _TABLES // (one * kernels.ROWS)))
     rows = groups * kernels.ROWS
     qp = packed(query, np.arange(len(query.x)), kernels.ROWS, threads)
@@ -142,7 +142,7 @@ def count_above(
                 aligned(rows * counting.CAPACITY + 64),
                 np.empty((rows, size), np.float32),
                 np.empty((rows, size), np.int32),
-                np.empty((rows, counting.COPIES * (most + 1)), np.uint32),
+                np.empty((rows, kernels.COPIES * (most + 1)), np.uint32),
             )
         return tuple(local.room)
 
