@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +22,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
+
+# On a busy machine threads that spin while they wait make a training ten times slower; libgomp
+# reads this when torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # The base of all usage errors; Typer has click inside and names only its descendants.
 _ClickError: type[Exception] = typer.BadParameter.__mro__[2]
