@@ -57,8 +57,10 @@ def build_cases(params: Mapping[str, Any], inputs: Mapping[str, Path]) -> Iterat
         for j in range(i - 1, -1, -1):
             asking = _view(asking, inputs.get(f"update{j + 1}"))
             gallery = stored[j][0]
-            yield Case(f"{names[i]}/{names[j]}", asking, gallery)
-            yield Case(f"{names[j]}/{names[i]}", gallery, asking, swapped=True)
+            # Vectors of unequal size have no score, so there is no such case.
+            if asking.shape[1] == gallery.shape[1]:
+                yield Case(f"{names[i]}/{names[j]}", asking, gallery)
+                yield Case(f"{names[j]}/{names[i]}", gallery, asking, swapped=True)
             if converted[j]:
                 mark = "'" * (i - j)
                 yield Case(f"{names[j]}{mark}/{names[j]}{mark}", gallery, gallery)

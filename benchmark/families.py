@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from benchmark.method import Method, Update, UpdateJob
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
+from benchmark.protocol import ModelSpec
 from benchmark.seeds import drawing_from
 from benchmark.training.embedding import Batch, train_embedding
 from benchmark.training.loop import Curve, Trainer
@@ -31,6 +32,12 @@ class CompatibleTraining(Method, Generic[State]):
     """
 
     extra_dims: ClassVar[int] = 0
+
+    def refuses(self, old: ModelSpec, new: ModelSpec) -> str | None:
+        """New vectors are compared with the stored old ones as they are."""
+        if old.dim == new.dim:
+            return None
+        return f"needs embeddings of one size, got {old.dim} and {new.dim}"
 
     def prepare(self, job: UpdateJob) -> State:  # noqa: ARG002
         """What the loss needs, made once before training.

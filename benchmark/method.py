@@ -149,6 +149,10 @@ class Method(ABC):
         """What the plan must provide; may depend on the parameters."""
         return ()
 
+    def refuses(self, old: ModelSpec, new: ModelSpec) -> str | None:  # noqa: ARG002
+        """Why the method cannot take ``old`` to ``new``; ``None`` if it can."""
+        return None
+
     def first(self, job: UpdateJob) -> Update:
         """Train generation 1 the method's own way; only with ``own_first``."""
         raise NotImplementedError(f"{type(self).__name__}.first")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -179,14 +180,22 @@ class _Run:
         config = dataclasses.asdict(method)
         upper = self._upper() if self.setup.protocol.upper == "all" else None
         bare = Result(label, self.seed, key, config, None, self.bound, upper)
-        if "old_head" in method.needs and self.setup.protocol.old_head == "discarded":
-            reason = f"needs the old classifier, which protocol {self.setup.protocol.id} discards"
+        reason = self._refusal(method)
+        if reason is not None:
             return dataclasses.replace(bare, reason=reason)
         if label == "independent":
             return dataclasses.replace(bare, evaluation=self.bound)
         chain, updates = self._updates(label)
         evaluation = self._evaluate(label, chain, updates)
         return dataclasses.replace(bare, evaluation=evaluation, updates=tuple(updates))
+
+    def _refusal(self, method: Any) -> str | None:
+        """Why a method cannot be applied here."""
+        protocol, models = self.setup.protocol, self.setup.models
+        if "old_head" in method.needs and protocol.old_head == "discarded":
+            return f"needs the old classifier, which protocol {protocol.id} discards"
+        found = (method.refuses(old, new) for old, new in itertools.pairwise(models))
+        return next((reason for reason in found if reason is not None), None)
 
     def split(self, i: int) -> dict[str, Any]:
         """Which training images generation ``i`` sees."""

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import torch
+
 from benchmark.metrics import compatibility
 from benchmark.metrics.catalog import describe
 from benchmark.plan import Plan, Result, Stage
@@ -65,7 +67,7 @@ def make_record(
         curves=_curves(result, metas),
         cost=_cost(result, metas),
         checkpoints=_checkpoints(stages, metas),
-        environment=packages() | hardware(),
+        environment=packages() | hardware() | {"threads": str(torch.get_num_threads())},
         run={
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "code": code_version(),

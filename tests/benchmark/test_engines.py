@@ -1,0 +1,32 @@
+"""Several devices, and Ray: the same plan carried out another way."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmark import run
+from benchmark.runner import Compute
+
+
+def records(tmp_path, compute: Compute):
+    return run(
+        ["bct", "fct"], "open-class", "toy", store=tmp_path / "s", out=tmp_path / "o",
+        compute=compute,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_two_devices_train_one_model(tmp_path) -> None:
+    for record in records(tmp_path, Compute("cpu", devices=2)):
+        assert record.scores["new/new"]["cmc_at_1"] > 0.5
+    assert not list((tmp_path / "s").rglob("rank*"))
+
+
+@pytest.mark.slow
+def test_ray_gives_the_same_records(tmp_path) -> None:
+    pytest.importorskip("ray")
+    here = records(tmp_path / "local", Compute("cpu"))
+    there = records(tmp_path / "ray", Compute("cpu", engine="ray"))
+    for a, b in zip(here, there, strict=True):
+        assert a.scores.keys() == b.scores.keys()
+        assert a.scores["old/old"]["map"] == pytest.approx(b.scores["old/old"]["map"], abs=0.1)

@@ -1,0 +1,79 @@
+"""The README says what is so: its example runs, its commands exist, its table is a run's."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmark.record import read_records
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "README.md").read_text()
+
+
+def block(language: str, holding: str) -> str:
+    found = [b for b in re.findall(rf"```{language}\n(.*?)```", TEXT, re.S) if holding in b]
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.fixture
+def package(tmp_path) -> Path:
+    """The README's method as a package of somebody else."""
+    (tmp_path / "cosine_method.py").write_text(block("python", "CompatibleTraining"))
+    info = tmp_path / "cosine_method-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: cosine-method\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[compatbench.methods]\ncosine = cosine_method:Cosine\n")
+    return tmp_path
+
+
+def test_method_example(bench, package) -> None:
+    path = f"{ROOT}{os.pathsep}{package}"
+    code, out, err = bench("check", "cosine", PYTHONPATH=path)
+    assert code == 0, err
+    assert "cosine is fine" in out
+    assert "weight" in bench("info", "cosine", PYTHONPATH=path)[1]
+    assert "Cosine: each new feature" in bench("list", "methods", PYTHONPATH=path)[1]
+
+
+def test_python_example_names_exist() -> None:
+    import benchmark
+
+    code = block("python", "import benchmark\n")
+    for name in re.findall(r"benchmark\.(\w+)\(", code):
+        assert callable(getattr(benchmark, name))
+
+
+def test_commands_exist(bench) -> None:
+    verbs = set(re.findall(r"`bench (\w+)", TEXT))
+    assert verbs >= {"run", "list", "info", "table", "plot", "check", "doctor", "perf"}
+    for verb in verbs:
+        assert bench(verb, "--help")[0] == 0
+
+
+def test_table_is_that_of_the_committed_records() -> None:
+    """The table between the marks is what the records in results/ give."""
+    shown = re.search(r"<!-- table: .*? -->\n(.*?)<!-- /table -->", TEXT, re.S)
+    assert shown is not None
+    folder = ROOT / "results" / "measured" / "open-class" / "glyphs"
+    names = ("independent", "bct", "fct", "mixbct")
+    records = [r for n in names for r in read_records(folder / n / "seed-0.json")]
+    from benchmark.report.table import make_tables, render
+
+    assert shown[1].strip() == render(make_tables(records), "markdown").strip()
+
+
+def test_make_targets() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+    assert {"run", "test", "lint", "format", "site"} <= targets
+    done = subprocess.run(
+        ["make", "-n", "run"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "bench run --methods bct,fct,mixbct --protocol open-class" in done.stdout
+    assert sys.version_info >= (3, 11)
