@@ -148,6 +148,11 @@ def make_plan(
     Raises:
         BenchError: On an unknown name or parameter, or a dataset that is not there.
     """
+    for spec in setup.models:
+        if spec.backbone.startswith("timm:"):
+            from benchmark.models.backbones import check_backbone
+
+            check_backbone(spec.backbone)
     module = registry.dataset(setup.track.dataset)
     source = module.source(data_root, **setup.track.data)
     data = Stage(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -10,6 +11,7 @@ from typing import Any, Literal
 from benchmark.config import build
 from benchmark.errors import BenchError, nearest
 
+BACKBONES = "convnet-<width> or timm:<name>"
 HEADS = ("softmax", "norm-softmax", "cosface", "arcface")
 
 
@@ -34,6 +36,9 @@ class ModelSpec:
     def __post_init__(self) -> None:
         if self.dim < 1:
             raise ValueError(f"dim: expected at least 1, got {self.dim}")
+        # timm's own names are checked when timm is loaded, which takes seconds.
+        if not re.fullmatch(r"convnet-[1-9]\d*|timm:.+", self.backbone):
+            raise ValueError(f"backbone: expected {BACKBONES}, got '{self.backbone}'")
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ class Recipe:
     schedule: Literal["linear", "cosine", "constant"] = "linear"
     warmup: float = 0.0
     label_smoothing: float = 0.0
-    precision: str = "32-true"
+    precision: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true"
     transform_steps: int = 600
     transform_batch: int = 256
     side_epochs: int = 20

@@ -172,7 +172,11 @@ def _extended(path: Path, value: dict[str, Any], seen: tuple[str, ...]) -> dict[
     if base in seen:
         raise BenchError(f"{path.name}: extends: goes in a circle over '{base}'")
     parent, below = _read(str(base), track_files(), "track")
-    return _merge(_extended(parent, below, (*seen, str(base))), value)
+    inherited = _extended(parent, below, (*seen, str(base)))
+    # Another dataset has other options.
+    if value.get("dataset", inherited.get("dataset")) != inherited.get("dataset"):
+        inherited = {k: v for k, v in inherited.items() if k != "data"}
+    return _merge(inherited, value)
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

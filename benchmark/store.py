@@ -15,6 +15,8 @@ from typing import Any
 from benchmark.errors import BenchError
 
 META = "stage.json"
+_NOTHING_LEFT = 256 * 1024
+"""Bytes; below this a failed write is put down to the disk."""
 
 
 def default_store() -> Path:
@@ -123,11 +125,18 @@ def writable(folder: Path, option: str) -> None:
 
 @contextmanager
 def plain_io_errors(folder: Path) -> Iterator[None]:
-    """A full disk as one line instead of a traceback; what is stored stays."""
+    """A full disk as one line instead of a traceback; what is stored stays.
+
+    Libraries say it each in their own way (torch a RuntimeError, numpy an OSError without a
+    number), so the disk itself is asked as well.
+    """
     try:
         yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    except BenchError:
+        raise
+    except Exception as error:
+        told = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if told or shutil.disk_usage(folder).free < _NOTHING_LEFT:
             raise BenchError(
                 f"{folder}: the disk is full; free some space and run the same command again, "
                 "finished stages are kept"
