@@ -315,16 +315,18 @@ class _Run:
         track, generations = self.setup.track, self.setup.protocol.generations
         inputs = {"data": self.data}
         for i, model in enumerate(chain):
-            inputs[f"vectors{i}"] = self.embed(model, "test", f"{label}, {generations[i].name}")
+            inputs[f"vectors{i}"] = self.embed(
+                model, track.evaluation, f"{label}, {generations[i].name}"
+            )
         for i, update in enumerate(updates, 1):
             inputs[f"update{i}"] = update
         for kind in _sides(registry.method(label, self.setup.params(label))):
-            inputs["side"] = self.embed(self.side(kind), "test", kind)
+            inputs["side"] = self.embed(self.side(kind), track.evaluation, kind)
         return Stage(
             "evaluate",
             f"evaluate {label} (seed {self.seed})",
             {
-                "part": "test",
+                "part": track.evaluation,
                 "generations": [g.name for g in generations],
                 "tasks": self.setup.protocol.tasks,
                 "distance": track.distance,

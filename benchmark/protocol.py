@@ -170,6 +170,8 @@ class Track:
         distance: How embeddings are compared.
         far: False accept rates of 1:1 verification.
         fpir: False positive identification rates of 1:N identification.
+        evaluation: Which of the dataset's evaluation sets judges: ``test``, or ``seen`` (other
+            images of training classes).
         needs_root: Must ``--data-root`` be given?
         extends: A track that this one changes; keys given here win.
     """
@@ -184,6 +186,7 @@ class Track:
     distance: Literal["cosine", "l2"] = "cosine"
     far: tuple[float, ...] = (1e-4, 1e-3, 1e-2)
     fpir: tuple[float, ...] = (1e-2, 1e-1)
+    evaluation: str = "test"
     needs_root: bool = False
     note: str = ""
     extends: str | None = None

@@ -17,6 +17,7 @@ from benchmark.config import build
 from benchmark.errors import BenchError
 
 SCHEMA = 1
+_CODE = ("benchmark", "methods", "protocols", "leaderboard", "pyproject.toml")
 _PACKAGES = ("torch", "torchvision", "lightning-fabric", "timm", "numpy", "numba", "matplotlib")
 
 
@@ -148,7 +149,8 @@ def code_version() -> dict[str, Any]:
     if not (folder.parent / "pyproject.toml").is_file():
         return {"version": __version__, "commit": None, "dirty": None}
     commit = _git(folder, "rev-parse", "HEAD")
-    status = _git(folder, "status", "--porcelain")
+    # New records in the checkout do not make its code another one.
+    status = _git(folder.parent, "status", "--porcelain", "--", *_CODE)
     return {
         "version": __version__, "commit": commit or None,
         "dirty": None if status is None else bool(status),

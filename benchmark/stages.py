@@ -14,6 +14,7 @@ import numpy as np
 from benchmark import registry
 from benchmark.data.base import Dataset, Evaluation, ImageSet
 from benchmark.data.stored import read_dataset, write_dataset
+from benchmark.errors import unknown
 from benchmark.protocol import Augment, ModelSpec, Recipe
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def embed(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
 
     made = read_dataset(inputs["data"])
     part = params["part"]
-    chosen = made.evaluations[part] if isinstance(part, str) else _rows(made.train, [part])
+    chosen = _evaluation(made, part) if isinstance(part, str) else _rows(made.train, [part])
     model = load_module(inputs["model"] / f"{params['file']}.safetensors")
     device = _trainer_device(context)
     vectors = embed_images(model, chosen.images, device)
@@ -144,7 +145,7 @@ def evaluate(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]
     """Score every case by every task, on embeddings only."""
     from benchmark.cases import build_cases
 
-    items = read_dataset(inputs["data"]).evaluations[params["part"]]
+    items = _evaluation(read_dataset(inputs["data"]), params["part"])
     tasks = [registry.task(name) for name in params["tasks"]]
     results: dict[str, dict[str, Any]] = {}
     per_query: dict[str, Any] = {}
@@ -169,6 +170,12 @@ def read_cases(folder: Path) -> dict[str, dict[str, Any]]:
     """What :func:`evaluate` wrote: case -> scores, intervals, counts."""
     value: dict[str, dict[str, Any]] = json.loads((folder / "cases.json").read_text())
     return value
+
+
+def _evaluation(made: Dataset, name: str) -> Evaluation:
+    if name not in made.evaluations:
+        raise unknown(f"evaluation set of {made.name}", name, made.evaluations)
+    return made.evaluations[name]
 
 
 def _rows(images: ImageSet, splits: list[Params]) -> ImageSet:
