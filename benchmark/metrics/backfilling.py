@@ -104,9 +104,13 @@ class Run:
         moment = np.empty(len(old), np.int32)
         left_moment = np.empty(len(left_old), np.int32)
         rules = self.rules
-        filling.moments_of(
-            by.q_order, 0, n, by.start, by.stop, by.g_order, self.place, self.moment,
-            rules.qi, rules.gi, rules.qc, rules.gc, offset, moment, left_offset, left_moment,
+        engine.share(
+            lambda s: filling.moments_of(
+                by.q_order, *s, by.start, by.stop, by.g_order, self.place, self.moment,
+                rules.qi, rules.gi, rules.qc, rules.gc, offset, moment, left_offset, left_moment,
+            ),
+            engine.spans(n, 512),
+            self.threads,
         )  # fmt: skip
         left_offset, left_old, left_new, left_moment = self._strangers(
             by.q_order, left_offset, left_old, left_new, left_moment

@@ -244,35 +244,11 @@ def count(
             if _COMPRESS and c < whole:
                 if l2:
                     keep_l2(
-                        qp,
-                        (first + r) * dim,
-                        gp,
-                        c * dim,
-                        dim,
-                        lows,
-                        fill,
-                        r,
-                        buffer,
-                        _CAPACITY,
-                        buffer,
-                        0,
-                        buffer,
+                        qp, (first + r) * dim, gp, c * dim, dim, lows, fill, r, buffer, _CAPACITY
                     )
                 else:
                     keep_dot(
-                        qp,
-                        (first + r) * dim,
-                        gp,
-                        c * dim,
-                        dim,
-                        lows,
-                        fill,
-                        r,
-                        buffer,
-                        _CAPACITY,
-                        buffer,
-                        0,
-                        buffer,
+                        qp, (first + r) * dim, gp, c * dim, dim, lows, fill, r, buffer, _CAPACITY
                     )
             else:
                 if l2:

@@ -16,17 +16,19 @@ from benchmark.metrics.counting import CAPACITY, table, walk
 from benchmark.metrics.kernels import (
     COLUMNS,
     COMPRESS,
+    CUTS,
     ROWS,
     jit,
-    keep_tagged_dot,
-    keep_tagged_l2,
+    keep_counted_dot,
+    keep_counted_l2,
     slots_single,
     store_dot,
     store_l2,
 )
-from benchmark.metrics.matching import out_of_ranking
+from benchmark.metrics.matching import added, out_of_ranking
 
 _ROWS, _COLUMNS, _COMPRESS, _CAPACITY = ROWS, COLUMNS, COMPRESS, CAPACITY
+_CUTS = CUTS
 
 
 @jit
@@ -113,6 +115,26 @@ def _append(
 
 
 @jit
+def _flush(
+    n: int, first: int, offset: Any, width: int, moment: int, old: bool, counts: Any, cells: Any,
+    totals: Any,
+) -> None:  # fmt: skip
+    """Add the counts of the lowest thresholds to the cells of one moment; keep the later items'."""
+    for i in range(n):
+        if offset[first + i + 1] - offset[first + i] > _CUTS:
+            for j in range(_CUTS):
+                here = counts[i, j] - counts[i, j + 1]
+                if old:
+                    cells[first + i, moment * width + j + 1] -= here
+                    totals[first + i, j + 1] += here
+                else:
+                    cells[first + i, moment * width + j + 1] += here
+        for j in range(_CUTS + 1):
+            later = counts[i, _CUTS + 1 + j] - counts[i, j]
+            counts[i, j] = counts[i, _CUTS + 1 + j] = later
+
+
+@jit
 def fill_cells(
     qp: Any, gp: Any, tag: Any, n_items: int, dim: int, l2: bool, old: bool,
     offset: Any, thresholds: Any, first: int, last: int, size: int, width: int,
@@ -121,12 +143,16 @@ def fill_cells(
     """Add packed items to the cells of queries ``first`` ... ``last - 1``.
 
     As ``counting.count``; ``cells`` holds ``width`` changes for each point and query, ``totals``
-    the counts before the first; the thresholds are the matches' old and new scores together.
+    the counts before the first; the thresholds are the matches' old and new scores together. Most
+    scores above the lowest threshold lie below the next few ones, so those are counted where the
+    scores are computed, and only what lies higher is kept: in panels of at most two moments.
     """
     n = last - first
     padded = -(-n // _ROWS) * _ROWS
     lows = np.full(padded, np.inf, np.float32)
     scales = np.zeros(padded, np.float32)
+    cuts = np.full((padded, _CUTS + 1), np.inf, np.float32)
+    counts = np.zeros((padded, 2 * (_CUTS + 1)), np.int32)
     fill = np.zeros(padded, np.int64)
     steps = np.empty(_CAPACITY, np.int32)
     top = np.float32(size - 1)
@@ -134,21 +160,33 @@ def fill_cells(
         a, b = offset[first + i], offset[first + i + 1]
         if b > a:
             lows[i], scales[i] = table(thresholds[a:b], b - a, size, edges[i], base[i])
+            for j in range(_CUTS + 1):
+                cuts[i, j] = thresholds[a + j if b - a > _CUTS else a]
     whole = n_items // _COLUMNS * _COLUMNS
+    current = tag[0]
     for c in range(0, n_items + _COLUMNS, _COLUMNS):  # the last round empties the buffers
+        early, n_early, uniform = np.uint32(0), np.int64(0), False
+        if _COMPRESS and c < whole:
+            if tag[c] != current:
+                _flush(n, first, offset, width, current, old, counts, cells, totals)
+                current = tag[c]
+            while n_early < _COLUMNS and tag[c + n_early] == current:
+                n_early += 1
+            early = np.uint32((np.int64(1) << n_early) - 1)
+            uniform = n_early == _COLUMNS or tag[c + n_early] == tag[c + _COLUMNS - 1]
         for r in range(0, padded, _ROWS):
             if c >= n_items:
                 pass
-            elif _COMPRESS and c < whole:
+            elif _COMPRESS and uniform:
                 if l2:
-                    keep_tagged_l2(
-                        qp, (first + r) * dim, gp, c * dim, dim, lows, fill, r, buffer, _CAPACITY,
-                        tag, c, buffer_tag,
+                    keep_counted_l2(
+                        qp, (first + r) * dim, gp, c * dim, dim, cuts, fill, r, buffer, _CAPACITY,
+                        tag, c, buffer_tag, early, counts,
                     )  # fmt: skip
                 else:
-                    keep_tagged_dot(
-                        qp, (first + r) * dim, gp, c * dim, dim, lows, fill, r, buffer, _CAPACITY,
-                        tag, c, buffer_tag,
+                    keep_counted_dot(
+                        qp, (first + r) * dim, gp, c * dim, dim, cuts, fill, r, buffer, _CAPACITY,
+                        tag, c, buffer_tag, early, counts,
                     )  # fmt: skip
             else:
                 if l2:
@@ -168,6 +206,26 @@ def fill_cells(
                         totals[first + i], steps,
                     )  # fmt: skip
                     fill[i] = 0
+        if uniform and n_early < _COLUMNS:
+            _flush(n, first, offset, width, current, old, counts, cells, totals)
+            current = tag[c + n_early]
+    _flush(n, first, offset, width, current, old, counts, cells, totals)
+
+
+@jit
+def _terms(
+    m: int, n: int, slot: Any, reached: Any, times: Any, above: Any, terms: Any
+) -> None:  # fmt: skip
+    """The precision at each of ``n`` matches, whose scores reach ``m`` slots."""
+    if m == np.uint64(n):  # no ties
+        for k in range(np.uint64(m)):
+            terms[k] = reached[k] / above[slot[k]]
+        return
+    place = 0
+    for k in range(np.uint64(m)):
+        for _ in range(times[k]):
+            terms[place] = reached[k] / above[slot[k]]
+            place += 1
 
 
 @jit
@@ -177,11 +235,12 @@ def summarise(
     first: int, last: int, points: int, width: int, cells: Any, totals: Any, rank: Any, ap: Any,
 ) -> None:  # fmt: skip
     """Ranks and average precisions of queries ``first`` ... at every point of the curve."""
-    current = np.empty(width, np.int32)
-    own = np.empty(width, np.int32)
     above = np.empty(width, np.int32)
+    own = np.empty(width, np.int32)
+    slot = np.empty(width, np.int32)
     reached = np.empty(width, np.int32)
     times = np.empty(width, np.int32)
+    terms = np.empty((width - 1) // 2, np.float64)
     for i in range(first, last):
         t = thresholds[offset[i] : offset[i + 1]]
         slots = np.uint64(len(t) + 1)
@@ -198,35 +257,36 @@ def summarise(
         own[:] = 0
         for x in range(a, b):
             own[_reached(t, old[x])] += 1
+        total = np.int32(0)
+        for k in range(slots - np.uint64(1), np.uint64(0), -1):
+            total += totals[i, k]
+            above[k] = total
         following = a
-        for k in range(slots):
-            current[k] = totals[i, k]
+        m = np.uint64(0)
         for p in range(points):
+            stale = p == 0
             while following < b and moment[following] == p:
                 own[_reached(t, old[following])] -= 1
                 own[_reached(t, new[following])] += 1
                 following += 1
+                stale = True
             change = row[p * width : (p + 1) * width]
             total = np.int32(0)
-            for k in range(slots):
-                current[k] += change[k]
-                total += current[k]
+            for k in range(slots - np.uint64(1), np.uint64(0), -1):
+                total += change[k]
+                above[k] += total
                 change[k] = 0  # left clean for the next chunk
-            mine = np.int32(n)
-            m = np.uint64(0)
-            for k in range(slots):  # keeps the slots with a match, without a branch
-                above[m], reached[m], times[m] = total, mine, own[k]
-                m += np.uint64(own[k] > 0)
-                total -= current[k]
-                mine -= own[k]
-            value = 0.0
-            for k in range(m):
-                term = reached[k] / above[k]
-                value += term
-                for _ in range(1, times[k]):
-                    value += term
-            rank[p, i] = 1 + above[m - np.uint64(1)] - reached[m - np.uint64(1)]
-            ap[p, i] = value / n
+            change[0] = 0
+            if stale:
+                m, mine = np.uint64(0), np.int32(n)
+                for k in range(slots):  # keeps the slots with a match, without a branch
+                    slot[m], reached[m], times[m] = k, mine, own[k]
+                    m += np.uint64(own[k] > 0)
+                    mine -= own[k]
+            _terms(m, n, slot, reached, times, above, terms)
+            last_slot = m - np.uint64(1)
+            rank[p, i] = 1 + above[slot[last_slot]] - reached[last_slot]
+            ap[p, i] = added(terms, n) / n
 
 
 @jit

@@ -140,27 +140,19 @@ def _store(l2: bool) -> Any:
     return store
 
 
-def _pick(builder: Any, scores: list[Any], least: Any, count: Any, out: Any, tags: Any) -> Any:
-    """Append a row's scores >= ``least``, and their tags; returns the new length."""
-    undefined = ir.Constant(_V, ir.Undefined)
+def _pick(builder: Any, value: Any, mask: Any, number: Any, out: Any, count: Any) -> Any:
+    """Append the lanes of ``mask`` to ``out[count:]``; returns the new length."""
     name = f"llvm.x86.avx512.mask.compress.v{LANES}f32"
-    for v, value in enumerate(scores):
-        mask = builder.fcmp_ordered(">=", value, least)
-        packed = _call(builder, name, _V, [value, undefined, mask])
-        builder.store(packed, _vector_at(builder, builder.gep(out, [count]))).align = 4
-        if tags is not None:
-            source, target = tags
-            place = builder.gep(source, [ir.Constant(_I, v * LANES)])
-            tag = builder.load(_vector_at(builder, place))
-            tag.align = 4
-            packed = _call(builder, name, _V, [tag, undefined, mask])
-            builder.store(packed, _vector_at(builder, builder.gep(target, [count]))).align = 4
-        number = builder.ctpop(builder.bitcast(mask, ir.IntType(LANES)))
-        count = builder.add(count, builder.zext(number, _I))
-    return count
+    packed = _call(builder, name, _V, [value, ir.Constant(_V, ir.Undefined), mask])
+    builder.store(packed, _vector_at(builder, builder.gep(out, [count]))).align = 4
+    return builder.add(count, builder.zext(number, _I))
 
 
-def _keep(l2: bool, tagged: bool) -> Any:
+def _ones(builder: Any, mask: Any) -> Any:
+    return builder.ctpop(builder.bitcast(mask, ir.IntType(LANES)))
+
+
+def _keep(l2: bool) -> Any:
     @intrinsic
     def keep(
         typing: Any,
@@ -174,18 +166,10 @@ def _keep(l2: bool, tagged: bool) -> Any:
         row0: Any,
         out: Any,
         stride: Any,
-        tag: Any,
-        tag0: Any,
-        out_tag: Any,
     ) -> Any:
-        """Append each row's scores >= ``low[row0 + row]`` to ``out[row0 + row]``; AVX-512 only.
-
-        Tags are 32-bit values of the columns, moved along untouched.
-        """
+        """Append each row's scores >= ``low[row0 + row]`` to ``out[row0 + row]``; AVX-512 only."""
         place = types.int64
-        signature = types.void(
-            q, place, g, place, place, low, fill, place, out, place, tag, place, out_tag
-        )
+        signature = types.void(q, place, g, place, place, low, fill, place, out, place)
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             left = _data(context, builder, sig.args[0], args[0], args[1])
@@ -194,16 +178,14 @@ def _keep(l2: bool, tagged: bool) -> Any:
             fills = _data(context, builder, sig.args[6], args[6], args[7])
             base = builder.mul(args[7], args[9])
             target = _data(context, builder, sig.args[8], args[8], base)
-            source = _data(context, builder, sig.args[10], args[10], args[11])
-            tags = _data(context, builder, sig.args[12], args[12], base)
             for m, line in enumerate(_accumulate(builder, left, right, args[4], l2)):
                 here = ir.Constant(_I, m)
                 least = _splat(builder, builder.load(builder.gep(lows, [here])))
                 count = builder.load(builder.gep(fills, [here]))
-                shift = builder.mul(args[9], here)
-                moved = (source, builder.gep(tags, [shift])) if tagged else None
-                row = builder.gep(target, [shift])
-                count = _pick(builder, line, least, count, row, moved)
+                row = builder.gep(target, [builder.mul(args[9], here)])
+                for value in line:
+                    mask = builder.fcmp_ordered(">=", value, least)
+                    count = _pick(builder, value, mask, _ones(builder, mask), row, count)
                 builder.store(count, builder.gep(fills, [here]))
             return context.get_dummy_value()
 
@@ -212,11 +194,97 @@ def _keep(l2: bool, tagged: bool) -> Any:
     return keep
 
 
+CUTS = 4  # lowest thresholds, whose scores are counted in registers instead of kept
+
+
+def _keep_counted(l2: bool) -> Any:
+    @intrinsic
+    def keep(
+        typing: Any,
+        q: Any,
+        q0: Any,
+        g: Any,
+        g0: Any,
+        dim: Any,
+        cuts: Any,
+        fill: Any,
+        row0: Any,
+        out: Any,
+        stride: Any,
+        tag: Any,
+        tag0: Any,
+        out_tag: Any,
+        early: Any,
+        counts: Any,
+    ) -> Any:
+        """As ``keep``, with the columns' 32-bit tags, and counts of the scores >= each cut.
+
+        ``cuts`` holds ``CUTS + 1`` values a row; the scores >= the last one are kept.
+        ``counts[row0 + row]`` holds as many counts over the columns whose bit is set in ``early``,
+        then as many over all columns. AVX-512 only.
+        """
+        place = types.int64
+        signature = types.void(
+            q, place, g, place, place, cuts, fill, place, out, place, tag, place, out_tag,
+            types.uint32, counts,
+        )  # fmt: skip
+
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            n, word = CUTS + 1, ir.IntType(COLUMNS)
+            left = _data(context, builder, sig.args[0], args[0], args[1])
+            right = _data(context, builder, sig.args[2], args[2], args[3])
+            row0 = args[7]
+            levels = _data(
+                context, builder, sig.args[5], args[5], builder.mul(row0, ir.Constant(_I, n))
+            )
+            fills = _data(context, builder, sig.args[6], args[6], row0)
+            base = builder.mul(row0, args[9])
+            target = _data(context, builder, sig.args[8], args[8], base)
+            source = _data(context, builder, sig.args[10], args[10], args[11])
+            tags = _data(context, builder, sig.args[12], args[12], base)
+            tallies = _data(
+                context, builder, sig.args[14], args[14], builder.mul(row0, ir.Constant(_I, 2 * n))
+            )
+            moved = []
+            for v in range(_VECTORS):
+                place = builder.gep(source, [ir.Constant(_I, v * LANES)])
+                moved.append(builder.load(_vector_at(builder, place)))
+                moved[-1].align = 4
+            for m, line in enumerate(_accumulate(builder, left, right, args[4], l2)):
+                shift = builder.mul(args[9], ir.Constant(_I, m))
+                row, tag_row = builder.gep(target, [shift]), builder.gep(tags, [shift])
+                masks: list[Any] = []
+                for j in range(n):
+                    place = builder.gep(levels, [ir.Constant(_I, m * n + j)])
+                    least = _splat(builder, builder.load(place))
+                    masks = [builder.fcmp_ordered(">=", value, least) for value in line]
+                    parts = [
+                        builder.zext(builder.bitcast(mask, ir.IntType(LANES)), word)
+                        for mask in masks
+                    ]
+                    bits = builder.or_(parts[0], builder.shl(parts[1], ir.Constant(word, LANES)))
+                    for k, some in ((j, builder.and_(bits, args[13])), (n + j, bits)):
+                        place = builder.gep(tallies, [ir.Constant(_I, 2 * m * n + k)])
+                        builder.store(builder.add(builder.load(place), builder.ctpop(some)), place)
+                place = builder.gep(fills, [ir.Constant(_I, m)])
+                count = builder.load(place)
+                for value, label, mask in zip(line, moved, masks, strict=True):
+                    number = _ones(builder, mask)
+                    _pick(builder, label, mask, number, tag_row, count)
+                    count = _pick(builder, value, mask, number, row, count)
+                builder.store(count, place)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return keep
+
+
 store_dot, store_l2 = _store(False), _store(True)
-keep_dot: Any = _keep(False, False)
-keep_l2: Any = _keep(True, False)
-keep_tagged_dot: Any = _keep(False, True)
-keep_tagged_l2: Any = _keep(True, True)
+keep_dot: Any = _keep(False)
+keep_l2: Any = _keep(True)
+keep_counted_dot: Any = _keep_counted(False)
+keep_counted_l2: Any = _keep_counted(True)
 
 
 def _slots(copies: int) -> Any:
