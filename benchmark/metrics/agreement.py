@@ -21,7 +21,7 @@ def kendall_tau(left: Any, right: Any) -> float | None:
         ValueError: If the lengths differ, are below 2, or a score is NaN.
 
     Source:
-        Kendall 1945; FastFill table 3 compares orders so.
+        Kendall 1945; FastFill figure 2c and appendix E compare orders so.
 
     Example:
         >>> kendall_tau([1.0, 2.0, 3.0], [30.0, 20.0, 10.0])

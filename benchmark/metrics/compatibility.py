@@ -79,7 +79,7 @@ def average(new_old: dict[str, float], new_new: dict[str, float]) -> float:
         ValueError: If a key is missing.
 
     Source:
-        MixBCT section 4.1.
+        MixBCT section 4.4 (column AVG).
     """
     values = []
     for name, case in (("new_old", new_old), ("new_new", new_new)):
