@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.metrics import arrays
+
 if TYPE_CHECKING:
     from benchmark.metrics.ranking import Job
 
@@ -59,7 +61,7 @@ def _rows(job: Job, where: Any, first: int, last: int) -> tuple[Any, Any, Any]:
         return torch.from_numpy(np.ascontiguousarray(array)).to(where)
 
     def unit(part: Any, a: int, b: int) -> Any:
-        return move((part.x[a:b] * part.scale[a:b, None]).astype(np.float32))
+        return move((arrays.widened(part.x[a:b]) * part.scale[a:b, None]).astype(np.float32))
 
     n, m, rules = last - first, len(job.gallery.x), job.rules
     query = torch.nn.functional.pad(unit(job.query, first, last), (0, 0, 0, _ROWS - n))
@@ -77,6 +79,8 @@ def _rows(job: Job, where: Any, first: int, last: int) -> tuple[Any, Any, Any]:
                 scores = _product(query, items)
             same = labels == move(job.gallery_labels[a:b])
             left_out = torch.zeros_like(same)
+            if job.kept is not None:
+                left_out |= move(~np.isin(np.arange(a, b), job.kept))
             if len(rules.qi):
                 left_out |= move(rules.qi[first:last])[:, None] == move(rules.gi[a:b])
             if len(rules.qc):

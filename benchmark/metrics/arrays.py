@@ -45,6 +45,31 @@ def plain(value: Any) -> NDArray[Any]:
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
+def widened(x: NDArray[Any]) -> NDArray[np.float32]:
+    """float32 rows of what :func:`compact` returned; float32 itself is not copied."""
+    return from_bfloat16(x) if x.dtype == np.uint16 else x.astype(np.float32, copy=False)
+
+
+def compact(name: str, value: Any, *, dim: int | None = None) -> NDArray[Any]:
+    """As :func:`matrix`, but float16 stays, and bfloat16 comes as its bits, uint16.
+
+    Raises:
+        ValueError: If the shape or type is another.
+    """
+    if str(getattr(value, "dtype", "")) == "torch.bfloat16":
+        bits = value.detach().cpu().contiguous().view(dtype=value.new_empty(0).short().dtype)
+        array = bits.numpy().view(np.uint16)
+    else:
+        array = np.asarray(value) if not hasattr(value, "detach") else plain(value)
+        if array.dtype.name == "bfloat16":
+            array = array.view(np.uint16)
+        elif array.dtype != np.float16:
+            return matrix(name, array, dim=dim)
+    if array.ndim != 2 or array.shape[1] < 1 or (dim is not None and array.shape[1] != dim):
+        raise ValueError(f"{name}: expected [n, {dim or 'd >= 1'}], got {array.shape}")
+    return array
+
+
 def vectors(name: str, value: Any, *, dim: int | None = None) -> NDArray[np.float32]:
     """Finite vectors as C-ordered float32 ``[n, d]``; float32 input is not copied.
 

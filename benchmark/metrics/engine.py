@@ -25,14 +25,22 @@ _TABLES = 3 << 19  # bytes of tables and buffers a thread
 
 @dataclass(frozen=True)
 class Side:
-    """Vectors and what each is multiplied by before it is used: 1 / length for cosines."""
+    """Vectors and what each is multiplied by before it is used: 1 / length for cosines.
 
-    x: NDArray[np.float32]
+    The vectors are float32, float16 or the bits of bfloat16; the last two are widened a few at a
+    time, where they are used.
+    """
+
+    x: NDArray[Any]
     scale: NDArray[np.float64]
 
     def take(self, rows: NDArray[np.int64]) -> Side:
         """Some of the vectors."""
         return Side(self.x[rows], self.scale[rows])
+
+    def wide(self, rows: NDArray[np.int64]) -> Side:
+        """Some of the vectors, as float32."""
+        return Side(arrays.widened(self.x[rows]), self.scale[rows])
 
 
 def n_threads(threads: int | None) -> int:
@@ -74,9 +82,14 @@ def side(
     Raises:
         ValueError: If the shape or type is another, or a value is NaN or infinite.
     """
-    x = arrays.matrix(name, value, dim=dim)
+    x = arrays.compact(name, value, dim=dim)
     scale = np.empty(len(x))
-    share(lambda s: counting.norms(x, s[0], s[1], scale), spans(len(x), 8192), threads)
+
+    def work(span: tuple[int, int]) -> None:
+        a, b = span
+        counting.norms(arrays.widened(x[a:b]), 0, b - a, scale[a:b])
+
+    share(work, spans(len(x), 8192), threads)
     arrays.finite(name, scale)
     scale[scale == 0.0] = 1.0
     return Side(x, np.ones(len(x)) if l2 else 1.0 / scale)
@@ -95,7 +108,12 @@ def packed(part: Side, order: NDArray[np.int64], width: int, threads: int) -> ND
     out = aligned(-(-len(order) // width) * width * dim)
 
     def work(span: tuple[int, int]) -> None:
-        counting.pack(part.x, order, part.scale, span[0], span[1], width, out)
+        first, last = span
+        if part.x.dtype == np.float32:
+            counting.pack(part.x, order, part.scale, first, last, width, out)
+            return
+        some, n = part.wide(order[first:last]), last - first
+        counting.pack(some.x, np.arange(n), some.scale, 0, n, width, out[first * dim :])
 
     share(work, spans(len(order), 64 * width), threads)
     return out
@@ -109,8 +127,9 @@ def count_above(
     *,
     l2: bool,
     threads: int,
+    items: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """How many items of the whole gallery score at least each threshold.
+    """How many items of the gallery score at least each threshold.
 
     Args:
         query: ``[n, d]``.
@@ -119,13 +138,15 @@ def count_above(
         thresholds: Ascending for each query.
         l2: Negative squared distances instead of products.
         threads: Threads.
+        items: The items to count; all by default.
 
     Returns:
         Counts, as ``thresholds``.
     """
     above = np.zeros(len(thresholds), np.int64)
     most = int(np.diff(offset).max(initial=0))
-    if not most or not len(gallery.x):
+    n_items = len(gallery.x) if items is None else len(items)
+    if not most or not n_items:
         return above
     dim = query.x.shape[1]
     size = 1 << max(6, min(12, (16 * most - 1).bit_length()))
@@ -147,8 +168,9 @@ def count_above(
         return tuple(local.room)
 
     step = max(1, _PACKED // (4 * dim * kernels.COLUMNS)) * kernels.COLUMNS
-    for first, last in spans(len(gallery.x), step):
-        gp = packed(gallery, np.arange(first, last), kernels.COLUMNS, threads)
+    for first, last in spans(n_items, step):
+        some = np.arange(first, last) if items is None else items[first:last]
+        gp = packed(gallery, some, kernels.COLUMNS, threads)
 
         def work(
             span: tuple[int, int], gp: NDArray[np.float32] = gp, n: int = last - first
@@ -230,11 +252,25 @@ def own_scores(
     out_scores = np.empty(out_offset[-1], np.float32)
 
     def work(span: tuple[int, int]) -> None:
-        matching.class_scores(
-            query.x, query.scale, by.q_order, *span, gallery.x, gallery.scale, by.g_order,
-            by.start, by.stop, *ids, l2, offset, scores, out_offset, out_scores,
-        )  # fmt: skip
-
+        if query.x.dtype == gallery.x.dtype == np.float32:
+            matching.class_scores(
+                query.x, query.scale, by.q_order, *span, gallery.x, gallery.scale, by.g_order,
+                by.start, by.stop, *ids, l2, offset, scores, out_offset, out_scores,
+            )  # fmt: skip
+        else:
+            a, b = span
+            low, high = int(by.start[a:b].min()), int(by.stop[a:b].max())
+            rows, items = by.q_order[a:b], by.g_order[low:high]
+            q, g = query.wide(rows), gallery.wide(items)
+            few = (
+                value[some] if len(value) else value
+                for value, some in zip(ids, (rows, items, rows, items), strict=True)
+            )
+            matching.class_scores(
+                q.x, q.scale, np.arange(b - a), 0, b - a, g.x, g.scale, np.arange(high - low),
+                by.start[a:b] - low, by.stop[a:b] - low, *few, l2,
+                offset[a : b + 1], scores, out_offset[a : b + 1], out_scores,
+            )  # fmt: skip
         if ascending:
             sort(offset, *span, scores)
 
@@ -298,13 +334,18 @@ def pairs(
 ) -> NDArray[np.float32]:
     """Scores of listed pairs, equal to those of the tiles."""
     out = np.empty(len(left_rows), np.float32)
-    share(
-        lambda s: matching.pair_scores(
-            left.x, left.scale, left_rows, right.x, right.scale, right_rows, l2, *s, out
-        ),
-        spans(len(out), 1 << 16),
-        threads,
-    )
+
+    def work(span: tuple[int, int]) -> None:
+        a, b = span
+        if left.x.dtype == right.x.dtype == np.float32:
+            matching.pair_scores(
+                left.x, left.scale, left_rows, right.x, right.scale, right_rows, l2, a, b, out
+            )
+            return
+        p, q, each = left.wide(left_rows[a:b]), right.wide(right_rows[a:b]), np.arange(b - a)
+        matching.pair_scores(p.x, p.scale, each, q.x, q.scale, each, l2, 0, b - a, out[a:b])
+
+    share(work, spans(len(out), 1 << 16), threads)
     return out
 
 

@@ -115,8 +115,6 @@ def rank(
         >>> found.first_rank
         array([1, 1, 1, 3])
     """
-    from benchmark.metrics import engine
-
     job = _job(query, gallery, query_labels, gallery_labels, query_ids, gallery_ids,
                query_cameras, gallery_cameras, junk, distance, threads)  # fmt: skip
     if device != "cpu":
@@ -127,7 +125,7 @@ def rank(
     result = Ranking(
         np.zeros(n, np.int64), np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.int64)
     )
-    by = engine.grouped(job.query_labels, job.gallery_labels)
+    by = _grouped(job)
     pairs = np.cumsum(by.stop - by.start)
     cuts = [0]
     while cuts[-1] < n:  # some millions of matches at a time
@@ -212,6 +210,7 @@ class Job:
     rules: Rules
     l2: bool
     threads: int
+    kept: NDArray[np.int64] | None  # gallery rows that are not junk; None for all
 
 
 def _job(
@@ -244,12 +243,20 @@ def _job(
         )
     ]
     (qi, gi), (qc, gc) = both
+    kept = None
     if junk is not None:
-        keep = ~arrays.one_per_row("junk", junk, sizes[1]).astype(bool)
-        rows = np.flatnonzero(keep)
-        g, gl = g.take(rows), gl[rows]
-        gi, gc = (side[rows] if len(side) else side for side in (gi, gc))
-    return Job(q, g, ql, gl, engine.Rules(qi, gi, qc, gc), l2, n_threads)
+        kept = np.flatnonzero(~arrays.one_per_row("junk", junk, sizes[1]).astype(bool))
+    return Job(q, g, ql, gl, engine.Rules(qi, gi, qc, gc), l2, n_threads, kept)
+
+
+def _grouped(job: Job) -> Grouped:
+    """Queries and items by label, without junk."""
+    from benchmark.metrics import engine
+
+    if job.kept is None:
+        return engine.grouped(job.query_labels, job.gallery_labels)
+    by = engine.grouped(job.query_labels, job.gallery_labels[job.kept])
+    return engine.Grouped(by.q_order, job.kept[by.g_order], by.start, by.stop)
 
 
 def _matches(job: Job, by: Grouped, first: int, last: int) -> Matches:
@@ -264,6 +271,9 @@ def _matches(job: Job, by: Grouped, first: int, last: int) -> Matches:
     )
     offset, scores, left_offset, left = found
     rows, items = engine.strangers(part.q_order, job.query_labels, job.gallery_labels, job.rules)
+    if job.kept is not None:
+        inside = np.isin(items, job.kept)
+        rows, items = rows[inside], items[inside]
     if len(rows):
         more = engine.pairs(
             job.query, job.gallery, part.q_order[rows], items, l2=job.l2, threads=job.threads
@@ -280,7 +290,7 @@ def _count(
 
     above = engine.count_above(
         job.query.take(order), job.gallery, thresholds.offset, thresholds.scores,
-        l2=job.l2, threads=job.threads,
+        l2=job.l2, threads=job.threads, items=job.kept,
     )  # fmt: skip
 
     def work(span: tuple[int, int]) -> None:
@@ -338,7 +348,7 @@ class Shard:
 
         self._job = _job(query, gallery, query_labels, gallery_labels, query_ids, gallery_ids,
                          query_cameras, gallery_cameras, junk, distance, threads)  # fmt: skip
-        by = engine.grouped(self._job.query_labels, self._job.gallery_labels)
+        by = _grouped(self._job)
         n = len(by.q_order)
         back = np.argsort(by.q_order)
         in_order = engine.Grouped(np.arange(n), by.g_order, by.start[back], by.stop[back])

@@ -4,6 +4,7 @@ import itertools
 import os
 import subprocess
 import sys
+import tracemalloc
 
 import naive
 import numpy as np
@@ -309,3 +310,27 @@ def test_metrics_import_light():
     )
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert out.stdout.strip() == "[]"
+
+
+@settings(max_examples=40, deadline=None)
+@given(problems(), st.sampled_from(["float16", "bfloat16"]), st.sampled_from(["cosine", "l2"]))
+def test_half_precision_ranks_as_the_same_values_in_float32(p, kind, distance):
+    torch = pytest.importorskip("torch")
+    q, g = (torch.from_numpy(x).to(getattr(torch, kind)) for x in (p.q + 0.3, p.g + 0.3))
+    half = ranking.rank(q, g, p.ql, p.gl, distance=distance, **p.rules())
+    wide = ranking.rank(q.float(), g.float(), p.ql, p.gl, distance=distance, **p.rules())
+    assert half.first_rank.tobytes() == wide.first_rank.tobytes()
+    assert half.average_precision.tobytes() == wide.average_precision.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_half_precision_and_junk_copy_no_gallery(kind):
+    torch = pytest.importorskip("torch")
+    n = 400_000
+    g = torch.ones((n, 64), dtype=getattr(torch, kind))
+    labels = np.arange(n) % 1000
+    tracemalloc.start()
+    ranking.rank(g[:12], g, labels[:12], labels, junk=labels == 7)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 90 << 20  # the gallery in float32 alone has 98 MiB
