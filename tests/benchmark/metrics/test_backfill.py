@@ -145,3 +145,21 @@ def test_refusals():
         backfill.curves(x, x, x[:1], x, [0, 1], [0, 1], [0, 1])
     with pytest.raises(ValueError, match="points"):
         backfill.moments(5, 1)
+
+
+@pytest.mark.parametrize("points", [2, 9, 70, 400])
+@pytest.mark.parametrize("reach", [1, 4])
+def test_moments_inside_panels_and_ties_agree_with_a_dense_evaluation(points, reach):
+    """Long moments are counted in registers, short ones score by score; ties in both."""
+    rng = np.random.default_rng(points)
+    n, m = 14, 2011
+    x = [rng.integers(-reach, reach + 1, (k, 5)).astype(np.float32) for k in (n, m, n, m)]
+    ql, gl = rng.integers(0, 60, n), rng.integers(0, 60, m)
+    order = rng.permutation(m)
+    found = backfill.curves(*x, ql, gl, order, points=points, distance="l2")
+    old, new = (-((a[:, None] - b[None]) ** 2).sum(2) for a, b in (x[:2], x[2:]))
+    for point in {0, 1, points // 2, points - 2, points - 1}:
+        done = np.isin(np.arange(m), order[: found.filled[point]])
+        wanted = naive.ranking(np.where(done, new, old)[:3], ql[:3], gl)
+        np.testing.assert_array_equal(found.first_rank[point, :3], wanted[0])
+        np.testing.assert_allclose(found.average_precision[point, :3], wanted[1], rtol=1e-12)
