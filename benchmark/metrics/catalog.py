@@ -104,6 +104,12 @@ _FAMILIES: tuple[tuple[str, str, str], ...] = (
         f"Ranked first and above the threshold; each gallery apart. {_RATE}",
     ),
     (
+        rf"all_pairs_tpir_at_fpir_{_RATES}",
+        "TPIR@FPIR {0}, all pairs",
+        "Galleries pooled, all negative pairs impostors, no rank condition. Only for comparison "
+        f"with scripts that do so. {_RATE}",
+    ),
+    (
         r"rank_(\d+)",
         "Rank-{0}",
         "Closed set: mated probes only, whatever the score. Ties rank the probe's subject last.",

@@ -14,7 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics import arrays
-from benchmark.metrics.verification import measurable, smallest_thresholds
+from benchmark.metrics.verification import (
+    OperatingPoint,
+    measurable,
+    smallest_thresholds,
+    tar_at_far,
+)
 
 
 @dataclass(frozen=True)
@@ -168,6 +173,48 @@ def tpir_at_fpir(found: Search, targets: Iterable[float]) -> tuple[Identificatio
             )
         )
     return tuple(points)
+
+
+def all_pairs_tpir_at_fpir(
+    probe_vectors: Any,
+    probe_subjects: Any,
+    galleries: Iterable[tuple[Any, Any]],
+    targets: Iterable[float],
+    *,
+    threads: int | None = None,
+) -> tuple[OperatingPoint, ...]:
+    """Galleries pooled, every negative pair an impostor, no rank condition: for comparison only.
+
+    What it prints as TPIR@FPIR is TAR@FAR over all pairs of probe and gallery template, which is
+    not comparable with :func:`tpir_at_fpir`.
+
+    Args:
+        probe_vectors: ``[n, d]``.
+        probe_subjects: Integers or strings, ``[n]``.
+        galleries: Pairs of vectors and subjects.
+        targets: Rates in [1/negative pairs, 1].
+        threads: CPU threads.
+
+    Returns:
+        One point for each target.
+
+    Raises:
+        ValueError: As ``verification.tar_at_far``.
+
+    Source:
+        No paper: a script in circulation for IJB-C.
+    """
+    from benchmark.metrics import products
+
+    parts = [(arrays.plain(vectors), arrays.plain(subjects)) for vectors, subjects in galleries]
+    genuine, impostor = products.all_pairs(
+        probe_vectors,
+        np.concatenate([vectors for vectors, _ in parts]),
+        probe_subjects,
+        np.concatenate([subjects for _, subjects in parts]),
+        threads=threads,
+    )
+    return tar_at_far(genuine, impostor, targets)
 
 
 def rank_k(found: Search, k: int) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark.metrics import identification as ident
+from benchmark.metrics.catalog import describe
 
 many = settings(max_examples=150, deadline=None)
 
@@ -117,3 +118,21 @@ def test_refusals():
         ident.rank_k(ident.search(x, [0, 1], x, [0, 1]), 0)
     with pytest.raises(ValueError, match="probe_vectors: expected finite"):
         ident.search(x * np.nan, [0, 1], x, [0, 1])
+
+
+def test_the_pooled_script_is_tar_at_far_over_all_pairs():
+    rng = np.random.default_rng(0)
+    probe, ps = rng.normal(size=(30, 6)), rng.integers(0, 9, 30)
+    parts = [(rng.normal(size=(k, 6)), rng.integers(0, 6, k)) for k in (7, 5)]
+    (found,) = ident.all_pairs_tpir_at_fpir(probe, ps, parts, [0.1])
+    g, gs = (np.concatenate(side) for side in zip(*parts, strict=True))
+    scores = (probe / np.linalg.norm(probe, axis=1, keepdims=True)) @ (
+        g / np.linalg.norm(g, axis=1, keepdims=True)
+    ).T
+    same = ps[:, None] == gs
+    bad = np.sort(scores[~same])[::-1]
+    allowed = int(0.1 * len(bad))
+    assert found.n_impostor == len(bad)
+    assert found.far == allowed / len(bad)
+    assert found.tar == pytest.approx((scores[same] > bad[allowed]).mean())
+    assert "no rank condition" in describe("all_pairs_tpir_at_fpir_1e-2").rules
