@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +39,12 @@ def run_in_ranks(
     ]
     for process in ranks:
         process.start()
-    for process in ranks:
-        process.join()
+    # A rank that fails leaves the others waiting for it for ever.
+    while any(process.is_alive() for process in ranks):
+        if any(process.exitcode for process in ranks):
+            for process in ranks:
+                process.terminate()
+        time.sleep(0.05)
     failed = [r for r, process in enumerate(ranks) if process.exitcode != 0]
     if failed:
         raise BenchError(f"{stage.title}: {len(failed)} of {compute.devices} processes failed")
@@ -56,12 +62,12 @@ def _rank(
         "LOCAL_RANK": str(rank), "RANK": str(rank), "NODE_RANK": "0",
         "WORLD_SIZE": str(compute.devices), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
     }  # fmt: skip
-    # Only rank 0 writes: the others compute in a folder that is thrown away.
-    folder = out if rank == 0 else out / f"rank{rank}.checkpoint.d"
-    folder.mkdir(exist_ok=True)
-    done = measured(stage, root, folder, compute)
     if rank == 0:
-        answers.put(done)
+        answers.put(measured(stage, root, out, compute))
+        return
+    # Only rank 0 writes an output; all of them resume from its checkpoint.
+    with tempfile.TemporaryDirectory() as thrown_away:
+        measured(stage, root, Path(thrown_away), compute, checkpoints=out)
 
 
 def _free_port() -> int:

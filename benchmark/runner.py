@@ -104,15 +104,19 @@ def measured(
     out: Path,
     compute: Compute,
     progress: Callable[[float], None] = lambda share: None,
+    checkpoints: Path | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Run a stage's function; returns its facts, and time, memory and device."""
+    """Run a stage's function; returns its facts, and time, memory and device.
+
+    Checkpoints lie in ``out`` unless another folder is named.
+    """
     from benchmark.stages import Context, run_stage
     from benchmark.training.loop import Device
 
     device = Device(compute.accelerator, compute.devices)
     inputs = {role: root / "stages" / s.name for role, s in stage.inputs.items()}
     with _resources(device) as used:
-        context = Context(out, device, stage.local, progress)
+        context = Context(out, checkpoints or out, device, stage.local, progress)
         facts = run_stage(stage.kind, stage.params, inputs, context)
     return facts, used
 

@@ -34,13 +34,15 @@ class Context:
     """What a stage needs besides its parameters and inputs; none of it changes the output.
 
     Attributes:
-        out: Folder to write into; checkpoints of a killed run may lie there.
+        out: Folder to write into.
+        checkpoints: Folder where a killed run may have left checkpoints; all ranks share it.
         device: Where to compute.
         local: The stage's local values.
         progress: Called with the share that is done.
     """
 
     out: Path
+    checkpoints: Path
     device: Device
     local: Mapping[str, Any]
     progress: Callable[[float], None]
@@ -214,7 +216,9 @@ def _recipe(params: Params) -> Recipe:
 def _trainer(params: Params, context: Context) -> Trainer:
     from benchmark.training.loop import Trainer
 
-    return Trainer(_recipe(params), params["seed"], context.device, context.out, context.progress)
+    return Trainer(
+        _recipe(params), params["seed"], context.device, context.checkpoints, context.progress
+    )
 
 
 def _trainer_device(context: Context) -> Any:
