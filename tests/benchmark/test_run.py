@@ -186,6 +186,23 @@ def test_existing_overwrite_computes_anew(done, heard, tmp_path) -> None:
     assert again.result() == records["bct"].result()
 
 
+def test_existing_missing_keeps_what_is_there(done, heard) -> None:
+    folder, records = done
+    path = records["mixbct"].path(folder / "runs")
+    text = path.read_text()
+    # A record of other code: skip would compute it anew, missing takes it as it is.
+    path.write_text(text.replace(records["mixbct"].key, "0" * 24))
+    kept = run(
+        ["mixbct"], "open-class", "toy", existing="missing", store=folder / "nothing",
+        out=folder / "runs", compute=CPU, reporter=heard,
+    )[-1]  # fmt: skip
+    assert (kept.key, heard.titles) == ("0" * 24, [])
+    again = run(
+        ["mixbct"], "open-class", "toy", store=folder / "store", out=folder / "runs", compute=CPU
+    )[-1]
+    assert again.result() == records["mixbct"].result()
+
+
 def test_load_gives_a_frame(done) -> None:
     folder, records = done
     frame = load(folder / "runs" / "measured", metric="map", case="new/old")
