@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -71,10 +72,20 @@ def make_record(
         run={
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "code": code_version(),
-            "argv": argv,
+            "argv": public(argv),
             "stages": {m["title"]: m["run"] for m in metas.values()},
         },
     )
+
+
+def public(argv: list[str]) -> list[str]:
+    """A command line for publication: folders of the machine it ran on become ``DIR``.
+
+    Example:
+        >>> public(["run", "--data-root", "/home/me/photos", "--out=/tmp/x"])
+        ['run', '--data-root', 'DIR', '--out=DIR']
+    """
+    return [re.sub(r"^(--[\w-]+=)?[/~].*", r"\1DIR", word) for word in argv]
 
 
 def _stages(result: Result) -> list[Stage]:
