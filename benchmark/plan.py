@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmark import registry
 from benchmark.errors import BenchError
-from benchmark.protocol import ModelSpec, Recipe, Setup
+from benchmark.protocol import Recipe, Setup
 from benchmark.seeds import derive
 from benchmark.store import digest
 
@@ -362,8 +362,3 @@ def _embedding_recipe(recipe: Recipe) -> dict[str, Any]:
 
 def _source(label: str) -> str:
     return hashlib.sha256(registry.method_file(label).source).hexdigest()
-
-
-def spec_of(params: Mapping[str, Any]) -> ModelSpec:
-    """The model of a stage's parameters."""
-    return ModelSpec(**params["spec"])

@@ -311,6 +311,3 @@ def _joined(blocks: list[Any], n: int) -> Any:
     if isinstance(blocks[0], tuple):
         return tuple(join([b[i] for b in blocks]) for i in range(len(blocks[0])))
     return join(blocks)
-
-
-__all__ = ["Context", "Evaluation", "apply_part", "read_cases", "run_stage"]
