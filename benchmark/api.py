@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from benchmark import registry
 from benchmark.errors import BenchError
-from benchmark.plan import Plan, make_plan, record_key
+from benchmark.plan import Plan, record_key
+from benchmark.planner import make_plan
 from benchmark.protocol import Setup, set_up
 from benchmark.record import Record, read_record, read_records, record_path
 from benchmark.runner import Compute, Reporter, execute

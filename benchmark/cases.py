@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.stages import VECTORS, apply_part
+from benchmark.conversion import apply_part
+from benchmark.stages import VECTORS
 
 Vectors = NDArray[np.float32]
 
@@ -32,48 +33,67 @@ class Case:
     swapped: bool = False
 
 
+Stored = tuple[Vectors, Vectors | None]
+"""What a gallery keeps: vectors and side-information of all items."""
+
+
 def build_cases(params: Mapping[str, Any], inputs: Mapping[str, Path]) -> Iterator[Case]:
     """All cases of a chain of generations.
 
     Case i/j asks with generation i, whose queries pass the views i, i - 1, ..., j + 1, in a
     gallery stored by generation j and converted by the updates j + 1, ..., i. ``j/j`` uses neither.
+    ``i/j direct`` leaves the generations between out: one conversion from j to i.
     """
-    names = params["generations"]
     n = sum(role.startswith("vectors") for role in inputs)
     own = [np.load(inputs[f"vectors{i}"] / VECTORS) for i in range(n)]
     # With a model chain shorter than the names (an upper bound) the last ones are meant.
-    names = [*names[: n - 1], names[-1]]
-    side = np.load(inputs["side"] / VECTORS) if "side" in inputs else None
-    stored: list[tuple[Vectors, Vectors | None]] = [(own[0], side)]
-    converted = [False]
+    names = [*params["generations"][: n - 1], params["generations"][-1]]
+    fresh: list[Stored] = [(own[i], _side(inputs, i)) for i in range(n)]
+    stored: list[Stored] = []
+    converted: list[bool] = []
     for i in range(n):
         yield Case(f"{names[i]}/{names[i]}", own[i], own[i])
-        if i == 0:
-            continue
         update = inputs.get(f"update{i}")
-        stored, changed = _convert(stored, update)
-        converted = [before or changed for before in converted]
+        changes = _has(update, "convert")
+        stored = [_convert(each, update) for each in stored]
+        converted = [before or changes for before in converted]
         asking = own[i]
         for j in range(i - 1, -1, -1):
             asking = _view(asking, inputs.get(f"update{j + 1}"))
-            gallery = stored[j][0]
-            # Vectors of unequal size have no score, so there is no such case.
-            if asking.shape[1] == gallery.shape[1]:
-                yield Case(f"{names[i]}/{names[j]}", asking, gallery)
-                yield Case(f"{names[j]}/{names[i]}", gallery, asking, swapped=True)
-            if converted[j]:
-                mark = "'" * (i - j)
-                yield Case(f"{names[j]}{mark}/{names[j]}{mark}", gallery, gallery)
-        stored.append((own[i], None))
+            marks = "'" * (i - j) if converted[j] else ""
+            yield from _across(names[i], names[j], asking, stored[j][0], marks)
+            direct = inputs.get(f"direct{j}-{i}")
+            if direct is not None:
+                gallery, _ = _convert(fresh[j], direct)
+                yield Case(f"{names[i]}/{names[j]} direct", _view(own[i], direct), gallery)
+        stored.append(fresh[i])
         converted.append(False)
 
 
-def _convert(
-    stored: list[tuple[Vectors, Vectors | None]], update: Path | None
-) -> tuple[list[tuple[Vectors, Vectors | None]], bool]:
-    if update is None or not (update / "convert.safetensors").exists():
-        return stored, False
-    return [apply_part(update, "convert", vectors, side) for vectors, side in stored], True
+def _across(new: str, old: str, asking: Vectors, gallery: Vectors, marks: str) -> Iterator[Case]:
+    """The cases of a query model and a gallery that is stored by an earlier one."""
+    # Vectors of unequal size have no score, so there is no such case.
+    if asking.shape[1] == gallery.shape[1]:
+        yield Case(f"{new}/{old}", asking, gallery)
+        yield Case(f"{old}/{new}", gallery, asking, swapped=True)
+    if marks:
+        yield Case(f"{old}{marks}/{old}{marks}", gallery, gallery)
+
+
+def _side(inputs: Mapping[str, Path], i: int) -> Vectors | None:
+    folder = inputs.get(f"side{i}")
+    return None if folder is None else np.load(folder / VECTORS)
+
+
+def _has(update: Path | None, part: str) -> bool:
+    return update is not None and (update / f"{part}.safetensors").exists()
+
+
+def _convert(stored: Stored, update: Path | None) -> Stored:
+    if update is None or not _has(update, "convert"):
+        return stored
+    made: Stored = apply_part(update, "convert", *stored)
+    return made
 
 
 def _view(queries: Vectors, update: Path | None) -> Vectors:

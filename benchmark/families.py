@@ -7,17 +7,19 @@ takes the independent new model and maps the stored gallery to it.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Generic, Literal, TypeVar
 
 from torch import Tensor, nn
 
-from benchmark.method import Method, Update, UpdateJob
+from benchmark.errors import BenchError
+from benchmark.method import Method, Step, Update, UpdateJob
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
-from benchmark.protocol import ModelSpec
+from benchmark.models.parts import Directions, FirstDims, KeepSide
 from benchmark.seeds import drawing_from
-from benchmark.training.embedding import Batch, train_embedding
+from benchmark.training.embedding import Batch, Epoch, train_embedding
 from benchmark.training.loop import Curve, Trainer
 
 State = TypeVar("State", bound=nn.Module)
@@ -28,23 +30,26 @@ class CompatibleTraining(Method, Generic[State]):
     """The new model is trained compatible; the stored gallery stays as it is.
 
     Override :meth:`loss`, and :meth:`prepare` where the loss needs something made before: a
-    module, whose type an adapter names as ``CompatibleTraining[MyState]``.
+    module, whose type an adapter names as ``CompatibleTraining[MyState]``. The other hooks
+    are for methods that build another model (:meth:`new_model`, :meth:`finish`) or renew their
+    state between epochs (:meth:`refresh`).
     """
 
-    extra_dims: ClassVar[int] = 0
-
-    def refuses(self, old: ModelSpec, new: ModelSpec) -> str | None:
+    def refuses(self, step: Step) -> str | None:
         """New vectors are compared with the stored old ones as they are."""
-        if old.dim == new.dim:
-            return None
-        return f"needs embeddings of one size, got {old.dim} and {new.dim}"
+        old, new = step.old.dim, step.new.dim
+        return None if old == new else f"needs embeddings of one size, got {old} and {new}"
+
+    def new_model(self, job: UpdateJob) -> tuple[Portable, Head]:
+        """The encoder and the classifier to train, with the initial weights of every method."""
+        return job.new_model()
 
     def prepare(self, job: UpdateJob) -> State:  # noqa: ARG002
         """What the loss needs, made once before training.
 
-        Parameters of the module are trained along and buffers are kept in the checkpoint, so a
-        resumed training goes on with them; freeze what must not learn. Initial weights are
-        drawn from the seed of the update.
+        Parameters of the module are trained along. Its buffers are kept in the checkpoint, so a
+        resumed training goes on with them; they keep their shapes. A finished network goes in
+        as ``Frozen(network)``. Initial weights are drawn from the seed of the update.
         """
         return nn.Module()  # type: ignore[return-value]
 
@@ -58,12 +63,25 @@ class CompatibleTraining(Method, Generic[State]):
             state: What :meth:`prepare` returned.
         """
 
-    def refresh(self, state: State, job: UpdateJob, epoch: int, progress: float) -> None:
-        """Called before each epoch: renew prototypes, memories, schedules."""
+    def refresh(self, state: State, job: UpdateJob, epoch: Epoch) -> None:
+        """Called before each epoch: renew prototypes, memories, schedules in place.
+
+        ``epoch.embed(job.data.images)`` gives the features of the model as it stands.
+        """
+
+    def finish(self, job: UpdateJob, encoder: Portable, head: Head, state: State) -> Update:  # noqa: ARG002
+        """What the training leaves behind; longer vectors show the old gallery their beginning."""
+        d_old = job.old.features.shape[1] if job.chain else None
+        longer = d_old is not None and head.dim > d_old
+        return Update(encoder, head, query_view=FirstDims(d_old) if d_old and longer else None)
+
+    def first(self, job: UpdateJob) -> Update:
+        """Train generation 1 as the later ones; only with ``own_first``."""
+        return self.update(job)
 
     def update(self, job: UpdateJob) -> Update:
         """Train the new model from the initial weights that every method starts from."""
-        encoder, head = job.new_model(self.extra_dims)
+        encoder, head = self.new_model(job)
         with drawing_from(job.trainer.seed, "prepare"):
             state = self.prepare(job)
         curve = train_embedding(
@@ -73,10 +91,14 @@ class CompatibleTraining(Method, Generic[State]):
             job.data,
             job.trainer,
             state=state,
-            old=job.old.features,
-            on_epoch=lambda epoch, progress: self.refresh(state, job, epoch, progress),
+            old=job.old.features if job.chain else None,
+            on_epoch=lambda epoch: self.refresh(state, job, epoch),
         )
-        return Update(encoder, head, curves={"model": curve})
+        made = self.finish(job, encoder, head, state)
+        return Update(
+            made.model, made.head, made.convert, made.query_view, made.priority,
+            {"model": curve, **made.curves},
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -87,9 +109,15 @@ class Pairs:
         old: ``[n, d_old]`` float32, not normalised.
         new: ``[n, d_new]`` float32, not normalised.
         labels: Rows of the new classifier, ``[n]``; ``None`` if unknown.
-        side: Side-information, ``[n, s]``; ``None`` if none is stored.
+        side: Stored side-information, ``[n, s]``; ``None`` if none is stored.
         head: The new classifier; ``None`` if unknown.
         distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
+        new_side: Side-information by the new generation, ``[n, s_new]``, for a map that a
+            later update shall build on; ``None`` if none is wanted.
+        old_head: The old classifier; ``None`` where the protocol discards it.
+
+    Raises:
+        BenchError: If lengths differ, or a value is not a finite number.
     """
 
     old: Tensor
@@ -98,13 +126,54 @@ class Pairs:
     side: Tensor | None = None
     head: Head | None = None
     distance: str = "cosine"
+    new_side: Tensor | None = None
+    old_head: Head | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("old", "new", "side", "new_side"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if value.ndim != 2 or len(value) != len(self.old):
+                raise BenchError(
+                    f"{name}: expected [{len(self.old)}, dim] as many rows as old, "
+                    f"got {list(value.shape)}"
+                )
+            if not value.isfinite().all():
+                raise BenchError(f"{name}: expected finite numbers, got NaN or infinity")
+        if self.labels is not None and self.labels.shape != self.old.shape[:1]:
+            raise BenchError(f"labels: expected [{len(self.old)}], got {list(self.labels.shape)}")
+        if self.head is not None and self.head.dim != self.new.shape[1]:
+            raise BenchError(
+                f"head: expected {self.new.shape[1]} dimensions as new, got {self.head.dim}"
+            )
+
+    @property
+    def normalised(self) -> bool:
+        """Do only directions of new embeddings matter (FCT appendix D.7)?
+
+        A softmax classifier reads their lengths, whatever the deployment compares.
+        """
+        return self.distance == "cosine" if self.head is None else self.head.normalised
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What fitting leaves behind; parts as in :class:`benchmark.method.Update`."""
+
+    convert: Portable | None = None
+    query_view: Portable | None = None
+    priority: Portable | None = None
+    curves: Mapping[str, Curve] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class FeatureTransformation(Method):
-    """The new model is the independent one; a map brings the stored gallery to it."""
+    """The new model is the independent one; a map brings the stored gallery to it.
 
-    changes: ClassVar[tuple[str, ...]] = ("gallery",)
+    Override :meth:`learn`.
+    """
+
     own_model: ClassVar[bool] = False
 
     @property
@@ -112,17 +181,67 @@ class FeatureTransformation(Method):
         """The independent new model."""
         return ("independent",)
 
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """The stored gallery."""
+        return ("gallery",)
+
     @abstractmethod
-    def fit(self, pairs: Pairs, trainer: Trainer) -> tuple[Portable, dict[str, Curve]]:
-        """Fit the conversion: a module from (vectors, side or None) to the same two, and curves."""
+    def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
+        """Fit the map on pairs of embeddings, within the budget of ``trainer.recipe``."""
 
     def update(self, job: UpdateJob) -> Update:
         """Fit on the embeddings that the plan has cached."""
         new = job.independent
         if new is None:
             raise ValueError("job.independent: a feature transformation needs the new model")
-        pairs = Pairs(
-            job.old.features, new.features, job.data.labels, job.old.side, new.head, job.distance
+        fitted = self.learn(
+            Pairs(
+                job.old.features, new.features, job.data.labels, job.old.side, new.head,
+                job.distance, new.side, job.old.head,
+            ),
+            job.trainer,
+        )  # fmt: skip
+        return Update(
+            new.model, new.head, fitted.convert, fitted.query_view, fitted.priority, fitted.curves
         )
-        convert, curves = self.fit(pairs, job.trainer)
-        return Update(new.model, new.head, convert=convert.eval(), curves=curves)
+
+
+@dataclass(frozen=True)
+class VectorMap(FeatureTransformation):
+    """A map of vectors alone, in either direction.
+
+    Override :meth:`fit_vectors`.
+    """
+
+    direction: Literal["gallery", "query"] = "gallery"
+    """``gallery`` brings stored vectors to the new space, ``query`` new queries to the old one."""
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """The stored gallery or the queries."""
+        return ("gallery",) if self.direction == "gallery" else ("queries",)
+
+    @abstractmethod
+    def fit_vectors(
+        self, source: Tensor, target: Tensor, trainer: Trainer
+    ) -> tuple[Portable, Mapping[str, Curve]]:
+        """The map ``[n, d_source]`` -> ``[n, d_target]`` and training curves, if any.
+
+        Args:
+            source: ``[n, d_source]`` float32; unit vectors where only directions matter.
+            target: ``[n, d_target]`` float32; likewise.
+            trainer: The loop, its recipe with the budget of steps.
+        """
+
+    def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
+        """Fit old to new, or new to old."""
+        old, new = pairs.old, pairs.new
+        if pairs.distance == "cosine":
+            old, new = nn.functional.normalize(old), nn.functional.normalize(new)
+        if self.direction == "query":
+            view, curves = self.fit_vectors(new, old, trainer)
+            return Fitted(query_view=Directions(view, pairs.distance == "cosine"), curves=curves)
+        made, curves = self.fit_vectors(old, new, trainer)
+        forward = Directions(made, pairs.distance == "cosine")
+        return Fitted(convert=KeepSide(forward), curves=curves)

@@ -51,7 +51,8 @@ class Generation:
         head: Its classifier; ``None`` where the protocol discards it.
         features: Its embeddings of the new generation's training images, ``[n, d]`` float32,
             not normalised, no augmentation.
-        side: Side-information of the same images, ``[n, s]``; ``None`` where there is none.
+        side: Side-information of the same images, ``[n, s]``, by the model that was trained
+            with this generation; ``None`` where there is none.
     """
 
     model: Portable
@@ -67,7 +68,9 @@ class UpdateJob:
     Attributes:
         data: Training data of the new generation.
         chain: The earlier generations, oldest first; at least one.
-        independent: The new generation trained without any constraint, if ``needs`` says so.
+        independent: The new generation trained without any constraint, if ``needs`` says so;
+            its ``side`` is the new side-information, where a later update will want it.
+        n_classes: Classes of the dataset; ``data.classes`` are below it.
         spec: What the new model is made of.
         recipe: How everything on the track is trained.
         distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
@@ -81,10 +84,17 @@ class UpdateJob:
     recipe: Recipe
     distance: str
     trainer: Trainer
+    n_classes: int = 0
 
     @property
     def old(self) -> Generation:
-        """The generation that is being replaced."""
+        """The generation that is being replaced.
+
+        Raises:
+            ValueError: In the training of the first generation, which replaces none.
+        """
+        if not self.chain:
+            raise ValueError("job.old: the first generation replaces none")
         return self.chain[-1]
 
     def rng(self, name: str) -> torch.Generator:
@@ -93,11 +103,18 @@ class UpdateJob:
 
         return generator(self.trainer.seed, name)
 
-    def new_model(self, extra_dims: int = 0) -> tuple[Encoder, Head]:
-        """A new model and classifier, initialised from the seed: alike for every method."""
+    def new_model(
+        self, dim: int | None = None, head_dim: int | None = None
+    ) -> tuple[Encoder, Head]:
+        """A new model and classifier, initialised from the seed: alike for every method.
+
+        Args:
+            dim: Dimension of the encoder, if not the track's.
+            head_dim: Dimension of the classifier, if not the encoder's.
+        """
         from benchmark.training.embedding import new_model
 
-        return new_model(self.spec, self.data, self.recipe, self.trainer.seed, extra_dims)
+        return new_model(self.spec, self.data, self.recipe, self.trainer.seed, dim, head_dim)
 
 
 @dataclass(frozen=True)
@@ -125,13 +142,30 @@ class Update:
 
 
 @dataclass(frozen=True)
+class Step:
+    """What is known of an update before anything is trained.
+
+    Attributes:
+        old: What the old model is made of.
+        new: What the new model is made of.
+        shared_classes: Do the two generations have a class in common?
+        distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
+    """
+
+    old: ModelSpec
+    new: ModelSpec
+    shared_classes: bool = True
+    distance: str = "cosine"
+
+
+@dataclass(frozen=True)
 class Method(ABC):
     """How a deployment goes from one embedding model to the next.
 
     Class attributes:
         paper: Where it comes from: title, authors, year.
         needs: What the plan must provide: ``old_head``, ``independent``, ``side:<kind>``.
-        changes: What it changes: any of ``training``, ``gallery``, ``dimension``.
+        changes: What it changes: any of ``training``, ``gallery``, ``queries``, ``dimension``.
         own_model: False when the new model is the independent one, so nothing is trained
             or embedded again.
         own_first: True when the first generation is trained the method's own way.
@@ -139,7 +173,6 @@ class Method(ABC):
     """
 
     paper: ClassVar[str] = ""
-    changes: ClassVar[tuple[str, ...]] = ("training",)
     own_model: ClassVar[bool] = True
     own_first: ClassVar[bool] = False
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -149,8 +182,13 @@ class Method(ABC):
         """What the plan must provide; may depend on the parameters."""
         return ()
 
-    def refuses(self, old: ModelSpec, new: ModelSpec) -> str | None:  # noqa: ARG002
-        """Why the method cannot take ``old`` to ``new``; ``None`` if it can."""
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What it changes; may depend on the parameters."""
+        return ("training",)
+
+    def refuses(self, step: Step) -> str | None:  # noqa: ARG002
+        """Why the method cannot make this update; ``None`` if it can."""
         return None
 
     def first(self, job: UpdateJob) -> Update:

@@ -135,6 +135,7 @@ class Protocol:
         upper: Which training data the upper bound of the update gain sees: the new
             generation's (BCT), or all generations' together (MixBCT 4.1).
         split_seed: Seed of the order; part of the protocol, not of a run.
+        direct: Are galleries also converted in one step over several generations (FCT 4.4)?
     """
 
     id: str
@@ -148,6 +149,7 @@ class Protocol:
     order: Literal["seeded", "dataset"] = "seeded"
     upper: Literal["new", "all"] = "new"
     split_seed: int = 0
+    direct: bool = False
 
     def __post_init__(self) -> None:
         names = [g.name for g in self.generations]

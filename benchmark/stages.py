@@ -18,15 +18,12 @@ from benchmark.errors import unknown
 from benchmark.protocol import Augment, ModelSpec, Recipe
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from benchmark.method import Generation, TrainingData, Update
     from benchmark.models.module import Portable
     from benchmark.training.loop import Device, Trainer
 
 MODEL, HEAD, VECTORS = "model.safetensors", "head.safetensors", "vectors.npy"
 PARTS = ("convert", "query_view", "priority")
-BLOCK = 512
 
 
 @dataclass(frozen=True)
@@ -94,12 +91,13 @@ def train(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
 
 
 def side(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
-    """Train a side-information model with the data of generation 1."""
-    module = importlib.import_module(f"benchmark.training.side_{params['kind']}")
+    """Train the side-information model of a generation."""
+    module = importlib.import_module(f"benchmark.training.side_{params['module']}")
     chosen = _training_data(params, inputs)
-    model, curve = module.train(_spec(params), chosen, _trainer(params, context))
+    trainer = _trainer(params, context)
+    model, curve = module.train(_spec(params), chosen, trainer, **params["options"])
     facts = _write_model(model, None, context.out)
-    return facts | {"curves": {params["kind"]: curve.state_dict()}}
+    return facts | {"curves": {params["module"]: curve.state_dict()}}
 
 
 def embed(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
@@ -123,13 +121,18 @@ def update(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
 
     method = registry.method(params["method"], params["config"])
     kept = params["old_head"] == "kept"
+    n = sum(role.startswith("model") for role in inputs)
+    chain = [
+        _generation(
+            inputs[f"model{j}"], inputs[f"features{j}"],
+            inputs.get("side") if j == n - 1 else None, kept,
+        )
+        for j in range(n)
+    ]  # fmt: skip
     independent = None
     if "independent" in inputs:
-        independent = _generation(inputs["independent"], inputs["independent_features"], None, True)
-    chain: list[Generation] = []
-    for j in range(sum(role.startswith("model") for role in inputs)):
-        stored = inputs.get("side")
-        chain.append(_generation(inputs[f"model{j}"], inputs[f"features{j}"], stored, kept))
+        features = inputs["independent_features"]
+        independent = _generation(inputs["independent"], features, inputs.get("new_side"), True)
     job = UpdateJob(
         data=_training_data(params, inputs),
         chain=tuple(chain),
@@ -138,6 +141,7 @@ def update(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
         recipe=_recipe(params),
         distance=params["distance"],
         trainer=_trainer(params, context),
+        n_classes=len(read_dataset(inputs["data"]).class_names),
     )
     made = method.update(job) if chain else method.first(job)
     return _write_update(made, method.own_model, context.out)
@@ -210,7 +214,7 @@ def _spec(params: Params) -> ModelSpec:
 
 def _recipe(params: Params) -> Recipe:
     values = dict(params["recipe"])
-    return Recipe(**{**values, "augment": Augment(**values["augment"])})
+    return Recipe(**{**values, "augment": Augment(**values.get("augment", {}))})
 
 
 def _trainer(params: Params, context: Context) -> Trainer:
@@ -266,48 +270,3 @@ def _write_update(made: Update, own_model: bool, out: Path) -> dict[str, Any]:
             save_module(part.cpu(), out / f"{name}.safetensors")
             facts["added_parameters"] += sum(p.numel() for p in part.parameters())
     return facts
-
-
-def apply_part(folder: Path, name: str, *arrays: Any) -> Any:
-    """Call a stored part of an update (``convert``, ``query_view``, ``priority``) on arrays.
-
-    Returns:
-        Its output as float32 arrays; ``None`` if the update has no such part.
-    """
-    import torch
-
-    from benchmark.models.module import load_module
-
-    path = folder / f"{name}.safetensors"
-    if not path.exists():
-        return None
-    module = load_module(path).eval()
-    tensors = [None if a is None else torch.from_numpy(np.ascontiguousarray(a)) for a in arrays]
-    with torch.inference_mode():
-        # In blocks of one size: what becomes of an item does not depend on its neighbours.
-        n = next(len(t) for t in tensors if t is not None)
-        blocks = [
-            module(*(None if t is None else _block(t, start) for t in tensors))
-            for start in range(0, n, BLOCK)
-        ]
-    return _joined(blocks, n)
-
-
-def _block(rows: Tensor, start: int) -> Tensor:
-    """Rows from ``start``, filled up with zeros: a smaller product sums in another order."""
-    import torch
-
-    block = rows[start : start + BLOCK]
-    missing = BLOCK - len(block)
-    return torch.cat([block, block.new_zeros(missing, *block.shape[1:])]) if missing else block
-
-
-def _joined(blocks: list[Any], n: int) -> Any:
-    import torch
-
-    def join(parts: list[Tensor | None]) -> Any:
-        return None if parts[0] is None else torch.cat(parts)[:n].float().numpy()  # type: ignore[arg-type]
-
-    if isinstance(blocks[0], tuple):
-        return tuple(join([b[i] for b in blocks]) for i in range(len(blocks[0])))
-    return join(blocks)

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.families import FeatureTransformation, Pairs
+from benchmark.families import FeatureTransformation, Fitted, Pairs
 from benchmark.models.module import Portable
-from benchmark.training.loop import Curve, Trainer
+from benchmark.training.loop import Trainer
 from benchmark.training.maps import fit_map
 
 
@@ -73,19 +73,20 @@ class FCT(FeatureTransformation):
         """The new model and, in the variant, side-information."""
         return ("independent",) if self.side == "none" else ("independent", f"side:{self.side}")
 
-    def fit(self, pairs: Pairs, trainer: Trainer) -> tuple[Portable, dict[str, Curve]]:
+    def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Train h with Adam, cosine schedule and warm-up (appendix D.5)."""
-        normalise = pairs.distance == "cosine"
+        normalise = pairs.normalised
         dim_side = 0 if pairs.side is None else pairs.side.shape[1]
         make = lambda: Transformation(  # noqa: E731
             pairs.old.shape[1], dim_side, pairs.new.shape[1], self.width, normalise
         )
         target = F.normalize(pairs.new) if normalise else pairs.new
-        return fit_map(
+        convert, curves = fit_map(
             make, self.loss, (pairs.old, pairs.side, target), trainer,
             lr=self.lr, weight_decay=self.weight_decay, warmup=self.warmup,
             freeze_norm=self.freeze_norm,
         )  # fmt: skip
+        return Fitted(convert, curves=curves)
 
     @staticmethod
     def loss(h: nn.Module, old: Tensor, side: Tensor | None, new: Tensor) -> Tensor:

@@ -51,6 +51,11 @@ class Head(Portable):
         self.register_buffer("classes", torch.as_tensor(classes, dtype=torch.long))
 
     @property
+    def dim(self) -> int:
+        """Embedding dimension."""
+        return self.weight.shape[1]
+
+    @property
     def normalised(self) -> bool:
         """Do the logits depend on directions only?"""
         return self.kind != "softmax"

@@ -16,8 +16,9 @@ from benchmark.errors import BenchError
 class Portable(nn.Module):
     """A module that remembers how it was made.
 
-    The arguments of the constructor must be plain values (numbers, text, lists, mappings); they
-    are kept in ``made_with``.
+    The arguments of the constructor must be plain values (numbers, text, lists, mappings) or
+    other Portable modules; they are kept in ``made_with``. A module that is given so must become
+    a part of this one, whose weights then hold its own.
     """
 
     made_with: dict[str, Any]
@@ -33,10 +34,20 @@ def save_module(module: Portable, path: Path) -> None:
     """Write ``path`` (safetensors): weights, class and constructor arguments."""
     from safetensors.torch import save_file
 
+    # Copies: parts that share a weight may not share memory in the file.
+    state = {k: v.detach().cpu().contiguous().clone() for k, v in module.state_dict().items()}
+    save_file(state, path, metadata={"made": json.dumps(_recipe(module), sort_keys=True)})
+
+
+def _recipe(module: Portable) -> dict[str, Any]:
     cls = type(module)
-    made = {"class": f"{cls.__module__}:{cls.__qualname__}", "arguments": module.made_with}
-    state = {k: v.detach().cpu().contiguous() for k, v in module.state_dict().items()}
-    save_file(state, path, metadata={"made": json.dumps(made, sort_keys=True)})
+    if "<locals>" in cls.__qualname__:
+        raise BenchError(f"{cls.__qualname__}: a stored module's class must stand in its file")
+    arguments = {
+        k: {"portable": _recipe(v)} if isinstance(v, Portable) else v
+        for k, v in module.made_with.items()
+    }
+    return {"class": f"{cls.__module__}:{cls.__qualname__}", "arguments": arguments}
 
 
 def load_module(path: Path) -> Portable:
@@ -51,13 +62,20 @@ def load_module(path: Path) -> Portable:
         with safe_open(path, framework="pt") as file:
             made = json.loads((file.metadata() or {})["made"])
             state = {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118 - no mapping
-        cls, arguments = _portable(made["class"], path), made["arguments"]
-        module = cls(**arguments)
+        module = _make(made, path)
         module.load_state_dict(state)
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, OSError) as error:
         text = " ".join(str(error).split())
         raise BenchError(f"{path}: not a stored module: {text}") from error
     return module
+
+
+def _make(recipe: dict[str, Any], path: Path) -> Portable:
+    arguments = {
+        k: _make(v["portable"], path) if isinstance(v, dict) and set(v) == {"portable"} else v
+        for k, v in recipe["arguments"].items()
+    }
+    return _portable(recipe["class"], path)(**arguments)
 
 
 def _portable(written: str, path: Path) -> type[Portable]:

@@ -33,7 +33,7 @@ class Batch:
         new: Embeddings by the model in training, ``[B, d]`` float32, not normalised.
         old: Stored old embeddings of the same images, ``[B, d_old]``, without gradient; ``[B, 0]``
             where no generation went before.
-        progress: Share of the training that is done, in [0, 1).
+        progress: Share of the training that is done, in [0, 1), step by step.
         rng: Random stream of this epoch, for choices of the method; augmentation has another.
     """
 
@@ -46,19 +46,51 @@ class Batch:
     rng: torch.Generator
 
 
+@dataclass(frozen=True)
+class Epoch:
+    """The moment before an epoch.
+
+    Attributes:
+        number: Of the epoch, from 0.
+        progress: Share of the training that is done, in [0, 1).
+        encoder: The model in training.
+        device: Where it is trained.
+    """
+
+    number: int
+    progress: float
+    encoder: nn.Module
+    device: torch.device
+
+    def embed(self, images: Images) -> Tensor:
+        """Embeddings of all images by the model as it stands, ``[n, d]`` float32 on the CPU."""
+        return torch.from_numpy(embed(self.encoder, images, self.device))
+
+
 Loss = Callable[[Batch, Head, Any], Tensor]
 
 
 def new_model(
-    spec: ModelSpec, data: TrainingData, recipe: Recipe, seed: int, extra_dims: int = 0
-) -> tuple[Encoder, Head]:
-    """A model and its classifier with initial weights that depend on ``spec`` and ``seed`` only."""
+    spec: ModelSpec, data: TrainingData, recipe: Recipe, seed: int,
+    dim: int | None = None, head_dim: int | None = None,
+) -> tuple[Encoder, Head]:  # fmt: skip
+    """A model and its classifier with initial weights that depend on sizes and ``seed`` only.
+
+    Args:
+        spec: Backbone, dimension and kind of classifier.
+        data: Training data: size of the images, classes.
+        recipe: Label smoothing.
+        seed: Seed of the generation.
+        dim: Dimension of the encoder, if not the spec's.
+        head_dim: Dimension of the classifier, if not the encoder's.
+    """
     _, channels, height, _ = data.images.shape
+    dim = spec.dim if dim is None else dim
     with drawing_from(seed, "init"):
-        encoder = Encoder(spec.backbone, spec.dim + extra_dims, channels, height)
+        encoder = Encoder(spec.backbone, dim, channels, height)
         head = Head(
-            spec.head, spec.dim + extra_dims, data.classes.tolist(), spec.scale, spec.margin,
-            recipe.label_smoothing,
+            spec.head, dim if head_dim is None else head_dim, data.classes.tolist(), spec.scale,
+            spec.margin, recipe.label_smoothing,
         )  # fmt: skip
     return encoder.to(memory_format=torch.channels_last), head
 
@@ -68,7 +100,7 @@ class _Learner(nn.Module):
 
     def __init__(
         self, encoder: nn.Module, head: Head, state: nn.Module, loss: Loss, data: TrainingData,
-        old: Tensor | None, how: Augment, device: torch.device,
+        old: Tensor | None, how: Augment, device: torch.device, steps: int,
     ) -> None:  # fmt: skip
         super().__init__()
         self.encoder, self.head, self.state, self.loss = encoder, head, state, loss
@@ -76,7 +108,7 @@ class _Learner(nn.Module):
         self.labels = data.labels.to(device)
         self.old = torch.empty(len(data), 0) if old is None else old
         self.old = self.old.to(device)
-        self.progress = 0.0
+        self.progress, self.one_step = 0.0, 1 / steps
         # Two streams: what a method draws must not change how its images are augmented.
         self.rng, self.choices = torch.Generator(), torch.Generator()
 
@@ -95,6 +127,7 @@ class _Learner(nn.Module):
             batch = Batch(
                 images, self.labels[rows], rows, new.float(), old, self.progress, self.choices
             )
+            self.progress += self.one_step
             return self.loss(batch, self.head, self.state)
 
 
@@ -107,7 +140,7 @@ def train_embedding(
     *,
     state: nn.Module | None = None,
     old: Tensor | None = None,
-    on_epoch: Callable[[int, float], None] | None = None,
+    on_epoch: Callable[[Epoch], None] | None = None,
     name: str = "model",
 ) -> Curve:
     """Train encoder, classifier and the modules of a method, in place.
@@ -121,19 +154,19 @@ def train_embedding(
         state: Modules of the method: parameters are trained along, buffers are kept with the
             checkpoint; what must stay frozen says ``requires_grad_(False)``.
         old: Stored old embeddings of the data, ``[n, d_old]``.
-        on_epoch: Called before each epoch with its number and the progress.
+        on_epoch: Called before each epoch.
         name: Name of the training in checkpoints and random streams.
     """
     recipe, device = trainer.recipe, trainer.torch_device()
     own = nn.Module() if state is None else state  # an empty container is false, and yet a state
-    learner = _Learner(encoder, head, own, loss, data, old, recipe.augment, device)
     batch = min(recipe.batch_size, len(data))
     budget = Budget(recipe.epochs * max(1, len(data) // batch), batch)
+    learner = _Learner(encoder, head, own, loss, data, old, recipe.augment, device, budget.steps)
 
     def before(epoch: int, progress: float, rng: torch.Generator) -> None:
         learner.start(progress, rng)
         if on_epoch is not None:
-            on_epoch(epoch, progress)
+            on_epoch(Epoch(epoch, progress, encoder, device))
 
     return trainer.run(learner, len(data), budget, on_epoch=before, name=name)
 

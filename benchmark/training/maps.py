@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from benchmark.models.module import Portable
 from benchmark.seeds import drawing_from
 from benchmark.training.loop import Budget, Curve, Trainer, rate
 
 MapLoss = Callable[..., Tensor]
+Map = TypeVar("Map", bound=nn.Module)
 
 
 class _Fit(nn.Module):
     def __init__(
         self, module: nn.Module, loss: MapLoss, tensors: list[Tensor | None], steps: int,
-        freeze_norm: float,
+        freeze_norm: float, state: nn.Module,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.module, self.loss, self.tensors = module, loss, tensors
+        self.module, self.loss, self.tensors, self.state = module, loss, tensors, state
         self.steps, self.freeze_from, self.step = steps, freeze_norm * steps, 0
 
     def forward(self, rows: Tensor) -> Tensor:
@@ -44,7 +45,7 @@ def _freeze_norm(module: nn.Module) -> None:
 
 
 def fit_map(
-    make: Callable[[], Portable],
+    make: Callable[[], Map],
     loss: MapLoss,
     tensors: tuple[Tensor | None, ...],
     trainer: Trainer,
@@ -54,8 +55,9 @@ def fit_map(
     warmup: float,
     freeze_norm: float = 1.0,
     schedule: str = "cosine",
+    state: nn.Module | None = None,
     name: str = "map",
-) -> tuple[Portable, dict[str, Curve]]:
+) -> tuple[Map, dict[str, Curve]]:
     """Train a map with Adam on batches of paired vectors.
 
     Args:
@@ -69,6 +71,8 @@ def fit_map(
         warmup: Share of the steps with a rising learning rate.
         freeze_norm: Share of the steps after which batch-norm statistics stay as they are.
         schedule: ``cosine``, ``linear`` or ``constant``.
+        state: A module that ``loss`` holds itself: on the device of the batches during the fit;
+            what of it must not learn is ``Frozen``. On the CPU again afterwards.
         name: Name of the training in checkpoints and random streams.
 
     Returns:
@@ -79,7 +83,8 @@ def fit_map(
     device = trainer.torch_device()
     resident = [None if t is None else t.to(device) for t in tensors]
     recipe = trainer.recipe
-    fit = _Fit(module, loss, resident, recipe.transform_steps, freeze_norm)
+    own = nn.Module() if state is None else state
+    fit = _Fit(module, loss, resident, recipe.transform_steps, freeze_norm, own)
     n = next(len(t) for t in tensors if t is not None)
 
     def adam(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
@@ -89,4 +94,5 @@ def fit_map(
         fit, n, Budget(recipe.transform_steps, recipe.transform_batch),
         optimizer=adam, schedule=lambda p: rate(p, schedule, warmup), on_epoch=fit.at, name=name,
     )  # fmt: skip
+    own.cpu()
     return module.cpu().eval(), {name: curve}

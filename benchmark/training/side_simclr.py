@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from benchmark.data.base import Images
     from benchmark.method import TrainingData
 
-DIM = 64  # section 4.3
 TEMPERATURE = 0.1
 # Views differ more than the images of a supervised batch: position, size, slant and contrast.
 VIEW = Augment(rotate=15.0, scale=0.3, shift=0.1, contrast=0.4, brightness=0.2)
@@ -32,7 +31,7 @@ VIEW = Augment(rotate=15.0, scale=0.3, shift=0.1, contrast=0.4, brightness=0.2)
 class SideEncoder(Portable):
     """An encoder with one more batch norm at its end (appendix D.4.1)."""
 
-    def __init__(self, backbone: str, channels: int, image_size: int, dim: int = DIM) -> None:
+    def __init__(self, backbone: str, channels: int, image_size: int, dim: int) -> None:
         super().__init__()
         self.encoder = Encoder(backbone, dim, channels, image_size)
         self.norm = nn.BatchNorm1d(dim)
@@ -83,20 +82,23 @@ class _SimCLR(nn.Module):
         self.rng = rng
 
 
-def train(spec: ModelSpec, data: TrainingData, trainer: Trainer) -> tuple[Portable, Curve]:
-    """Train the side-information model on the images of generation 1, labels unseen.
+def train(
+    spec: ModelSpec, data: TrainingData, trainer: Trainer, *, dim: int
+) -> tuple[Portable, Curve]:
+    """Train the side-information model of a generation, labels unseen.
 
     Args:
         spec: Its backbone; the same as the old model's.
-        data: Training data of generation 1.
+        data: Training data of the generation.
         trainer: The loop.
+        dim: Size of the side-information.
 
     Returns:
         The model and its training curve.
     """
     _, channels, height, _ = data.images.shape
     with drawing_from(trainer.seed, "init"):
-        encoder = SideEncoder(spec.backbone, channels, height)
+        encoder = SideEncoder(spec.backbone, channels, height, dim)
     encoder.to(memory_format=torch.channels_last)
     system = _SimCLR(encoder, data.images, trainer.torch_device())
     batch = min(trainer.recipe.batch_size, len(data))

@@ -57,8 +57,8 @@ def test_a_killed_update_ends_the_same(name, toy_job, tmp_path):
     wanted = ON[name].update(toy_job())
 
     class Dies(type(ON[name])):
-        def refresh(self, state, job, epoch, progress):
-            if epoch == 1:
+        def refresh(self, state, job, epoch):
+            if epoch.number == 1:
                 raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -6,10 +6,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from benchmark.conversion import apply_part
 from benchmark.families import Pairs
 from benchmark.models.module import save_module
 from benchmark.protocol import Recipe
-from benchmark.stages import apply_part
 from benchmark.training.loop import Device, Trainer
 from methods.fct import FCT, Transformation
 
@@ -149,10 +149,10 @@ def pairs():
 def test_fit(pairs, distance, precision):
     old, new = pairs
     method = FCT(width=32)
-    convert, curves = method.fit(
+    fitted = method.learn(
         Pairs(old, new, distance=distance), trainer(precision=precision, steps=150)
     )
-    loss = curves["map"].loss
+    convert, loss = fitted.convert, fitted.curves["map"].loss
     assert loss[-1] < 0.5 * loss[0]
     with torch.inference_mode():
         out, _ = convert(old, None)
@@ -168,7 +168,7 @@ def test_fit(pairs, distance, precision):
 
 def test_statistics_are_frozen_from_half_way(pairs):
     old, new = pairs
-    convert, _ = FCT(width=32).fit(Pairs(old, new), trainer(steps=40))
+    convert = FCT(width=32).learn(Pairs(old, new), trainer(steps=40)).convert
     norms = [m for m in convert.modules() if isinstance(m, nn.BatchNorm1d)]
     assert [int(m.num_batches_tracked) for m in norms] == [20] * 6
 
@@ -177,14 +177,17 @@ def test_side_information_is_used(pairs):
     """Where the old vectors say nothing and the side-information everything."""
     _, new = pairs
     blind = Pairs(torch.randn(200, 6), new, side=2 * new)
-    convert, curves = FCT(width=32, side="simclr").fit(blind, trainer(steps=150))
+    fitted = FCT(width=32, side="simclr").learn(blind, trainer(steps=150))
+    convert, curves = fitted.convert, fitted.curves
     assert curves["map"].loss[-1] < 0.3 * curves["map"].loss[0]
     assert convert.dim_side == 5
 
 
 def test_same_seed_same_map(pairs, tmp_path):
     old, new = pairs
-    made = [FCT(width=16).fit(Pairs(old, new), trainer(seed=s, steps=10))[0] for s in (0, 0, 1)]
+    made = [
+        FCT(width=16).learn(Pairs(old, new), trainer(seed=s, steps=10)).convert for s in (0, 0, 1)
+    ]
     states = [m.state_dict() for m in made]
     assert all(torch.equal(v, states[1][k]) for k, v in states[0].items())
     assert any(not torch.equal(v, states[2][k]) for k, v in states[0].items())

@@ -41,7 +41,7 @@ def test_equal_starts(data, spec, trainer):
 
 def test_the_head_knows_its_classes(data, spec, trainer):
     recipe = dataclasses.replace(trainer().recipe, label_smoothing=0.1)
-    encoder, head = new_model(spec, data, recipe, 0, extra_dims=4)
+    encoder, head = new_model(spec, data, recipe, 0, dim=spec.dim + 4)
     assert head.classes.tolist() == data.classes.tolist()
     assert (head.kind, head.scale, head.margin, head.smoothing) == ("arcface", 8.0, 0.2, 0.1)
     assert head.weight.shape == (9, 12)
@@ -79,8 +79,8 @@ def test_a_kill_changes_nothing(data, spec, trainer, tmp_path, kill_at):
         return head(state.gain * batch.new + 0.1 * noise + state.seen, batch.labels)
 
     def run(folder=None, kill=None):
-        def on_epoch(epoch, progress):
-            if epoch == kill:
+        def on_epoch(epoch):
+            if epoch.number == kill:
                 raise KeyboardInterrupt
 
         state = State()
