@@ -13,6 +13,11 @@ from benchmark.errors import BenchError, nearest
 
 BACKBONES = "convnet-<width> or timm:<name>"
 HEADS = ("softmax", "norm-softmax", "cosface", "arcface")
+ORDERS = (
+    "random", "priority", "entropy", "margin", "least-confidence", "entropy:old", "margin:old",
+    "least-confidence:old", "class-by-class", "true-l2", "true-disc", "true-l2+disc",
+)  # fmt: skip
+"""Backfilling orders, see ``benchmark.orders``."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,7 @@ class Protocol:
             generation's (BCT), or all generations' together (MixBCT 4.1).
         split_seed: Seed of the order; part of the protocol, not of a run.
         direct: Are galleries also converted in one step over several generations (FCT 4.4)?
+        orders: In which orders the task ``backfilling`` refills the gallery; of ``ORDERS``.
     """
 
     id: str
@@ -150,6 +156,7 @@ class Protocol:
     upper: Literal["new", "all"] = "new"
     split_seed: int = 0
     direct: bool = False
+    orders: tuple[str, ...] = ("random", "priority", "entropy", "true-l2")
 
     def __post_init__(self) -> None:
         names = [g.name for g in self.generations]
@@ -159,6 +166,13 @@ class Protocol:
             raise ValueError(f"generations: names must differ, got {', '.join(names)}")
         if not self.tasks:
             raise ValueError("tasks: expected at least one")
+        if set(self.tasks) == {"backfilling"}:
+            raise ValueError("tasks: expected retrieval beside backfilling, whose ends it scores")
+        for name in self.orders:
+            if name not in ORDERS:
+                raise ValueError(f"orders: unknown order '{name}'{nearest(name, ORDERS)}")
+        if "backfilling" in self.tasks and not self.orders:
+            raise ValueError("orders: expected at least one for backfilling")
 
 
 @dataclass(frozen=True)

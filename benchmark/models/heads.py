@@ -73,12 +73,18 @@ class Head(Portable):
             features: Raw embeddings, ``[n, d]``.
             labels: Rows of the classifier, ``[n]`` int64.
         """
-        logits = self.logits(features)
-        if self.kind in ("cosface", "arcface"):
-            logits = self._with_margin(logits, labels)
+        logits = self._training_logits(features, labels)
         return F.cross_entropy(logits, labels, label_smoothing=self.smoothing)
 
-    def _with_margin(self, logits: Tensor, labels: Tensor) -> Tensor:
+    def losses(self, features: Tensor, labels: Tensor) -> Tensor:
+        """The training loss of each row, ``[n]``; arguments as for the head itself."""
+        logits = self._training_logits(features, labels)
+        return F.cross_entropy(logits, labels, label_smoothing=self.smoothing, reduction="none")
+
+    def _training_logits(self, features: Tensor, labels: Tensor) -> Tensor:
+        logits = self.logits(features)
+        if self.kind not in ("cosface", "arcface"):
+            return logits
         target = logits.gather(1, labels[:, None]) / self.scale
         moved = target - self.margin if self.kind == "cosface" else add_angle(target, self.margin)
         return logits.scatter(1, labels[:, None], self.scale * moved)
