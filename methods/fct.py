@@ -5,53 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmark.families import FeatureTransformation, Fitted, Pairs
-from benchmark.models.module import Portable
+from benchmark.models.transformation import Transformation
 from benchmark.training.loop import Trainer
 from benchmark.training.maps import fit_map
-
-
-class Transformation(Portable):
-    """h(o, side): two branches of Linear-BN-ReLU twice to 256, joined by a mixer (appendix D.1).
-
-    Args:
-        dim_old: Dimension of the old embedding.
-        dim_side: Dimension of the side-information; 0 is none, a vector of zeros.
-        dim_new: Dimension of the new embedding.
-        width: Width of the mixer.
-        normalise: Normalise the output, as where embeddings are normalised (appendix D.7).
-        branch: Width of a branch.
-    """
-
-    def __init__(
-        self, dim_old: int, dim_side: int, dim_new: int, width: int, normalise: bool,
-        branch: int = 256,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.normalise, self.dim_side = normalise, dim_side
-        self.old = _layers(dim_old, branch, branch)
-        self.side = _layers(max(1, dim_side), branch, branch)
-        self.mixer = nn.Sequential(*_layers(2 * branch, width, width), nn.Linear(width, dim_new))
-
-    def forward(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Stored gallery -> gallery in the new space; the side-information stays as it is."""
-        if (side is None) != (self.dim_side == 0):
-            raise ValueError(f"side-information: fitted with {self.dim_side} dimensions of it")
-        given = vectors.new_zeros(len(vectors), 1) if side is None else side
-        out = self.mixer(torch.cat([self.old(vectors), self.side(given)], dim=1)).float()
-        return (F.normalize(out) if self.normalise else out), side
-
-
-def _layers(inputs: int, *widths: int) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    for width in widths:
-        layers += [nn.Linear(inputs, width), nn.BatchNorm1d(width), nn.ReLU()]
-        inputs = width
-    return nn.Sequential(*layers)
 
 
 @dataclass(frozen=True)
@@ -59,9 +19,18 @@ class FCT(FeatureTransformation):
     """min over h of ||h(o, side) - f||^2 on the new data (section 3.3)."""
 
     paper: ClassVar[str] = "Ramanujan et al., Forward Compatible Training, CVPR 2022"
-    variants: ClassVar = {"simclr": {"side": "simclr"}}
+    variants: ClassVar = {
+        "autoencoder": {"side": "autoencoder"},
+        "alternative": {"side": "alternative"},
+        "mixup": {"side": "mixup"},
+        "simclr": {"side": "simclr"},
+        "simclr-128": {"side": "simclr-128"},
+        "simclr-next": {"side": "simclr-next"},
+        "simclr-binary": {"side": "simclr-binary"},
+        "simclr-other": {"side": "simclr-other"},
+    }
 
-    side: Literal["none", "simclr"] = "none"  # section 3.4
+    side: str = "none"  # a kind of benchmark.sides, section 5.1
     width: int = 2048  # of the mixer, appendix D.1
     lr: float = 5e-4  # Adam, appendix D.5
     weight_decay: float = 2.0**-15  # appendix D.5

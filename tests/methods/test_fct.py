@@ -9,9 +9,10 @@ from torch.nn import functional as F
 from benchmark.conversion import apply_part
 from benchmark.families import Pairs
 from benchmark.models.module import save_module
+from benchmark.models.transformation import Transformation
 from benchmark.protocol import Recipe
 from benchmark.training.loop import Device, Trainer
-from methods.fct import FCT, Transformation
+from methods.fct import FCT
 
 
 def plan(module):

@@ -10,8 +10,8 @@ from benchmark.errors import BenchError
 from benchmark.models.backbones import Encoder
 from benchmark.models.heads import Head
 from benchmark.models.module import load_module, save_module
+from benchmark.models.transformation import Transformation
 from benchmark.training.side_simclr import SideEncoder
-from methods.fct import Transformation
 
 
 def encoder():

@@ -1,0 +1,90 @@
+"""The learned map from old to new embeddings that FCT describes and others build on.
+
+Source: Ramanujan et al., Forward Compatible Training (2022), Figure 4, appendix D.1.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmark.models.module import Portable
+
+
+class Transformation(Portable):
+    """h(o, side): two branches of Linear-norm-ReLU twice to 256, joined by a mixer (D.1).
+
+    Args:
+        dim_old: Dimension of the old embedding.
+        dim_side: Dimension of the side-information; 0 is none, a vector of zeros.
+        dim_new: Dimension of the new embedding.
+        width: Width of the mixer.
+        normalise: Normalise the output, as where embeddings are normalised (appendix D.7).
+        branch: Width of a branch.
+        norm: Batch or layer normalisation between layers (appendix D.5).
+        inputs: ``side`` hides the old embedding behind a vector of zeros (section 5.2).
+        normalise_old: Normalise the old embedding first: in a chain some stored items are
+            normalised outputs of the map before and others are fresh, and only the directions
+            of both mean anything.
+    """
+
+    def __init__(
+        self, dim_old: int, dim_side: int, dim_new: int, width: int, normalise: bool,
+        branch: int = 256, norm: Literal["batch", "layer"] = "batch",
+        inputs: Literal["both", "side"] = "both", normalise_old: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if inputs == "side" and dim_side == 0:
+            raise ValueError("side-information: the only input, but there is none")
+        self.normalise, self.normalise_old, self.dim_side = normalise, normalise_old, dim_side
+        self.blind = inputs == "side"
+        layer = nn.BatchNorm1d if norm == "batch" else nn.LayerNorm
+        self.old = _layers(layer, dim_old, branch, branch)
+        self.side = _layers(layer, max(1, dim_side), branch, branch)
+        self.mixer = nn.Sequential(
+            *_layers(layer, 2 * branch, width, width), nn.Linear(width, dim_new)
+        )
+
+    def forward(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Stored gallery -> gallery in the new space; the side-information stays as it is."""
+        out: Tensor = self.mixer(self.joined(vectors, side)).float()
+        return (F.normalize(out) if self.normalise else out), side
+
+    def joined(self, vectors: Tensor, side: Tensor | None) -> Tensor:
+        """What the mixer is given: both branches, ``[n, 2 branch]``."""
+        if (side is None) != (self.dim_side == 0):
+            raise ValueError(f"side-information: fitted with {self.dim_side} dimensions of it")
+        given = vectors.new_zeros(len(vectors), 1) if side is None else side
+        if self.blind:
+            vectors = torch.zeros_like(vectors)
+        elif self.normalise_old:
+            vectors = F.normalize(vectors)
+        return torch.cat([self.old(vectors), self.side(given)], dim=1)
+
+
+class WithSide(Portable):
+    """h and g: what is stored and its side-information, both brought to the next generation (4.4).
+
+    Args:
+        h: Stored vectors and side-information -> new vectors.
+        g: The same inputs -> new side-information.
+    """
+
+    def __init__(self, h: Transformation, g: Transformation) -> None:
+        super().__init__()
+        self.h, self.g = h, g
+
+    def forward(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Stored gallery -> gallery of the next generation, ready for the update after it."""
+        return self.h(vectors, side)[0], self.g(vectors, side)[0]
+
+
+def _layers(norm: type[nn.Module], inputs: int, *widths: int) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for width in widths:
+        layers += [nn.Linear(inputs, width), norm(width), nn.ReLU()]
+        inputs = width
+    return nn.Sequential(*layers)
