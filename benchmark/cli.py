@@ -96,6 +96,12 @@ def run(
     data_root: DataRoot = None,
     seeds: Seeds = "0",
     settings: Settings = None,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sweep", help="Run at each value of a field: `mixbct.ratio=0.1,0.3`. Repeatable."
+        ),
+    ] = None,
     first_seed: Annotated[
         int | None, typer.Option("--first-seed", help="Fix the first generation's seed apart.")
     ] = None,
@@ -125,18 +131,30 @@ def run(
     from benchmark import api, show
     from benchmark.config import parse_settings
     from benchmark.runner import parse_device
+    from benchmark.sweep import parse_axes, points
 
-    asked = api.request(
-        methods.split(","), protocol, track, data_root=data_root, seeds=parse_seeds(seeds),
-        settings=parse_settings(settings or []), first_seed=first_seed,
-    )  # fmt: skip
+    axes = parse_axes(sweep or [])
+    requests = [
+        api.request(
+            methods.split(","), protocol, track, data_root=data_root, seeds=parse_seeds(seeds),
+            settings=chosen, first_seed=first_seed,
+        )
+        for chosen in points(axes, parse_settings(settings or []))
+    ]  # fmt: skip
     compute = parse_device(device, str(engine))
     if dry_run:
-        show.print_plan(asked, store, out)
+        for asked in requests:
+            show.print_plan(asked, store, out)
         return
     with show.Progress() as reporter:
-        records = api.carry_out(asked, existing.value, store, out, compute, reporter)
-    show.print_results(records, asked.folder(out))
+        found = [
+            api.carry_out(asked, existing.value, store, out, compute, reporter)
+            for asked in requests
+        ]
+    if axes:
+        show.print_sweep([record for records in found for record in records], axes, out)
+    else:
+        show.print_results(found[0], requests[0].folder(out))
 
 
 @app.command("list", epilog="Examples: `bench list methods` · `bench list tracks --json`")

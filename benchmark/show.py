@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from benchmark.api import Request
     from benchmark.plan import Stage
     from benchmark.record import Record
+    from benchmark.sweep import Axis
 
 
 class Progress:
@@ -98,6 +99,22 @@ def print_results(records: Sequence[Record], folder: Path) -> None:
     paths = [r.path(folder) for r in records]
     _print(f"\nrecords  {paths[0].parents[1]} ({len(paths)} files)")
     _print(f"table    {csv}\nplots    {plots_folder}\npage     {page}")
+
+
+def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> None:
+    """The table of a sweep, and the files beside it: CSV and plots."""
+    from benchmark.report import sweeps
+
+    made = sweeps.make_sweep(records, axes)
+    sweeps.print_sweep(made)
+    first = records[0]
+    name = "-".join([first.protocol, first.track, *(a.key.replace(":", "+") for a in axes)])
+    folder = out / "sweeps" / name
+    writable(folder, "--out")
+    (folder / "table.csv").write_text(sweeps.csv(made))
+    sweeps.plot_sweep(made, folder)
+    _print(f"\nrecords  {out / 'changed'} ({len(records)} files)\ntable    {folder / 'table.csv'}")
+    _print(f"plots    {folder}")
 
 
 def _write_reports(records: Sequence[Record], csv: Path, plots: Path, page: Path) -> None:

@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 from benchmark.metrics import arrays
 
 
+AVERAGED = ("tar_at_far_1e-4", "tpir_at_fpir_1e-2")
+"""The metrics that MixBCT's AVG is made of."""
+
+
 def compatible(new_old: float, old_old: float) -> bool:
     """BCT's empirical criterion: the cross-test beats the lower bound, strictly.
 
@@ -83,7 +87,7 @@ def average(new_old: dict[str, float], new_new: dict[str, float]) -> float:
     """
     values = []
     for name, case in (("new_old", new_old), ("new_new", new_new)):
-        for key in ("tar_at_far_1e-4", "tpir_at_fpir_1e-2"):
+        for key in AVERAGED:
             if key not in case:
                 raise ValueError(f"{name}: expected {key!r}, got {sorted(case)}")
             values.append(_number(f"{name}[{key}]", case[key]))

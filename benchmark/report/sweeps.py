@@ -1,0 +1,301 @@
+"""A sweep as a table and as plots of score against value."""
+
+from __future__ import annotations
+
+import csv as _csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmark.errors import BenchError
+from benchmark.metrics.compatibility import AVERAGED, average
+from benchmark.record import Record
+from benchmark.report import numbers, select, style
+from benchmark.report.values import Cell, cell
+from benchmark.sweep import Axis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+AVG = "avg"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One method at one point of the sweep.
+
+    Attributes:
+        values: Value of each swept key; ``None`` where the method does not know the key.
+        cells: (metric, case) -> mean over seeds; AVG has no case.
+        reason: Why the method is not applicable there; ``None`` where it is.
+    """
+
+    method: str
+    values: tuple[Any, ...]
+    cells: dict[tuple[str, str], Cell]
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class SweepTable:
+    """A sweep on one protocol and track.
+
+    Attributes:
+        title: Protocol, track, seeds in words.
+        axes: What was swept.
+        columns: (metric, case) in reading order.
+        lines: By method, then values.
+    """
+
+    title: str
+    axes: tuple[Axis, ...]
+    columns: tuple[tuple[str, str], ...]
+    lines: tuple[Line, ...]
+
+
+def make_sweep(
+    records: Sequence[Record], axes: Sequence[Axis], metrics: str | Iterable[str] | None = None
+) -> SweepTable:
+    """Line up the records of a sweep.
+
+    Args:
+        records: Of one protocol and track; ``changed`` holds the swept values.
+        axes: What was swept.
+        metrics: Keys; by default the main ones.
+
+    Raises:
+        BenchError: If a record has no value of a swept key.
+    """
+    keys = select.metrics(records, metrics)
+    cases = [select.lower_case(records), select.cross_case(records), select.self_case(records)]
+    grouped: dict[tuple[str, tuple[Any, ...]], list[Record]] = {}
+    for record in records:
+        grouped.setdefault((record.method, _values(record, axes)), []).append(record)
+    lines = tuple(
+        Line(method, values, _cells(_one_a_seed(members), keys, cases), members[0].reason)
+        for (method, values), members in sorted(grouped.items(), key=lambda g: _place(g[0], axes))
+    )
+    columns = [(key, case) for key in keys for case in cases]
+    if any((AVG, "") in line.cells for line in lines):
+        columns.append((AVG, ""))
+    first = records[0]
+    seeds = sorted({record.seed for record in records})
+    words = f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+    title = f"{first.protocol} on {first.track}, {words}: {' x '.join(a.key for a in axes)}"
+    return SweepTable(title, tuple(axes), tuple(columns), lines)
+
+
+def _values(record: Record, axes: Sequence[Axis]) -> tuple[Any, ...]:
+    """The record's place; a method's own parameter says nothing of another method."""
+    missing = [axis.key for axis in axes if axis.key not in record.changed]
+    if missing:
+        raise BenchError(f"sweep: record of {record.method} has no value of {', '.join(missing)}")
+    return tuple(record.changed[a.key] if _concerns(a.key, record.method) else None for a in axes)
+
+
+def _concerns(key: str, method: str) -> bool:
+    """Does a field change what a method does? Fields of the track or a generation always do."""
+    from benchmark import registry
+
+    owner = key.rpartition(".")[0]
+    if owner.partition(":")[0] not in registry.method_files():
+        return True
+    return owner in (method, method.partition(":")[0])
+
+
+def _one_a_seed(records: Sequence[Record]) -> list[Record]:
+    """A method that the swept field does not concern has the same record at every value."""
+    return list({record.seed: record for record in records}.values())
+
+
+def _place(item: tuple[str, tuple[Any, ...]], axes: Sequence[Axis]) -> tuple[Any, ...]:
+    method, values = item
+    # The first axis runs along the plot, so the others come first.
+    places = [a.values.index(v) if v is not None else -1 for a, v in zip(axes, values, strict=True)]
+    return (method != "independent", method, *places[1:], places[0])
+
+
+def _cells(
+    records: Sequence[Record], keys: Sequence[str], cases: Sequence[str]
+) -> dict[tuple[str, str], Cell]:
+    done = [record for record in records if record.status == "done"]
+    if not done:
+        return {}
+    made = {}
+    for key in keys:
+        for case in cases:
+            spans = [_span(record.intervals.get(case, {}).get(key)) for record in done]
+            values = [record.scores.get(case, {}).get(key) for record in done]
+            made[key, case] = cell(case, values, spans)
+    averages = [_average(record, cases) for record in done]
+    if all(value is not None for value in averages):
+        made[AVG, ""] = cell("", averages, [None] * len(done))
+    return made
+
+
+def _span(found: Any) -> tuple[float, float] | None:
+    return None if found is None else (float(found[0]), float(found[1]))
+
+
+def _average(record: Record, cases: Sequence[str]) -> float | None:
+    """MixBCT's AVG; none where the protocol has not both of its metrics."""
+    both = [
+        {k: v for k, v in record.scores.get(case, {}).items() if v is not None}
+        for case in cases[1:]
+    ]
+    if not all(set(AVERAGED) <= set(scores) for scores in both):
+        return None
+    return average(*both)
+
+
+def print_sweep(table: SweepTable, console: Console | None = None) -> None:
+    """Print a table for each metric: a line for each method and value."""
+    from rich.console import Console
+
+    console = console or Console()
+    console.print(table.title, style="bold", highlight=False)
+    for metric in dict.fromkeys(key for key, _ in table.columns):
+        console.print(_block(table, metric))
+    reasons = {line.method: line.reason for line in table.lines if line.reason}
+    for method, reason in reasons.items():
+        console.print(f"n/a  {method}: {reason}", highlight=False)
+
+
+def _block(table: SweepTable, metric: str) -> RichTable:
+    from rich import box
+    from rich.table import Table
+
+    columns = [column for column in table.columns if column[0] == metric]
+    made = Table(title=_label(metric), box=box.SIMPLE_HEAD, title_justify="left")
+    for name in ("method", *(axis.key for axis in table.axes)):
+        made.add_column(name, no_wrap=True)
+    for _, case in columns:
+        made.add_column(case or "value", justify="right", no_wrap=True)
+    for line in table.lines:
+        cells = [_text(line, column) for column in columns]
+        made.add_row(line.method, *map(_value, line.values), *cells)
+    return made
+
+
+def _label(metric: str) -> str:
+    return "AVG" if metric == AVG else numbers.metric(metric).label
+
+
+def _value(value: Any) -> str:
+    return "any" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _text(line: Line, column: tuple[str, str]) -> str:
+    found = line.cells.get(column)
+    if found is None:
+        return "n/a" if line.reason else numbers.DASH
+    unit = "share" if column[0] == AVG else numbers.metric(column[0]).unit
+    spread = numbers.spread(found.value, found.low, found.high, unit)
+    return f"{numbers.number(found.value, unit)} {spread}".strip()
+
+
+def csv(table: SweepTable) -> str:
+    """Long form: method, swept values, metric, case, value, low, high."""
+    out = io.StringIO()
+    writer = _csv.writer(out, lineterminator="\n")
+    writer.writerow(["method", *(a.key for a in table.axes), "metric", "case", "value", "low",
+                     "high"])  # fmt: skip
+    for line in table.lines:
+        for (key, case), found in line.cells.items():
+            if found.value is not None:
+                values = ["" if v is None else v for v in line.values]
+                writer.writerow([line.method, *values, key, case, found.value, found.low,
+                                 found.high])  # fmt: skip
+    return out.getvalue()
+
+
+def plot_sweep(
+    table: SweepTable, folder: Path, formats: Iterable[str] = style.FORMATS
+) -> list[Path]:
+    """A figure for each metric: score against the first swept field.
+
+    Returns:
+        The files, ``sweep-<field>-<metric>.<format>``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    with style.styled():
+        for metric in dict.fromkeys(key for key, _ in table.columns):
+            name = f"sweep-{table.axes[0].key.replace(':', '+')}-{metric}"
+            paths += style.save(_figure(table, metric), folder, name, formats)
+    return paths
+
+
+def _figure(table: SweepTable, metric: str) -> Figure:
+    figure = style.figure(4.6)
+    axes = figure.subplots()
+    style.margins(axes, 0.75, 2.1, 0.6, 0.75)
+    series: dict[tuple[str, tuple[Any, ...]], list[Line]] = {}
+    for line in table.lines:
+        series.setdefault((line.method, line.values[1:]), []).append(line)
+    looks = style.looks([_name(*key) for key in series])
+    cases = [case for key, case in table.columns if key == metric]
+    for key, lines in series.items():
+        colour, marker = looks[_name(*key)]
+        for case in cases:
+            _draw(axes, table, lines, (metric, case), (colour, marker, _name(*key), cases))
+    _finish(axes, table, metric, cases)
+    style.heading(figure, f"{_label(metric)} against {table.axes[0].key}", table.title)
+    return figure
+
+
+def _name(method: str, others: tuple[Any, ...]) -> str:
+    known = [str(v) for v in others if v is not None]
+    return f"{method} ({', '.join(known)})" if known else method
+
+
+def _draw(
+    axes: Axes, table: SweepTable, lines: Sequence[Line], column: tuple[str, str], look: Any
+) -> None:
+    colour, marker, name, cases = look
+    places = _places(table.axes[0])
+    if len(cases) == 3 and column[1] == cases[0] and name.partition(" ")[0] != "independent":
+        return  # the lower bound is everybody's
+    style_of = dict(zip(cases, (":", "-", "--"), strict=False))
+    found = [(line.values[0], line.cells.get(column)) for line in lines]
+    xs, ys = [], []
+    for value, score in found:
+        if score is None or score.value is None:
+            continue
+        # A method that the field does not concern is a level line.
+        at = [places[value]] if value is not None else [min(places.values()), max(places.values())]
+        xs += at
+        ys += [100 * score.value] * len(at)
+    if xs:
+        label = name if column[1] in ("", cases[len(cases) // 2]) else None
+        dots = marker if len(found) > 1 else ""
+        axes.plot(
+            xs, ys, style_of[column[1]], color=colour, marker=dots, label=label, linewidth=1.6
+        )
+
+
+def _places(axis: Axis) -> dict[Any, float]:
+    """Numbers stand where they are, names one beside the other."""
+    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in axis.values)
+    return {v: float(v) if numeric else float(i) for i, v in enumerate(axis.values)}
+
+
+def _finish(axes: Axes, table: SweepTable, metric: str, cases: Sequence[str]) -> None:
+    places = _places(table.axes[0])
+    axes.set_xticks(list(places.values()), [str(v) for v in places])
+    axes.set_xlabel(table.axes[0].key)
+    axes.set_ylabel(f"{_label(metric)}, %")
+    axes.grid(axis="y", color="#e5e5e5", linewidth=0.8)
+    axes.set_axisbelow(True)
+    handles, labels = axes.get_legend_handles_labels()
+    if len(cases) == 3:
+        for case, dash in zip(cases, (":", "-", "--"), strict=True):
+            handles += axes.plot([], [], dash, color=style.FAINT)
+            labels.append(case)
+    axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.02, 1.0), frameon=False,
+                fontsize=9.5)  # fmt: skip

@@ -1,0 +1,129 @@
+"""Sweeps: what is asked, the table and the plots of score against value."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+from PIL import Image
+
+from benchmark.errors import BenchError
+from benchmark.record import read_records
+from benchmark.report import sweeps
+from benchmark.sweep import Axis, parse_axes, points
+
+RUN = ("run", "-m", "mixbct", "-p", "open-class", "-t", "toy", "--device", "cpu")
+
+
+def test_parse_axes() -> None:
+    assert parse_axes(["old.head=softmax,arcface", "l2.weight=1,1e-3"]) == (
+        Axis("old.head", ("softmax", "arcface")),
+        Axis("l2.weight", (1, 1e-3)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (["l2.weight"], "key=value"),
+        (["l2.weight=1"], "several different"),
+        (["l2.weight=1,1"], "several different"),
+        (["l2.weight=1,2", "l2.weight=3,4"], "given twice"),
+    ],
+)
+def test_refused(texts, said) -> None:
+    with pytest.raises(BenchError, match=said):
+        parse_axes(texts)
+
+
+def test_points_are_every_combination() -> None:
+    axes = parse_axes(["a.b=1,2", "c.d=x,y"])
+    assert list(points(axes, {"e.f": 0})) == [
+        {"e.f": 0, "a.b": 1, "c.d": "x"},
+        {"e.f": 0, "a.b": 1, "c.d": "y"},
+        {"e.f": 0, "a.b": 2, "c.d": "x"},
+        {"e.f": 0, "a.b": 2, "c.d": "y"},
+    ]
+    assert list(points((), {"e.f": 0})) == [{"e.f": 0}]
+    with pytest.raises(BenchError, match="also given by --set"):
+        list(points(axes, {"a.b": 1}))
+
+
+@pytest.fixture(scope="module")
+def swept(bench, tmp_path_factory):
+    """A finished sweep of a parameter and of the old model's dimension."""
+    folder = tmp_path_factory.mktemp("sweep")
+    code, out, err = bench(
+        *RUN, "--sweep", "mixbct.ratio=0,0.5", "--sweep", "old.dim=16,32",
+        "--out", folder / "o", "--store", folder / "s",
+    )  # fmt: skip
+    assert code == 0, err
+    return folder / "o", out
+
+
+def test_table(swept) -> None:
+    folder, out = swept
+    records = read_records(folder / "changed")
+    assert len(records) == 8
+    with next(folder.rglob("table.csv")).open() as file:
+        rows = list(csv.DictReader(file))
+    got = {
+        (r["method"], r["mixbct.ratio"], r["old.dim"], r["metric"], r["case"]): float(r["value"])
+        for r in rows
+    }
+    for record in records:
+        ratio = str(record.changed["mixbct.ratio"]) if record.method == "mixbct" else ""
+        for case, scores in record.scores.items():
+            if case == "new/new" and record.status == "done":
+                key = (record.method, ratio, str(record.changed["old.dim"]), "map", case)
+                assert got[key] == scores["map"]
+    # With ratio 0 nothing is replaced.
+    assert got["mixbct", "0", "16", "map", "new/new"] == got[
+        "independent", "", "16", "map", "new/new"
+    ]  # fmt: skip
+    assert "n/a  mixbct: needs embeddings of one size, got 32 and 16" in out
+    assert "any" in out
+
+
+def test_plots(swept) -> None:
+    folder, _ = swept
+    made = sorted(p.name for p in folder.rglob("sweep-*.png"))
+    assert "sweep-mixbct.ratio-map.png" in made
+    for path in folder.rglob("sweep-*.png"):
+        with Image.open(path) as image:
+            colours = image.convert("RGB").getcolors(1 << 20)
+        assert len(colours) > 20
+
+
+def test_average_is_mixbcts(swept) -> None:
+    folder, _ = swept
+    record = next(r for r in read_records(folder / "changed") if r.method == "independent")
+    scores = {
+        "new/old": {"tar_at_far_1e-4": 0.1, "tpir_at_fpir_1e-2": 0.2},
+        "new/new": {"tar_at_far_1e-4": 0.5, "tpir_at_fpir_1e-2": 0.8},
+    }
+    made = {**vars(record), "scores": scores, "changed": {"mixbct.ratio": 0.1}}
+    other = {**made, "changed": {"mixbct.ratio": 0.2}, "method": "mixbct"}
+    table = sweeps.make_sweep(
+        [type(record)(**made), type(record)(**other)], parse_axes(["mixbct.ratio=0.1,0.2"])
+    )
+    assert [line.cells[sweeps.AVG, ""].value for line in table.lines] == [0.4, 0.4]
+    assert [line.values for line in table.lines] == [(None,), (0.2,)]
+
+
+def test_a_record_without_the_value_is_refused(swept) -> None:
+    folder, _ = swept
+    with pytest.raises(BenchError, match=r"no value of l2\.weight"):
+        sweeps.make_sweep(read_records(folder / "changed"), parse_axes(["l2.weight=1,2"]))
+
+
+def test_the_second_time_is_answered_from_records(swept, bench) -> None:
+    folder, out = swept
+    again = bench(
+        *RUN, "--sweep", "mixbct.ratio=0,0.5", "--sweep", "old.dim=16,32",
+        "--out", folder, "--store", folder.parent / "none",
+    )  # fmt: skip
+    assert again[1] == out
+    assert not (folder.parent / "none").exists()
+    assert json.loads(next(folder.rglob("seed-0.json")).read_text())["schema"] == 1
