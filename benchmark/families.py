@@ -152,9 +152,22 @@ class Pairs:
     def normalised(self) -> bool:
         """Do only directions of new embeddings matter (FCT appendix D.7)?
 
-        A softmax classifier reads their lengths, whatever the deployment compares.
+        A softmax classifier reads their lengths, whatever the deployment compares; where the
+        deployment compares by l2, queries keep theirs, whatever the classifier reads.
         """
-        return self.distance == "cosine" if self.head is None else self.head.normalised
+        return _directions(self.distance, self.head)
+
+    @property
+    def old_normalised(self) -> bool:
+        """Do only directions of old embeddings matter?
+
+        In a chain the stored ones may be normalised by the update before, the fresh ones not.
+        """
+        return _directions(self.distance, self.old_head)
+
+
+def _directions(distance: str, head: Head | None) -> bool:
+    return distance == "cosine" and (head is None or head.normalised)
 
 
 @dataclass(frozen=True)
