@@ -7,12 +7,14 @@ from torch import nn
 from torch.nn import functional as F
 
 from benchmark.conversion import apply_part
+from benchmark.errors import BenchError
 from benchmark.families import Pairs
-from benchmark.models.module import save_module
-from benchmark.models.transformation import Transformation
+from benchmark.models.heads import Head
+from benchmark.models.module import load_module, save_module
+from benchmark.models.transformation import Transformation, WithSide
 from benchmark.protocol import Recipe
 from benchmark.training.loop import Device, Trainer
-from methods.fct import FCT
+from methods.fct import FCT, divergence, squared
 
 
 def plan(module):
@@ -117,19 +119,104 @@ def test_side_information_is_there_or_not_as_in_the_fit(dim_side):
         made(torch.randn(7, 6), None if dim_side else torch.randn(7, 1))
 
 
-def test_loss_is_the_squared_distance():
+def test_layer_normalisation_in_place_of_batch_normalisation():
+    made = Transformation(6, 4, 5, 16, normalise=False, branch=8, norm="layer")
+    kinds = [type(m).__name__ for m in made.modules()]
+    assert (kinds.count("LayerNorm"), kinds.count("BatchNorm1d")) == (6, 0)
+    # In training too, an item stands alone.
+    old, side = torch.randn(7, 6), torch.randn(7, 4)
+    torch.testing.assert_close(made.train()(old, side)[0][:2], made(old[:2], side[:2])[0])
+
+
+def test_side_information_alone():
+    """Section 5.2: the map then says the same whatever the old embedding was."""
+    blind, both = (
+        Transformation(6, 4, 5, 16, normalise=False, branch=8, inputs=i).eval()
+        for i in ("side", "both")
+    )
+    first, second, side = torch.randn(7, 6), torch.randn(7, 6), torch.randn(7, 4)
+    with torch.inference_mode():
+        assert torch.equal(blind(first, side)[0], blind(second, side)[0])
+        assert not torch.equal(blind(first, side)[0], blind(first, -side)[0])
+        assert not torch.equal(both(first, side)[0], both(second, side)[0])
+    zeros = by_hand(blind, np.zeros((7, 6)), side.double().numpy())
+    np.testing.assert_allclose(blind(first, side)[0].detach(), zeros, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="side-information"):
+        Transformation(6, 0, 5, 16, normalise=False, inputs="side")
+    with pytest.raises(ValueError, match="side: none"):
+        FCT(inputs="side")
+
+
+def test_directions_in_directions_out():
+    """Stored at one update or embedded afterwards: the next map sees them alike."""
+    made = Transformation(6, 0, 5, 16, normalise=True, branch=8, normalise_old=True).eval()
+    raw = torch.randn(7, 6) * 5
+    with torch.inference_mode():
+        torch.testing.assert_close(made(raw, None), made(F.normalize(raw), None))
+        made.normalise_old = False
+        assert not torch.allclose(made(raw, None)[0], made(F.normalize(raw), None)[0])
+
+
+class Shift(nn.Module):
+    def forward(self, vectors, side):
+        return vectors + 1, side
+
+
+def test_squared_distance():
     """Summed over dimensions, averaged over items (section 3.3)."""
     old, new = torch.randn(9, 3), torch.randn(9, 3)
-
-    class Shift(nn.Module):
-        def forward(self, vectors, side):
-            return vectors + 1, side
-
     wanted = np.mean([
         sum((float(a) + 1 - float(b)) ** 2 for a, b in zip(x, y, strict=True))
         for x, y in zip(old, new, strict=True)
     ])  # fmt: skip
-    assert FCT.loss(Shift(), old, None, new).item() == pytest.approx(wanted, rel=1e-5)
+    assert squared(Shift(), old, None, new).item() == pytest.approx(wanted, rel=1e-5)
+
+
+def classifier(kind):
+    torch.manual_seed(1)
+    head = Head(kind, 3, [0, 1, 2, 3], scale=4.0, margin=0.3)
+    nn.init.normal_(head.weight)
+    if head.bias is not None:
+        nn.init.normal_(head.bias)
+    return head
+
+
+def shares(head, x):
+    """Softmax of the classifier without margin, in float64."""
+    weight = head.weight.detach().double().numpy()
+    if head.bias is None:
+        weight = weight / np.linalg.norm(weight, axis=1, keepdims=True)
+        x = x / np.linalg.norm(x, axis=1, keepdims=True)
+        logits = head.scale * x @ weight.T
+    else:
+        logits = x @ weight.T + head.bias.detach().double().numpy()
+    raised = np.exp(logits)
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+def kl(p, q):
+    return (p * np.log(p / q)).sum(axis=1).mean()
+
+
+@pytest.mark.parametrize("kind", ["softmax", "arcface"])
+@pytest.mark.parametrize("loss", ["kl", "reversed-kl"])
+def test_divergence_of_what_the_new_classifier_makes_of_both(kind, loss):
+    """KL(new || h), and with the two exchanged; the one is not the other (appendix E.1)."""
+    head, old, new = classifier(kind), torch.randn(9, 3), torch.randn(9, 3)
+    made = FCT(loss=loss)._divergence(Pairs(old, new, head=head))[0](Shift(), old, None, new)
+    p, q = (shares(head, x.double().numpy()) for x in (new, old + 1))
+    right, wrong = (kl(p, q), kl(q, p)) if loss == "kl" else (kl(q, p), kl(p, q))
+    assert made.item() == pytest.approx(right, rel=1e-5)
+    assert made.item() != pytest.approx(wrong, rel=1e-2)
+
+
+def test_gradient_of_the_divergence(slope):
+    head, p, q = classifier("softmax"), torch.randn(4, 3), torch.randn(4, 3, requires_grad=True)
+    divergence(head, p, q).backward()
+    wanted = slope(
+        lambda x: kl(shares(head, p.double().numpy()), shares(head, x)), q.detach().double().numpy()
+    )
+    np.testing.assert_allclose(q.grad, wanted, rtol=1e-3, atol=1e-5)
 
 
 def trainer(steps=60, seed=0, folder=None, **changes):
@@ -167,6 +254,36 @@ def test_fit(pairs, distance, precision):
         assert lengths.std() > 0.01
 
 
+@pytest.mark.parametrize("loss", ["kl", "reversed-kl"])
+def test_fit_through_the_frozen_classifier(loss):
+    rng = torch.Generator().manual_seed(0)
+    new, head = torch.randn(200, 3, generator=rng), classifier("softmax")
+    before = head.weight.detach().clone()
+    given = Pairs(new @ torch.randn(3, 6, generator=rng), new, head=head)
+    fitted = FCT(width=32, loss=loss).learn(given, trainer(steps=100))
+    curve = fitted.curves["map"].loss
+    assert curve[-1] < 0.5 * curve[0]
+    assert torch.equal(head.weight, before) and not head.weight.requires_grad
+    assert not [k for k in fitted.convert.state_dict() if "weight" in k and "head" in k]
+
+
+def test_a_divergence_needs_the_classifier(pairs):
+    with pytest.raises(BenchError, match="needs the new classifier"):
+        FCT(loss="kl").learn(Pairs(*pairs), trainer())
+
+
+@pytest.mark.parametrize("kind", [None, "softmax", "arcface"])
+@pytest.mark.parametrize("distance", ["cosine", "l2"])
+def test_what_is_normalised(pairs, kind, distance):
+    """Appendix D.7: embeddings of a margin classifier, where directions are compared."""
+    old, new = pairs
+    heads = [None if kind is None else Head(kind, len(x[0]), [0, 1]) for x in (old, new)]
+    given = Pairs(old, new, distance=distance, old_head=heads[0], head=heads[1])
+    convert = FCT(width=8).learn(given, trainer(steps=2)).convert
+    wanted = distance == "cosine" and kind != "softmax"
+    assert (convert.normalise, convert.normalise_old) == (wanted, wanted)
+
+
 def test_statistics_are_frozen_from_half_way(pairs):
     old, new = pairs
     convert = FCT(width=32).learn(Pairs(old, new), trainer(steps=40)).convert
@@ -182,6 +299,46 @@ def test_side_information_is_used(pairs):
     convert, curves = fitted.convert, fitted.curves
     assert curves["map"].loss[-1] < 0.3 * curves["map"].loss[0]
     assert convert.dim_side == 5
+
+
+def test_a_map_of_side_information_where_a_later_update_follows(pairs, tmp_path):
+    """Section 4.4: g is a network of its own, fitted with squared error to the new side."""
+    old, new = pairs
+    side = torch.randn(200, 4, generator=torch.Generator().manual_seed(1))
+    wanted = torch.tanh(torch.cat([old, side], dim=1)[:, 3:10]) * 2
+    given = Pairs(old, new, side=side, new_side=wanted)
+    method = FCT(width=32, side="simclr")
+    fitted = method.learn(given, trainer(steps=150))
+    made = fitted.convert
+    assert isinstance(made, WithSide) and set(fitted.curves) == {"map", "side"}
+    with torch.inference_mode():
+        vectors, carried = made(old, side)
+    # Not normalised, though the embedding is.
+    torch.testing.assert_close(vectors.norm(dim=1), torch.ones(200))
+    spread = (wanted - wanted.mean(0)).square().sum(1).mean()
+    assert (carried - wanted).square().sum(1).mean() < 0.4 * spread
+    # h is the one of an update without a successor: g takes nothing from it.
+    alone = method.learn(Pairs(old, new, side=side), trainer(steps=150)).convert
+    assert isinstance(alone, Transformation)
+    states = [m.state_dict() for m in (alone, made.h, made.g)]
+    assert all(torch.equal(v, states[1][k]) for k, v in states[0].items())
+    assert not torch.equal(*(s["old.0.weight"] for s in states[1:]))
+    save_module(made, tmp_path / "convert.safetensors")
+    again = load_module(tmp_path / "convert.safetensors").eval()
+    with torch.inference_mode():
+        assert torch.equal(again(old, side)[1], carried)
+
+
+def test_side_information_by_squared_error_under_any_loss(pairs):
+    """Only h goes through the classifier: side-information has none."""
+    old, new = pairs
+    given = Pairs(old, new, side=old[:, :4], new_side=old[:, 2:5], head=Head("softmax", 5, [0, 1]))
+    made = [
+        FCT(width=8, side="simclr", loss=loss).learn(given, trainer(steps=5))
+        for loss in ("mse", "kl")
+    ]
+    assert made[0].curves["side"].loss == made[1].curves["side"].loss
+    assert made[0].curves["map"].loss != made[1].curves["map"].loss
 
 
 def test_same_seed_same_map(pairs, tmp_path):
