@@ -45,57 +45,64 @@ def build_cases(params: Mapping[str, Any], inputs: Mapping[str, Path]) -> Iterat
     ``i/j direct`` leaves the generations between out: one conversion from j to i.
     """
     n = sum(role.startswith("vectors") for role in inputs)
-    own = [np.load(inputs[f"vectors{i}"] / VECTORS) for i in range(n)]
     # With a model chain shorter than the names (an upper bound) the last ones are meant.
     names = [*params["generations"][: n - 1], params["generations"][-1]]
-    fresh: list[Stored] = [(own[i], _side(inputs, i)) for i in range(n)]
+    fresh = [load_stored(inputs, i) for i in range(n)]
+    own = [vectors for vectors, _ in fresh]
     stored: list[Stored] = []
     converted: list[bool] = []
     for i in range(n):
         yield Case(f"{names[i]}/{names[i]}", own[i], own[i])
         update = inputs.get(f"update{i}")
         changes = _has(update, "convert")
-        stored = [_convert(each, update) for each in stored]
+        stored = [convert(each, update) for each in stored]
         converted = [before or changes for before in converted]
         asking = own[i]
         for j in range(i - 1, -1, -1):
-            asking = _view(asking, inputs.get(f"update{j + 1}"))
+            asking = view(asking, inputs.get(f"update{j + 1}"))
             marks = "'" * (i - j) if converted[j] else ""
             yield from _across(names[i], names[j], asking, stored[j][0], marks)
             direct = inputs.get(f"direct{j}-{i}")
             if direct is not None:
-                gallery, _ = _convert(fresh[j], direct)
-                yield Case(f"{names[i]}/{names[j]} direct", _view(own[i], direct), gallery)
+                gallery, _ = convert(fresh[j], direct)
+                there = view(own[i], direct)
+                yield from _across(names[i], names[j], there, gallery, "", " direct")
         stored.append(fresh[i])
         converted.append(False)
 
 
-def _across(new: str, old: str, asking: Vectors, gallery: Vectors, marks: str) -> Iterator[Case]:
+def _across(
+    new: str, old: str, asking: Vectors, gallery: Vectors, marks: str, way: str = ""
+) -> Iterator[Case]:
     """The cases of a query model and a gallery that is stored by an earlier one."""
     # Vectors of unequal size have no score, so there is no such case.
     if asking.shape[1] == gallery.shape[1]:
-        yield Case(f"{new}/{old}", asking, gallery)
-        yield Case(f"{old}/{new}", gallery, asking, swapped=True)
+        yield Case(f"{new}/{old}{way}", asking, gallery)
+        yield Case(f"{old}/{new}{way}", gallery, asking, swapped=True)
     if marks:
         yield Case(f"{old}{marks}/{old}{marks}", gallery, gallery)
 
 
-def _side(inputs: Mapping[str, Path], i: int) -> Vectors | None:
+def load_stored(inputs: Mapping[str, Path], i: int) -> Stored:
+    """What a gallery of generation ``i`` keeps, and its new vectors ask with."""
     folder = inputs.get(f"side{i}")
-    return None if folder is None else np.load(folder / VECTORS)
+    vectors: Vectors = np.load(inputs[f"vectors{i}"] / VECTORS)
+    return vectors, None if folder is None else np.load(folder / VECTORS)
 
 
 def _has(update: Path | None, part: str) -> bool:
     return update is not None and (update / f"{part}.safetensors").exists()
 
 
-def _convert(stored: Stored, update: Path | None) -> Stored:
+def convert(stored: Stored, update: Path | None) -> Stored:
+    """A gallery after an update; as it is where the update converts nothing."""
     if update is None or not _has(update, "convert"):
         return stored
     made: Stored = apply_part(update, "convert", *stored)
     return made
 
 
-def _view(queries: Vectors, update: Path | None) -> Vectors:
+def view(queries: Vectors, update: Path | None) -> Vectors:
+    """New queries in the space of the gallery that an update leaves."""
     seen = None if update is None else apply_part(update, "query_view", queries)
     return queries if seen is None else seen

@@ -164,18 +164,23 @@ class _Run:
         chain = [self._first(label, method)]
         updates: list[Stage] = []
         for i in range(1, self.n):
-            update = self._update(label, method, list(enumerate(chain)), updates, i)
+            update = self._update(label, method, list(enumerate(chain)), i)
             updates.append(update)
             chain.append(update if method.own_model else self.train(i))
         return chain, updates
 
     def _direct(self, label: str, chain: list[Stage]) -> dict[str, Stage]:
-        """Conversions that leave out the generations between (FCT 4.4, scenario ii)."""
+        """Conversions that leave out the generations between (FCT 4.4, scenario ii).
+
+        A model that is trained compatible was so with the generation before it, and one that
+        converts nothing has no other way.
+        """
         method = registry.method(label, self.setup.params(label))
-        if not self.setup.protocol.direct or method.own_model:
+        maps = {"gallery", "queries"} & set(method.changes)
+        if not self.setup.protocol.direct or method.own_model or not maps:
             return {}
         return {
-            f"direct{j}-{i}": self._update(label, method, [(j, chain[j])], [], i)
+            f"direct{j}-{i}": self._update(label, method, [(j, chain[j])], i)
             for i in range(2, self.n)
             for j in range(i - 1)
         }
@@ -185,37 +190,49 @@ class _Run:
             return self.train(0)
         return self._method_stage("first", label, method, 0, {"data": self.data})
 
-    def _update(
-        self, label: str, method: Any, chain: list[tuple[int, Stage]], updates: list[Stage], i: int
-    ) -> Stage:
-        training = self.split(i)
+    def _update(self, label: str, method: Any, chain: list[tuple[int, Stage]], i: int) -> Stage:
+        """The update to generation ``i`` of what the last of a chain has stored."""
+        training, last = self.split(i), chain[-1][0]
         inputs = {"data": self.data}
         for place, (j, model) in enumerate(chain):
-            name = self.setup.protocol.generations[j].name
             inputs[f"model{place}"] = model
-            inputs[f"features{place}"] = self.embed(model, training, name)
+            short = label if method.own_model and j else ""
+            inputs[f"features{place}"] = self.embed(model, training, self._seen(j, i, short))
         if "independent" in method.needs:
             inputs["independent"] = self.train(i)
-            inputs["independent_features"] = self.embed(self.train(i), training, "independent")
+            inputs["independent_features"] = self.embed(
+                self.train(i), training, self._seen(i, i, "independent")
+            )
         kind = _side_kind(method)
         if kind is not None:
-            inputs["side"] = self.embed(self.side(kind, chain[-1][0]), training, kind)
-            if i < self.n - 1:
-                inputs["new_side"] = self.embed(self.side(kind, i), training, kind)
-        for k, earlier in enumerate(updates):
-            inputs[f"update{k + 1}"] = earlier
-        return self._method_stage("update", label, method, i, inputs)
+            inputs["side"] = self.embed(self.side(kind, last), training, self._seen(last, i, kind))
+            # Nothing follows the last generation, nor a conversion that leaves some out.
+            if i < self.n - 1 and last == i - 1:
+                inputs["new_side"] = self.embed(
+                    self.side(kind, i), training, self._seen(i, i, kind)
+                )
+        return self._method_stage("update", label, method, i, inputs, last)
+
+    def _seen(self, j: int, i: int, short: str = "") -> str:
+        """Words for what generation ``j`` makes of the training images of ``i``."""
+        names = [g.name for g in self.setup.protocol.generations]
+        if self.n == 2:
+            return short or names[j]
+        return " ".join([names[i], "seen by", names[j], short]).strip()
 
     def _method_stage(
-        self, kind: str, label: str, method: Any, i: int, inputs: dict[str, Stage]
+        self, kind: str, label: str, method: Any, i: int, inputs: dict[str, Stage], old: int = 0
     ) -> Stage:
         recipe = plain(self.setup.track.recipe)
         if method.own_model:
             recipe = _embedding_recipe(self.setup.track.recipe)
         seed = self.first_seed if i == 0 else self.seed
+        names = [g.name for g in self.setup.protocol.generations]
+        # A title of its own for each: records name times, curves and checkpoints by it.
+        step = f" {names[0]}" if i == 0 else f" {names[old]}-{names[i]}" if self.n > 2 else ""
         return Stage(
             kind,
-            f"{'train' if method.own_model else 'fit'} {label} (seed {seed})",
+            f"{'train' if method.own_model else 'fit'} {label}{step} (seed {seed})",
             {
                 "method": label,
                 "config": dataclasses.asdict(method),
@@ -243,7 +260,8 @@ class _Run:
             inputs |= self._direct(label, chain)
         kind = _side_kind(registry.method(label, self.setup.params(label)))
         for i in range(self.n - 1 if kind is not None else 0):
-            inputs[f"side{i}"] = self.embed(self.side(str(kind), i), track.evaluation, str(kind))
+            what = str(kind) if self.n == 2 else f"{kind}, {generations[i].name}"
+            inputs[f"side{i}"] = self.embed(self.side(str(kind), i), track.evaluation, what)
         return Stage(
             "evaluate",
             f"evaluate {label} (seed {self.seed})",
