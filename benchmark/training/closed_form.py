@@ -1,0 +1,86 @@
+"""Maps of vectors in closed form, in float64: the nearest rotation, ridge regression."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+SHARES = tuple(10.0 ** (k / 2) for k in range(-12, 5))
+
+
+class Ridge(NamedTuple):
+    """The affine map ``x W^T + b`` in float64.
+
+    Attributes:
+        weight: W, ``[d_out, d_in]``.
+        bias: b, ``[d_out]``.
+        share: The strength, as a share of the source's mean variance.
+    """
+
+    weight: Tensor
+    bias: Tensor
+    share: float
+
+
+def rotation(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """The orthogonal W, and b, of the least mean ||W x + b - y||^2.
+
+    W = U V^T from the singular value decomposition of the centred y^T x. Reflections are allowed,
+    scaling is not. Between unequal dimensions W is semi-orthogonal: it lays the smaller space into
+    the larger one, or projects on a part of it; the latter has the largest trace of W x^T y, which
+    no closed form turns into the least squared distance.
+
+    Args:
+        source: x, ``[n, d_in]``.
+        target: y, ``[n, d_out]``.
+
+    Returns:
+        W, ``[d_out, d_in]``, and b, ``[d_out]``, in float64.
+
+    Source:
+        Schönemann (1966), A Generalized Solution of the Orthogonal Procrustes Problem.
+    """
+    x, y = source.double(), target.double()
+    mean_x, mean_y = x.mean(0), y.mean(0)
+    left, _, right = torch.linalg.svd((y - mean_y).T @ (x - mean_x), full_matrices=False)
+    weight = left @ right
+    return weight, mean_y - weight @ mean_x
+
+
+def ridge(source: Tensor, target: Tensor, share: float | None = None) -> Ridge:
+    """The least mean ||W x + b - y||^2 + strength ||W||^2; b is not held back.
+
+    Args:
+        source: ``[n, d_in]``.
+        target: ``[n, d_out]``.
+        share: Strength, as a share of the mean variance of a source dimension: it means the same
+            for every length of the vectors and number of pairs. By default the one of ``SHARES``
+            with the smallest leave-one-out error, which comes in closed form too.
+
+    Source:
+        Hoerl and Kennard, Ridge Regression (1970), eq. 2.1; the leave-one-out error of Allen
+        (1974), the residual over one minus the leverage.
+    """
+    x, y = source.double(), target.double()
+    mean_x, mean_y = x.mean(0), y.mean(0)
+    x, y = x - mean_x, y - mean_y
+    variance, axes = torch.linalg.eigh(x.T @ x / len(x))
+    variance = variance.clamp_min(0.0)
+    along = x @ axes  # [n, d_in]
+    covariance = along.T @ y / len(x)  # [d_in, d_out]
+
+    def solve(share: float) -> tuple[Tensor, Tensor]:
+        inverse = 1.0 / (variance + max(share * float(variance.mean()), 1e-30))
+        return inverse, inverse[:, None] * covariance
+
+    def left_out(share: float) -> float:
+        inverse, weight = solve(share)
+        leverage = (1.0 + along.square() @ inverse) / len(x)
+        error = (y - along @ weight).square().sum(1) / (1.0 - leverage).clamp_min(1e-9).square()
+        return float(error.mean())
+
+    chosen = min(SHARES, key=left_out) if share is None else share
+    weight = (axes @ solve(chosen)[1]).T
+    return Ridge(weight, mean_y - weight @ mean_x, chosen)

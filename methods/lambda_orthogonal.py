@@ -1,0 +1,67 @@
+"""Lambda-orthogonal: an affine map that may leave the rotations by so much and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from benchmark.families import VectorMap
+from benchmark.models.module import Portable
+from benchmark.models.parts import Affine
+from benchmark.training.closed_form import rotation
+from benchmark.training.loop import Curve, Trainer
+from benchmark.training.maps import fit_map
+
+
+@dataclass(frozen=True)
+class LambdaOrthogonal(VectorMap):
+    """mean ||A x + b - y||^2 + weight * max(||A^T A - I||_F - lambda, 0).
+
+    With lambda 0 and a large weight it tends to ``procrustes``, with a large lambda to least
+    squares. Between unequal dimensions the smaller of A^T A and A A^T is meant. This is the
+    paper's regularised map alone, without its contrastive term and its second map; the paper
+    takes it from the new space to the old one (our ``query``).
+    """
+
+    paper: ClassVar[str] = (
+        "Ricci et al., λ-Orthogonality Regularization for Compatible Representation Learning, "
+        "NeurIPS 2025"
+    )
+    variants: ClassVar = {"query": {"direction": "query"}}
+
+    threshold: float = 1.0  # lambda; ours: the paper's values are for its own dimensions
+    weight: float = 1.0  # ours
+    lr: float = 3e-3  # ours
+    warmup: float = 5 / 80  # share of the steps, as fct
+
+    def __post_init__(self) -> None:
+        for name in ("threshold", "weight"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name}: expected at least 0, got {getattr(self, name)}")
+
+    def fit_vectors(
+        self, source: Tensor, target: Tensor, trainer: Trainer
+    ) -> tuple[Portable, Mapping[str, Curve]]:
+        """Train from the nearest rotation, which is the solution for lambda 0.
+
+        A random start may be a reflection where a rotation is wanted, and the penalty does not
+        let it through.
+        """
+        nearest = rotation(source, target)
+        return fit_map(
+            lambda: Affine.of(*nearest), self.loss, (source, target), trainer,
+            lr=self.lr, weight_decay=0.0, warmup=self.warmup,
+        )  # fmt: skip
+
+    def loss(self, made: Affine, x: Tensor, y: Tensor) -> Tensor:
+        """Squared distance and what exceeds the threshold; float32, as A^T A - I is small."""
+        with torch.autocast(x.device.type, enabled=False):
+            distance = (made(x) - y).square().sum(dim=1).mean()
+            a = made.linear.weight
+            gram = a.T @ a if a.shape[0] >= a.shape[1] else a @ a.T
+            excess = (gram - torch.eye(len(gram), device=a.device)).norm() - self.threshold
+            return distance + self.weight * excess.clamp_min(0.0)

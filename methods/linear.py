@@ -1,0 +1,40 @@
+"""Linear: an affine map by ridge regression, in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from benchmark.families import VectorMap
+from benchmark.models.module import Portable
+from benchmark.models.parts import Affine
+from benchmark.training.closed_form import ridge
+from benchmark.training.loop import Curve, Trainer
+
+
+@dataclass(frozen=True)
+class Linear(VectorMap):
+    """min over A, b of mean ||A x + b - y||^2 + strength ||A||^2 (eq. 2.1 of the paper)."""
+
+    paper: ClassVar[str] = (
+        "Hoerl and Kennard, Ridge Regression: Biased Estimation for Nonorthogonal Problems, 1970"
+    )
+    variants: ClassVar = {"query": {"direction": "query"}}
+
+    share: float | None = None
+    """Strength as a share of x's mean variance; by default the one with the smallest
+    leave-one-out error on the training pairs."""
+
+    def __post_init__(self) -> None:
+        if self.share is not None and self.share < 0:
+            raise ValueError(f"share: expected at least 0, got {self.share}")
+
+    def fit_vectors(
+        self, source: Tensor, target: Tensor, trainer: Trainer
+    ) -> tuple[Portable, Mapping[str, Curve]]:
+        """The normal equations, in float64."""
+        made = ridge(source, target, self.share)
+        return Affine.of(made.weight, made.bias), {}

@@ -1,0 +1,76 @@
+"""Low-rank: an affine map through a few dimensions, by reduced-rank regression in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from benchmark.families import VectorMap
+from benchmark.models.module import Portable
+from benchmark.training.closed_form import ridge
+from benchmark.training.loop import Curve, Trainer
+
+
+class Narrow(Portable):
+    """``U V^T x + b``.
+
+    Args:
+        dim_in: Dimension of what goes in.
+        rank: Dimension between the two products.
+        dim_out: Dimension of what comes out.
+    """
+
+    def __init__(self, dim_in: int, rank: int, dim_out: int) -> None:
+        super().__init__()
+        self.down = nn.Linear(dim_in, rank, bias=False)
+        self.up = nn.Linear(rank, dim_out)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """``[n, dim_in]`` -> ``[n, dim_out]``."""
+        out: Tensor = self.up(self.down(vectors))
+        return out
+
+
+@dataclass(frozen=True)
+class LowRank(VectorMap):
+    """Ridge regression among maps of a rank.
+
+    The best one is the full ridge solution A projected on the leading principal directions of its
+    fitted values (the paper's theorem 1 with the identity as weights; with a penalty, the fitted
+    values of the pairs and of the penalty's rows together, whose second moments are A x^T y).
+    """
+
+    paper: ClassVar[str] = (
+        "Izenman, Reduced-Rank Regression for the Multivariate Linear Model, 1975"
+    )
+    variants: ClassVar = {"query": {"direction": "query"}}
+
+    rank: int = 32  # half of the tracks' 64 dimensions; at most the smaller dimension
+    share: float | None = None  # as in linear: by default of the smallest leave-one-out error
+
+    def __post_init__(self) -> None:
+        if self.rank < 1:
+            raise ValueError(f"rank: expected at least 1, got {self.rank}")
+        if self.share is not None and self.share < 0:
+            raise ValueError(f"share: expected at least 0, got {self.share}")
+
+    def fit_vectors(
+        self, source: Tensor, target: Tensor, trainer: Trainer
+    ) -> tuple[Portable, Mapping[str, Curve]]:
+        """The full solution and its leading directions, in float64."""
+        full = ridge(source, target, self.share)
+        x, y = source.double(), target.double()
+        mean_y = y.mean(0)
+        fitted = full.weight @ (x - x.mean(0)).T @ (y - mean_y)  # [d_out, d_out]
+        rank = min(self.rank, *full.weight.shape)
+        leading = torch.linalg.eigh((fitted + fitted.T) / 2)[1][:, -rank:]  # [d_out, rank]
+        made = Narrow(source.shape[1], rank, target.shape[1])
+        with torch.no_grad():
+            made.down.weight.copy_(leading.T @ full.weight)
+            made.up.weight.copy_(leading)
+            made.up.bias.copy_(mean_y + leading @ (leading.T @ (full.bias - mean_y)))
+        return made, {}

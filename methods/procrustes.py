@@ -1,0 +1,34 @@
+"""Procrustes: the rotation that brings one set of embeddings nearest to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from benchmark.families import VectorMap
+from benchmark.models.module import Portable
+from benchmark.models.parts import Affine
+from benchmark.training.closed_form import rotation
+from benchmark.training.loop import Curve, Trainer
+
+
+@dataclass(frozen=True)
+class Procrustes(VectorMap):
+    """min over A, b with A^T A = I of mean ||A x + b - y||^2: about the means, in closed form.
+
+    Between unequal dimensions A is semi-orthogonal, see :func:`rotation`.
+    """
+
+    paper: ClassVar[str] = (
+        "Schönemann, A Generalized Solution of the Orthogonal Procrustes Problem, 1966"
+    )
+    variants: ClassVar = {"query": {"direction": "query"}}
+
+    def fit_vectors(
+        self, source: Tensor, target: Tensor, trainer: Trainer
+    ) -> tuple[Portable, Mapping[str, Curve]]:
+        """The rotation about the means."""
+        return Affine.of(*rotation(source, target)), {}

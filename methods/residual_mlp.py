@@ -1,0 +1,68 @@
+"""Residual MLP: a vector plus what a small network adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmark.families import VectorMap
+from benchmark.models.module import Portable
+from benchmark.training.loop import Curve, Trainer
+from benchmark.training.maps import fit_map
+
+
+class Residual(Portable):
+    """``x + MLP(x)``; between unequal dimensions ``S x + MLP(x)``. The MLP starts at zero.
+
+    Args:
+        dim_in: Dimension of what goes in.
+        hidden: Width of the one hidden layer.
+        dim_out: Dimension of what comes out.
+    """
+
+    def __init__(self, dim_in: int, hidden: int, dim_out: int) -> None:
+        super().__init__()
+        same = dim_in == dim_out
+        self.skip = nn.Identity() if same else nn.Linear(dim_in, dim_out, bias=False)
+        self.down, self.up = nn.Linear(dim_in, hidden), nn.Linear(hidden, dim_out)
+        nn.init.zeros_(self.up.weight)
+        nn.init.zeros_(self.up.bias)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """``[n, dim_in]`` -> ``[n, dim_out]``."""
+        out: Tensor = self.skip(vectors).float() + self.up(F.gelu(self.down(vectors))).float()
+        return out
+
+
+@dataclass(frozen=True)
+class ResidualMLP(VectorMap):
+    """min over the MLP of mean ||x + MLP(x) - y||^2.
+
+    One of the paper's three adapters, there from the new space to the old one (our ``query``).
+    """
+
+    paper: ClassVar[str] = "Vejendla, Drift-Adapter, EMNLP 2025"
+    variants: ClassVar = {"query": {"direction": "query"}}
+
+    hidden: int = 256  # ours, as wide as a branch of fct
+    lr: float = 3e-3  # ours
+    weight_decay: float = 0.0  # ours
+    warmup: float = 5 / 80  # share of the steps, as fct
+
+    def __post_init__(self) -> None:
+        if self.hidden < 1:
+            raise ValueError(f"hidden: expected at least 1, got {self.hidden}")
+
+    def fit_vectors(
+        self, source: Tensor, target: Tensor, trainer: Trainer
+    ) -> tuple[Portable, Mapping[str, Curve]]:
+        """Train on pairs."""
+        return fit_map(
+            lambda: Residual(source.shape[1], self.hidden, target.shape[1]),
+            lambda made, x, y: (made(x) - y).square().sum(dim=1).mean(), (source, target), trainer,
+            lr=self.lr, weight_decay=self.weight_decay, warmup=self.warmup,
+        )  # fmt: skip
