@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from benchmark.families import CompatibleTraining
-from benchmark.method import UpdateJob
+from benchmark.method import Step, UpdateJob
 from benchmark.models.heads import Head
 from benchmark.training.embedding import Batch
-from benchmark.training.old_head import OldHead, frozen_old_head
+from benchmark.training.old_head import OldHead, frozen_old_head, influence, no_known_class
 
 
 @dataclass(frozen=True)
@@ -36,12 +34,17 @@ class BCT(CompatibleTraining[OldHead]):
 
     unknown: Literal["synthesize", "distill", "old"] = "synthesize"  # section 2.5
     weight: float = 1.0  # lambda, eq. 7
-    temperature: float = 2.0  # of distill; the paper names none
+    temperature: float = 1.0  # of distill, beside K's own scale: that alone, appendix A
 
     @property
     def needs(self) -> tuple[str, ...]:
         """Only synthesize works without the old classifier."""
         return () if self.unknown == "synthesize" else ("old_head",)
+
+    def refuses(self, step: Step) -> str | None:
+        """Only synthesize has a row for a class that the old classifier does not know."""
+        found = super().refuses(step)
+        return found if found or self.unknown == "synthesize" else no_known_class(step)
 
     def prepare(self, job: UpdateJob) -> OldHead:
         """The frozen old classifier, with synthesized rows where asked for."""
@@ -49,20 +52,5 @@ class BCT(CompatibleTraining[OldHead]):
 
     def loss(self, batch: Batch, head: Head, state: OldHead) -> Tensor:
         """Classification plus influence loss."""
-        influence = self.influence(batch, state)
-        return head(batch.new, batch.labels) + self.weight * influence
-
-    def influence(self, batch: Batch, old: OldHead) -> Tensor:
-        """The second term of eq. 7, averaged over the whole batch."""
-        rows = old.row_of[batch.labels]
-        logits = old.logits(batch.new[:, : old.dim])
-        known = rows >= 0
-        terms = F.cross_entropy(logits, rows.clamp_min(0), reduction="none")
-        if self.unknown == "distill":
-            targets = F.softmax(old.logits(batch.old) / self.temperature, dim=1)
-            soft = F.cross_entropy(logits / self.temperature, targets, reduction="none")
-            terms = torch.where(known, terms, soft)
-        else:
-            # A batch without a known class gives 0, not the mean of nothing.
-            terms = torch.where(known, terms, 0.0)
-        return terms.mean()
+        term = influence(batch, state, self.unknown, self.temperature)
+        return head(batch.new, batch.labels) + self.weight * term

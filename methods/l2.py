@@ -5,25 +5,40 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from benchmark.families import CompatibleTraining
+from benchmark.method import UpdateJob
 from benchmark.models.heads import Head
+from benchmark.training.denoise import Credible
 from benchmark.training.embedding import Batch
 
 
 @dataclass(frozen=True)
-class L2(CompatibleTraining[nn.Module]):
-    """L_new + weight * mean ||n(f) - n(o)||, the norm not squared (MixBCT eq. 8)."""
+class L2(CompatibleTraining[Credible]):
+    """L_new + weight * mean ||n(f) - n(o)||, the norm not squared (MixBCT eq. 8).
+
+    ``denoised`` leaves out the noisy old features, as MixBCT does (MixBCT appendix C.1).
+    """
 
     paper: ClassVar[str] = (
         "Liang et al., MixBCT, 2023, section 3.3; first a baseline of BCT, section 3.4"
     )
 
-    weight: float = 10.0  # lambda, MixBCT section 4.3
+    variants: ClassVar = {"denoised": {"drop": 0.1}}
 
-    def loss(self, batch: Batch, head: Head, state: nn.Module) -> Tensor:
+    weight: float = 10.0  # lambda, MixBCT section 4.3
+    drop: float = 0.0  # farthest share of each class that is left out, MixBCT section 3.4
+
+    def prepare(self, job: UpdateJob) -> Credible:
+        """Mark the old features that new ones are held to."""
+        return Credible(job.old.features, job.data.labels, self.drop)
+
+    def loss(self, batch: Batch, head: Head, state: Credible) -> Tensor:
         """Classification plus the mean distance of the directions."""
-        gap = F.normalize(batch.new) - F.normalize(batch.old)
-        return head(batch.new, batch.labels) + self.weight * gap.norm(dim=1).mean()
+        gaps = (F.normalize(batch.new) - F.normalize(batch.old)).norm(dim=1)
+        keep = state.keep[batch.index]
+        # A batch without a credible feature gives 0, not the mean of nothing.
+        gap = (gaps * keep).sum() / keep.sum().clamp_min(1)
+        return head(batch.new, batch.labels) + self.weight * gap

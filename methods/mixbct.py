@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from benchmark.families import CompatibleTraining
-from benchmark.method import UpdateJob
+from benchmark.method import Step, UpdateJob
 from benchmark.models.heads import Head
 from benchmark.training.denoise import Credible
 from benchmark.training.embedding import Batch
@@ -28,6 +28,13 @@ class MixBCT(CompatibleTraining[Credible]):
     drop: float = (
         0.1  # farthest share of each class that may not replace, section 3.4; 0: no denoising
     )
+
+    def refuses(self, step: Step) -> str | None:
+        """A batch must have as many credible features as are to be replaced."""
+        found = super().refuses(step)
+        if found or self.ratio + self.drop <= 1.0:
+            return found
+        return f"ratio {self.ratio:g} of a batch is more than drop {self.drop:g} leaves credible"
 
     def prepare(self, job: UpdateJob) -> Credible:
         """Mark the old features that may replace new ones."""

@@ -1,6 +1,9 @@
-"""Which old features are credible: near the centre of their class (MixBCT 3.4, UniBCT)."""
+"""Which old features are credible: near their class (MixBCT, UniBCT), near no other (NCCL)."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
@@ -54,3 +57,39 @@ def credible(features: Tensor, labels: Tensor, drop: float) -> Tensor:
     keep = torch.empty(len(labels), dtype=torch.bool, device=labels.device)
     keep[order] = rank < kept[labels[order]]
     return keep
+
+
+def certain(features: Tensor, labels: Tensor, doubt: float, block: int = 1024) -> Tensor:
+    """Keep features that are plainly nearest one class.
+
+    Args:
+        features: ``[n, d]``, compared as unit vectors.
+        labels: ``[n]``, 0 to C - 1.
+        doubt: The entropy of a softmax over minus the distances to all C class centres, in units
+            of their variance, may reach this share of log C.
+        block: Rows at a time: the distances of all do not fit in memory at once.
+
+    Returns:
+        ``[n]`` bool.
+
+    Source:
+        NCCL, credible sample selection, as compared in MixBCT. Over one centre alone, the softmax
+        is 1 and keeps everything.
+    """
+    unit = F.normalize(features)
+    n_classes = int(labels.max()) + 1
+    centres = class_means(unit, labels, n_classes).double()
+
+    def distances() -> Iterator[Tensor]:
+        for rows in torch.split(unit, block):
+            yield torch.cdist(rows.double(), centres)
+
+    moments = torch.stack([torch.stack([d.sum(), d.square().sum()]) for d in distances()]).sum(0)
+    mean, square = (moments / (len(unit) * n_classes)).tolist()
+    variance = max(square - mean**2, 1e-10)
+    most = doubt * math.log(n_classes)
+    kept = []
+    for each in distances():
+        log_share = F.log_softmax(-each / variance, dim=1)
+        kept.append(-(log_share.exp() * log_share).sum(dim=1) <= most)
+    return torch.cat(kept)

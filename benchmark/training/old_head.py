@@ -12,7 +12,8 @@ from benchmark.models.heads import class_logits
 from benchmark.training.prototypes import class_means
 
 if TYPE_CHECKING:
-    from benchmark.method import UpdateJob
+    from benchmark.method import Step, UpdateJob
+    from benchmark.training.embedding import Batch
 
 
 class OldHead(nn.Module):
@@ -82,3 +83,45 @@ def frozen_old_head(job: UpdateJob, *, synthesize: bool) -> OldHead:
         weight = torch.cat([weight, new_rows])
         bias = None if bias is None else torch.cat([bias, bias.mean().expand(len(new_rows))])
     return OldHead(weight, bias, kept.scale if kept.normalised else None, rows)
+
+
+def influence(batch: Batch, old: OldHead, unknown: str, temperature: float) -> Tensor:
+    """How badly the old classifier reads the new features, a mean over the whole batch.
+
+    Args:
+        batch: Of longer features the first ``old.dim`` dimensions count.
+        old: The old classifier.
+        unknown: ``distill`` holds images whose class it does not know to its answer to the old
+            feature; otherwise they count nothing.
+        temperature: Of ``distill``.
+
+    Source:
+        BCT eq. 7, the second term, and section 2.5.
+    """
+    rows = old.row_of[batch.labels]
+    known = rows >= 0
+    logits = old.logits(batch.new[:, : old.dim])
+    terms = F.cross_entropy(logits, rows.clamp_min(0), reduction="none")
+    # A batch without a known class gives 0, not the mean of nothing.
+    others = torch.zeros_like(terms)
+    if unknown == "distill":
+        others = distillation(batch, old, temperature)
+    return torch.where(known, terms, others).mean()
+
+
+def distillation(batch: Batch, old: OldHead, temperature: float) -> Tensor:
+    """Cross-entropy between the old classifier's answers to old and to new features, ``[B]``.
+
+    Args:
+        batch: Of longer features the first ``old.dim`` dimensions count.
+        old: The old classifier.
+        temperature: What logits are divided by, beside the classifier's own scale.
+    """
+    targets = F.softmax(old.logits(batch.old) / temperature, dim=1)
+    answers = old.logits(batch.new[:, : old.dim]) / temperature
+    return F.cross_entropy(answers, targets, reduction="none")
+
+
+def no_known_class(step: Step) -> str | None:
+    """Why the old classifier cannot judge images by their class; ``None`` if it can."""
+    return None if step.shared_classes else "the old classifier knows no class of the new data"

@@ -12,17 +12,40 @@ from benchmark.families import CompatibleTraining
 from benchmark.runner import Compute
 from benchmark.training.embedding import train_embedding
 from methods.bct import BCT
+from methods.contrast import Contrast
 from methods.l2 import L2
+from methods.lwf import LwF
 from methods.mixbct import MixBCT
+from methods.nccl import NCCL
+from methods.unibct import UniBCT
 
 # Those that must equal it, and that each of them would differ if its idea were at work.
 OFF = {
     "bct": BCT(weight=0.0),
+    "lwf": LwF(weight=0.0),
     "l2": L2(weight=0.0),
+    "l2, denoised": L2(weight=0.0, drop=0.1),
+    "contrast": Contrast(weight=0.0),
+    "contrast, top 10": Contrast(weight=0.0, tau=0.01, hardest=10),
+    "nccl": NCCL(features=0.0, logits=0.0),
+    "unibct": UniBCT(weight=0.0),
     "mixbct, none": MixBCT(ratio=0.0),
     "mixbct, rounds to none": MixBCT(ratio=0.06),
 }
-ON = {"bct": BCT(), "l2": L2(), "mixbct": MixBCT()}
+ON = {
+    "bct": BCT(),
+    "lwf": LwF(),
+    "l2": L2(),
+    "mixbct": MixBCT(),
+    "contrast": Contrast(),
+    "nccl": NCCL(size=20),
+    "unibct": UniBCT(warmup=0.0, every=0.5),
+}
+
+
+def kept(method):
+    """Does the old classifier have to be there?"""
+    return "old_head" in method.needs
 
 
 @pytest.fixture(scope="module")
@@ -44,26 +67,28 @@ def equal(update, alone):
 
 @pytest.mark.parametrize("name", OFF)
 def test_switched_off(name, toy_job, alone):
-    assert equal(OFF[name].update(toy_job()), alone)
+    assert equal(OFF[name].update(toy_job(kept=kept(OFF[name]))), alone)
 
 
 @pytest.mark.parametrize("name", ON)
 def test_switched_on(name, toy_job, alone):
-    assert not equal(ON[name].update(toy_job()), alone)
+    assert not equal(ON[name].update(toy_job(kept=kept(ON[name]))), alone)
 
 
 @pytest.mark.parametrize("name", ON)
 def test_a_killed_update_ends_the_same(name, toy_job, tmp_path):
-    wanted = ON[name].update(toy_job())
+    method = ON[name]
+    wanted = method.update(toy_job(kept=kept(method)))
 
-    class Dies(type(ON[name])):
+    class Dies(type(method)):
         def refresh(self, state, job, epoch):
             if epoch.number == 1:
                 raise KeyboardInterrupt
+            super().refresh(state, job, epoch)
 
     with pytest.raises(KeyboardInterrupt):
-        Dies().update(toy_job(tmp_path))
-    got = ON[name].update(toy_job(tmp_path))
+        Dies(**dataclasses.asdict(method)).update(toy_job(tmp_path, kept=kept(method)))
+    got = method.update(toy_job(tmp_path, kept=kept(method)))
     assert equal(got, (wanted.model.state_dict(), wanted.head.state_dict()))
 
 
@@ -96,18 +121,24 @@ def test_what_prepare_draws_comes_from_the_seed(toy_job):
     assert equal(made[0], (made[1].model.state_dict(), made[1].head.state_dict()))
 
 
+HARNESS = ["bct", "l2", "mixbct", "contrast", "nccl", "unibct"]
+
+
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
     root = tmp_path_factory.mktemp("run")
-    off = {"bct.weight": 0.0, "l2.weight": 0.0, "mixbct.ratio": 0.0}
+    off = {
+        "bct.weight": 0.0, "l2.weight": 0.0, "mixbct.ratio": 0.0, "contrast.weight": 0.0,
+        "nccl.features": 0.0, "nccl.logits": 0.0, "unibct.weight": 0.0,
+    }  # fmt: skip
     made = run(
-        ["bct", "l2", "mixbct", "fct"], "open-class", "toy", settings=off,
+        [*HARNESS, "fct"], "open-class", "toy", settings=off,
         store=root / "store", out=root / "out", compute=Compute("cpu"),
     )  # fmt: skip
     return {r.method: r for r in made}
 
 
-@pytest.mark.parametrize("name", ["bct", "l2", "mixbct"])
+@pytest.mark.parametrize("name", HARNESS)
 def test_switched_off_in_the_harness(records, name):
     for case, scores in records["independent"].scores.items():
         assert records[name].scores[case] == scores, case

@@ -4,13 +4,20 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.method import Step
 from benchmark.models.heads import Head
+from benchmark.protocol import ModelSpec
+from benchmark.training import old_head
 from benchmark.training.old_head import frozen_old_head
 from methods.bct import BCT
 
 # As in conftest.py.
 CLASSES, OLD_CLASSES = [4, 7, 9, 20, 55], [3, 7, 20, 41]
 KEPT = ["softmax", "norm-softmax", "cosface", "arcface"]
+
+
+def of(method, batch, state):
+    return old_head.influence(batch, state, method.unknown, method.temperature)
 
 
 def unit(x):
@@ -114,7 +121,7 @@ def test_unknown_classes_get_no_influence_in_old(make_job, make_batch, kept):
     job = make_job(kept)
     batch = make_batch(job, size=20)
     method = BCT(unknown="old")
-    grad = torch.autograd.grad(method.influence(batch, method.prepare(job)), batch.new)[0]
+    grad = torch.autograd.grad(of(method, batch, method.prepare(job)), batch.new)[0]
     known = torch.tensor([CLASSES[y] in OLD_CLASSES for y in batch.labels.tolist()])
     assert (grad[~known] == 0).all() and (grad[known].abs().sum(dim=1) > 0).all()
 
@@ -125,7 +132,7 @@ def test_a_batch_without_a_known_class_gives_zero(make_job, make_batch, kept):
     rows = (job.data.labels == 0).nonzero().squeeze(1)
     batch = make_batch(job, rows=rows)
     method = BCT(unknown="old")
-    value = method.influence(batch, method.prepare(job))
+    value = of(method, batch, method.prepare(job))
     assert value.item() == 0.0
     value.backward()
     assert torch.equal(batch.new.grad, torch.zeros_like(batch.new))
@@ -161,9 +168,9 @@ def test_trap_cosine_logits_at_scale_one(make_job, make_batch, scale):
     state = BCT().prepare(job)
     batch = make_batch(job)
     batch.new = job.old.features[batch.index] * 0.3
-    assert BCT().influence(batch, state).item() < 1e-5
+    assert of(BCT(), batch, state).item() < 1e-5
     batch.new = torch.eye(6)[(batch.labels + 1) % 5]
-    assert BCT().influence(batch, state).item() == pytest.approx(scale, abs=1e-4)
+    assert of(BCT(), batch, state).item() == pytest.approx(scale, abs=1e-4)
 
 
 @pytest.mark.parametrize("kept", KEPT[1:])
@@ -181,15 +188,25 @@ def test_distill_is_least_where_the_outputs_agree(make_job, make_batch):
     state = method.prepare(job)
     batch = make_batch(job, rows=(job.data.labels == 0).nonzero().squeeze(1))
     batch.new = batch.old.clone().requires_grad_(True)
-    value = method.influence(batch, state)
+    value = of(method, batch, state)
     value.backward()
     assert batch.new.grad.abs().max() < 1e-6
     moved = batch.old + 0.3 * torch.randn(batch.old.shape)
     batch.new = moved
-    assert method.influence(batch, state) > value
+    assert of(method, batch, state) > value
 
 
 def test_needs():
     assert BCT().needs == ()
     assert BCT(unknown="old").needs == BCT(unknown="distill").needs == ("old_head",)
     assert BCT().weight == 1.0
+
+
+@pytest.mark.parametrize(("unknown", "refused"), [("synthesize", 0), ("old", 1), ("distill", 1)])
+def test_refuses_where_the_old_classifier_knows_no_class(unknown, refused):
+    spec = ModelSpec("convnet-2", 8)
+    method = BCT(unknown=unknown)
+    assert method.refuses(Step(spec, spec, shared_classes=True)) is None
+    reason = method.refuses(Step(spec, spec, shared_classes=False))
+    assert reason == ("the old classifier knows no class of the new data" if refused else None)
+    assert "one size" in method.refuses(Step(spec, ModelSpec("convnet-2", 9)))

@@ -78,3 +78,22 @@ def test_old_features_get_no_gradient(make_job, make_batch):
     job = make_job()
     assert not make_batch(job).old.requires_grad
     assert L2().weight == 10.0 and L2().needs == ()
+
+
+def test_denoised_leaves_the_noisy_ones_out(make_job, make_batch, arcface):
+    job, head = make_job(), Head("arcface", 6, range(5), 16.0, 0.2)
+    method = L2(**L2.variants["denoised"])
+    assert method.drop == 0.1 and method.prepare(job).keep.sum() < 40
+    method = L2(drop=0.4)
+    state, batch = method.prepare(job), make_batch(job, size=20)
+    keep = state.keep[batch.index]
+    assert 0 < keep.sum() < 20
+    loss = method.loss(batch, head, state)
+    new, old = batch.new.detach().double().numpy(), batch.old.double().numpy()
+    wanted = arcface(head, new, batch.labels.tolist()) + 10 * gap(new[keep], old[keep])
+    assert loss.item() == pytest.approx(wanted, rel=1e-5)
+    term = loss - head(batch.new, batch.labels)
+    grad = torch.autograd.grad(term, batch.new)[0]
+    assert (grad[~keep].abs() < 1e-5).all() and (grad[keep].abs().sum(1) > 1e-2).all()
+    state.keep[:] = False
+    assert method.loss(batch, head, state) == head(batch.new, batch.labels)

@@ -6,7 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmark.method import Step
 from benchmark.models.heads import Head
+from benchmark.protocol import ModelSpec
 from methods.mixbct import MixBCT, chosen_rows
 
 
@@ -133,3 +135,11 @@ def test_plain_variant_keeps_all(make_job):
     method = MixBCT(**MixBCT.variants["plain"])
     assert method.prepare(make_job()).keep.all()
     assert (MixBCT().ratio, MixBCT().drop) == (0.3, 0.1) and MixBCT().needs == ()
+
+
+def test_refuses_to_replace_more_than_is_credible():
+    spec = ModelSpec("convnet-2", 8)
+    assert MixBCT(ratio=0.9, drop=0.1).refuses(Step(spec, spec)) is None
+    reason = MixBCT(ratio=0.5, drop=0.6).refuses(Step(spec, spec))
+    assert reason == "ratio 0.5 of a batch is more than drop 0.6 leaves credible"
+    assert "one size" in MixBCT().refuses(Step(spec, ModelSpec("convnet-2", 9)))

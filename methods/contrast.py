@@ -1,0 +1,49 @@
+"""Contrast: a new feature tells the old one of its image from features of other classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmark.families import CompatibleTraining
+from benchmark.models.heads import Head
+from benchmark.training.embedding import Batch
+from benchmark.training.memory import all_rows
+
+
+@dataclass(frozen=True)
+class Contrast(CompatibleTraining[nn.Module]):
+    """L_new + weight * CE over [f.o same image | f.o other classes | f.f other classes] / tau.
+
+    Regression-alleviating compatible training; BT2 section 4.3 prints the term with its brackets
+    misplaced and old by old in the second sum. All features are unit vectors; gradient flows
+    through the f that asks alone. Images of the same class are neither positive nor negative.
+    """
+
+    paper: ClassVar[str] = (
+        "Zhang et al., Hot-Refresh Model Upgrades with Regression-Alleviating Compatible "
+        "Training in Image Retrieval, ICLR 2022; compared in BT2 section 4.3 and FastFill section 4"
+    )
+    variants: ClassVar = {"fastfill": {"tau": 0.5}, "top10": {"tau": 0.01, "hardest": 10}}
+
+    weight: float = 1.0  # lambda
+    tau: float = 0.5  # of FastFill's re-implementation; 0.01 in the authors' code
+    hardest: int = 0  # negatives of either kind that count; 0: all; 10 in the authors' code
+
+    def loss(self, batch: Batch, head: Head, state: nn.Module) -> Tensor:
+        """Classification plus the contrast, over the batch of all devices."""
+        new, old = F.normalize(batch.new), F.normalize(batch.old)
+        alike = batch.labels[:, None] == all_rows(batch.labels)
+        columns = [(new * old).sum(dim=1, keepdim=True)]
+        for others in (all_rows(old), all_rows(new)):
+            apart = (new @ others.T).masked_fill(alike, -torch.inf)
+            if self.hardest:
+                apart = apart.topk(min(self.hardest, apart.shape[1])).values
+            columns.append(apart)
+        logits = torch.cat(columns, dim=1) / self.tau
+        term = (logits.logsumexp(dim=1) - logits[:, 0]).mean()
+        return head(batch.new, batch.labels) + self.weight * term

@@ -1,0 +1,19 @@
+"""Control: no update; the old model goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from benchmark.method import Method, Update, UpdateJob
+
+
+@dataclass(frozen=True)
+class KeepOld(Method):
+    """The new model is the old one: fully compatible, and no better."""
+
+    paper: ClassVar[str] = "Control: what an update has to beat"
+
+    def update(self, job: UpdateJob) -> Update:
+        """Take the old model as it is."""
+        return Update(job.old.model, job.old.head)

@@ -1,0 +1,86 @@
+"""NCCL: new features stay among the credible old features of their class, in a memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmark.errors import BenchError
+from benchmark.families import CompatibleTraining
+from benchmark.method import UpdateJob
+from benchmark.models.heads import Head
+from benchmark.training.denoise import certain
+from benchmark.training.embedding import Batch
+from benchmark.training.memory import Memory, all_rows
+from benchmark.training.old_head import OldHead, frozen_old_head
+
+
+class Neighbours(nn.Module):
+    """Memory of old features and of their logits, the mask of credible ones, K where it is kept."""
+
+    credible: Tensor
+
+    def __init__(self, memory: Memory, credible: Tensor, judge: OldHead | None) -> None:
+        super().__init__()
+        self.memory, self.judge = memory, judge
+        self.register_buffer("credible", credible)
+
+
+@dataclass(frozen=True)
+class NCCL(CompatibleTraining[Neighbours]):
+    """L_new + features * l(f) + logits * l(logits of f), against a memory of old features.
+
+    l = -mean_i sum_pos w_ij (s_ij - lse_j s_ij) / |pos|, s_ij = n(f_i).q_j / tau,
+    w_ij = (n(o_i).n(o_j) + 1) / 2, over all q_j in the memory; positive is what has the same
+    class. Logits, those of K where it is kept, else of the new classifier, are unit vectors too.
+    On several devices each asks with its own rows, and the memory takes in those of all.
+    """
+
+    paper: ClassVar[str] = (
+        "Wu et al., Neighborhood Consensus Contrastive Learning for Backward-Compatible "
+        "Representation, AAAI 2022; compared in MixBCT section 4.3"
+    )
+
+    features: float = 1.0  # weight of the term on features
+    logits: float = 0.01  # weight of the term on logits
+    tau: float = 1.0  # temperature
+    size: int = 8192  # of the memory, MixBCT section 4.3; 2,048 in NCCL
+    doubt: float = 0.5  # share of log C that the entropy of a credible feature stays below
+
+    def prepare(self, job: UpdateJob) -> Neighbours:
+        """An empty memory, and which old features may enter it."""
+        old, data = job.old.features, job.data
+        credible = certain(old, data.labels, self.doubt)
+        if not credible.any():
+            raise BenchError(f"nccl: no old feature has an entropy below {self.doubt} log C")
+        judge = None if job.old.head is None else frozen_old_head(job, synthesize=False)
+        answers = len(data.classes) if judge is None else len(judge.weight)
+        # No image twice: of few images an epoch fits in.
+        memory = Memory(min(self.size, len(data)), old.shape[1], answers)
+        return Neighbours(memory, credible, judge)
+
+    def loss(self, batch: Batch, head: Head, state: Neighbours) -> Tensor:
+        """Classification plus both contrasts with the memory, which has the batch in it."""
+        logits = head.logits if state.judge is None else state.judge.logits
+        old = F.normalize(batch.old)
+        entering = torch.where(state.credible[batch.index], batch.labels, -1)
+        rows = [all_rows(r) for r in (entering, old, F.normalize(logits(batch.old)))]
+        state.memory.push(*(r[rows[0] >= 0] for r in rows))
+        labels, features, answers = state.memory.rows()
+        positive = labels == batch.labels[:, None]
+        weight = (
+            positive * (old @ features.T + 1) / 2 / positive.sum(dim=1, keepdim=True).clamp_min(1)
+        )
+        near = self.contrast(F.normalize(batch.new), features, weight)
+        alike = self.contrast(F.normalize(logits(batch.new)), answers, weight)
+        return head(batch.new, batch.labels) + self.features * near + self.logits * alike
+
+    def contrast(self, asking: Tensor, stored: Tensor, weight: Tensor) -> Tensor:
+        """The loss l; ``weight`` is w_ij / |pos| for positives and 0 for the others, ``[B, m]``."""
+        scores = asking @ stored.T / self.tau
+        shares = scores - scores.logsumexp(dim=1, keepdim=True)
+        return -(weight * shares).sum(dim=1).mean()

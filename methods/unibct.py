@@ -1,0 +1,77 @@
+"""UniBCT: BCT with prototypes of the old space that the new model's neighbourhoods refine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from benchmark.families import CompatibleTraining
+from benchmark.method import UpdateJob
+from benchmark.models.heads import Head
+from benchmark.training.denoise import credible
+from benchmark.training.embedding import Batch, Epoch
+from benchmark.training.old_head import OldHead, influence
+from benchmark.training.prototypes import refined_prototypes
+
+
+class Prototypes(OldHead):
+    """Refined prototypes as the old classifier, and how often they were refined."""
+
+    done: Tensor
+    keep: Tensor
+
+    def __init__(self, n_classes: int, dim: int, scale: float, keep: Tensor) -> None:
+        super().__init__(torch.zeros(n_classes, dim), None, scale, torch.arange(n_classes))
+        self.register_buffer("done", torch.tensor(0))
+        self.register_buffer("keep", keep)
+
+
+@dataclass(frozen=True)
+class UniBCT(CompatibleTraining[Prototypes]):
+    """L_new until prototypes are made; then L_new + weight * L_old(prototypes, f[:d_old], y).
+
+    L_old is a marginless softmax over cosines at the new classifier's scale. Prototypes are made
+    of denoised old features and of the new features as they stand at the start of an epoch.
+    """
+
+    paper: ClassVar[str] = (
+        "Zhang et al., Towards Universal Backward-Compatible Representation Learning, IJCAI 2022; "
+        "compared in MixBCT section 4.3"
+    )
+
+    weight: float = 1.0  # of the influence
+    share: float = 0.9  # a, what an old feature takes from its neighbours
+    tau: float = 0.05  # temperature of the neighbourhood
+    drop: float = 0.1  # farthest share of each class that is left out, as in MixBCT section 3.4
+    warmup: float = 10 / 35  # share of the training before the first refinement
+    every: float = 10 / 35  # share of the training from one refinement to the next
+    refinements: int = 2  # how often
+
+    def prepare(self, job: UpdateJob) -> Prototypes:
+        """No prototypes yet; the mask of the old features that will enter them."""
+        old, data = job.old.features, job.data
+        keep = credible(old, data.labels, self.drop)
+        return Prototypes(len(data.classes), old.shape[1], job.spec.scale, keep)
+
+    def refresh(self, state: Prototypes, job: UpdateJob, epoch: Epoch) -> None:
+        """Refine where one or more refinements have become due."""
+        due = sum(
+            epoch.progress + 1e-9 >= self.warmup + k * self.every for k in range(self.refinements)
+        )
+        if due <= int(state.done):
+            return
+        state.done.fill_(due)
+        keep, data = state.keep.cpu(), job.data
+        new = epoch.embed(data.images)[keep]
+        made = refined_prototypes(
+            job.old.features[keep], new, data.labels[keep], len(data.classes), self.share, self.tau
+        )
+        state.weight.copy_(made)
+
+    def loss(self, batch: Batch, head: Head, state: Prototypes) -> Tensor:
+        """Classification and, after the warm-up, influence."""
+        term = influence(batch, state, "old", 1.0) * (state.done > 0)
+        return head(batch.new, batch.labels) + self.weight * term

@@ -1,0 +1,86 @@
+"""BCT(+32) against BCT: on softmax logits with a padded K, and bit for bit with nothing extra."""
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.method import Step
+from benchmark.models.heads import Head
+from benchmark.models.parts import FirstDims
+from benchmark.protocol import ModelSpec
+from methods.bct import BCT
+from methods.bct_extra import BCTExtra
+
+# As in conftest.py.
+CLASSES, OLD_CLASSES = [4, 7, 9, 20, 55], [3, 7, 20, 41]
+
+
+def test_loss_is_that_of_a_padded_classifier(make_job, make_batch, arcface, slope):
+    job = make_job("softmax")
+    batch = make_batch(job, d_new=10)
+    method = BCTExtra(extra=4, unknown="old", weight=0.7)
+    head = Head("arcface", 10, CLASSES, 16.0, 0.2)
+    loss = method.loss(batch, head, method.prepare(job))
+    padded = np.zeros((4, 10))
+    padded[:, :6] = job.old.head.weight.double().numpy()
+    bias = job.old.head.bias.double().numpy()
+
+    def wanted(new):
+        total = 0.0
+        for f, y in zip(new, batch.labels.tolist(), strict=True):
+            if CLASSES[y] in OLD_CLASSES:
+                logits = padded @ f + bias
+                total += np.logaddexp.reduce(logits) - logits[OLD_CLASSES.index(CLASSES[y])]
+        return arcface(head, new, batch.labels.tolist()) + 0.7 * total / len(new)
+
+    new = batch.new.detach().double().numpy()
+    assert loss.item() == pytest.approx(wanted(new), rel=1e-4)
+    loss.backward()
+    np.testing.assert_allclose(batch.new.grad.numpy(), slope(wanted, new), rtol=3e-3, atol=3e-4)
+
+
+@pytest.mark.parametrize("kept", [None, "arcface"])
+def test_trap_extra_dimensions_do_not_dilute_the_cosines(make_job, make_batch, kept):
+    """The cross-test normalises the first d_old dimensions alone, so K does too."""
+    job = make_job(kept)
+    batch = make_batch(job, d_new=10)
+    method = BCTExtra(extra=4)
+    state, head = method.prepare(job), torch.nn.Module()
+    head.forward = lambda features, labels: torch.zeros(())
+    before = method.loss(batch, head, state)
+    batch.new = torch.cat([batch.new[:, :6], 100 * batch.new[:, 6:]], dim=1)
+    assert torch.equal(method.loss(batch, head, state), before)
+
+
+@pytest.mark.parametrize("unknown", ["synthesize", "old", "distill"])
+def test_nothing_extra_is_bct_bit_for_bit(toy_job, unknown):
+    kept = unknown != "synthesize"
+    made = [m(unknown=unknown).update(toy_job(kept=kept)) for m in (BCT, _none)]
+    for part in ("model", "head"):
+        a, b = (getattr(m, part).state_dict() for m in made)
+        assert all(torch.equal(v, b[k]) for k, v in a.items())
+    assert made[1].query_view is None
+
+
+def _none(unknown):
+    return BCTExtra(extra=0, unknown=unknown)
+
+
+def test_the_model_it_leaves_behind(toy_job):
+    job = toy_job()
+    made = BCTExtra(extra=3).update(job)
+    assert made.head.dim == 11
+    images = torch.zeros(2, *job.data.images.shape[1:])
+    vectors = made.model(images)
+    assert vectors.shape == (2, 11) and isinstance(made.query_view, FirstDims)
+    assert torch.equal(made.query_view(vectors), vectors[:, :8])
+
+
+def test_what_it_needs_and_refuses():
+    method, spec = BCTExtra(), ModelSpec("convnet-2", 8)
+    assert method.extra == 32 and method.needs == ()
+    assert method.changes == ("training", "dimension")
+    assert "one size" in method.refuses(Step(spec, ModelSpec("convnet-2", 40)))
+    apart = Step(spec, spec, shared_classes=False)
+    assert method.refuses(apart) is None
+    assert "no class" in BCTExtra(unknown="old").refuses(apart)
