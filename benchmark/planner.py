@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from benchmark.seeds import derive
 from benchmark.sides import SIDES
 
 _NOT_EMBEDDING = ("transform_steps", "transform_batch", "side_epochs")
+_EVERYTHING = {"classes": (0.0, 1.0), "images": (0.0, 1.0), "order": "dataset", "seed": 0}
 
 
 def make_plan(
@@ -138,10 +139,15 @@ class _Run:
         """The side-information model of generation ``i``, trained with it (FCT 3.4, 4.4)."""
         made = SIDES[kind]
         recipe = _embedding_recipe(self.setup.track.recipe)
-        recipe["epochs"] = self.setup.track.recipe.side_epochs
+        if made.epochs == "side":
+            recipe["epochs"] = self.setup.track.recipe.side_epochs
         splits = [self.split(i)]
+        inputs = {"data": self.data}
         if made.data == "next":
             splits.append(self.split(i + 1))
+        elif made.data == "other":
+            splits = [_EVERYTHING]
+            inputs["other"] = _other_domain(self.setup.track.other_domain)
         seed = self.first_seed if i == 0 else self.seed
         name = self.setup.protocol.generations[i].name
         return Stage(
@@ -155,7 +161,7 @@ class _Run:
                 "splits": splits,
                 "seed": derive(seed, "side", kind, i),
             },
-            {"data": self.data},
+            inputs,
         )
 
     def _updates(self, label: str) -> tuple[list[Stage], list[Stage]]:
@@ -262,25 +268,58 @@ class _Run:
         for i in range(self.n - 1 if kind is not None else 0):
             what = str(kind) if self.n == 2 else f"{kind}, {generations[i].name}"
             inputs[f"side{i}"] = self.embed(self.side(str(kind), i), track.evaluation, what)
+        side = {} if kind is None else {"side": {"kind": kind, "bits": SIDES[kind].bits}}
+        refill, heads = self._refill(chain, updates)
         return Stage(
             "evaluate",
             f"evaluate {label} (seed {self.seed})",
             {
                 "part": track.evaluation,
                 "generations": [g.name for g in generations],
-                "tasks": self.setup.protocol.tasks,
                 "distance": track.distance,
                 "far": track.far,
                 "fpir": track.fpir,
-            },
-            inputs,
+            }
+            | refill
+            | side,
+            inputs | heads,
         )
+
+    def _refill(
+        self, chain: list[Stage], updates: list[Stage]
+    ) -> tuple[dict[str, Any], dict[str, Stage]]:
+        """Tasks; with backfilling its orders, and the models whose classifiers they ask."""
+        protocol = self.setup.protocol
+        if "backfilling" not in protocol.tasks:
+            return {"tasks": protocol.tasks}, {}
+        if not updates:  # a bound, which no gallery is refilled for
+            return {"tasks": [t for t in protocol.tasks if t != "backfilling"]}, {}
+        heads = {"head_new": chain[-1]}
+        if protocol.old_head == "kept":
+            heads["head_old"] = chain[-2]
+        seed = derive(self.seed, "backfilling")
+        return {"tasks": protocol.tasks, "orders": protocol.orders, "seed": seed}, heads
 
     def _upper(self) -> Stage:
         last = self.n - 1
         splits = [self.split(i) for i in range(self.n)]
         model = self.train(last, splits, "upper bound on all data, ")
         return self._evaluate("independent", [self.train(0), model], [])
+
+
+def _other_domain(chosen: Mapping[str, Any]) -> Stage:
+    """The dataset of another domain, which is a built-in one."""
+    options = dict(chosen)
+    name = options.pop("dataset", None)
+    if name is None:
+        raise BenchError("track: other_domain: missing key 'dataset'")
+    source = registry.dataset(name).source(None, **options)
+    return Stage(
+        "data",
+        f"dataset {name}, another domain",
+        {"dataset": name, "options": options, "source": source},
+        local={"data_root": None},
+    )
 
 
 def _side_kind(method: Any) -> str | None:

@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,10 @@ class Record:
         cost: Parameters, added parameters.
         checkpoints: Generation -> hash of its weights.
         environment: Versions and device.
+        side: Side-information that the method asked for: its kind and, by the generation that
+            stores it, its size, own scores and CKA with the embedding; empty where none is used.
+        backfilling: Scores along the refilling of the gallery, as the task ``backfilling`` gives
+            them; empty where the protocol does not ask for it.
         run: What differs between two runs of the same work: times, memory, code, command line.
     """
 
@@ -80,6 +84,8 @@ class Record:
     checkpoints: Mapping[str, str]
     environment: Mapping[str, str]
     run: Mapping[str, Any]
+    backfilling: Mapping[str, Any] = field(default_factory=dict)
+    side: Mapping[str, Any] = field(default_factory=dict)
 
     def path(self, root: Path) -> Path:
         """Where the record belongs below ``root``."""

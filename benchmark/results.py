@@ -14,7 +14,7 @@ from benchmark.metrics import compatibility
 from benchmark.metrics.catalog import describe
 from benchmark.plan import Plan, Result, Stage
 from benchmark.record import SCHEMA, Record, code_version, hardware, packages
-from benchmark.stages import read_cases
+from benchmark.stages import read_backfilling, read_cases
 from benchmark.store import Store
 
 Scores = Mapping[str, float | None]
@@ -34,7 +34,8 @@ def make_record(
     """
     setup = plan.setup
     names = [g.name for g in setup.protocol.generations]
-    cases = {} if result.evaluation is None else read_cases(store.path(result.evaluation.name))
+    folder = None if result.evaluation is None else store.path(result.evaluation.name)
+    cases = {} if folder is None else read_cases(folder)
     scores = {case: values["scores"] for case, values in cases.items()}
     bounds = _bounds(result, store, names)
     upper = f"upper-{setup.protocol.upper}" if setup.protocol.upper == "all" else "upper"
@@ -75,6 +76,8 @@ def make_record(
             "argv": public(argv),
             "stages": {m["title"]: m["run"] for m in metas.values()},
         },
+        backfilling={} if folder is None else read_backfilling(folder),
+        side=_side(result, metas),
     )
 
 
@@ -141,7 +144,8 @@ def _curves(result: Result, metas: Mapping[str, Any]) -> dict[str, Any]:
 def _cost(result: Result, metas: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of the new model, and of what the method adds to it."""
     facts = [metas[s.name]["facts"] for s in result.updates]
-    trained = [m["facts"] for m in metas.values() if "parameters" in m["facts"]]
+    # Not the models of side-information, which are no part of the new one.
+    trained = [m["facts"] for m in metas.values() if m["kind"] == "train"]
     return {
         "parameters": next(
             (f["parameters"] for f in reversed(facts) if "parameters" in f),
@@ -149,6 +153,12 @@ def _cost(result: Result, metas: Mapping[str, Any]) -> dict[str, Any]:
         ),
         "added_parameters": sum(f.get("added_parameters", 0) for f in facts),
     }
+
+
+def _side(result: Result, metas: Mapping[str, Any]) -> dict[str, Any]:
+    facts = {} if result.evaluation is None else metas[result.evaluation.name]["facts"]
+    found: dict[str, Any] = facts.get("side", {})
+    return found
 
 
 def _checkpoints(stages: list[Stage], metas: Mapping[str, Any]) -> dict[str, str]:

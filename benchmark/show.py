@@ -119,10 +119,12 @@ def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> N
 
 def _write_reports(records: Sequence[Record], csv: Path, plots: Path, page: Path) -> None:
     """Write table, plots and page unless they show these very records already."""
+    from benchmark.report import backfilling
     from benchmark.report.table import make_tables, render
     from benchmark.store import digest
 
-    csv.write_text(render(make_tables(records, metrics="all", cases="all"), "csv"))
+    lines = render(make_tables(records, metrics="all", cases="all"), "csv")
+    csv.write_text(lines + backfilling.render(backfilling.make_tables(records), "csv"))
     shown = digest([r.result() for r in records])
     mark = plots / ".records"
     if page.exists() and mark.exists() and mark.read_text() == shown:
@@ -137,13 +139,18 @@ def _write_reports(records: Sequence[Record], csv: Path, plots: Path, page: Path
 
 def print_table(records: Sequence[Record], form: Any, metrics: str) -> None:
     """Records as one table a protocol, track and set of changes."""
-    from benchmark.report import table
+    from benchmark.report import backfilling, sequence, table
 
     made = table.make_tables(records, metrics=metrics or None)
+    if form != "csv":
+        made += sequence.make_tables(records, metrics=metrics or None)
+    refilled = backfilling.make_tables(records)
     if form == "terminal":
         table.print_table(made)
+        if refilled:
+            _print("\n" + backfilling.render(refilled, form).rstrip())
     else:
-        _print(table.render(made, form))
+        _print(table.render(made, form) + backfilling.render(refilled, form))
 
 
 def print_list(kind: str, *, as_json: bool) -> None:

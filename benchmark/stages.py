@@ -16,6 +16,7 @@ from benchmark.data.base import Dataset, Evaluation, ImageSet
 from benchmark.data.stored import read_dataset, write_dataset
 from benchmark.errors import unknown
 from benchmark.protocol import Augment, ModelSpec, Recipe
+from benchmark.sides import score_sides
 
 if TYPE_CHECKING:
     from benchmark.method import Generation, TrainingData, Update
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from benchmark.training.loop import Device, Trainer
 
 MODEL, HEAD, VECTORS = "model.safetensors", "head.safetensors", "vectors.npy"
+REFILL = "backfilling.json"
 PARTS = ("convert", "query_view", "priority")
 
 
@@ -93,7 +95,11 @@ def train(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
 def side(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
     """Train the side-information model of a generation."""
     module = importlib.import_module(f"benchmark.training.side_{params['module']}")
-    chosen = _training_data(params, inputs)
+    chosen = _training_data(params, {"data": inputs.get("other", inputs["data"])})
+    if "other" in inputs:
+        from benchmark.training.other_domain import shaped
+
+        chosen = shaped(chosen, read_dataset(inputs["data"]).train.images.shape[1:])
     trainer = _trainer(params, context)
     model, curve = module.train(_spec(params), chosen, trainer, **params["options"])
     facts = _write_model(model, None, context.out)
@@ -152,7 +158,8 @@ def evaluate(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]
     from benchmark.cases import build_cases
 
     items = _evaluation(read_dataset(inputs["data"]), params["part"])
-    tasks = [registry.task(name) for name in params["tasks"]]
+    named = [registry.task(name) for name in params["tasks"]]
+    tasks = [t for t in named if not getattr(t, "PARTIAL", False)]
     results: dict[str, dict[str, Any]] = {}
     per_query: dict[str, Any] = {}
     for case in build_cases(params, inputs):
@@ -169,12 +176,23 @@ def evaluate(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]
             per_query |= {f"{name}:{k}": v for k, v in result.per_query.items()}
     np.savez_compressed(context.out / "per_query.npz", **per_query)
     (context.out / "cases.json").write_text(json.dumps(results, sort_keys=True))
-    return {}
+    if len(tasks) < len(named):
+        from benchmark.refill import judge
+
+        (context.out / REFILL).write_text(json.dumps(judge(params, inputs, items)))
+    return score_sides(params, inputs, items)
 
 
 def read_cases(folder: Path) -> dict[str, dict[str, Any]]:
     """What :func:`evaluate` wrote: case -> scores, intervals, counts."""
     value: dict[str, dict[str, Any]] = json.loads((folder / "cases.json").read_text())
+    return value
+
+
+def read_backfilling(folder: Path) -> dict[str, Any]:
+    """What :func:`evaluate` wrote of partly refilled galleries; empty if nothing."""
+    path = folder / REFILL
+    value: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     return value
 
 

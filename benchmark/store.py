@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -149,5 +150,9 @@ def write_json(path: Path, value: Any) -> None:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with plain_io_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+        # Numbers of a list on one line: a curve is read as one, and is a fourth of the size. A
+        # text cannot hold the line break that this looks for.
+        text = re.sub(r"\[\n[-\d.e+,\snul]+\]", lambda m: "".join(m[0].split()), text)
+        part.write_text(text + "\n")
         part.replace(path)

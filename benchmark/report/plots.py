@@ -13,7 +13,7 @@ from benchmark.report.table import group, make_table, slugs
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS = ("tradeoff", "bars", "curves")
+KINDS = ("tradeoff", "bars", "curves", "backfilling")
 
 
 def plot(
@@ -30,7 +30,8 @@ def plot(
         records: Any records; each protocol and track has its own plots.
         folder: Where the files go; made if missing.
         metrics: Keys, as a list or with commas between; ``all``; by default the main ones.
-        kinds: ``tradeoff`` (cross-test against self-test), ``bars``, ``curves`` (training).
+        kinds: ``tradeoff`` (cross-test against self-test), ``bars``, ``curves`` (training),
+            ``backfilling`` (score while the gallery is refilled).
         formats: ``png``, ``svg``.
 
     Returns:
@@ -57,7 +58,7 @@ def plot(
 def _figures(
     records: Sequence[Record], metrics: str | Iterable[str] | None, kinds: Sequence[str]
 ) -> Iterable[tuple[str, Figure]]:
-    from benchmark.report import bars, curves, tradeoff
+    from benchmark.report import bars, curves, refills, tradeoff
 
     cross, own = select.cross_case(records), select.self_case(records)
     table = make_table(records, metrics)
@@ -70,3 +71,8 @@ def _figures(
         figure = curves.draw(records)
         if figure is not None:
             yield "curves", figure
+    known = refills.metrics(records) if "backfilling" in kinds else []
+    for metric in known if metrics is None else [m for m in table.metrics if m in known]:
+        figure = refills.draw(records, metric)
+        if figure is not None:
+            yield f"backfilling-{metric}", figure

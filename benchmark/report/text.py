@@ -68,23 +68,23 @@ def markdown(tables: Sequence[Table]) -> str:
 
 
 def _markdown(table: Table) -> Iterator[str]:
-    yield f"### {_md(table.title)}"
+    yield f"### {md(table.title)}"
     for block in grid.blocks(table):
         heads = [f"{c.head} {c.role}".strip() for c in block.columns]
         yield ""
-        yield "| " + " | ".join(_md(x) for x in [block.label, *heads]) + " |"
+        yield "| " + " | ".join(md(x) for x in [block.label, *heads]) + " |"
         yield "|---|" + "---:|" * len(heads)
         for row, items in zip(table.rows, block.items, strict=True):
             cells = [
-                f"**{_md(x.text)}** {x.spread}".strip() if x.best else _md(x.whole) for x in items
+                f"**{md(x.text)}** {x.spread}".strip() if x.best else md(x.whole) for x in items
             ]
-            yield "| " + " | ".join([_md(row.full), *cells]) + " |"
+            yield "| " + " | ".join([md(row.full), *cells]) + " |"
     yield ""
-    yield "Bold is the best method of a column.  "
-    yield from (f"{_md(note)}  " for note in table.notes)
+    yield f"Bold is the best method of a {table.marks}.  "
+    yield from (f"{md(note)}  " for note in table.notes)
 
 
-def _md(text: str) -> str:
+def md(text: str) -> str:
     """Text that Markdown and HTML leave alone, on one line."""
     text = " ".join(text.split())
     return re.sub(r"([\\`*_\[\]<>|&~#])", r"\\\1", text)
@@ -99,36 +99,37 @@ def _latex(table: Table) -> Iterator[str]:
     found = grid.blocks(table)
     heads = list(dict.fromkeys(column for block in found for column in block.columns))
     last = len(heads) + 1
-    notes = " ".join(("Bold is the best method of a column.", *table.notes))
+    notes = " ".join((f"Bold is the best method of a {table.marks}.", *table.notes))
     yield "% needs \\usepackage{booktabs}"
     yield "\\begin{table}"
     yield "  \\centering"
-    yield f"  \\caption{{{_tex(table.title)}. {_tex(notes)}}}"
+    yield f"  \\caption{{{tex(table.title)}. {tex(notes)}}}"
     yield f"  \\label{{tab:{re.sub(r'[^A-Za-z0-9-]+', '-', table.slug)}}}"
     yield f"  \\begin{{tabular}}{{l{'r' * len(heads)}}}"
     yield "    \\toprule"
-    yield "    & " + " & ".join(_tex(column.head) for column in heads) + r" \\"
+    yield "    & " + " & ".join(tex(column.head) for column in heads) + r" \\"
     for block in found:
         yield "    \\midrule"
-        yield f"    \\multicolumn{{{last}}}{{l}}{{\\emph{{{_tex(block.label)}}}}} \\\\"
+        yield f"    \\multicolumn{{{last}}}{{l}}{{\\emph{{{tex(block.label)}}}}} \\\\"
         for i, (row, items) in enumerate(zip(table.rows, block.items, strict=True)):
             if row.kind == "method" and i and table.rows[i - 1].kind != "method":
                 yield f"    \\cmidrule{{1-{last}}}"
             by = dict(zip(block.columns, items, strict=True))
             cells = [_tex_item(by.get(column, grid.Item())) for column in heads]
-            yield "    " + " & ".join([_tex(row.full), *cells]) + r" \\"
+            yield "    " + " & ".join([tex(row.full), *cells]) + r" \\"
     yield "    \\bottomrule"
     yield "  \\end{tabular}"
     yield "\\end{table}"
 
 
 def _tex_item(item: grid.Item) -> str:
-    text = "--" if item.text == numbers.DASH else _tex(item.text)
+    text = "--" if item.text == numbers.DASH else tex(item.text)
     if item.best:
         text = f"\\textbf{{{text}}}"
     spread = item.spread.removeprefix("±")
-    return f"{text} {{\\scriptsize $\\pm${_tex(spread)}}}" if spread else text
+    return f"{text} {{\\scriptsize $\\pm${tex(spread)}}}" if spread else text
 
 
-def _tex(text: str) -> str:
+def tex(text: str) -> str:
+    """Text that LaTeX prints as it is, on one line."""
     return "".join(_LATEX.get(char, char) for char in " ".join(text.split()))

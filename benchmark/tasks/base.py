@@ -49,6 +49,23 @@ class TaskResult:
         self.per_query[name] = values
 
 
+@dataclass(frozen=True)
+class Refill:
+    """Vectors of all items around an update, for a gallery that is refilled item by item.
+
+    Attributes:
+        old: By the old model, as stored before the update, ``[n, d_old]``.
+        stored: The same after the method's conversion: what an item has until it is refilled.
+        view: New queries as they ask among the stored ones, ``[n, d]`` as ``stored``.
+        new: By the new model, ``[n, d_new]``: queries, and what a refilled item has.
+    """
+
+    old: NDArray[np.float32]
+    stored: NDArray[np.float32]
+    view: NDArray[np.float32]
+    new: NDArray[np.float32]
+
+
 def key(prefix: str, target: float) -> str:
     """``tar_at_far_1e-4``: the cut-off last, as short as it can be said.
 

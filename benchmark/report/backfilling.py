@@ -1,0 +1,332 @@
+"""The table of backfilling: a row for each method and order, areas under the curves in columns.
+
+Its model and its four forms; :mod:`benchmark.report.refills` draws the curves.
+"""
+
+from __future__ import annotations
+
+import csv as _csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from benchmark.record import Record
+from benchmark.report import notes, numbers, text
+from benchmark.report.table import group, slugs
+from benchmark.report.values import Cell, cell
+
+OFFLINE = "offline"
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method refilled in one order; mean over its seeds.
+
+    Attributes:
+        order: An order's name; ``offline`` for the wait until all is refilled.
+        cheating: Does the order need the vectors that only backfilling gives?
+        areas: Metric -> area under the curve.
+        taus: Cheating order -> Kendall's tau with it.
+    """
+
+    method: str
+    order: str
+    cheating: bool
+    seeds: tuple[int, ...]
+    areas: Mapping[str, Cell]
+    taus: Mapping[str, Cell]
+
+
+@dataclass(frozen=True)
+class RefillTable:
+    """One protocol on one track.
+
+    Attributes:
+        case: ``new/old``: where the curves begin.
+        metrics: Keys of the areas, in reading order.
+        truths: Cheating orders that taus are given for.
+        notes: What stands below.
+    """
+
+    protocol: str
+    track: str
+    title: str
+    slug: str
+    case: str
+    metrics: tuple[str, ...]
+    truths: tuple[str, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+
+
+def make_tables(records: Iterable[Record]) -> list[RefillTable]:
+    """A table for each protocol and track whose records have backfilling."""
+    groups = group(records)
+    found = []
+    for slug, members in zip(slugs(groups), groups, strict=True):
+        curved = [r for r in members if r.backfilling.get("orders")]
+        if curved:
+            found.append(_table(members, curved, slug))
+    return found
+
+
+def _table(members: Sequence[Record], curved: Sequence[Record], slug: str) -> RefillTable:
+    first = curved[0]
+    by_method: dict[str, list[Record]] = {}
+    for record in sorted(curved, key=lambda r: r.method != "independent"):
+        by_method.setdefault(record.method, []).append(record)
+    metrics = numbers.ordered(
+        m for r in curved for each in r.backfilling["orders"].values() for m in each["area"]
+    )
+    rows = [_offline(next(iter(by_method.values())))]
+    rows += [row for records in by_method.values() for row in _rows(records)]
+    truths = list(dict.fromkeys(t for row in rows for t in row.taus))
+    return RefillTable(
+        protocol=first.protocol,
+        track=first.track,
+        title=f"Backfilling, {notes.title(curved)}",
+        slug=f"{slug}-backfilling",
+        case=f"{first.backfilling['new']}/{first.backfilling['old']}",
+        metrics=tuple(metrics),
+        truths=tuple(truths),
+        rows=tuple(_mark_best(rows, metrics)),
+        notes=tuple(_notes(members, curved, truths)),
+    )
+
+
+def orders(records: Sequence[Record]) -> list[str]:
+    """Orders of some records, in the protocol's reading order."""
+    return list(dict.fromkeys(name for r in records for name in r.backfilling["orders"]))
+
+
+def cheating(order: str) -> bool:
+    """Does an order need the vectors that only backfilling gives?"""
+    return order.startswith("true-")
+
+
+def _rows(records: Sequence[Record]) -> Iterator[Row]:
+    """One a order that all seeds have."""
+    for order in orders(records):
+        found = [r.backfilling["orders"].get(order) for r in records]
+        known = [each for each in found if each is not None]
+        if len(known) < len(found):
+            continue
+        areas = {
+            metric: cell(
+                order,
+                [each["area"].get(metric) for each in known],
+                [_span(each["intervals"].get(metric)) for each in known],
+            )
+            for metric in known[0]["area"]
+        }
+        taus = {
+            truth: cell(order, [each["tau"].get(truth) for each in known], [None] * len(known))
+            for truth in known[0]["tau"]
+        }
+        seeds = tuple(r.seed for r in records)
+        yield Row(records[0].method, order, cheating(order), seeds, areas, taus)
+
+
+def _span(ends: Sequence[float] | None) -> tuple[float, float] | None:
+    return None if ends is None else (float(ends[0]), float(ends[1]))
+
+
+def _offline(records: Sequence[Record]) -> Row:
+    names = list(records[0].backfilling["offline"])
+    areas = {
+        name: cell(
+            OFFLINE,
+            [r.backfilling["offline"][name]["area"] for r in records],
+            [None] * len(records),
+        )
+        for name in names
+    }
+    method, seeds = records[0].method, tuple(r.seed for r in records)
+    return Row(method, OFFLINE, False, seeds, areas, {})
+
+
+def _mark_best(rows: Sequence[Row], metrics: Sequence[str]) -> list[Row]:
+    """Best in each column, as printed, of the methods and of the orders that can be deployed."""
+    marked = list(rows)
+    rivals = [
+        i for i, row in enumerate(rows)
+        if not row.cheating and row.order != OFFLINE and row.method != "independent"
+    ]  # fmt: skip
+    for metric in metrics:
+        known = {
+            i: float(numbers.number(rows[i].areas[metric].value))
+            for i in rivals
+            if metric in rows[i].areas and rows[i].areas[metric].value is not None
+        }
+        for i, value in known.items():
+            if value == max(known.values()):
+                areas = dict(marked[i].areas)
+                areas[metric] = replace(areas[metric], best=True)
+                marked[i] = replace(marked[i], areas=areas)
+    return marked
+
+
+def _notes(
+    members: Sequence[Record], curved: Sequence[Record], truths: Sequence[str]
+) -> Iterator[str]:
+    first = curved[0].backfilling
+    case, seeds = f"{first['new']}/{first['old']}", {r.seed for r in curved}
+    how = "Student's t over the seeds" if len(seeds) > 1 else "bootstrap over queries"
+    yield (
+        f"Percent, the mean along the curve from {case} (nothing refilled) to "
+        f"{first['new']}/{first['new']} (all refilled); ± is the wider side of the 95 % interval "
+        f"({how}). * is the best of the methods by an order that can be deployed."
+    )
+    yield "offline: old queries in the old gallery until every item is refilled."
+    if truths:
+        yield (
+            "tau: Kendall's, of the order with a cheating one, which sorts by what only "
+            "backfilling would tell: true-l2 by the distance of converted and new vector, "
+            "true-disc by the new classifier's loss on the converted one (FastFill appendix E)."
+        )
+    left_out: dict[tuple[str, str], list[str]] = {}
+    for record in curved:
+        for order, reason in record.backfilling.get("omitted", {}).items():
+            left_out.setdefault((order, reason), []).append(record.method)
+    for (order, reason), names in left_out.items():
+        yield f"No {order} order for {', '.join(dict.fromkeys(names))}: {reason}."
+    for record in members:
+        reason = record.backfilling.get("reason") or record.reason
+        if record not in curved and reason:
+            yield f"No curve for {record.method}: {reason}."
+
+
+Line = list[tuple[str, bool]]
+"""Printed cells, and whether each is the best of its column."""
+
+
+def _printed(table: RefillTable, spread: bool) -> tuple[list[str], list[Line]]:
+    heads = ["method", "order"]
+    heads += [numbers.metric(metric).label for metric in table.metrics]
+    heads += [f"tau {truth}" for truth in table.truths]
+    lines = []
+    for row in table.rows:
+        line: Line = [(row.method, False), (row.order, False)]
+        for metric in table.metrics:
+            line.append(_item(row.areas.get(metric), "share", spread))
+        for truth in table.truths:
+            line.append(_item(row.taus.get(truth), "coefficient", False))
+        lines.append(line)
+    return heads, lines
+
+
+def _item(found: Cell | None, unit: str, spread: bool) -> tuple[str, bool]:
+    if found is None or found.value is None:
+        return "", False
+    value = numbers.number(found.value, unit)
+    around = numbers.spread(found.value, found.low, found.high, unit) if spread else ""
+    return f"{value} {around}".strip(), found.best
+
+
+def render(tables: Sequence[RefillTable], form: str) -> str:
+    """Tables as text: ``terminal``, ``csv`` (no heading), ``markdown`` or ``latex``."""
+    forms = {"terminal": plain, "csv": csv, "markdown": markdown, "latex": latex}
+    return "\n".join(forms[form](table) for table in tables)
+
+
+def plain(table: RefillTable, width: int = _WIDTH) -> str:
+    """A table without any control character; intervals only where there is room."""
+    lines: list[str] = []
+    for spread in (True, False):
+        heads, cells = _printed(table, spread)
+        rows = [[value + ("*" if best else "") for value, best in line] for line in cells]
+        wide = [max(len(x) for x in column) for column in zip(heads, *rows, strict=True)]
+        lines = [_padded(heads, wide)]
+        last = ""
+        for row in rows:
+            if last and row[0] != last and row[1] != OFFLINE:
+                lines.append("")
+            lines.append(_padded([row[0] if row[0] != last else "", *row[1:]], wide))
+            last = row[0]
+        if max(map(len, lines)) <= width:
+            break
+    below = [line for note in table.notes for line in _wrapped(note, width)]
+    return "\n".join([table.title, "", *lines, "", *below]) + "\n"
+
+
+def _padded(values: Sequence[str], wide: Sequence[int]) -> str:
+    pairs = list(zip(values, wide, strict=True))
+    cells = [v.ljust(w) for v, w in pairs[:2]] + [v.rjust(w) for v, w in pairs[2:]]
+    return "  ".join(cells).rstrip()
+
+
+def _wrapped(note: str, width: int) -> list[str]:
+    from textwrap import wrap
+
+    return wrap(note, min(width, _WIDTH))
+
+
+def csv(table: RefillTable) -> str:
+    """Lines in the columns of :mod:`benchmark.report.text`, without a heading.
+
+    The case is ``new/old by random``, the metric ``area_cmc_at_1``; tau's is ``kendall_tau`` of
+    ``new/old by priority against true-l2``.
+    """
+    out = io.StringIO()
+    writer = _csv.writer(out, lineterminator="\n")
+    for row in table.rows:
+        head = [table.protocol, table.track, "method", row.method]
+        head += [" ".join(map(str, row.seeds)), "done", ""]
+        offline = row.order == OFFLINE
+        case = table.case if offline else f"{table.case} by {row.order}"
+        prefix = "offline_area_" if offline else "area_"
+        found = [(case, prefix + metric, each) for metric, each in row.areas.items()]
+        found += [
+            (f"{case} against {truth}", "kendall_tau", each) for truth, each in row.taus.items()
+        ]
+        for where, metric, each in found:
+            if each.value is not None:
+                ends = [each.value, each.low, each.high]
+                values = ["" if v is None else repr(float(v)) for v in ends]
+                writer.writerow([*head, where, metric, *values, "", "", ""])
+    return out.getvalue()
+
+
+def markdown(table: RefillTable) -> str:
+    """A table as GitHub reads it."""
+    heads, cells = _printed(table, spread=True)
+    lines = [f"### {text.md(table.title)}", ""]
+    lines.append("| " + " | ".join(map(text.md, heads)) + " |")
+    lines.append("|---|---|" + "---:|" * (len(heads) - 2))
+    for line in cells:
+        shown = [f"**{text.md(value)}**" if best else text.md(value) for value, best in line]
+        lines.append("| " + " | ".join(shown) + " |")
+    lines += ["", *(f"{text.md(note)}  " for note in _bold(table.notes))]
+    return "\n".join(lines) + "\n"
+
+
+def _bold(lines: Iterable[str]) -> list[str]:
+    return [line.replace("* is the best", "Bold is the best") for line in lines]
+
+
+def latex(table: RefillTable) -> str:
+    """A booktabs table."""
+    heads, cells = _printed(table, spread=True)
+    below = " ".join(_bold(table.notes))
+    lines = [
+        "% needs \\usepackage{booktabs}",
+        "\\begin{table}",
+        "  \\centering",
+        f"  \\caption{{{text.tex(table.title)}. {text.tex(below)}}}",
+        f"  \\label{{tab:{re.sub(r'[^A-Za-z0-9-]+', '-', table.slug)}}}",
+        f"  \\begin{{tabular}}{{ll{'r' * (len(heads) - 2)}}}",
+        "    \\toprule",
+        "    " + " & ".join(map(text.tex, heads)) + r" \\",
+        "    \\midrule",
+    ]
+    for i, (row, line) in enumerate(zip(table.rows, cells, strict=True)):
+        if i and row.method != table.rows[i - 1].method:
+            lines.append(f"    \\cmidrule{{1-{len(heads)}}}")
+        shown = [
+            f"\\textbf{{{text.tex(value)}}}" if best else text.tex(value) for value, best in line
+        ]
+        lines.append("    " + " & ".join(shown) + r" \\")
+    lines += ["    \\bottomrule", "  \\end{tabular}", "\\end{table}"]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,156 @@
+"""Backfilling curves: a panel for the methods in one order, and one for the orders of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from benchmark.record import Record
+from benchmark.report import notes, numbers, style
+from benchmark.report.backfilling import cheating, orders
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLUMNS = 2
+_OFFLINE = "offline: old until all is refilled"
+# A line's look says which kind of order it is: full ones can be deployed, dashed ones cheat.
+_STYLES = {False: "-", True: (0, (4, 2))}
+
+Curve = Sequence[float]
+
+
+def curves(records: Sequence[Record], metric: str) -> dict[str, dict[str, list[float]]]:
+    """Method -> order -> score at each point in percent, mean over seeds."""
+    found: dict[str, dict[str, list[float]]] = {}
+    by_method: dict[str, list[Record]] = {}
+    for record in records:
+        if record.backfilling.get("orders"):
+            by_method.setdefault(record.method, []).append(record)
+    for method, members in by_method.items():
+        for order in orders(members):
+            known = [r.backfilling["orders"].get(order, {}).get("curves", {}) for r in members]
+            if all(metric in each for each in known):
+                found.setdefault(method, {})[order] = _mean([each[metric] for each in known])
+    return found
+
+
+def _mean(seeds: Sequence[Curve]) -> list[float]:
+    return [100 * sum(values) / len(values) for values in zip(*seeds, strict=True)]
+
+
+def metrics(records: Sequence[Record]) -> list[str]:
+    """Metrics that have curves."""
+    return numbers.ordered(
+        m
+        for r in records
+        for each in r.backfilling.get("orders", {}).values()
+        for m in each["curves"]
+    )
+
+
+def draw(records: Sequence[Record], metric: str) -> Figure | None:
+    """The figure; None where no method has a curve."""
+    found = curves(records, metric)
+    real = [m for m in found if m != "independent"]
+    methods = [*real, *(m for m in found if m not in real)]
+    if not methods:
+        return None
+    common = next(
+        (o for o in ("random", *found[methods[0]]) if all(o in found[m] for m in methods)), None
+    )
+    shown = real or methods
+    panels = len(shown) + (common is not None)
+    rows = -(-panels // _COLUMNS)
+    height = 1.35 + 2.6 * rows
+    figure = style.figure(height, width=9.0)
+    grid = figure.subplots(rows, _COLUMNS, squeeze=False, sharex=True, sharey=True)
+    figure.subplots_adjust(
+        left=0.075, right=0.76, top=1 - 0.95 / height, bottom=0.6 / height, wspace=0.08,
+        hspace=0.28,
+    )  # fmt: skip
+    flat = [axes for line in grid for axes in line]
+    names = list(dict.fromkeys(order for m in methods for order in found[m]))
+    colours = {order: style.PALETTE[i % len(style.PALETTE)] for i, order in enumerate(names)}
+    before = _offline(records, metric)
+    if common is not None:
+        looks = {m: style.PALETTE[-1 - i % len(style.PALETTE)] for i, m in enumerate(methods)}
+        lines = {m: (found[m][common], looks[m], "-") for m in methods}
+        _panel(flat[0], f"Methods, {common} order", lines, before)
+    for axes, method in zip(flat[panels - len(shown) :], shown, strict=False):
+        lines = {
+            order: (curve, colours[order], _STYLES[cheating(order)])
+            for order, curve in found[method].items()
+        }
+        _panel(axes, f"{method}: orders", lines, before)
+    _finish(figure, flat, panels, common is not None)
+    about = numbers.metric(metric)
+    style.heading(figure, f"{about.label} while the gallery is refilled", notes.title(records))
+    return figure
+
+
+def _finish(figure: Figure, flat: Sequence[Axes], panels: int, compared: bool) -> None:
+    """Axes' names, empty places, legends at the right."""
+    for i, axes in enumerate(flat):
+        axes.set_visible(i < panels)
+        if i < panels and i + _COLUMNS >= panels:
+            axes.set_xlabel("refilled, % of the gallery")
+            axes.tick_params(labelbottom=True)
+        if i % _COLUMNS == 0:
+            axes.set_ylabel("%")
+    height = figure.get_size_inches()[1]
+    top = 1 - 0.9 / height
+    handles: dict[str, Any] = {}
+    for axes in flat[1 if compared else 0 : panels]:
+        handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    if compared:
+        mine = dict(zip(*reversed(flat[0].get_legend_handles_labels()), strict=True))
+        mine.pop(_OFFLINE, None)
+        figure.add_artist(_legend(figure, mine, "Methods", top))
+        top -= (0.42 + 0.2 * len(mine)) / height
+    offline = handles.pop(_OFFLINE, None)
+    if offline is not None:
+        handles["offline"] = offline
+    figure.add_artist(_legend(figure, handles, "Orders (dashed: cheating)", top))
+
+
+def _legend(figure: Figure, handles: Mapping[str, Any], title: str, top: float) -> Any:
+    made = figure.legend(
+        list(handles.values()), list(handles), loc="upper left", bbox_to_anchor=(0.765, top),
+        title=title, alignment="left", frameon=False, fontsize=9, title_fontsize=9.5,
+        handlelength=1.8, labelspacing=0.35,
+    )  # fmt: skip
+    made.remove()
+    return made
+
+
+def _offline(records: Sequence[Record], metric: str) -> tuple[float, float] | None:
+    """Before and after of a deployment that waits, mean over the seeds of one method."""
+    found = [r for r in records if metric in r.backfilling.get("offline", {})]
+    found = [r for r in found if r.method == found[0].method]
+    if not found:
+        return None
+    ends = [r.backfilling["offline"][metric] for r in found]
+    before, after = (100 * sum(e[k] for e in ends) / len(ends) for k in ("before", "after"))
+    return before, after
+
+
+def _panel(
+    axes: Axes,
+    title: str,
+    lines: Mapping[str, tuple[Curve, str, Any]],
+    offline: tuple[float, float] | None,
+) -> None:
+    if offline is not None:
+        axes.step(
+            [0, 100, 100], [offline[0], offline[0], offline[1]], where="post",
+            color=style.FAINT, linewidth=1.2, linestyle=":", label=_OFFLINE,
+        )  # fmt: skip
+    for name, (curve, colour, dashes) in lines.items():
+        at = [100 * i / (len(curve) - 1) for i in range(len(curve))]
+        axes.plot(at, curve, color=colour, linestyle=dashes, linewidth=1.5, label=name)
+    axes.set_title(title, fontsize=10.5)
+    axes.set_xlim(0, 100)
+    axes.grid(axis="y", color="#e5e5e5", linewidth=0.8)
+    axes.set_axisbelow(True)
