@@ -90,6 +90,50 @@ class Head(Portable):
         return logits.scatter(1, labels[:, None], self.scale * moved)
 
 
+class SimplexHead(Head):
+    """A classifier that never learns: its rows are the vertices of a regular simplex.
+
+    Every generation that is trained with it has its classes at the same places.
+
+    Args:
+        kind: One of ``HEADS``; ``softmax`` has no bias here.
+        count: Vertices: class c has row c; the dimension is one less.
+        scale: As of :class:`Head`.
+        margin: As of :class:`Head`.
+        smoothing: As of :class:`Head`.
+    """
+
+    def __init__(
+        self, kind: str, count: int, scale: float = 64.0, margin: float = 0.5,
+        smoothing: float = 0.0,
+    ) -> None:  # fmt: skip
+        super().__init__(kind, count - 1, range(count), scale, margin, smoothing)
+        self.weight = nn.Parameter(simplex(count).to(self.weight.dtype), requires_grad=False)
+        self.bias = None
+
+
+def simplex(count: int) -> Tensor:
+    """Unit vectors with one cosine, ``-1 / (count - 1)``, between any two.
+
+    Returns:
+        The vertices of a regular simplex around the origin, ``[count, count - 1]`` float64.
+
+    Source:
+        Pernici et al., Regular Polytope Networks (2021), the d-Simplex: the standard basis, one
+        more point at the same distance from all of it, moved to the middle and normalised.
+
+    Example:
+        >>> simplex(3).square().sum(dim=1)
+        tensor([1., 1., 1.], dtype=torch.float64)
+    """
+    if count < 2:
+        raise ValueError(f"count: expected two vertices or more, got {count}")
+    dim = count - 1
+    apex = torch.full((1, dim), (1.0 - math.sqrt(count)) / dim, dtype=torch.float64)
+    points = torch.cat([torch.eye(dim, dtype=torch.float64), apex])
+    return F.normalize(points - points.mean(dim=0))
+
+
 def class_logits(
     features: Tensor, weight: Tensor, bias: Tensor | None, scale: float | None
 ) -> Tensor:

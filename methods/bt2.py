@@ -1,0 +1,129 @@
+"""BT2: orthonormal changes of basis put what the old space cannot hold into extra dimensions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmark.families import CompatibleTraining
+from benchmark.method import Step, Update, UpdateJob
+from benchmark.models.basis import BasisTransformation, Composed
+from benchmark.models.heads import Head
+from benchmark.models.module import Portable
+from benchmark.models.parts import FirstDims, Frozen
+from benchmark.training.embedding import Batch
+from benchmark.training.old_head import frozen_old_head
+
+
+class State(nn.Module):
+    """The layers after the backbone, which train along, the independent model and K."""
+
+    def __init__(self, job: UpdateJob, basis: BasisTransformation) -> None:
+        super().__init__()
+        if job.independent is None:
+            raise ValueError("job.independent: BT2 needs the independent new model")
+        self.basis, self.teacher = basis, Frozen(job.independent.model)
+        self.judge = frozen_old_head(job, synthesize=True)
+
+
+@dataclass(frozen=True)
+class BT2(CompatibleTraining[State]):
+    """L_new(phi_3) + l1 (1 - phi_3.phi'_new) + l2 L_old(K, phi_5) + l3 (1 - phi_5.phi_old) (4.3).
+
+    The backbone gives m + d_old numbers, from which Algorithm 1 makes phi_3, phi_5 (what old
+    vectors are compared with) and phi_new. Cosines are between unit vectors. The paper prints no
+    weights; these are those of the published configurations (an earlier state of that code has
+    l2 = l3 = 10). phi'_new sees the images of the batch as they are augmented; kept features
+    would be those of another augmentation.
+
+    Each update is longer by ``extra`` than the old vectors or the independent model, whichever is
+    longer (4.8 adds as many each time, and leaves open how): where the old vectors are the
+    longer ones, phi_2 fills the difference too, so that ``extra`` dimensions stay free of them.
+    """
+
+    paper: ClassVar[str] = (
+        "Zhou et al., BT2: Backward-compatible Training with Basis Transformation, ICCV 2023"
+    )
+    variants: ClassVar = {"transformer": {"classify": "phi_new"}}
+
+    extra: int = 32  # d, section 4.3; at most as many as either embedding has
+    factor: float = 2.0  # C, section 4.3
+    match_new: float = 1.0  # lambda_1, section 4.3; value of the published code
+    influence: float = 10.0  # lambda_2, section 4.3; value of the published code
+    match_old: float = 5.0  # lambda_3, section 4.3; value of the published code
+    classify: Literal["phi_3", "phi_new"] = "phi_3"  # phi_new for transformers, section 4.3
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The independent model as a teacher."""
+        return ("independent",)
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """Training and size."""
+        return ("training", "dimension")
+
+    def refuses(self, step: Step) -> str | None:
+        """Any sizes will do, but directions alone are kept."""
+        if step.distance != "cosine":
+            return f"compares directions, got distance {step.distance}"
+        return None if self.extra > 0 else f"needs extra dimensions, got {self.extra}"
+
+    def sizes(self, job: UpdateJob) -> tuple[int, int, int]:
+        """m, the size of old vectors and that of phi_2."""
+        m, n = job.spec.dim, job.old.features.shape[1]
+        return m, n, min(self.extra, m, n) + max(0, n - m)
+
+    def new_model(self, job: UpdateJob) -> tuple[Portable, Head]:
+        """A backbone of m + d_old numbers and a classifier of phi_3 or phi_new."""
+        m, n, d = self.sizes(job)
+        return job.new_model(m + n, m if self.classify == "phi_3" else m + d)
+
+    def prepare(self, job: UpdateJob) -> State:
+        """Projection and bases, drawn from the seed; teacher and K."""
+        return State(job, BasisTransformation(*self.sizes(job), self.factor))
+
+    def loss(self, batch: Batch, head: Head, state: State) -> Tensor:
+        """The four terms of section 4.3."""
+        phi_3, phi_5, phi_new = state.basis.parts(batch.new)
+        teacher, old = state.teacher(batch.images).float(), F.normalize(batch.old)
+        phi_5, judge = F.normalize(phi_5), state.judge
+        # A softmax K reads lengths: it is asked at the length of the old vector.
+        logits = judge.logits(phi_5 * batch.old.norm(dim=1, keepdim=True))
+        return (
+            head(phi_3 if self.classify == "phi_3" else phi_new, batch.labels)
+            + self.match_new * (1 - (phi_3 * F.normalize(teacher)).sum(dim=1)).mean()
+            + self.influence * F.cross_entropy(logits, judge.row_of[batch.labels])
+            + self.match_old * (1 - (phi_5 * old).sum(dim=1)).mean()
+        )
+
+    def finish(self, job: UpdateJob, encoder: Portable, head: Head, state: State) -> Update:
+        """Backbone and bases as one model; old vectors are compared with phi_5."""
+        if self.classify == "phi_3":
+            head = over_new(head, state.basis)
+        view = FirstDims(job.old.features.shape[1])
+        return Update(Composed(encoder, state.basis), head, query_view=view)
+
+
+def over_new(head: Head, basis: BasisTransformation) -> Head:
+    """The classifier of phi_new that gives the logits of ``head`` on phi_3: the next update's K.
+
+    phi_3 is a linear map of phi_new; cosines are smaller by ``C / sqrt(1 + C^2)``, the share of
+    phi_3 in the length of phi_new, for which the scale makes up.
+    """
+    reader = basis.reader().to(head.weight)
+    length = math.sqrt(1 + basis.factor**2) / basis.factor
+    scale = head.scale * length if head.normalised else head.scale
+    made = Head(
+        head.kind, reader.shape[1], head.classes.tolist(), scale, head.margin, head.smoothing
+    )
+    with torch.no_grad():
+        made.weight.copy_(head.weight @ reader)
+        if made.bias is not None and head.bias is not None:
+            made.bias.copy_(head.bias)
+    return made

@@ -1,0 +1,114 @@
+"""d-Simplex: one fixed classifier for all generations keeps every class at its place; HOC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmark.errors import BenchError
+from benchmark.families import CompatibleTraining
+from benchmark.method import Step, UpdateJob
+from benchmark.models.heads import Head, SimplexHead
+from benchmark.models.module import Portable
+from benchmark.models.parts import Frozen
+from benchmark.training.embedding import Batch
+
+
+class State(nn.Module):
+    """The vertex of each class of the data, and the generation before."""
+
+    vertex: Tensor
+
+    def __init__(self, vertex: Tensor, previous: nn.Module | None) -> None:
+        super().__init__()
+        self.register_buffer("vertex", vertex)
+        self.previous = None if previous is None else Frozen(previous)
+
+
+@dataclass(frozen=True)
+class DSimplex(CompatibleTraining[State]):
+    """Cross-entropy under a classifier whose rows are the vertices of a regular simplex.
+
+    The first generation is trained so as well. Vertices of classes that are not in the data stay
+    in the softmax: places kept for later. ``hoc`` (higher-order compatibility) trains the later
+    generations with weight * cross-entropy + (1 - weight) * L_hoc (eq. 3),
+    L_hoc = mean_i (-mu o_i.f_i + log sum_j exp(mu o_i.f_j)) over the images j of other classes
+    (eq. 4), o the features of the generation before, of the same augmented images, all
+    normalised. In the published code the pairs of one class stay in the sum with exp(0); here
+    they are left out. Each generation starts from the initial weights of every method, as a
+    replaced model does; the paper also goes on from the one before.
+
+    The embedding has one dimension less than the simplex has vertices, whatever the track says.
+    """
+
+    paper: ClassVar[str] = (
+        "Biondi et al., Stationary Representations: Optimally Approximating Compatibility and "
+        "Implications for Improved Model Replacements, CVPR 2024"
+    )
+    own_first: ClassVar[bool] = True
+    variants: ClassVar = {"hoc": {"hoc": True}}
+
+    hoc: bool = False  # eq. 3 instead of cross-entropy alone
+    weight: float = 0.1  # lambda, eq. 3; value of the published code
+    mu: float = 10.0  # eq. 4; value of the published code
+    vertices: int = 0  # 0: one for each class of the dataset; the published code keeps 1,024
+    head: Literal["softmax", "track"] = "softmax"  # as the paper, or as the track's classifier
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """Training and size."""
+        return ("training", "dimension")
+
+    def refuses(self, step: Step) -> str | None:
+        """All generations have the size of the simplex."""
+        return None
+
+    def new_model(self, job: UpdateJob) -> tuple[Portable, Head]:
+        """An encoder of as many dimensions as the simplex has, and the fixed classifier."""
+        count = self.vertices or job.n_classes
+        if count < job.n_classes:
+            raise BenchError(
+                f"d-simplex: vertices: expected {job.n_classes} or more, one for each class of "
+                f"the dataset, got {count}"
+            )
+        spec = job.spec
+        kind = spec.head if self.head == "track" else "softmax"
+        encoder, _ = job.new_model(count - 1)
+        smoothing = job.recipe.label_smoothing
+        return encoder, SimplexHead(kind, count, spec.scale, spec.margin, smoothing)
+
+    def prepare(self, job: UpdateJob) -> State:
+        """Class numbers are vertices; HOC asks the generation before."""
+        later = self.hoc and bool(job.chain)
+        return State(job.data.classes, job.old.model if later else None)
+
+    def loss(self, batch: Batch, head: Head, state: State) -> Tensor:
+        """Cross-entropy under the fixed classifier, with HOC mixed with the contrast."""
+        stay: Tensor = head(batch.new, state.vertex[batch.labels])
+        if state.previous is None:
+            return stay
+        old = state.previous(batch.images).float()
+        return self.weight * stay + (1 - self.weight) * contrast(
+            batch.new, old, batch.labels, self.mu
+        )
+
+
+def contrast(new: Tensor, old: Tensor, labels: Tensor, mu: float) -> Tensor:
+    """L_hoc (eq. 4): each old feature near the new one of its image, far from other classes.
+
+    Args:
+        new: ``[B, d]``, with gradient.
+        old: ``[B, d]``, of the same images.
+        labels: ``[B]``.
+        mu: Scale of the cosines.
+    """
+    scores = mu * F.normalize(old) @ F.normalize(new).T
+    other = labels[:, None] != labels
+    # An image whose batch has no other class is only pulled.
+    rows = other.any(dim=1)
+    push = torch.logsumexp(scores.masked_fill(~other, -torch.inf)[rows], dim=1)
+    return (push.sum() - scores.diagonal().sum()) / len(labels)

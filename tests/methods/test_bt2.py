@@ -1,0 +1,334 @@
+"""BT2: Algorithm 1 and the four terms of section 4.3 in float64; lengths, bases and sequences."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from benchmark.method import Generation, Step
+from benchmark.models.heads import Head
+from benchmark.models.module import Portable, load_module, save_module
+from benchmark.protocol import ModelSpec
+from methods.bt2 import BT2, over_new
+
+CLASSES = [4, 7, 9, 20, 55]  # as in conftest.py
+KINDS = ["softmax", "norm-softmax", "arcface"]
+
+
+class Teacher(Portable):
+    """Image -> the mean of its pixels times a fixed direction, plus another."""
+
+    def __init__(self, dim):
+        super().__init__()
+        rng = torch.Generator().manual_seed(1)
+        self.weight = nn.Parameter(torch.randn(2, dim, generator=rng))
+
+    def forward(self, images):
+        mean = images.mean(dim=(1, 2, 3))[:, None]
+        return mean * self.weight[0] + self.weight[1]
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+@pytest.fixture
+def bt2_job(make_job):
+    """An update from 6 old dimensions to ``m`` new ones."""
+
+    def make(m=7, kept=None, **options):
+        job = make_job(kept, **options)
+        spec = dataclasses.replace(job.spec, dim=m)
+        alone = Generation(Teacher(m), None, torch.zeros(len(job.data), m))
+        return dataclasses.replace(job, spec=spec, independent=alone)
+
+    return make
+
+
+def made(method, job, make_batch, seed=2):
+    torch.manual_seed(seed)
+    state = method.prepare(job)
+    m, n, d = method.sizes(job)
+    batch = make_batch(job, d_new=m + n)
+    batch.images = torch.rand(len(batch.index), 1, 8, 8)
+    dim = m if method.classify == "phi_3" else m + d
+    return state, batch, Head("arcface", dim, CLASSES, 16.0, 0.2)
+
+
+def algorithm(state, phi_1, m, n, d, factor):
+    """Algorithm 1, row by row."""
+    basis = state.basis
+    b1, b2 = (r.matrix.detach().double().numpy() for r in (basis.first, basis.second))
+    w = basis.project.weight.detach().double().numpy()
+    bias = basis.project.bias.detach().double().numpy()
+    rows = []
+    for x in phi_1:
+        phi_2 = unit(w @ x + bias)
+        phi_3 = unit(x[:m])
+        phi_4 = factor * b1 @ phi_3
+        phi_5 = b2 @ np.concatenate([phi_2, phi_4[: n - d]])
+        rows.append((phi_3, phi_5, np.concatenate([phi_5, phi_4[n - d :]])))
+    return [np.array(part) for part in zip(*rows, strict=True)]
+
+
+def old_logits(job, direction, length):
+    """K of a discarded or kept head, on a direction at the length of the old vector."""
+    kept, scale = job.old.head, job.spec.scale
+    if kept is None:
+        o, y = job.old.features.double().numpy(), job.data.labels.numpy()
+        means = np.array([unit(o[y == c].mean(axis=0)) for c in range(5)])
+        return scale * means @ direction
+    weight = kept.weight.detach().double().numpy()
+    if kept.bias is not None:
+        return weight @ (direction * length) + kept.bias.detach().double().numpy()
+    return kept.scale * unit(weight) @ direction
+
+
+@pytest.mark.parametrize("classify", ["phi_3", "phi_new"])
+@pytest.mark.parametrize(("m", "extra"), [(7, 2), (6, 3), (5, 2), (6, 6)])
+@pytest.mark.parametrize("kept", [None, "softmax", "norm-softmax"])
+def test_loss_and_gradient(bt2_job, make_batch, arcface, slope, classify, m, extra, kept):
+    # A kept K that knows all classes of the data, in its own order.
+    order = [20, 4, 55, 9, 7]
+    job = bt2_job(m, kept, old_classes=order)
+    row = list(range(5)) if kept is None else [order.index(c) for c in CLASSES]
+    method = BT2(
+        extra=extra, factor=1.7, match_new=0.6, influence=0.9, match_old=0.8, classify=classify
+    )
+    state, batch, head = made(method, job, make_batch)
+    sizes = method.sizes(job)
+    old = batch.old.double().numpy()
+    teacher = unit(job.independent.model(batch.images).detach().double().numpy())
+    labels = batch.labels.tolist()
+
+    def wanted(phi_1):
+        phi_3, phi_5, phi_new = algorithm(state, phi_1, *sizes, 1.7)
+        total = arcface(head, phi_3 if classify == "phi_3" else phi_new, labels)
+        for i, y in enumerate(labels):
+            direction = unit(phi_5[i])
+            logits = old_logits(job, direction, np.linalg.norm(old[i]))
+            terms = (
+                0.6 * (1 - phi_3[i] @ teacher[i])
+                + 0.9 * (np.logaddexp.reduce(logits) - logits[row[y]])
+                + 0.8 * (1 - direction @ unit(old[i]))
+            )
+            total += terms / len(labels)
+        return total
+
+    loss = method.loss(batch, head, state)
+    phi_1 = batch.new.detach().double().numpy()
+    assert loss.item() == pytest.approx(wanted(phi_1), rel=1e-4)
+    loss.backward()
+    np.testing.assert_allclose(batch.new.grad.numpy(), slope(wanted, phi_1), rtol=5e-3, atol=5e-4)
+
+
+@pytest.mark.parametrize(("m", "extra", "size"), [(7, 2, 9), (6, 3, 9), (5, 2, 8), (6, 32, 12)])
+def test_sizes_and_lengths(bt2_job, make_batch, m, extra, size):
+    job = bt2_job(m)
+    method = BT2(extra=extra)
+    state, batch, _ = made(method, job, make_batch)
+    phi_3, phi_5, phi_new = state.basis.parts(batch.new)
+    assert phi_new.shape[1] == size and phi_5.shape[1] == 6
+    torch.testing.assert_close(phi_new.square().sum(dim=1), torch.full((12,), 5.0))
+    torch.testing.assert_close(phi_3, phi_new @ state.basis.reader().T, atol=1e-5, rtol=1e-4)
+    # phi_new tells new items apart as phi_3 does, but for phi_2 (Lemma 3).
+    phi_2 = torch.nn.functional.normalize(state.basis.project(batch.new))
+    torch.testing.assert_close(phi_new @ phi_new.T, 4 * phi_3 @ phi_3.T + phi_2 @ phi_2.T)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_head_it_leaves_reads_phi_new_as_its_own_read_phi_3(bt2_job, make_batch, kind):
+    job = bt2_job()
+    state, batch, _ = made(BT2(extra=2), job, make_batch)
+    head = Head(kind, 7, CLASSES, 16.0, 0.2)
+    phi_3, _, phi_new = state.basis.parts(batch.new)
+    left = over_new(head, state.basis)
+    torch.testing.assert_close(left.logits(phi_new), head.logits(phi_3), atol=1e-4, rtol=1e-4)
+    assert left.dim == 9 and left.classes.tolist() == CLASSES and left.margin == 0.2
+
+
+def test_label_smoothing_is_the_recipe_s(bt2_job):
+    """A trap: the authors' other methods were trained with another smoothing."""
+    job = bt2_job()
+    job = dataclasses.replace(job, recipe=dataclasses.replace(job.recipe, label_smoothing=0.13))
+    _, head = BT2(extra=2).new_model(job)
+    assert head.smoothing == 0.13 == job.new_model()[1].smoothing
+
+
+def test_trap_the_teacher_sees_the_images_of_the_batch(bt2_job, make_batch):
+    job = bt2_job()
+    method = BT2(extra=2)
+    state, batch, head = made(method, job, make_batch)
+    before = method.loss(batch, head, state)
+    batch.images = batch.images * -1  # another augmentation
+    assert not torch.isclose(method.loss(batch, head, state), before)
+    moved = method.loss(batch, head, state)
+    wanted = torch.nn.functional.normalize(job.independent.model(batch.images))
+    phi_3 = state.basis.parts(batch.new)[0]
+    term = (1 - (phi_3 * wanted).sum(dim=1)).mean()
+    silent = dataclasses.replace(method, match_new=0.0)
+    torch.testing.assert_close(moved - silent.loss(batch, head, state), term)
+
+
+def test_nothing_old_learns(bt2_job, make_batch):
+    job = bt2_job()
+    job.old.features.requires_grad_(True)
+    job.independent.model.requires_grad_(True)  # even where the caller forgot to freeze it
+    method = BT2(extra=2)
+    state, batch, head = made(method, job, make_batch)
+    batch.old = batch.old.detach()
+    method.loss(batch, head, state).backward()
+    assert job.old.features.grad is None
+    assert all(p.grad is None for p in job.independent.model.parameters())
+    learning = [n for n, p in state.named_parameters() if p.grad is not None]
+    assert len(learning) == len(list(state.parameters())) == 4
+    assert all(n.startswith("basis.") for n in learning)
+
+
+def test_phi_5_feels_the_old_space_only(bt2_job, make_batch):
+    """The classification loss reaches neither phi_2 nor B_2; L_old does not reach phi_4's rest."""
+    job = bt2_job()
+    only_new = BT2(extra=2, influence=0.0, match_old=0.0)
+    state, batch, head = made(only_new, job, make_batch)
+    only_new.loss(batch, head, state).backward()
+    assert batch.new.grad[:, 7:].abs().max() < 1e-7
+    rotation = state.basis.second.linear.parametrizations.weight.original
+    assert rotation.grad.abs().max() < 1e-7
+
+
+def test_refuses(bt2_job):
+    spec = ModelSpec("convnet-2", 8, "arcface", 8.0, 0.2)
+    other = ModelSpec("convnet-2", 5, "arcface", 8.0, 0.2)
+    assert BT2().refuses(Step(spec, other)) is None
+    assert "l2" in BT2().refuses(Step(spec, spec, True, "l2"))
+    assert "extra" in BT2(extra=0).refuses(Step(spec, spec))
+    job = bt2_job()
+    with pytest.raises(ValueError, match="independent"):
+        BT2().prepare(dataclasses.replace(job, independent=None))
+
+
+@pytest.fixture(scope="module")
+def taught(toy_job):
+    """A toy update with a teacher, from any old generation."""
+
+    def make(folder=None, old=None):
+        job = toy_job(folder)
+        alone = Generation(Teacher(8), None, torch.zeros(72, 8))
+        chain = job.chain if old is None else (*job.chain, old)
+        return dataclasses.replace(job, independent=alone, chain=chain)
+
+    return make
+
+
+METHOD = BT2(extra=3)
+
+
+@pytest.fixture(scope="module")
+def second(taught):
+    """The update from the first to the second generation, with what each epoch saw."""
+    errors = []
+
+    class Watched(BT2):
+        def refresh(self, state, job, epoch):
+            errors.append([off_orthonormal(r) for r in (state.basis.first, state.basis.second)])
+
+    job = taught()
+    return job, Watched(extra=3).update(job), errors
+
+
+def off_orthonormal(rotation):
+    p = rotation.matrix.detach()
+    return (p.T @ p - torch.eye(len(p))).abs().max().item()
+
+
+def embedded(model, job):
+    with torch.no_grad():
+        return model(torch.from_numpy(job.data.images).float() / 127.5 - 1)
+
+
+def test_bases_stay_orthonormal_and_move(second, taught):
+    job, update, errors = second
+    basis = update.model.outer
+    assert np.max(errors) < 1e-5
+    assert max(off_orthonormal(basis.first), off_orthonormal(basis.second)) < 1e-5
+    again = METHOD.update(dataclasses.replace(job, recipe=job.recipe))
+    assert torch.equal(again.model.outer.first.matrix, basis.first.matrix)
+    for rotation in (basis.first, basis.second):
+        start = rotation.linear.parametrizations.weight[0].base
+        assert not torch.allclose(start, rotation.matrix, atol=1e-4), "it trains along"
+    squares = embedded(update.model, job).square().sum(dim=1)
+    torch.testing.assert_close(squares, torch.full((72,), 1 + 2.0**2), atol=1e-4, rtol=1e-5)
+
+
+def test_orthonormal_at_the_paper_s_size_after_large_steps():
+    torch.manual_seed(0)
+    from benchmark.models.basis import Rotation
+
+    rotation = Rotation(128)
+    pull = torch.optim.SGD(rotation.parameters(), lr=30.0)
+    target = torch.randn(128, 128) / 11
+    for _ in range(10):
+        pull.zero_grad()
+        (rotation.matrix - target).square().mean().backward()
+        pull.step()
+    assert off_orthonormal(rotation) < 1e-5
+
+
+def test_three_generations(second, taught):
+    """Each update adds ``extra`` dimensions, and each view is the beginning of a longer vector."""
+    job, update, _ = second
+    assert update.model.outer.factor == 2.0 and update.head.dim == 8 + 3
+    vectors = embedded(update.model, job)
+    assert vectors.shape[1] == 11 and update.query_view(vectors).shape[1] == 8
+    assert torch.equal(update.query_view(vectors), vectors[:, :8])
+    old = Generation(update.model, update.head, vectors)
+    later = taught(old=old)
+    third = METHOD.update(later)
+    longer = embedded(third.model, later)
+    assert longer.shape[1] == 14 and third.query_view(longer).shape[1] == 11
+    assert update.query_view(third.query_view(longer)).shape[1] == 8
+    torch.testing.assert_close(longer.square().sum(dim=1), torch.full((72,), 5.0))
+    assert third.head.dim == 14
+    # Some of phi_4 stays out of what the old space sees.
+    assert third.model.outer.shared == 8 - 3
+
+
+def test_model_and_head_come_back_from_disk(second, tmp_path):
+    job, update, _ = second
+    for name in ("model", "head", "query_view"):
+        save_module(getattr(update, name), tmp_path / name)
+    loaded = load_module(tmp_path / "model").eval()
+    assert torch.equal(embedded(loaded, job), embedded(update.model, job))
+    assert load_module(tmp_path / "head").dim == 11
+    assert load_module(tmp_path / "query_view").dim == 8
+
+
+def test_a_killed_update_ends_the_same(second, taught, tmp_path):
+    class Dies(BT2):
+        def refresh(self, state, job, epoch):
+            if epoch.number == 1:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Dies(extra=3).update(taught(tmp_path))
+    got, wanted = METHOD.update(taught(tmp_path)), second[1]
+    for name in ("model", "head"):
+        state = getattr(wanted, name).state_dict()
+        assert all(torch.equal(v, state[k]) for k, v in getattr(got, name).state_dict().items())
+
+
+def test_transformer_variant_leaves_the_trained_head(taught):
+    update = BT2(extra=3, **BT2.variants["transformer"]).update(taught())
+    assert update.head.dim == 11
+    assert BT2.variants["transformer"] == {"classify": "phi_new"}
+
+
+def test_defaults():
+    method = BT2()
+    assert (method.extra, method.factor) == (32, 2.0)
+    assert (method.match_new, method.influence, method.match_old) == (1.0, 10.0, 5.0)
+    assert method.needs == ("independent",) and method.changes == ("training", "dimension")
+    assert math.isclose(1 + method.factor**2, 5)
