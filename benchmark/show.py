@@ -195,46 +195,15 @@ def print_card(name: str, *, as_json: bool) -> None:
 
 def _card(name: str) -> dict[str, Any]:
     if name.partition(":")[0] in registry.method_files():
-        return _method_card(name)
+        from benchmark.card import method_card
+
+        return method_card(name)
     if name in registry.protocol_files():
         return dataclasses.asdict(registry.protocol(name))
     if name in registry.track_files():
         return dataclasses.asdict(registry.track(name))
     known = [*registry.method_files(), *registry.protocol_files(), *registry.track_files()]
     raise unknown("name", name, known)
-
-
-def _method_card(name: str) -> dict[str, Any]:
-    import inspect
-
-    made = registry.method(name)
-    notes = _field_notes(inspect.getsource(type(made)))
-    parameters = {
-        f.name: f"{getattr(made, f.name)!r}{'  # ' + notes[f.name] if f.name in notes else ''}"
-        for f in dataclasses.fields(made)
-    }
-    return {
-        "method": name,
-        "summary": registry.method_file(name).summary,
-        "idea": inspect.cleandoc(type(made).__doc__ or ""),
-        "paper": made.paper,
-        "needs": list(made.needs) or ["nothing but the stored old features"],
-        "changes": list(made.changes),
-        "trains": "a new model" if made.own_model else "no model: the new one is the independent",
-        "parameters": parameters,
-        "variants": {k: dict(v) for k, v in made.variants.items()},
-        "file": f"methods/{registry.method_file(name).path.name}",
-    }
-
-
-def _field_notes(source: str) -> dict[str, str]:
-    """The comment beside each field: where its default comes from."""
-    notes = {}
-    for line in source.splitlines():
-        code, mark, comment = line.partition("  # ")
-        if mark and ":" in code and "=" in code:
-            notes[code.strip().partition(":")[0]] = comment.strip()
-    return notes
 
 
 def _print_field(key: str, value: Any, indent: str = "") -> None:
