@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics import arrays, counting, engine, filling, kernels
+from benchmark.metrics import arrays, counting, engine, filling, kernels, lookup
 from benchmark.metrics.backfill import permutation
 
 _CELLS = 64 << 20  # bytes of histograms at a time
@@ -35,7 +35,7 @@ def curves(
         last = run.chunk_end(first)
         part_rank, part_ap, part_n = run.chunk(first, last)
         rows = run.by.q_order[first:last]
-        rank[:, rows], ap[:, rows], matches[rows] = part_rank, part_ap, part_n
+        rank[:, rows], ap[:, rows], matches[rows] = part_rank.T, part_ap.T, part_n
         first = last
     return steps[0], rank, ap, matches
 
@@ -68,10 +68,9 @@ class Run:
         self.moment = steps[1]
         self.points = len(steps[0])
         in_order = engine.grouped(self.ql, self.gl[self.order])
-        self.place = in_order.g_order  # places in the order, by label, moments ascending
-        self.by = engine.Grouped(
-            in_order.q_order, self.order[self.place], in_order.start, in_order.stop
-        )
+        place = in_order.g_order  # places in the order, by label, moments ascending
+        self.when = self.moment[place]
+        self.by = engine.Grouped(in_order.q_order, self.order[place], in_order.start, in_order.stop)
         self.sizes = self.by.stop - self.by.start
         most = int(np.diff(steps[0]).max(initial=0))  # items that change at one point
         self.cells = np.zeros(0, np.int16 if most < 1 << 14 else np.int32)
@@ -86,7 +85,7 @@ class Run:
     def chunk(
         self, first: int, last: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-        """Ranks and average precisions at every point, and matches, of some ordered queries."""
+        """Ranks and average precisions ``[query, point]``, and matches, of some ordered queries."""
         by = engine.Grouped(
             self.by.q_order[first:last],
             self.by.g_order,
@@ -106,7 +105,7 @@ class Run:
         rules = self.rules
         engine.share(
             lambda s: filling.moments_of(
-                by.q_order, *s, by.start, by.stop, by.g_order, self.place, self.moment,
+                by.q_order, *s, by.start, by.stop, by.g_order, self.when,
                 rules.qi, rules.gi, rules.qc, rules.gc, offset, moment, left_offset, left_moment,
             ),
             engine.spans(n, 512),
@@ -126,7 +125,7 @@ class Run:
         cells = self._clean(n * self.points * width).reshape(n, self.points * width)
         totals = np.zeros((n, width), np.int32)
         self._fill(by.q_order, 2 * offset, thresholds, width, cells, totals)
-        rank, ap = np.zeros((self.points, n), np.int64), np.full((self.points, n), np.nan)
+        rank, ap = np.zeros((n, self.points), np.int64), np.full((n, self.points), np.nan)
         engine.share(
             lambda s: filling.summarise(
                 2 * offset, thresholds, offset, old, new, moment, left_offset, left_old, left_new,
@@ -176,8 +175,8 @@ class Run:
         n, m = len(q_order), len(self.order)
         if width == 1:
             return
-        size = 1 << max(6, min(12, (8 * width - 1).bit_length()))
-        one = 8 * size + 8 * counting.CAPACITY
+        nodes = 1 << lookup.depth_of(width - 1)
+        one = 4 * nodes + 4 * counting.CAPACITY
         rows = max(1, min(8, _TABLES // (one * kernels.ROWS))) * kernels.ROWS
         local = threading.local()
 
@@ -186,9 +185,7 @@ class Run:
                 local.room = (
                     engine.aligned(kernels.ROWS * kernels.COLUMNS),
                     engine.aligned(rows * counting.CAPACITY + 64),
-                    engine.aligned(rows * counting.CAPACITY + 64).view(np.int32),
-                    np.empty((rows, size), np.float32),
-                    np.empty((rows, size), np.int32),
+                    np.empty((rows, nodes), np.float32),
                 )
             return tuple(local.room)
 
@@ -205,10 +202,16 @@ class Run:
                     parts: tuple[Any, ...] = (qp, gp, tag, last - first, dim, self.l2, is_old),
                 ) -> None:
                     filling.fill_cells(
-                        *parts, offset, thresholds, *span, size, width, *room(), cells, totals
+                        *parts, offset, thresholds, *span, width, self.points, *room(), cells
                     )
 
                 engine.share(work, engine.spans(n, rows), self.threads)
+            if is_old:
+                engine.share(
+                    lambda s: filling.taken(cells, *s, self.points, width, totals),
+                    engine.spans(n, 64),
+                    self.threads,
+                )
 
     def _packed(
         self, gallery: engine.Side, is_old: bool, first: int, last: int, *, keep: bool

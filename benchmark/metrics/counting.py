@@ -1,9 +1,8 @@
 """The CPU engine of exact ranking: counts of scores against thresholds, no matrix of scores.
 
 A tile of scores is compared with each query's lowest threshold while it is in registers; what
-passes is appended to the query's buffer. A full buffer is counted: a table of equal steps between
-the lowest and the highest threshold says how many thresholds lie below a score, with one more
-comparison. So a score costs about the same whatever the number of thresholds, and only counts stay.
+passes is appended to the query's buffer. A full buffer is counted: a search tree says how many
+thresholds each score reaches, for 16 scores at a time. Only counts stay.
 """
 
 # ruff: noqa: PLR0912 (numba takes no keyword-only arguments)
@@ -17,16 +16,15 @@ import numpy as np
 from benchmark.metrics.kernels import (
     COLUMNS,
     COMPRESS,
-    COPIES,
     ROWS,
     fma,
     jit,
     keep_dot,
     keep_l2,
-    slots_copied,
     store_dot,
     store_l2,
 )
+from benchmark.metrics.lookup import COPIES, copied, plant
 
 CAPACITY = 1024  # scores in a query's buffer
 _ROWS, _COLUMNS, _COMPRESS, _CAPACITY, _COPIES = ROWS, COLUMNS, COMPRESS, CAPACITY, COPIES
@@ -100,76 +98,11 @@ def tile_scores(
 
 
 @jit
-def table(t: Any, n: int, size: int, edges: Any, base: Any) -> Any:
-    """Fill the table of one query's ascending thresholds ``t[:n]``; returns (low, scale)."""
-    low, high = t[0], t[n - 1]
-    scale = np.float32(0.0)
-    if high > low:
-        scale = np.float32(np.float32(size) / np.float32(high - low))
-        if not np.isfinite(scale):
-            scale = np.float32(0.0)
-    top = np.float32(size - 1)
-    for b in range(size):
-        edges[b] = np.float32(np.inf)
-        base[b] = 0
-    for k in range(n):
-        step = np.int64(min(np.float32((t[k] - low) * scale), top))
-        if edges[step] == np.float32(np.inf):
-            edges[step] = t[k]
-            base[step] = 1
-        else:
-            edges[step] = np.float32(-np.inf)  # several: walk
-            base[step] += 1
-    below = np.int64(0)
-    for b in range(size):
-        here = base[b]
-        base[b] = below
-        below += np.int64(here)
-    return low, scale
-
-
-@jit
-def walk(t: Any, score: Any, low: Any, scale: Any, top: Any, base: Any) -> Any:
-    """Thresholds <= the score, where a table step holds several."""
-    n = np.uint64(len(t))
-    k = np.uint64(base[np.uint64(np.int32(min(np.float32((score - low) * scale), top)))])
-    while k < n and t[k] <= score:
-        k += np.uint64(1)
-    return k
-
-
-@jit
-def tally(
-    s: Any,
-    n: int,
-    t: Any,
-    low: Any,
-    scale: Any,
-    top: Any,
-    edges: Any,
-    base: Any,
-    counts: Any,
-    steps: Any,
-) -> None:
-    """Add 1 to ``counts[k]`` for each score, k being the number of thresholds <= the score."""
-    if _COMPRESS:
-        slots_copied(s, n, low, scale, top, edges, base, steps)
-        for j in range(np.uint64(n)):  # unsigned: numba checks signed indices for wrap-around
-            slot = steps[j]
-            if slot < 0:
-                k = walk(t, s[j], low, scale, top, base)
-                slot = np.int32(k * np.uint64(_COPIES))
-            counts[np.uint64(slot)] += np.uint32(1)
-        return
-    for j in range(np.uint64(n)):
-        steps[j] = np.int32(min(np.float32((s[j] - low) * scale), top))
-    for j in range(np.uint64(n)):
-        b = np.uint64(steps[j])
-        edge, score = edges[b], s[j]
-        k = np.uint64(base[b]) + np.uint64(score >= edge)
-        if edge == np.float32(-np.inf):
-            k = walk(t, score, low, scale, top, base)
-        counts[k * np.uint64(_COPIES) + (j & np.uint64(_COPIES - 1))] += np.uint32(1)
+def tally(s: Any, n: int, tree: Any, depth: int, counts: Any, steps: Any) -> None:
+    """Add 1 to the counters of each score's number of thresholds reached."""
+    copied(s, n, tree, depth, steps)
+    for j in range(np.uint64(n)):  # unsigned: numba checks signed indices for wrap-around
+        counts[np.uint64(steps[j])] += np.uint32(1)
 
 
 @jit
@@ -198,11 +131,9 @@ def count(
     thresholds: Any,
     first: int,
     last: int,
-    size: int,
     scratch: Any,
     buffer: Any,
-    edges: Any,
-    base: Any,
+    trees: Any,
     counts: Any,
     out: Any,
 ) -> None:
@@ -218,25 +149,23 @@ def count(
         thresholds: Ascending for each query.
         first: First query, a multiple of ``ROWS``.
         last: One past the last.
-        size: Entries of a table.
         scratch: Room for a tile.
         buffer: ``CAPACITY`` scores a query.
-        edges: ``size`` a query.
-        base: ``size`` a query.
+        trees: Room for each query's tree of thresholds.
         counts: ``COPIES * (most thresholds + 1)`` a query.
         out: As ``thresholds``.
     """
     n = last - first
     padded = -(-n // _ROWS) * _ROWS
     lows = np.full(padded, np.inf, np.float32)
-    scales = np.zeros(padded, np.float32)
+    depths = np.zeros(padded, np.int64)
     fill = np.zeros(padded, np.int64)
     steps = np.empty(_CAPACITY, np.int32)
-    top = np.float32(size - 1)
     for i in range(n):
         a, b = offset[first + i], offset[first + i + 1]
         if b > a:
-            lows[i], scales[i] = table(thresholds[a:b], b - a, size, edges[i], base[i])
+            lows[i] = thresholds[a]
+            depths[i] = plant(thresholds[a:b], trees[i])
             counts[i, : _COPIES * (b - a + 1)] = 0
     whole = n_items // _COLUMNS * _COLUMNS
     for c in range(0, n_items, _COLUMNS):
@@ -260,35 +189,13 @@ def count(
                 )
             for i in range(r, r + _ROWS):
                 if fill[i] > _CAPACITY - 2 * _COLUMNS:
-                    tally(
-                        buffer[i * _CAPACITY :],
-                        fill[i],
-                        thresholds[offset[first + i] : offset[first + i + 1]],
-                        lows[i],
-                        scales[i],
-                        top,
-                        edges[i],
-                        base[i],
-                        counts[i],
-                        steps,
-                    )
+                    tally(buffer[i * _CAPACITY :], fill[i], trees[i], depths[i], counts[i], steps)
                     fill[i] = 0
     for i in range(n):
         a, b = offset[first + i], offset[first + i + 1]
         if b == a:
             continue
-        tally(
-            buffer[i * _CAPACITY :],
-            fill[i],
-            thresholds[a:b],
-            lows[i],
-            scales[i],
-            top,
-            edges[i],
-            base[i],
-            counts[i],
-            steps,
-        )
+        tally(buffer[i * _CAPACITY :], fill[i], trees[i], depths[i], counts[i], steps)
         above = np.int64(0)
         for k in range(b - a, 0, -1):
             for copy in range(_COPIES):

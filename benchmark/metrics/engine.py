@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics import arrays, counting, kernels, matching
+from benchmark.metrics import arrays, counting, kernels, lookup, matching
 
 _PACKED = 32 << 20  # bytes of packed items at a time
 _TABLES = 3 << 19  # bytes of tables and buffers a thread
@@ -91,8 +91,8 @@ def side(
 
     share(work, spans(len(x), 8192), threads)
     arrays.finite(name, scale)
-    scale[scale == 0.0] = 1.0
-    return Side(x, np.ones(len(x)) if l2 else 1.0 / scale)
+    scale[(scale == 0.0) | l2] = 1.0
+    return Side(x, np.divide(1.0, scale, out=scale))
 
 
 def aligned(n: int) -> NDArray[np.float32]:
@@ -149,8 +149,8 @@ def count_above(
     if not most or not n_items:
         return above
     dim = query.x.shape[1]
-    size = 1 << max(6, min(12, (16 * most - 1).bit_length()))
-    one = 8 * size + 4 * counting.CAPACITY + 4 * kernels.COPIES * (most + 1)
+    nodes = 1 << lookup.depth_of(most)
+    one = 4 * nodes + 4 * counting.CAPACITY + 4 * lookup.COPIES * (most + 1)
     groups = max(1, min(8, _TABLES // (one * kernels.ROWS)))
     rows = groups * kernels.ROWS
     qp = packed(query, np.arange(len(query.x)), kernels.ROWS, threads)
@@ -161,9 +161,8 @@ def count_above(
             local.room = (
                 aligned(kernels.ROWS * kernels.COLUMNS),
                 aligned(rows * counting.CAPACITY + 64),
-                np.empty((rows, size), np.float32),
-                np.empty((rows, size), np.int32),
-                np.empty((rows, kernels.COPIES * (most + 1)), np.uint32),
+                np.empty((rows, nodes), np.float32),
+                np.empty((rows, lookup.COPIES * (most + 1)), np.uint32),
             )
         return tuple(local.room)
 
@@ -175,7 +174,7 @@ def count_above(
         def work(
             span: tuple[int, int], gp: NDArray[np.float32] = gp, n: int = last - first
         ) -> None:
-            counting.count(qp, gp, n, dim, l2, offset, thresholds, *span, size, *room(), above)
+            counting.count(qp, gp, n, dim, l2, offset, thresholds, *span, *room(), above)
 
         share(work, spans(len(query.x), rows), threads)
     return above

@@ -12,29 +12,27 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.metrics.counting import CAPACITY, table, walk
+from benchmark.metrics.counting import CAPACITY
 from benchmark.metrics.kernels import (
     COLUMNS,
     COMPRESS,
-    CUTS,
     ROWS,
     jit,
-    keep_counted_dot,
-    keep_counted_l2,
-    slots_single,
+    keep_split_dot,
+    keep_split_l2,
     store_dot,
     store_l2,
 )
+from benchmark.metrics.lookup import plant, reached
 from benchmark.metrics.matching import added, out_of_ranking
 
 _ROWS, _COLUMNS, _COMPRESS, _CAPACITY = ROWS, COLUMNS, COMPRESS, CAPACITY
-_CUTS = CUTS
 
 
 @jit
 def moments_of(
-    q_order: Any, first: int, last: int, start: Any, stop: Any, g_order: Any, place: Any,
-    moment: Any, qi: Any, gi: Any, qc: Any, gc: Any,
+    q_order: Any, first: int, last: int, start: Any, stop: Any, g_order: Any, when: Any,
+    qi: Any, gi: Any, qc: Any, gc: Any,
     offset: Any, out: Any, left_offset: Any, left: Any,
 ) -> None:  # fmt: skip
     """The moments of each query's matches and left-out items, in the order of their scores."""
@@ -43,10 +41,10 @@ def moments_of(
         u, v = offset[a], left_offset[a]
         for b in range(start[a], stop[a]):
             if out_of_ranking(i, g_order[b], qi, gi, qc, gc):
-                left[v] = moment[place[b]]
+                left[v] = when[b]
                 v += 1
             else:
-                out[u] = moment[place[b]]
+                out[u] = when[b]
                 u += 1
 
 
@@ -74,158 +72,162 @@ def _reached(t: Any, score: Any) -> Any:
 
 @jit
 def _tally(
-    s: Any, tags: Any, n: int, t: Any, low: Any, scale: Any, top: Any, edges: Any, base: Any,
-    width: int, old: bool, cells: Any, totals: Any, steps: Any,
+    s: Any, n: int, ends: Any, since: int, until: int, tree: Any, depth: int, width: int,
+    change: int, cells: Any, steps: Any,
 ) -> None:  # fmt: skip
-    """Add new scores to ``cells[tag, thresholds reached]``; take old ones away, and total them."""
-    if _COMPRESS:
-        slots_single(s, n, low, scale, top, edges, base, steps)
-    else:
-        for j in range(np.uint64(n)):
-            b = np.uint64(np.int32(min(np.float32((s[j] - low) * scale), top)))
-            steps[j] = base[b] + np.int32(s[j] >= edges[b])
-            if edges[b] == np.float32(-np.inf):
-                steps[j] = -1
-    for j in range(np.uint64(n)):
-        k = np.uint64(steps[j])
-        if steps[j] < 0:
-            k = walk(t, s[j], low, scale, top, base)
-        cell = np.uint64(tags[j]) * np.uint64(width) + k
-        if old:
-            cells[cell] -= 1
-            totals[k] += 1
-        else:
-            cells[cell] += 1
+    """Add ``change`` to ``cells[moment, thresholds reached]`` for each score.
+
+    The scores come moment by moment, ``since`` ... ``until``; ``ends`` says where each one's end.
+    """
+    reached(s, n, tree, depth, steps)
+    begin = np.uint64(0)
+    for moment in range(since, until + 1):
+        end = np.uint64(n if moment == until else ends[moment])
+        row = cells[moment * width : (moment + 1) * width]
+        for j in range(begin, end):
+            row[np.uint64(steps[j])] += change
+        begin = end
 
 
 @jit
 def _append(
-    tile: Any, n_rows: int, n_columns: int, low: Any, fill: Any, row0: int, out: Any, tag: Any,
-    tag0: int, out_tag: Any,
+    tile: Any, n_columns: int, low: Any, fill: Any, row0: int, out: Any, tag: Any, tag0: int,
+    current: int, ends: Any,
 ) -> None:  # fmt: skip
-    for m in range(n_rows):
-        least, n = low[row0 + m], fill[row0 + m]
-        base = (row0 + m) * _CAPACITY
+    """What ``keep_split`` does, from a stored tile and for any number of moments."""
+    for i in range(row0, row0 + _ROWS):
+        least, n, moment = low[i], fill[i], current
+        base = i * _CAPACITY
         for v in range(n_columns):
-            score = tile[m * _COLUMNS + v]
+            while moment < tag[tag0 + v]:
+                ends[i, moment] = n
+                moment += 1
+            score = tile[(i - row0) * _COLUMNS + v]
             out[base + n] = score
-            out_tag[base + n] = tag[tag0 + v]
             n += np.int64(score >= least)
-        fill[row0 + m] = n
-
-
-@jit
-def _flush(
-    n: int, first: int, offset: Any, width: int, moment: int, old: bool, counts: Any, cells: Any,
-    totals: Any,
-) -> None:  # fmt: skip
-    """Add the counts of the lowest thresholds to the cells of one moment; keep the later items'."""
-    for i in range(n):
-        if offset[first + i + 1] - offset[first + i] > _CUTS:
-            for j in range(_CUTS):
-                here = counts[i, j] - counts[i, j + 1]
-                if old:
-                    cells[first + i, moment * width + j + 1] -= here
-                    totals[first + i, j + 1] += here
-                else:
-                    cells[first + i, moment * width + j + 1] += here
-        for j in range(_CUTS + 1):
-            later = counts[i, _CUTS + 1 + j] - counts[i, j]
-            counts[i, j] = counts[i, _CUTS + 1 + j] = later
+        fill[i] = n
 
 
 @jit
 def fill_cells(
     qp: Any, gp: Any, tag: Any, n_items: int, dim: int, l2: bool, old: bool,
-    offset: Any, thresholds: Any, first: int, last: int, size: int, width: int,
-    scratch: Any, buffer: Any, buffer_tag: Any, edges: Any, base: Any, cells: Any, totals: Any,
+    offset: Any, thresholds: Any, first: int, last: int, width: int, points: int,
+    scratch: Any, buffer: Any, trees: Any, cells: Any,
 ) -> None:  # fmt: skip
     """Add packed items to the cells of queries ``first`` ... ``last - 1``.
 
-    As ``counting.count``; ``cells`` holds ``width`` changes for each point and query, ``totals``
-    the counts before the first; the thresholds are the matches' old and new scores together. Most
-    scores above the lowest threshold lie below the next few ones, so those are counted where the
-    scores are computed, and only what lies higher is kept: in panels of at most two moments.
+    As ``counting.count``; ``cells`` holds ``width`` changes for each point and query; new scores
+    come at their item's moment, old ones go. The thresholds are the matches' old and new scores
+    together. The items' moments ``tag`` ascend, so a query's buffer holds one moment's scores after
+    the other's.
     """
     n = last - first
     padded = -(-n // _ROWS) * _ROWS
     lows = np.full(padded, np.inf, np.float32)
-    scales = np.zeros(padded, np.float32)
-    cuts = np.full((padded, _CUTS + 1), np.inf, np.float32)
-    counts = np.zeros((padded, 2 * (_CUTS + 1)), np.int32)
-    fill = np.zeros(padded, np.int64)
+    depths = np.zeros(padded, np.int64)
+    fill, split = np.zeros(padded, np.int64), np.zeros(padded, np.int64)
+    since = np.full(padded, tag[0])
+    ends = np.zeros((padded, points), np.int32)
     steps = np.empty(_CAPACITY, np.int32)
-    top = np.float32(size - 1)
     for i in range(n):
         a, b = offset[first + i], offset[first + i + 1]
         if b > a:
-            lows[i], scales[i] = table(thresholds[a:b], b - a, size, edges[i], base[i])
-            for j in range(_CUTS + 1):
-                cuts[i, j] = thresholds[a + j if b - a > _CUTS else a]
-    whole = n_items // _COLUMNS * _COLUMNS
+            lows[i] = thresholds[a]
+            depths[i] = plant(thresholds[a:b], trees[i])
     current = tag[0]
-    for c in range(0, n_items + _COLUMNS, _COLUMNS):  # the last round empties the buffers
-        early, n_early, uniform = np.uint32(0), np.int64(0), False
-        if _COMPRESS and c < whole:
-            if tag[c] != current:
-                _flush(n, first, offset, width, current, old, counts, cells, totals)
-                current = tag[c]
-            while n_early < _COLUMNS and tag[c + n_early] == current:
-                n_early += 1
-            early = np.uint32((np.int64(1) << n_early) - 1)
-            uniform = n_early == _COLUMNS or tag[c + n_early] == tag[c + _COLUMNS - 1]
+    for c in range(0, n_items, _COLUMNS):
+        here = min(_COLUMNS, n_items - c)
+        following = tag[c + here - 1]
+        n_early = np.int64(0)
+        while n_early < here and tag[c + n_early] == current:
+            n_early += 1
+        two = here == _COLUMNS and (n_early == here or tag[c + n_early] == following)
+        early = np.uint32((np.int64(1) << n_early) - 1)
         for r in range(0, padded, _ROWS):
-            if c >= n_items:
-                pass
-            elif _COMPRESS and uniform:
+            if _COMPRESS and two:  # at most two moments in the panel
                 if l2:
-                    keep_counted_l2(
-                        qp, (first + r) * dim, gp, c * dim, dim, cuts, fill, r, buffer, _CAPACITY,
-                        tag, c, buffer_tag, early, counts,
+                    keep_split_l2(
+                        qp, (first + r) * dim, gp, c * dim, dim, lows, fill, r, buffer, _CAPACITY,
+                        early, split,
                     )  # fmt: skip
                 else:
-                    keep_counted_dot(
-                        qp, (first + r) * dim, gp, c * dim, dim, cuts, fill, r, buffer, _CAPACITY,
-                        tag, c, buffer_tag, early, counts,
+                    keep_split_dot(
+                        qp, (first + r) * dim, gp, c * dim, dim, lows, fill, r, buffer, _CAPACITY,
+                        early, split,
                     )  # fmt: skip
+                for moment in range(current, following):
+                    ends[r : r + _ROWS, moment] = split[r : r + _ROWS]
             else:
                 if l2:
                     store_l2(qp, (first + r) * dim, gp, c * dim, dim, scratch, 0, _COLUMNS)
                 else:
                     store_dot(qp, (first + r) * dim, gp, c * dim, dim, scratch, 0, _COLUMNS)
-                _append(
-                    scratch, _ROWS, min(_COLUMNS, n_items - c), lows, fill, r, buffer, tag, c,
-                    buffer_tag,
-                )  # fmt: skip
+                _append(scratch, here, lows, fill, r, buffer, tag, c, current, ends)
             for i in range(r, r + _ROWS):
-                if fill[i] > _CAPACITY - 2 * _COLUMNS or (c + _COLUMNS >= n_items and fill[i]):
+                if fill[i] > _CAPACITY - 2 * _COLUMNS or (c + here == n_items and fill[i]):
                     _tally(
-                        buffer[i * _CAPACITY :], buffer_tag[i * _CAPACITY :], fill[i],
-                        thresholds[offset[first + i] : offset[first + i + 1]], lows[i], scales[i],
-                        top, edges[i], base[i], width, old, cells[first + i],
-                        totals[first + i], steps,
+                        buffer[i * _CAPACITY :], fill[i], ends[i], since[i], following, trees[i],
+                        depths[i], width, -1 if old else 1, cells[first + i], steps,
                     )  # fmt: skip
                     fill[i] = 0
-        if uniform and n_early < _COLUMNS:
-            _flush(n, first, offset, width, current, old, counts, cells, totals)
-            current = tag[c + n_early]
-    _flush(n, first, offset, width, current, old, counts, cells, totals)
+                    since[i] = following
+        current = following
 
 
 @jit
-def _terms(
-    m: int, n: int, slot: Any, reached: Any, times: Any, above: Any, terms: Any
-) -> None:  # fmt: skip
+def taken(cells: Any, first: int, last: int, points: int, width: int, totals: Any) -> None:
+    """What leaves the cells of queries ``first`` ... at all points: what is there before them."""
+    for i in range(first, last):
+        total, row = totals[i], cells[i]
+        for p in range(np.uint64(points)):
+            place = p * np.uint64(width)
+            for k in range(np.uint64(width)):
+                total[k] -= row[place + k]
+
+
+@jit
+def _own_slots(n: int, slots: int, own: Any, is_own: Any, reached: Any, times: Any) -> Any:
+    """The slots that ``n`` matches reach, ascending: matches from there up, and there; how many."""
+    m, mine = np.uint64(0), np.int32(n)
+    for k in range(np.uint64(slots)):
+        is_own[k] = np.int64(own[k] > 0)
+        reached[m], times[m] = np.float64(mine), own[k]
+        m += np.uint64(is_own[k])
+        mine -= own[k]
+    return np.int64(m)
+
+
+@jit
+def _above(slots: int, held: Any, is_own: Any, m: int, above: Any) -> None:
+    """``above[1 + k]``: the items in the k-th of the matches' ``m`` slots or a higher one."""
+    total = np.int32(0)
+    for k in range(np.uint64(slots - 1), np.uint64(0), -1):
+        total += held[k]
+        above[np.uint64(m)] = np.float64(total)  # the next slot's overwrites it if no match is here
+        m -= is_own[k]
+
+
+@jit
+def _terms(m: int, n: int, reached: Any, times: Any, above: Any, terms: Any) -> None:
     """The precision at each of ``n`` matches, whose scores reach ``m`` slots."""
-    if m == np.uint64(n):  # no ties
+    if m == n:  # no ties
         for k in range(np.uint64(m)):
-            terms[k] = reached[k] / above[slot[k]]
+            terms[k] = reached[k] / above[k + np.uint64(1)]
         return
     place = 0
-    for k in range(np.uint64(m)):
+    for k in range(m):
         for _ in range(times[k]):
-            terms[place] = reached[k] / above[slot[k]]
+            terms[place] = reached[k] / above[k + 1]
             place += 1
+
+
+@jit
+def _change(row: Any, p: int, width: int, held: Any) -> None:
+    """Make the changes of one point, and leave its cells clean for the next chunk."""
+    first = np.uint64(p) * np.uint64(width)
+    for k in range(np.uint64(width)):
+        held[k] += row[first + k]
+        row[first + k] = 0
 
 
 @jit
@@ -235,34 +237,27 @@ def summarise(
     first: int, last: int, points: int, width: int, cells: Any, totals: Any, rank: Any, ap: Any,
 ) -> None:  # fmt: skip
     """Ranks and average precisions of queries ``first`` ... at every point of the curve."""
-    above = np.empty(width, np.int32)
-    own = np.empty(width, np.int32)
-    slot = np.empty(width, np.int32)
-    reached = np.empty(width, np.int32)
-    times = np.empty(width, np.int32)
+    own, times = np.empty(width, np.int32), np.empty(width, np.int32)
+    is_own = np.empty(width, np.int64)
+    reached, above = np.empty(width), np.empty(width + 1)
     terms = np.empty((width - 1) // 2, np.float64)
     for i in range(first, last):
         t = thresholds[offset[i] : offset[i + 1]]
-        slots = np.uint64(len(t) + 1)
+        slots = len(t) + 1
         a, b = own_offset[i], own_offset[i + 1]
         n = b - a
         if n == 0:
             continue
-        row = cells[i]
+        row, held = cells[i], totals[i]
         for x in range(left_offset[i], left_offset[i + 1]):
             place = left_moment[x] * width
-            totals[i, _reached(t, left_old[x])] -= 1
+            held[_reached(t, left_old[x])] -= 1
             row[place + _reached(t, left_old[x])] += 1
             row[place + _reached(t, left_new[x])] -= 1
         own[:] = 0
         for x in range(a, b):
             own[_reached(t, old[x])] += 1
-        total = np.int32(0)
-        for k in range(slots - np.uint64(1), np.uint64(0), -1):
-            total += totals[i, k]
-            above[k] = total
-        following = a
-        m = np.uint64(0)
+        following, m = a, np.int64(0)
         for p in range(points):
             stale = p == 0
             while following < b and moment[following] == p:
@@ -270,23 +265,13 @@ def summarise(
                 own[_reached(t, new[following])] += 1
                 following += 1
                 stale = True
-            change = row[p * width : (p + 1) * width]
-            total = np.int32(0)
-            for k in range(slots - np.uint64(1), np.uint64(0), -1):
-                total += change[k]
-                above[k] += total
-                change[k] = 0  # left clean for the next chunk
-            change[0] = 0
             if stale:
-                m, mine = np.uint64(0), np.int32(n)
-                for k in range(slots):  # keeps the slots with a match, without a branch
-                    slot[m], reached[m], times[m] = k, mine, own[k]
-                    m += np.uint64(own[k] > 0)
-                    mine -= own[k]
-            _terms(m, n, slot, reached, times, above, terms)
-            last_slot = m - np.uint64(1)
-            rank[p, i] = 1 + above[slot[last_slot]] - reached[last_slot]
-            ap[p, i] = added(terms, n) / n
+                m = _own_slots(n, slots, own, is_own, reached, times)
+            _change(row, p, width, held)
+            _above(slots, held, is_own, m, above)
+            _terms(m, n, reached, times, above, terms)
+            rank[i, p] = 1 + np.int64(above[m] - reached[m - 1])
+            ap[i, p] = added(terms, n) / n
 
 
 @jit

@@ -1,0 +1,32 @@
+"""The search tree against NumPy's binary search: ties, gaps, few and many thresholds."""
+
+import numpy as np
+import pytest
+
+from benchmark.metrics import lookup
+
+
+@pytest.mark.parametrize("kind", ["spread", "ties", "clumped", "one"])
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 127, 128, 129, 255, 256, 1000, 5000])
+def test_counts_the_thresholds_that_a_score_reaches(kind, n):
+    rng = np.random.default_rng(n)
+    t = {
+        "spread": rng.normal(size=n),
+        "ties": rng.integers(-2, 3, n),
+        "clumped": np.concatenate([1e-6 * rng.normal(size=n - 1), [1e6]]),
+        "one": np.full(n, 0.25),
+    }[kind].astype(np.float32)
+    t.sort()
+    near = [t, np.nextafter(t, np.float32(-np.inf)), np.nextafter(t, np.float32(np.inf))]
+    scores = rng.permutation(np.concatenate([*near, rng.normal(size=37)])).astype(np.float32)
+    depth = lookup.depth_of(n)
+    tree = np.full(1 << depth, np.nan, np.float32)
+    assert lookup.plant(t, tree) == depth
+    room = np.zeros(len(scores) + 16, np.float32)
+    room[: len(scores)] = scores
+    wanted = np.searchsorted(t, scores, side="right")
+    found = np.zeros(len(room), np.int32)
+    lookup.reached(room, len(scores), tree, depth, found)
+    np.testing.assert_array_equal(found[: len(scores)], wanted)
+    lookup.copied(room, len(scores), tree, depth, found)
+    np.testing.assert_array_equal(found[: len(scores)] // lookup.COPIES, wanted)
