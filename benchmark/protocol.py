@@ -188,6 +188,8 @@ class Track:
         fpir: False positive identification rates of 1:N identification.
         evaluation: Which of the dataset's evaluation sets judges: ``test``, or ``seen`` (other
             images of training classes).
+        other_domain: A dataset that comes with the package, and options of its ``load``: where
+            side-information from another domain is learned.
         needs_root: Must ``--data-root`` be given?
         extends: A track that this one changes; keys given here win.
     """
@@ -203,6 +205,9 @@ class Track:
     far: tuple[float, ...] = (1e-4, 1e-3, 1e-2)
     fpir: tuple[float, ...] = (1e-2, 1e-1)
     evaluation: str = "test"
+    other_domain: Mapping[str, Any] = field(
+        default_factory=lambda: {"dataset": "toy", "classes": 400, "images": 24, "size": 32}
+    )
     needs_root: bool = False
     note: str = ""
     extends: str | None = None

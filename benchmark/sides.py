@@ -1,13 +1,19 @@
 """Kinds of side-information: what is stored beside an old embedding for the sake of later updates.
 
-Source: FCT section 3.4 and 5.1.
+Source: FCT (Ramanujan et al., 2022) sections 3.4 and 5.1, appendices D.4 and G.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from benchmark.data.base import Evaluation
+
+Facts = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -15,18 +21,89 @@ class SideKind:
     """How one kind is made.
 
     Attributes:
+        title: A few words for tables.
         module: ``benchmark.training.side_<module>``; its ``train(spec, data, trainer, **options)``
             gives the model and its training curve.
         options: Options of ``train``.
-        data: Whose images it is trained on: the generation's own, or also, without labels, those
-            of the next one.
+        data: Whose images it is trained on: the generation's own; also, without labels, those of
+            the next one (FCT 5.2); or only those of the track's ``other_domain`` (FCT 4.3).
+        epochs: How long: the track's ``side_epochs``, or as long as an embedding model, where the
+            kind is one more of them (FCT 5.1: trained as the old model was).
         bits: Bits a number that is stored.
     """
 
+    title: str
     module: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    data: Literal["own", "next"] = "own"
+    data: Literal["own", "next", "other"] = "own"
+    epochs: Literal["side", "model"] = "side"
     bits: int = 32
 
+    def bytes(self, dim: int) -> float:
+        """Bytes that an item of ``dim`` numbers takes.
 
-SIDES: Mapping[str, SideKind] = {"simclr": SideKind("simclr", {"dim": 64})}
+        Example:
+            >>> SIDES["simclr-binary"].bytes(128), SIDES["simclr-128"].bytes(128)
+            (16.0, 512.0)
+        """
+        return self.bits * dim / 8
+
+
+# Small side-information has the size of SimCLR's smaller one; FCT prints none for the autoencoder.
+SIDES: Mapping[str, SideKind] = {
+    "autoencoder": SideKind("autoencoder", "autoencoder", {"dim": 64}),
+    "alternative": SideKind("another old model", "alternative", epochs="model"),
+    "mixup": SideKind("another old model, mixup", "alternative", {"mixup": 0.2}, epochs="model"),
+    "simclr": SideKind("SimCLR", "simclr", {"dim": 64, "crops": 8}),
+    "simclr-128": SideKind("SimCLR, 128 numbers", "simclr", {"dim": 128, "crops": 8}),
+    "simclr-next": SideKind(
+        "SimCLR, new images too", "simclr", {"dim": 64, "crops": 8}, data="next"
+    ),
+    "simclr-binary": SideKind("SimCLR, 128 bits", "binary", {"dim": 128, "crops": 8}, bits=1),
+    "simclr-other": SideKind(
+        "SimCLR, other domain", "simclr", {"dim": 64, "crops": 8}, data="other"
+    ),
+}
+
+
+def score_sides(params: Mapping[str, Any], inputs: Mapping[str, Path], items: Evaluation) -> Facts:
+    """What the record says of the side-information that each generation stores.
+
+    Args:
+        params: Of the evaluation; ``side`` holds kind and bits, and is missing where none is used.
+        inputs: ``side{i}`` and ``vectors{i}`` of each generation ``i`` that stores some.
+        items: Who asks and who is stored.
+
+    Returns:
+        ``side``: the kind and, by generation, numbers and bytes an item, its own retrieval scores
+        (``side/side``), and its linear CKA with the embedding on the gallery (FCT 5.3), which is
+        ``None`` where one of the two is constant. Empty without side-information.
+    """
+    import numpy as np
+
+    from benchmark.stages import VECTORS
+
+    if "side" not in params:
+        return {}
+    found = {}
+    for i, name in enumerate(params["generations"]):
+        if f"side{i}" in inputs:
+            side = np.load(inputs[f"side{i}"] / VECTORS)
+            vectors = np.load(inputs[f"vectors{i}"] / VECTORS)
+            bits = params["side"]["bits"]
+            found[name] = _judged(side, vectors, items, params) | {
+                "dim": side.shape[1], "bytes": bits * side.shape[1] / 8,
+            }  # fmt: skip
+    return {"side": {"kind": params["side"]["kind"], "generations": found}}
+
+
+def _judged(side: Any, vectors: Any, items: Evaluation, params: Mapping[str, Any]) -> Facts:
+    from benchmark.metrics.similarity import linear_cka
+    from benchmark.tasks import retrieval
+
+    stored = side[items.gallery], vectors[items.gallery]
+    constant = any((x == x[:1]).all() for x in stored)
+    return {
+        "scores": retrieval.evaluate(side, side, items, params).scores,
+        "cka": None if constant else linear_cka([stored]),
+    }

@@ -1,10 +1,13 @@
 """SimCLR side-information: features that are learned without labels, stored beside the old ones.
 
-Source: FCT section 3.4 and appendix D.4.1; Chen et al., SimCLR (2020), eq. 1.
+Source: FCT section 3.4 and appendix D.4.1; Chen et al., SimCLR (2020), eq. 1; multi-crop of Caron
+et al., SwAV (2020), in the form of DINO (2021), which FCT adds to SimCLR.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import torch
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
 TEMPERATURE = 0.1
 # Views differ more than the images of a supervised batch: position, size, slant and contrast.
 VIEW = Augment(rotate=15.0, scale=0.3, shift=0.1, contrast=0.4, brightness=0.2)
+LOCAL_LIGHT = Augment(contrast=VIEW.contrast, brightness=VIEW.brightness)
+LOCAL_AREA = (0.05, 0.4)  # DINO: share of the image that a local crop shows
+LOCAL_SIZE = 96 / 224  # DINO: its side, against the image's
 
 
 class SideEncoder(Portable):
@@ -61,29 +67,96 @@ def nt_xent(first: Tensor, second: Tensor, temperature: float) -> Tensor:
     return F.cross_entropy(logits, partner)
 
 
-class _SimCLR(nn.Module):
-    """Two views of a batch, and how well each finds the other."""
+def local_crops(images: Tensor, size: int, rng: torch.Generator) -> Tensor:
+    """A random square part of each image, at a lower resolution.
 
-    def __init__(self, encoder: nn.Module, images: Images, device: torch.device) -> None:
+    Args:
+        images: ``[n, c, h, w]``.
+        size: Side of a crop, pixels.
+        rng: Source of the draws, on the CPU, so that every device sees the same ones.
+    """
+    draws = torch.rand(3, len(images), generator=rng).to(images.device)
+    low, high = LOCAL_AREA
+    part = (low + (high - low) * draws[0]).sqrt()
+    # Coordinates run from -1 to 1; the crop stays inside.
+    across, down = (2.0 * draws[1:] - 1.0) * (1.0 - part)
+    zero = torch.zeros_like(part)
+    rows = torch.stack([part, zero, across, zero, part, down], dim=1).view(-1, 2, 3)
+    grid = F.affine_grid(rows, [*images.shape[:2], size, size], align_corners=False)
+    crops = F.grid_sample(images, grid, padding_mode="border", align_corners=False)
+    return crops.contiguous(memory_format=torch.channels_last)
+
+
+def multi_crop(whole: Sequence[Tensor], local: Sequence[Tensor], temperature: float) -> Tensor:
+    """NT-Xent of each view of the whole image with each other view, whole or local, averaged.
+
+    Two local crops of an image may show nothing in common, so they are not compared.
+
+    Args:
+        whole: Embedded views of the whole images, ``[n, d]`` each.
+        local: Embedded local crops of the same images, ``[n, d]`` each.
+        temperature: tau.
+    """
+    pairs = [*combinations(whole, 2), *((a, b) for a in whole for b in local)]
+    return torch.stack([nt_xent(a, b, temperature) for a, b in pairs]).mean()
+
+
+Compare = Callable[[Sequence[Tensor], Sequence[Tensor]], Tensor]
+"""Outputs of the network for views of whole images, and for local crops -> loss, a scalar."""
+
+
+class _Contrast(nn.Module):
+    """Two views of a batch and some local crops, and how well each finds the others."""
+
+    def __init__(
+        self, network: nn.Module, compare: Compare, images: Images, device: torch.device,
+        crops: int, crop_size: int,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.encoder, self.images, self.device = encoder, images, device
+        self.network, self.compare, self.images, self.device = network, compare, images, device
+        self.crops, self.crop_size = crops, crop_size
         self.rng = torch.Generator()
 
     def forward(self, rows: Tensor) -> Tensor:
         batch = load_images(self.images, rows, self.device)
-        views = torch.cat([augment(batch, VIEW, self.rng) for _ in range(2)])
-        embedded = self.encoder(views.contiguous(memory_format=torch.channels_last))
+        whole = [augment(batch, VIEW, self.rng) for _ in range(2)]
+        local = [
+            augment(local_crops(batch, self.crop_size, self.rng), LOCAL_LIGHT, self.rng)
+            for _ in range(self.crops)
+        ]
+        outputs = [self._outputs(views) for views in (whole, local)]
         with torch.autocast(self.device.type, enabled=False):
-            first, second = embedded.float().chunk(2)
-            return nt_xent(first, second, TEMPERATURE)
+            return self.compare(*outputs)
+
+    def _outputs(self, views: list[Tensor]) -> list[Tensor]:
+        """Views of one size go through the network together."""
+        if not views:
+            return []
+        together = torch.cat(views).contiguous(memory_format=torch.channels_last)
+        return list(self.network(together).float().chunk(len(views)))
 
     def start(self, _: int, __: float, rng: torch.Generator) -> None:
         """Take the random stream of an epoch."""
         self.rng = rng
 
 
+def contrast(
+    network: nn.Module, compare: Compare, spec: ModelSpec, data: TrainingData, trainer: Trainer,
+    crops: int,
+) -> Curve:  # fmt: skip
+    """Train a network in place, on views of images whose labels it does not see."""
+    # A transformer takes one size of image only.
+    local = 1.0 if "vit" in spec.backbone else LOCAL_SIZE
+    size = max(1, round(local * data.images.shape[2]))
+    network.to(memory_format=torch.channels_last)
+    system = _Contrast(network, compare, data.images, trainer.torch_device(), crops, size)
+    batch = min(trainer.recipe.batch_size, len(data))
+    steps = trainer.recipe.epochs * max(1, len(data) // batch)
+    return trainer.run(system, len(data), Budget(steps, batch), on_epoch=system.start, name="side")
+
+
 def train(
-    spec: ModelSpec, data: TrainingData, trainer: Trainer, *, dim: int
+    spec: ModelSpec, data: TrainingData, trainer: Trainer, *, dim: int, crops: int
 ) -> tuple[Portable, Curve]:
     """Train the side-information model of a generation, labels unseen.
 
@@ -92,6 +165,7 @@ def train(
         data: Training data of the generation.
         trainer: The loop.
         dim: Size of the side-information.
+        crops: Local crops of each image, beside two views of the whole.
 
     Returns:
         The model and its training curve.
@@ -99,9 +173,5 @@ def train(
     _, channels, height, _ = data.images.shape
     with drawing_from(trainer.seed, "init"):
         encoder = SideEncoder(spec.backbone, channels, height, dim)
-    encoder.to(memory_format=torch.channels_last)
-    system = _SimCLR(encoder, data.images, trainer.torch_device())
-    batch = min(trainer.recipe.batch_size, len(data))
-    steps = trainer.recipe.epochs * max(1, len(data) // batch)
-    curve = trainer.run(system, len(data), Budget(steps, batch), on_epoch=system.start, name="side")
-    return encoder, curve
+    compare: Compare = lambda whole, local: multi_crop(whole, local, TEMPERATURE)  # noqa: E731
+    return encoder, contrast(encoder, compare, spec, data, trainer, crops)

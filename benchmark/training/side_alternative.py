@@ -1,0 +1,79 @@
+"""Another old model as side-information: it differs by its seed, or also by mixed images.
+
+Source: FCT section 5.1 (alternate old model, with and without mixup); Zhang et al., mixup (2018).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from benchmark.models.module import Portable
+from benchmark.protocol import ModelSpec
+from benchmark.training.embedding import new_model, train_embedding
+from benchmark.training.loop import Curve, Trainer
+
+if TYPE_CHECKING:
+    from benchmark.method import TrainingData
+
+
+def mix(images: Tensor, other: Tensor, share: float) -> Tensor:
+    """Each image with a share of another one of the batch.
+
+    Args:
+        images: ``[n, c, h, w]``.
+        other: Row of the other image, ``[n]``.
+        share: What is kept of the image itself, 0 to 1.
+    """
+    mixed = share * images + (1.0 - share) * images[other]
+    return mixed.contiguous(memory_format=torch.channels_last)
+
+
+class _Mixing(nn.Module):
+    """The encoder behind mixup of its training images.
+
+    FCT mixes images only and leaves labels one-hot, so each mixture is labelled by one of its two
+    images; here by the one with the larger share, of which the label can still be told.
+    """
+
+    def __init__(self, encoder: nn.Module, strength: float) -> None:
+        super().__init__()
+        self.encoder, self.strength = encoder, strength
+
+    def forward(self, images: Tensor) -> Tensor:
+        if self.training:
+            # On the CPU, as all draws: the loop seeds the global stream before each epoch.
+            share = float(torch.distributions.Beta(self.strength, self.strength).sample())
+            other = torch.randperm(len(images)).to(images.device)
+            images = mix(images, other, max(share, 1.0 - share))
+        out: Tensor = self.encoder(images)
+        return out
+
+
+def train(
+    spec: ModelSpec, data: TrainingData, trainer: Trainer, *, mixup: float = 0.0
+) -> tuple[Portable, Curve]:
+    """Train the generation's embedding model once more.
+
+    Args:
+        spec: What it is made of; the same as the old model.
+        data: Training data of the generation, with labels.
+        trainer: The loop; its seed is not the old model's.
+        mixup: Both parameters of the Beta distribution of the shares; 0 mixes nothing. FCT names
+            no value: 0.2 is that of mixup on ImageNet.
+
+    Returns:
+        The model, whose side-information is its embedding, and its training curve.
+    """
+    encoder, head = new_model(spec, data, trainer.recipe, trainer.seed)
+    curve = train_embedding(
+        _Mixing(encoder, mixup) if mixup else encoder,
+        head,
+        lambda batch, own, _: own(batch.new, batch.labels),
+        data,
+        trainer,
+        name="side",
+    )
+    return encoder, curve

@@ -1,0 +1,159 @@
+"""Autoencoder side-information: numbers from which the image can be drawn again.
+
+Source: FCT section 5.1 and appendix D.4.2; blocks of Sandler et al., MobileNetV2 (2018). FCT's
+text gives the kind of the layers and the training, but no widths and no size of the code.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmark.models.module import Portable
+from benchmark.protocol import ModelSpec
+from benchmark.seeds import drawing_from
+from benchmark.training.augment import augment
+from benchmark.training.embedding import load_images
+from benchmark.training.loop import Budget, Curve, Trainer, rate
+
+if TYPE_CHECKING:
+    from benchmark.method import TrainingData
+
+LEARNING_RATE = 3e-4  # Adam without weight decay, cosine schedule, appendix D.4.2
+WARMUP = 5 / 100  # share of the steps, appendix D.4.2
+WIDTHS = (16, 24, 32, 64, 96, 160)  # MobileNetV2's
+EXPANSION = 6  # MobileNetV2's
+SMALLEST = 7  # pixels of the last map, or less; MobileNetV2's at 224
+
+
+def _sizes(image_size: int) -> list[int]:
+    """Sides of the image and of each map, until one is small.
+
+    Example:
+        >>> _sizes(32), _sizes(224)
+        ([32, 16, 8, 4], [224, 112, 56, 28, 14, 7])
+    """
+    sizes = [image_size, (image_size + 1) // 2]
+    while sizes[-1] > SMALLEST and len(sizes) <= len(WIDTHS):
+        sizes.append((sizes[-1] + 1) // 2)
+    return sizes
+
+
+def _inverted(inputs: int, outputs: int, stride: int = 1) -> nn.Module:
+    from torchvision.models.mobilenetv2 import InvertedResidual
+
+    made: nn.Module = InvertedResidual(inputs, outputs, stride, EXPANSION)
+    return made
+
+
+class PixelEncoder(Portable):
+    """Images to codes: a strided stem, inverted residuals, one linear layer."""
+
+    def __init__(self, channels: int, image_size: int, dim: int) -> None:
+        super().__init__()
+        sizes = _sizes(image_size)
+        widths = WIDTHS[: len(sizes) - 1]
+        layers = [
+            nn.Conv2d(channels, widths[0], 3, 2, 1, bias=False),
+            nn.BatchNorm2d(widths[0]),
+            nn.ReLU6(),
+        ]
+        for before, after in pairwise(widths):
+            layers += [_inverted(before, after, stride=2), _inverted(after, after)]
+        self.maps = nn.Sequential(*layers)
+        self.code = nn.Linear(widths[-1] * sizes[-1] ** 2, dim)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Images -> side-information, ``[n, dim]``."""
+        out: Tensor = self.code(self.maps(images).flatten(1)).float()
+        return out
+
+
+class PixelDecoder(nn.Module):
+    """Codes to images: the encoder's layers backwards, growing where it shrinks."""
+
+    def __init__(self, channels: int, image_size: int, dim: int) -> None:
+        super().__init__()
+        self.sizes = _sizes(image_size)[::-1]
+        widths = WIDTHS[: len(self.sizes) - 1][::-1]
+        self.shape = (widths[0], self.sizes[0], self.sizes[0])
+        self.spread = nn.Linear(dim, widths[0] * self.sizes[0] ** 2)
+        self.blocks = nn.ModuleList(
+            nn.Sequential(_inverted(before, before), _inverted(before, after))
+            for before, after in pairwise(widths)
+        )
+        self.draw = nn.Conv2d(widths[-1], channels, 3, 1, 1)
+
+    def forward(self, codes: Tensor) -> Tensor:
+        """``[n, dim]`` -> images in about [-1, 1]."""
+        maps = self.spread(codes).unflatten(1, self.shape)
+        for block, size in zip(self.blocks, self.sizes[1:-1], strict=True):
+            maps = F.interpolate(block(maps), size=(size, size))
+        out: Tensor = self.draw(F.interpolate(maps, size=(self.sizes[-1],) * 2))
+        return out
+
+
+def reconstruction(drawn: Tensor, images: Tensor) -> Tensor:
+    """Squared difference, averaged over the pixels of a batch (section 5.1)."""
+    return (drawn - images).square().mean()
+
+
+class _Autoencoder(nn.Module):
+    """How far a batch is from what is drawn of its codes."""
+
+    def __init__(
+        self, encoder: nn.Module, decoder: nn.Module, data: TrainingData, trainer: Trainer
+    ):
+        super().__init__()
+        self.encoder, self.decoder, self.images = encoder, decoder, data.images
+        self.how, self.device = trainer.recipe.augment, trainer.torch_device()
+        self.rng = torch.Generator()
+
+    def forward(self, rows: Tensor) -> Tensor:
+        images = augment(load_images(self.images, rows, self.device), self.how, self.rng)
+        drawn = self.decoder(self.encoder(images))
+        with torch.autocast(self.device.type, enabled=False):
+            return reconstruction(drawn.float(), images)
+
+    def start(self, _: int, __: float, rng: torch.Generator) -> None:
+        """Take the random stream of an epoch."""
+        self.rng = rng
+
+
+def train(
+    spec: ModelSpec,  # noqa: ARG001 - it has an architecture of its own
+    data: TrainingData,
+    trainer: Trainer,
+    *,
+    dim: int,
+) -> tuple[Portable, Curve]:
+    """Train the autoencoder of a generation, labels unseen; the encoder is kept.
+
+    Args:
+        spec: The old model's; not used.
+        data: Training data of the generation.
+        trainer: The loop; epochs and batch size are the track's for all side-information, where
+            FCT has 100 and 512.
+        dim: Size of the code.
+
+    Returns:
+        The encoder and the training curve.
+    """
+    _, channels, height, _ = data.images.shape
+    with drawing_from(trainer.seed, "init"):
+        encoder = PixelEncoder(channels, height, dim)
+        decoder = PixelDecoder(channels, height, dim)
+    system = _Autoencoder(encoder, decoder, data, trainer)
+    system.to(memory_format=torch.channels_last)
+    batch = min(trainer.recipe.batch_size, len(data))
+    curve = trainer.run(
+        system, len(data), Budget(trainer.recipe.epochs * max(1, len(data) // batch), batch),
+        optimizer=lambda parameters: torch.optim.Adam(parameters, lr=LEARNING_RATE),
+        schedule=lambda progress: rate(progress, "cosine", WARMUP),
+        on_epoch=system.start, name="side",
+    )  # fmt: skip
+    return encoder, curve
