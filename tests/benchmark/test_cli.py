@@ -145,6 +145,7 @@ def test_lists_and_cards(bench) -> None:
     card = bench("info", "mixbct")[1]
     assert "ratio" in card
     assert "section 4.3" in card
+    assert "training cost" in card
 
 
 def test_dry_run_prints_the_plan_and_runs_nothing(bench, tmp_path) -> None:
