@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmark.errors import BenchError
 from benchmark.record import Record
-from benchmark.report import grid, notes
+from benchmark.report import backfilling, grid, notes, numbers
 from benchmark.report.table import Table, group, make_tables, render
 from leaderboard.provenance import Origin, command, origins, versions
 
@@ -29,6 +29,17 @@ class Image:
 
 
 @dataclass(frozen=True)
+class Refill:
+    """Areas under the backfilling curves, and the curves."""
+
+    title: str
+    heads: tuple[str, ...]
+    lines: tuple[backfilling.Line, ...]
+    notes: tuple[str, ...]
+    images: tuple[Image, ...]
+
+
+@dataclass(frozen=True)
 class Section:
     """What the page shows of one protocol on one track."""
 
@@ -39,6 +50,7 @@ class Section:
     changed: bool
     blocks: tuple[grid.Block, ...]
     images: dict[str, tuple[Image, ...]]
+    refill: Refill | None
     curves: Image | None
     csv: str
     command: str
@@ -79,7 +91,8 @@ def build(
     sections = []
     for members, table, whole in zip(groups, tables, full, strict=True):
         csv = f"{table.slug}.csv"
-        _write(folder / csv, render(whole, "csv"))
+        refilled = backfilling.make_tables(members)
+        _write(folder / csv, render(whole, "csv") + backfilling.render(refilled, "csv"))
         sections.append(_section(members, table, _addresses(plots, folder), csv))
     page = folder / "index.html"
     _write(page, _page(sections, records))
@@ -121,12 +134,28 @@ def _section(records: Sequence[Record], table: Table, plots: dict[str, str], csv
         changed=bool(first.changed),
         blocks=blocks,
         images=images,
+        refill=_refill(records, table.slug, plots),
         curves=None if curves is None else Image(curves, "Training loss of each trained part"),
         csv=csv,
         command=command(records),
         origins=tuple(origins(records)),
         versions=versions(records),
     )
+
+
+def _refill(records: Sequence[Record], slug: str, plots: dict[str, str]) -> Refill | None:
+    made = backfilling.make_tables(records)
+    if not made:
+        return None
+    heads, lines = backfilling.printed(made[0])
+    names = {f"{slug}-backfilling-{key}": key for key in made[0].metrics}
+    images = [
+        Image(plots[name], f"{numbers.metric(key).label} while the gallery is refilled")
+        for name, key in names.items()
+        if name in plots
+    ]
+    below = tuple(note.replace("* is the best", "Bold is the best") for note in made[0].notes)
+    return Refill(made[0].title, tuple(heads), tuple(lines), below, tuple(images))
 
 
 def _page(sections: Sequence[Section], records: Sequence[Record]) -> str:

@@ -86,7 +86,7 @@ def _table(members: Sequence[Record], curved: Sequence[Record], slug: str) -> Re
     return RefillTable(
         protocol=first.protocol,
         track=first.track,
-        title=f"Backfilling, {notes.title(curved)}",
+        title=f"{notes.title(curved)}: areas under the backfilling curves",
         slug=f"{slug}-backfilling",
         case=f"{first.backfilling['new']}/{first.backfilling['old']}",
         metrics=tuple(metrics),
@@ -187,11 +187,16 @@ def _notes(
             "true-disc by the new classifier's loss on the converted one (FastFill appendix E)."
         )
     left_out: dict[tuple[str, str], list[str]] = {}
-    for record in curved:
-        for order, reason in record.backfilling.get("omitted", {}).items():
-            left_out.setdefault((order, reason), []).append(record.method)
-    for (order, reason), names in left_out.items():
-        yield f"No {order} order for {', '.join(dict.fromkeys(names))}: {reason}."
+    for method in dict.fromkeys(r.method for r in curved):
+        found = [r.backfilling.get("omitted", {}) for r in curved if r.method == method]
+        why: dict[str, list[str]] = {}
+        for order, reason in (pair for each in found for pair in each.items()):
+            why.setdefault(reason, []).append(order)
+        for reason, orders_here in why.items():
+            key = ", ".join(dict.fromkeys(orders_here)), reason
+            left_out.setdefault(key, []).append(method)
+    for (names, reason), methods in left_out.items():
+        yield f"Left out: {names} for {', '.join(methods)}: {reason}."
     for record in members:
         reason = record.backfilling.get("reason") or record.reason
         if record not in curved and reason:
@@ -202,7 +207,8 @@ Line = list[tuple[str, bool]]
 """Printed cells, and whether each is the best of its column."""
 
 
-def _printed(table: RefillTable, spread: bool) -> tuple[list[str], list[Line]]:
+def printed(table: RefillTable, *, spread: bool = True) -> tuple[list[str], list[Line]]:
+    """Headings and lines of printed cells; with intervals or without."""
     heads = ["method", "order"]
     heads += [numbers.metric(metric).label for metric in table.metrics]
     heads += [f"tau {truth}" for truth in table.truths]
@@ -235,7 +241,7 @@ def plain(table: RefillTable, width: int = _WIDTH) -> str:
     """A table without any control character; intervals only where there is room."""
     lines: list[str] = []
     for spread in (True, False):
-        heads, cells = _printed(table, spread)
+        heads, cells = printed(table, spread=spread)
         rows = [[value + ("*" if best else "") for value, best in line] for line in cells]
         wide = [max(len(x) for x in column) for column in zip(heads, *rows, strict=True)]
         lines = [_padded(heads, wide)]
@@ -291,7 +297,7 @@ def csv(table: RefillTable) -> str:
 
 def markdown(table: RefillTable) -> str:
     """A table as GitHub reads it."""
-    heads, cells = _printed(table, spread=True)
+    heads, cells = printed(table)
     lines = [f"### {text.md(table.title)}", ""]
     lines.append("| " + " | ".join(map(text.md, heads)) + " |")
     lines.append("|---|---|" + "---:|" * (len(heads) - 2))
@@ -308,7 +314,7 @@ def _bold(lines: Iterable[str]) -> list[str]:
 
 def latex(table: RefillTable) -> str:
     """A booktabs table."""
-    heads, cells = _printed(table, spread=True)
+    heads, cells = printed(table)
     below = " ".join(_bold(table.notes))
     lines = [
         "% needs \\usepackage{booktabs}",

@@ -25,7 +25,8 @@ def frame(records: Iterable[Record]) -> pd.DataFrame:
         records: Any records.
 
     Returns:
-        Columns as in ``COLUMNS``; ``gain`` and ``compatible`` on the rows of the cross-test (the
+        Columns as in ``COLUMNS``; areas under backfilling curves have the case ``new/old by
+        random``; ``gain`` and ``compatible`` on the rows of the cross-test (the
         last generation asks, the first is stored), null elsewhere.
     """
     import pandas as pd
@@ -55,3 +56,13 @@ def _rows(record: Record) -> Iterator[tuple[Any, ...]]:
                 else (None, None)
             )
             yield (*head, case, metric, value, low, high, *judged)
+    yield from _refills(record, head)
+
+
+def _refills(record: Record, head: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    found = record.backfilling
+    for order, each in found.get("orders", {}).items():
+        case = f"{found['new']}/{found['old']} by {order}"
+        for metric, value in each["area"].items():
+            ends = each["intervals"].get(metric) or (None, None)
+            yield (*head, case, f"area_{metric}", value, *ends, None, None)

@@ -75,22 +75,29 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
     colours = {order: style.PALETTE[i % len(style.PALETTE)] for i, order in enumerate(names)}
     before = _offline(records, metric)
     if common is not None:
-        looks = {m: style.PALETTE[-1 - i % len(style.PALETTE)] for i, m in enumerate(methods)}
-        lines = {m: (found[m][common], looks[m], "-") for m in methods}
-        _panel(flat[0], f"Methods, {common} order", lines, before)
+        looks = style.looks(methods)
+        _panel(flat[0], f"Methods, {common} order", {}, before)
+        for i, method in enumerate(methods):
+            # Markers, at places of their own, also tell lines apart that lie on one another.
+            _line(
+                flat[0], method, found[method][common], color=looks[method][0],
+                marker=looks[method][1], markersize=4, markevery=(3 * i % 20, 20),
+            )  # fmt: skip
     for axes, method in zip(flat[panels - len(shown) :], shown, strict=False):
         lines = {
             order: (curve, colours[order], _STYLES[cheating(order)])
             for order, curve in found[method].items()
         }
         _panel(axes, f"{method}: orders", lines, before)
-    _finish(figure, flat, panels, common is not None)
     about = numbers.metric(metric)
+    _finish(figure, flat, panels, common is not None, f"{about.label}, %")
     style.heading(figure, f"{about.label} while the gallery is refilled", notes.title(records))
     return figure
 
 
-def _finish(figure: Figure, flat: Sequence[Axes], panels: int, compared: bool) -> None:
+def _finish(
+    figure: Figure, flat: Sequence[Axes], panels: int, compared: bool, upright: str
+) -> None:
     """Axes' names, empty places, legends at the right."""
     for i, axes in enumerate(flat):
         axes.set_visible(i < panels)
@@ -98,7 +105,7 @@ def _finish(figure: Figure, flat: Sequence[Axes], panels: int, compared: bool) -
             axes.set_xlabel("refilled, % of the gallery")
             axes.tick_params(labelbottom=True)
         if i % _COLUMNS == 0:
-            axes.set_ylabel("%")
+            axes.set_ylabel(upright)
     height = figure.get_size_inches()[1]
     top = 1 - 0.9 / height
     handles: dict[str, Any] = {}
@@ -148,9 +155,13 @@ def _panel(
             color=style.FAINT, linewidth=1.2, linestyle=":", label=_OFFLINE,
         )  # fmt: skip
     for name, (curve, colour, dashes) in lines.items():
-        at = [100 * i / (len(curve) - 1) for i in range(len(curve))]
-        axes.plot(at, curve, color=colour, linestyle=dashes, linewidth=1.5, label=name)
+        _line(axes, name, curve, color=colour, linestyle=dashes)
     axes.set_title(title, fontsize=10.5)
     axes.set_xlim(0, 100)
     axes.grid(axis="y", color="#e5e5e5", linewidth=0.8)
     axes.set_axisbelow(True)
+
+
+def _line(axes: Axes, name: str, curve: Curve, **look: Any) -> None:
+    at = [100 * i / (len(curve) - 1) for i in range(len(curve))]
+    axes.plot(at, curve, linewidth=1.5, label=name, **look)

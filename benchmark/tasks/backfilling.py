@@ -177,7 +177,21 @@ class _Run:
         )  # fmt: skip
         values = {"cmc_at_1": cmc(found, 1), "cmc_at_5": cmc(found, 5)}
         values["map"] = average_precision(found)
-        return {name: float(np.mean(v, dtype=np.float64)) for name, v in values.items()}
+        means = {name: float(np.mean(v, dtype=np.float64)) for name, v in values.items()}
+        return means | self._identified(vectors)
+
+    def _identified(self, vectors: NDArray[float32]) -> dict[str, float]:
+        from benchmark.metrics.identification import search, tpir_at_fpir
+
+        parts: dict[str, list[float]] = {}
+        for enrolled in self.items.galleries:
+            probe, subject = template_vectors(vectors, self.items, self.items.probes)
+            found = search(probe, subject, *template_vectors(vectors, self.items, enrolled))
+            outsiders = int((~found.mated).sum())
+            targets = [t for t in self.options["fpir"] if t * outsiders >= 1 and found.mated.any()]
+            for point in tpir_at_fpir(found, targets) if targets else ():
+                parts.setdefault(key("tpir_at_fpir", point.target), []).append(point.tpir)
+        return {name: float(np.mean(values)) for name, values in parts.items()}
 
 
 def _searches(

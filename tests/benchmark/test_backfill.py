@@ -1,0 +1,156 @@
+"""Backfilling through the harness on the toy track, with a method that has a priority."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import textwrap
+
+import numpy as np
+import pytest
+
+from benchmark import BenchError, load, registry, run
+from benchmark.protocol import GenerationSpec, Protocol
+from benchmark.record import read_record
+from benchmark.report import backfilling as report
+from benchmark.report.plots import plot
+from benchmark.runner import Compute
+
+METHOD = '''
+    """A shift of the mean, and a priority by length."""
+
+    from dataclasses import dataclass
+
+    import torch
+
+    from benchmark.families import FeatureTransformation, Fitted
+    from benchmark.models.module import Portable
+    from benchmark.models.parts import Affine, KeepSide
+
+
+    class Length(Portable):
+        def forward(self, vectors, side):
+            return vectors.norm(dim=1)
+
+
+    @dataclass(frozen=True)
+    class Shift(FeatureTransformation):
+        def learn(self, pairs, trainer):
+            shift = pairs.new.mean(0) - pairs.old.mean(0)
+            return Fitted(KeepSide(Affine.of(torch.eye(len(shift)), shift)), priority=Length())
+'''
+
+
+@pytest.fixture(scope="module")
+def registered(tmp_path_factory):
+    """The method ``shift``, found as a third party's."""
+    folder = tmp_path_factory.mktemp("package")
+    (folder / "shift_of_mean.py").write_text(textwrap.dedent(METHOD).lstrip())
+    entry = importlib.metadata.EntryPoint("shift", "shift_of_mean:Shift", registry.GROUP)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        patch.setattr(registry, "entry_points", lambda group: [entry])
+        registry.method_files.cache_clear()
+        yield
+    registry.method_files.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def done(registered, tmp_path_factory):
+    """Folder and records of one run."""
+    folder = tmp_path_factory.mktemp("run")
+    found = run(
+        ["bct", "shift"], "backfill", "toy", store=folder / "store", out=folder / "runs",
+        settings={"protocol.orders": ["random", "priority", "entropy", "entropy:old", "true-l2"]},
+        compute=Compute("cpu"),
+    )  # fmt: skip
+    return folder, {r.method: r for r in found}
+
+
+def test_the_ends_are_the_cases(done):
+    for record in done[1].values():
+        for each in record.backfilling["orders"].values():
+            assert set(each["curves"]) == {"cmc_at_1", "cmc_at_5", "map", "tpir_at_fpir_1e-1"}
+            for metric, curve in each["curves"].items():
+                assert len(curve) == 101
+                assert curve[0] == round(record.scores["new/old"][metric], 4)
+                assert curve[-1] == round(record.scores["new/new"][metric], 4)
+                assert each["area"][metric] == pytest.approx(np.mean(curve), abs=1e-4)
+        offline = record.backfilling["offline"]["map"]
+        assert offline["before"] == record.scores["old/old"]["map"]
+        assert offline["after"] == record.scores["new/new"]["map"]
+
+
+def test_a_method_has_the_orders_that_it_can_have(done):
+    shift, bct = done[1]["shift"].backfilling, done[1]["bct"].backfilling
+    assert set(shift["orders"]) == {"random", "priority", "entropy", "entropy:old", "true-l2"}
+    assert shift["omitted"] == {}
+    assert set(bct["orders"]) == {"random", "entropy", "entropy:old", "true-l2"}
+    assert bct["omitted"] == {"priority": "the method gives no priority"}
+    assert shift["orders"]["priority"]["curves"] != shift["orders"]["random"]["curves"]
+    for each in shift["orders"].values():
+        assert set(each["tau"]) <= {"true-l2"}
+
+
+def test_random_is_one_order_for_all_methods(done):
+    shift = done[1]["shift"].backfilling["orders"]
+    bct = done[1]["bct"].backfilling["orders"]
+    assert shift["random"]["groups"]["share"] == bct["random"]["groups"]["share"]
+
+
+def test_the_record_is_read_back_and_small(done):
+    folder, records = done
+    (path,) = (folder / "runs").rglob("shift/seed-0.json")
+    assert path.stat().st_size < 64 * 1024
+    assert read_record(path).backfilling == records["shift"].backfilling
+    frame = load(folder / "runs", method="shift", case="new/old by priority")
+    assert set(frame["metric"]) == {
+        "area_cmc_at_1", "area_cmc_at_5", "area_map", "area_tpir_at_fpir_1e-1"
+    }  # fmt: skip
+
+
+def test_tables_and_plots(done, tmp_path):
+    records = list(done[1].values())
+    (table,) = report.make_tables(records)
+    assert [(r.method, r.order) for r in table.rows[:2]] == [
+        ("independent", "offline"), ("independent", "random")
+    ]  # fmt: skip
+    best = {(r.method, r.order) for r in table.rows for c in r.areas.values() if c.best}
+    assert best
+    assert not {b for b in best if b[0] == "independent" or b[1].startswith("true-")}
+    text = report.render([table], "terminal")
+    assert max(map(len, text.splitlines())) <= 100
+    assert "Left out: priority for bct, independent: the method gives no priority." in text
+    assert report.render([table], "markdown").count("\n|") == len(table.rows) + 2
+    assert report.render([table], "latex").count(r"\\") == len(table.rows) + 1
+    lines = report.render([table], "csv").splitlines()
+    assert any("new/old by priority,area_map," in line for line in lines)
+    assert any("new/old by priority against true-l2,kendall_tau," in line for line in lines)
+    paths = plot(records, tmp_path, kinds="backfilling", formats="png", metrics="map")
+    assert [p.stem for p in paths] == ["backfill-toy-changed-backfilling-map"]
+
+
+@pytest.mark.parametrize("kept", [{}, {"old": "old", "new": "new", "reason": "of other sizes"}])
+def test_no_curve_without_comparable_vectors_nor_without_being_asked(done, tmp_path, kept):
+    bare = dataclasses.replace(done[1]["bct"], backfilling=kept)
+    assert report.make_tables([bare]) == []
+    assert plot([bare], tmp_path, kinds="backfilling") == []
+    (table,) = report.make_tables([done[1]["shift"], bare])
+    assert ("No curve for bct: of other sizes." in table.notes) == bool(kept)
+
+
+def test_protocols_name_their_orders():
+    two = (GenerationSpec("old"), GenerationSpec("new"))
+
+    def protocol(**more):
+        return Protocol("p", 1, "P", "s", "q", two, **more)
+
+    assert protocol(tasks=("retrieval", "backfilling")).orders[0] == "random"
+    with pytest.raises(ValueError, match="unknown order 'entropie'; did you mean 'entropy'"):
+        protocol(tasks=("retrieval",), orders=("entropie",))
+    with pytest.raises(ValueError, match="tasks: expected retrieval beside backfilling"):
+        protocol(tasks=("backfilling",))
+    with pytest.raises(ValueError, match="orders: expected at least one"):
+        protocol(tasks=("retrieval", "backfilling"), orders=())
+    with pytest.raises(BenchError, match="unknown order"):
+        run(["bct"], "backfill", "toy", settings={"protocol.orders": ["sigma"]})
