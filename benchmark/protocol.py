@@ -13,11 +13,6 @@ from benchmark.errors import BenchError, nearest
 
 BACKBONES = "convnet-<width> or timm:<name>"
 HEADS = ("softmax", "norm-softmax", "cosface", "arcface")
-ORDERS = (
-    "random", "priority", "entropy", "margin", "least-confidence", "entropy:old", "margin:old",
-    "least-confidence:old", "class-by-class", "true-l2", "true-disc", "true-l2+disc",
-)  # fmt: skip
-"""Backfilling orders, see ``benchmark.orders``."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +136,8 @@ class Protocol:
             generation's (BCT), or all generations' together (MixBCT 4.1).
         split_seed: Seed of the order; part of the protocol, not of a run.
         direct: Are galleries also converted in one step over several generations (FCT 4.4)?
-        orders: In which orders the task ``backfilling`` refills the gallery; of ``ORDERS``.
+        orders: In which orders the task ``backfilling`` refills the gallery; names of
+            ``benchmark.orders``.
     """
 
     id: str
@@ -168,11 +164,17 @@ class Protocol:
             raise ValueError("tasks: expected at least one")
         if set(self.tasks) == {"backfilling"}:
             raise ValueError("tasks: expected retrieval beside backfilling, whose ends it scores")
+        if "backfilling" in self.tasks:
+            self._check_orders()
+
+    def _check_orders(self) -> None:
+        from benchmark.orders import ORDERS
+
+        if not self.orders:
+            raise ValueError("orders: expected at least one for backfilling")
         for name in self.orders:
             if name not in ORDERS:
                 raise ValueError(f"orders: unknown order '{name}'{nearest(name, ORDERS)}")
-        if "backfilling" in self.tasks and not self.orders:
-            raise ValueError("orders: expected at least one for backfilling")
 
 
 @dataclass(frozen=True)

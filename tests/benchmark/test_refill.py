@@ -1,0 +1,164 @@
+"""What a partly refilled gallery is made of, from the outputs of stages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark import BenchError
+from benchmark.data import toy
+from benchmark.models.heads import Head
+from benchmark.models.module import Portable, load_module, save_module
+from benchmark.models.parts import Affine, FirstDims, KeepSide
+from benchmark.refill import judge, known_items, last_update
+
+PARAMS = {
+    "generations": ["first", "old", "new"], "seed": 3, "distance": "cosine", "fpir": [0.1],
+    "orders": ["random", "priority", "entropy", "entropy:old", "true-l2", "true-disc",
+               "true-l2+disc"],
+}  # fmt: skip
+
+
+class SideMean(Portable):
+    """A priority by the side-information alone."""
+
+    def forward(self, vectors, side):
+        return side.mean(1)
+
+
+class Broken(Portable):
+    """A priority that is no number."""
+
+    def forward(self, vectors, side):
+        return vectors[:, 0] * float("nan")
+
+
+@pytest.fixture(scope="module")
+def items():
+    return toy.load(None, classes=8, images=8, size=8).evaluations["test"]
+
+
+@pytest.fixture
+def inputs(items, tmp_path):
+    """Three generations of 4, 5 and 6 dimensions; the last update maps 5 to 6."""
+    rng = np.random.default_rng(0)
+    torch.manual_seed(0)
+    found = {}
+    for role, dim in (("vectors0", 4), ("vectors1", 5), ("vectors2", 6), ("side1", 2)):
+        found[role] = tmp_path / role
+        found[role].mkdir()
+        rows = rng.standard_normal((len(items.labels), dim)).astype(np.float32)
+        np.save(found[role] / "vectors.npy", rows)
+    for role in ("update1", "update2", "head_old", "head_new"):
+        found[role] = tmp_path / role
+        found[role].mkdir()
+    classes = np.unique(items.labels)[::-1].tolist()
+    save_module(Head("softmax", 5, [0, 1, 2]), found["head_old"] / "head.safetensors")
+    save_module(
+        Head("arcface", 6, [*classes, 999], scale=8.0, margin=0.3),
+        found["head_new"] / "head.safetensors",
+    )
+    save_module(KeepSide(Affine(5, 6)), found["update2"] / "convert.safetensors")
+    save_module(SideMean(), found["update2"] / "priority.safetensors")
+    return found
+
+
+def test_the_last_update_counts(inputs):
+    found = last_update(inputs)
+    shapes = [found.old.shape[1], found.stored.shape[1], found.view.shape[1], found.new.shape[1]]
+    assert shapes == [5, 6, 6, 6]
+    np.testing.assert_array_equal(found.new, found.view)
+
+
+def test_everything_is_known(inputs, items):
+    found = judge(PARAMS, inputs, items)
+    assert (found["old"], found["new"]) == ("old", "new")
+    assert list(found["orders"]) == PARAMS["orders"]
+    assert found["omitted"] == {}
+    assert set(found["orders"]["priority"]["tau"]) == {"true-l2", "true-disc", "true-l2+disc"}
+
+
+def test_losses_and_distances_are_those_that_training_had(inputs, items, arcface):
+    """FastFill eq. 3 for each item, in float64; directions count for an arcface head."""
+    refill = last_update(inputs)
+    known = known_items(PARAMS, inputs, items, refill)
+    head = load_module(inputs["head_new"] / "head.safetensors")
+    rows = [head.classes.tolist().index(label) for label in items.labels]
+    stored = refill.stored.astype(np.float64)
+    wanted = [arcface(head, stored[i : i + 1], rows[i : i + 1]) for i in range(len(rows))]
+    np.testing.assert_allclose(known.disc, wanted, rtol=1e-4)
+    unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (stored, refill.new)]
+    np.testing.assert_allclose(known.l2, ((unit[0] - unit[1]) ** 2).sum(1), rtol=1e-5)
+
+
+def test_the_length_of_vectors_counts_for_a_softmax_head(inputs, items):
+    save_module(Head("softmax", 6, [0, 1]), inputs["head_new"] / "head.safetensors")
+    refill = last_update(inputs)
+    known = known_items(PARAMS, inputs, items, refill)
+    wanted = ((refill.stored.astype(np.float64) - refill.new) ** 2).sum(1)
+    np.testing.assert_allclose(known.l2, wanted, rtol=1e-6)
+
+
+def test_priority_sees_what_is_stored(inputs, items):
+    known = known_items(PARAMS, inputs, items, last_update(inputs))
+    side = np.load(inputs["side1"] / "vectors.npy")
+    np.testing.assert_allclose(known.priority, side.mean(1), rtol=1e-6)
+
+
+def test_an_order_that_cannot_be_made_says_why(inputs, items):
+    save_module(Head("softmax", 6, [0, 1]), inputs["head_new"] / "head.safetensors")
+    del inputs["head_old"]
+    (inputs["update2"] / "priority.safetensors").unlink()
+    found = judge(PARAMS, inputs, items)
+    n = len(items.labels)
+    assert found["omitted"] == {
+        "priority": "the method gives no priority",
+        "entropy:old": "the old classifier is not kept",
+        "true-disc": f"the new classifier knows the classes of 0 of {n} items",
+        "true-l2+disc": f"the new classifier knows the classes of 0 of {n} items",
+    }
+
+
+def test_queries_in_the_old_space_do_not_ask_the_new_classifier(inputs, items):
+    (inputs["update2"] / "convert.safetensors").unlink()
+    save_module(FirstDims(5), inputs["update2"] / "query_view.safetensors")
+    refill = last_update(inputs)
+    assert (refill.view.shape[1], refill.stored.shape[1], refill.new.shape[1]) == (5, 5, 6)
+    found = judge(PARAMS, inputs, items)
+    assert set(found["orders"]) == {"random", "priority", "entropy:old", "true-l2"}
+    assert "old space" in found["omitted"]["entropy"]
+    reason = judge(PARAMS | {"distance": "l2"}, inputs, items)["reason"]
+    assert reason == "l2 distances in 5 and 6 dimensions cannot be ranked together"
+
+
+def test_vectors_that_cannot_be_compared(inputs, items):
+    (inputs["update2"] / "convert.safetensors").unlink()
+    assert judge(PARAMS, inputs, items) == {
+        "old": "old", "new": "new",
+        "reason": "queries of 6 dimensions cannot ask among stored ones of 5",
+    }  # fmt: skip
+
+
+def test_a_priority_that_is_no_number_is_refused(inputs, items):
+    save_module(Broken(), inputs["update2"] / "priority.safetensors")
+    with pytest.raises(BenchError, match="priority: expected a finite number for each of 64"):
+        judge(PARAMS, inputs, items)
+
+
+@pytest.fixture(scope="session")
+def arcface():
+    """The loss of an arcface head in float64, with acos."""
+
+    def loss(head, features, rows):
+        weight = head.weight.detach().double().numpy()
+        (x,), (y,) = features, rows
+        cosine = weight @ x / np.linalg.norm(weight, axis=1) / np.linalg.norm(x)
+        theta = np.arccos(np.clip(cosine[y], -1, 1)) + head.margin
+        cosine[y] = (
+            np.cos(theta) if theta < np.pi else cosine[y] - head.margin * np.sin(head.margin)
+        )
+        logits = head.scale * cosine
+        return np.logaddexp.reduce(logits) - logits[y]
+
+    return loss
