@@ -119,12 +119,13 @@ def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> N
 
 def _write_reports(records: Sequence[Record], csv: Path, plots: Path, page: Path) -> None:
     """Write table, plots and page unless they show these very records already."""
-    from benchmark.report import backfilling
+    from benchmark.report import backfilling, sides
     from benchmark.report.table import make_tables, render
     from benchmark.store import digest
 
     lines = render(make_tables(records, metrics="all", cases="all"), "csv")
-    csv.write_text(lines + backfilling.render(backfilling.make_tables(records), "csv"))
+    lines += backfilling.render(backfilling.make_tables(records), "csv")
+    csv.write_text(lines + sides.render(sides.make_tables(records), "csv"))
     shown = digest([r.result() for r in records])
     mark = plots / ".records"
     if page.exists() and mark.exists() and mark.read_text() == shown:
@@ -139,18 +140,22 @@ def _write_reports(records: Sequence[Record], csv: Path, plots: Path, page: Path
 
 def print_table(records: Sequence[Record], form: Any, metrics: str) -> None:
     """Records as one table a protocol, track and set of changes."""
-    from benchmark.report import backfilling, sequence, table
+    from benchmark.report import backfilling, sequence, sides, table
 
     made = table.make_tables(records, metrics=metrics or None)
     if form != "csv":
         made += sequence.make_tables(records, metrics=metrics or None)
-    refilled = backfilling.make_tables(records)
+    further = [
+        backfilling.render(backfilling.make_tables(records), form),
+        sides.render(sides.make_tables(records), form),
+    ]
     if form == "terminal":
         table.print_table(made)
-        if refilled:
-            _print("\n" + backfilling.render(refilled, form).rstrip())
+        for more in filter(None, further):
+            _print("\n" + more.rstrip())
     else:
-        _print(table.render(made, form) + backfilling.render(refilled, form))
+        between = "" if form == "csv" else "\n"
+        _print(between.join([table.render(made, form), *filter(None, further)]))
 
 
 def print_list(kind: str, *, as_json: bool) -> None:

@@ -30,9 +30,19 @@ class FCT(FeatureTransformation):
     """
 
     paper: ClassVar[str] = "Ramanujan et al., Forward Compatible Training, CVPR 2022"
-    variants: ClassVar = {"simclr": {"side": "simclr"}}
+    variants: ClassVar = {
+        "autoencoder": {"side": "autoencoder"},
+        "alternative": {"side": "alternative"},
+        "mixup": {"side": "mixup"},
+        "simclr": {"side": "simclr"},
+        "simclr-128": {"side": "simclr-128"},
+        "simclr-next": {"side": "simclr-next"},
+        "simclr-binary": {"side": "simclr-binary"},
+        "simclr-other": {"side": "simclr-other"},
+        "simclr-alone": {"side": "simclr", "inputs": "side"},
+    }
 
-    side: Literal["none", "simclr"] = "none"  # section 3.4
+    side: str = "none"  # or a kind of benchmark.sides, sections 3.4 and 5.1
     inputs: Literal["both", "side"] = "both"  # side: without the old embedding, section 5.2
     loss: Literal["mse", "kl", "reversed-kl"] = "mse"  # appendix E.1, Table 12
     width: int = 2048  # of the mixer, appendix D.1; 512, 1024, 4096 are the others of Table 11
