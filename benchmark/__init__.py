@@ -10,11 +10,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["BenchError", "__version__", "load", "run"]
+__all__ = ["BenchError", "Conversion", "__version__", "get_method", "load", "run"]
 
 if TYPE_CHECKING:
     from benchmark.api import load, run
+    from benchmark.conversion import Conversion
     from benchmark.errors import BenchError
+
+
+def get_method(label: str, **params: Any) -> Any:
+    """The adapter ``fct`` or ``fct:simclr`` with its parameters.
+
+    Raises:
+        BenchError: On an unknown method, variant or parameter.
+    """
+    from benchmark import registry
+
+    return registry.method(label, params)
 
 
 def __getattr__(name: str) -> Any:
@@ -23,6 +35,10 @@ def __getattr__(name: str) -> Any:
         from benchmark import api
 
         return getattr(api, name)
+    if name == "Conversion":
+        from benchmark.conversion import Conversion
+
+        return Conversion
     if name == "BenchError":
         from benchmark.errors import BenchError
 

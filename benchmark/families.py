@@ -7,9 +7,9 @@ takes the independent new model and maps the stored gallery to it.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from torch import Tensor, nn
 
@@ -20,7 +20,11 @@ from benchmark.models.module import Portable
 from benchmark.models.parts import Directions, FirstDims, KeepSide
 from benchmark.seeds import drawing_from
 from benchmark.training.embedding import Batch, Epoch, train_embedding
-from benchmark.training.loop import Curve, Trainer
+from benchmark.training.loop import Curve, Device, Trainer
+
+if TYPE_CHECKING:
+    from benchmark.conversion import Conversion
+    from benchmark.protocol import Recipe
 
 State = TypeVar("State", bound=nn.Module)
 
@@ -184,7 +188,7 @@ class Fitted:
 class FeatureTransformation(Method):
     """The new model is the independent one; a map brings the stored gallery to it.
 
-    Override :meth:`learn`.
+    Override :meth:`learn`. It needs vectors only, so :meth:`fit` serves those who have no images.
     """
 
     own_model: ClassVar[bool] = False
@@ -202,6 +206,44 @@ class FeatureTransformation(Method):
     @abstractmethod
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Fit the map on pairs of embeddings, within the budget of ``trainer.recipe``."""
+
+    def fit(
+        self, old: Any, new: Any, labels: Any = None, side: Any = None, head: Any = None, *,
+        distance: str = "cosine", recipe: Recipe | None = None, seed: int = 0,
+        device: str | Device = "auto", old_ids: Sequence[Any] | None = None,
+        new_ids: Sequence[Any] | None = None, new_side: Any = None, old_head: Any = None,
+    ) -> Conversion:  # fmt: skip
+        """Fit on plain arrays or tensors, with the same code as in the harness.
+
+        Args:
+            old: Vectors by the old model, ``[n, d_old]``.
+            new: Vectors of the same items, in the same order, by the new model, ``[n, d_new]``.
+            labels: Rows of the new classifier, ``[n]``, for methods that ask it.
+            side: Side-information stored with the old vectors, ``[n, s]``.
+            head: The new classifier: a ``Head``, weights ``[C, d_new]`` or weights and biases.
+            distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
+            recipe: Steps and pairs a step (``transform_steps``, ``transform_batch``) and
+                precision of maps that are trained; by default those of the built-in tracks.
+            seed: Seed of everything random.
+            device: ``auto``, ``cpu``, ``cuda``, ... to train on.
+            old_ids: Ids of the rows of ``old``, ``[n]``, to be compared with
+            new_ids: those of the rows of ``new``.
+            new_side: Side-information by the new generation, for a map that a later update
+                shall build on.
+            old_head: The old classifier, for methods that ask it.
+
+        Raises:
+            BenchError: If they do not belong together, a value is not a finite number, or
+                something is missing that the method needs.
+        """
+        from benchmark import fitting
+
+        fitting.same_items(old_ids, new_ids)
+        pairs = fitting.make_pairs(self, old, new, labels, side, head, distance, new_side, old_head)
+        if old_ids is not None and len(old_ids) != len(pairs.old):
+            raise BenchError(f"old_ids: expected {len(pairs.old)} as old, got {len(old_ids)}")
+        fitted = self.learn(pairs, fitting.make_trainer(recipe, seed, device))
+        return fitting.make_conversion(self, fitted, pairs)
 
     def update(self, job: UpdateJob) -> Update:
         """Fit on the embeddings that the plan has cached."""

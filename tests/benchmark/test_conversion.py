@@ -1,0 +1,457 @@
+"""Fitting, converting and ordering on plain arrays, and from file to file."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+import benchmark
+from benchmark import cli, registry
+from benchmark.conversion import BLOCK, Conversion, Dims, apply_part
+from benchmark.errors import BenchError
+from benchmark.families import Pairs
+from benchmark.fitting import RECIPE
+from benchmark.models.heads import Head
+from benchmark.models.module import Portable
+from benchmark.models.parts import Affine, KeepSide
+from benchmark.protocol import Recipe
+from benchmark.training.loop import Device, Trainer
+
+QUICK = Recipe(epochs=1, transform_steps=8, transform_batch=32)
+N, OLD, NEW, SIDE = 120, 6, 5, 3
+
+
+@pytest.fixture(scope="module")
+def arrays():
+    rng = np.random.default_rng(0)
+    old = rng.standard_normal((N, OLD)).astype(np.float32)
+    return {
+        "old": old,
+        "new": (old @ rng.standard_normal((OLD, NEW))).astype(np.float32),
+        "side": rng.standard_normal((N, SIDE)).astype(np.float32),
+        "labels": rng.integers(0, 4, N),
+        "weight": rng.standard_normal((4, NEW)).astype(np.float32),
+    }
+
+
+def fct(**params):
+    return benchmark.get_method("fct", width=16, **params)
+
+
+def fitted(arrays, *, side=False, **options):
+    beside = arrays["side"] if side else None
+    return fct().fit(
+        arrays["old"], arrays["new"], side=beside, recipe=QUICK, device="cpu", **options
+    )
+
+
+@pytest.fixture(scope="module")
+def plain(arrays):
+    return fitted(arrays)
+
+
+@pytest.fixture(scope="module")
+def sided(arrays):
+    return fitted(arrays, side=True)
+
+
+class FirstNumber(Portable):
+    """A priority: the first number of a vector, to one digit, so that there are ties."""
+
+    def forward(self, vectors, side):
+        return (vectors[:, 0] * 2).round()
+
+
+def with_priority(d_old=OLD):
+    return Conversion(
+        "made-up", {}, "l2", Dims(d_old, d_old), False,
+        {"convert": KeepSide(Affine.of(torch.eye(d_old) * 2)), "priority": FirstNumber()},
+    )  # fmt: skip
+
+
+# --- the same as in the harness
+
+
+@pytest.mark.parametrize("side", [False, True])
+def test_fit_is_learn(arrays, side):
+    made = fitted(arrays, side=side, seed=3)
+    tensors = {k: torch.from_numpy(arrays[k]) for k in ("old", "new", "side")}
+    pairs = Pairs(tensors["old"], tensors["new"], side=tensors["side"] if side else None)
+    there = fct().learn(pairs, Trainer(QUICK, 3, Device("cpu"))).convert
+    beside = arrays["side"] if side else None
+    with torch.inference_mode():
+        wanted = there(tensors["old"], pairs.side)[0].numpy()
+    np.testing.assert_allclose(made.convert(arrays["old"], beside), wanted, atol=1e-5)
+    assert made.method == "fct" and made.params["width"] == 16
+    assert made.dims == Dims(OLD, NEW, SIDE if side else 0)
+    assert set(made.parts) == {"convert"} and not made.maps_side
+    assert made.curves["map"].loss
+
+
+def test_tensors_and_other_types_are_arrays(arrays, plain):
+    old, new = (torch.from_numpy(arrays[k]).double().requires_grad_(True) for k in ("old", "new"))
+    made = fct().fit(old, new, recipe=QUICK, device="cpu")
+    wanted = plain.convert(arrays["old"])
+    np.testing.assert_array_equal(made.convert(arrays["old"].tolist()), wanted)
+    np.testing.assert_array_equal(made.convert(old), wanted)
+    half = made.convert(arrays["old"].astype(np.float16))
+    np.testing.assert_allclose(half, wanted, atol=0.05)
+    assert half.dtype == np.float32
+
+
+def test_what_a_method_gets(arrays, monkeypatch):
+    seen = []
+    cls = registry.method_class("procrustes")
+    real = cls.learn
+    monkeypatch.setattr(cls, "learn", lambda *a: seen.append(a[1:]) or real(*a))
+    head = Head("arcface", NEW, range(4))
+    for given in (head, (arrays["weight"], np.ones(4)), arrays["weight"]):
+        benchmark.get_method("procrustes").fit(
+            arrays["old"], arrays["new"], arrays["labels"], arrays["side"], given,
+            distance="l2", seed=7, new_side=arrays["side"], old_head=arrays["old"][:2],
+        )  # fmt: skip
+    for pairs, trainer in seen:
+        assert trainer.seed == 7 and trainer.recipe == RECIPE and pairs.distance == "l2"
+        assert torch.equal(pairs.labels, torch.from_numpy(arrays["labels"]))
+        assert torch.equal(pairs.new_side, torch.from_numpy(arrays["side"]))
+        assert pairs.old_head.dim == OLD
+        assert not any(p.requires_grad for p in pairs.head.parameters())
+    own, biased, bare = (pairs.head for pairs, _ in seen)
+    assert own is not head and torch.equal(own.weight, head.weight) and head.weight.requires_grad
+    x = torch.randn(3, NEW)
+    wanted = x @ torch.from_numpy(arrays["weight"]).T
+    torch.testing.assert_close(bare.logits(x), wanted)
+    torch.testing.assert_close(biased.logits(x), wanted + 1)
+
+
+def test_side_information_is_mapped_where_the_method_does(arrays):
+    made = fitted(arrays, side=True, new_side=arrays["side"][:, :2])
+    assert made.maps_side
+    vectors, side = made.convert(arrays["old"], arrays["side"])
+    assert vectors.shape == (N, NEW) and side.shape == (N, 2)
+
+
+def test_queries(arrays, plain):
+    np.testing.assert_array_equal(plain.view(arrays["new"]), arrays["new"])
+    back = benchmark.get_method("procrustes:query").fit(arrays["old"], arrays["new"])
+    assert back.view(arrays["new"]).shape == (N, OLD)
+    np.testing.assert_array_equal(back.convert(arrays["old"]), arrays["old"])
+
+
+def test_order():
+    made = with_priority()
+    rows = np.zeros((9, OLD))
+    rows[:, 0] = [1, 3, 1, 5, 3, 0, 5, 1, 5]
+    np.testing.assert_array_equal(made.priority(rows), rows[:, 0] * 2)
+    assert made.order(rows).tolist() == [3, 6, 8, 1, 4, 0, 2, 7, 5]
+    ids = [f"{9 - i}" for i in range(9)]
+    assert made.order(rows, ids=ids).tolist() == [8, 6, 3, 4, 1, 7, 2, 0, 5]
+    assert made.order(rows).dtype == np.int64
+
+
+@pytest.mark.parametrize("n", [1, BLOCK, BLOCK + 1])
+def test_an_item_is_converted_alone(sided, n):
+    rng = np.random.default_rng(1)
+    old, side = (rng.standard_normal((700, d)).astype(np.float32) for d in (OLD, SIDE))
+    whole = sided.convert(old, side)
+    rows = rng.permutation(700)[:n]
+    np.testing.assert_array_equal(sided.convert(old[rows], side[rows]), whole[rows])
+
+
+def test_what_is_given_stays_as_it_is(arrays, plain):
+    before = arrays["old"].copy()
+    before.flags.writeable = False
+    plain.convert(before)
+    np.testing.assert_array_equal(before, arrays["old"])
+
+
+# --- folders
+
+
+def test_save_and_load(arrays, sided, tmp_path):
+    folder = tmp_path / "deep" / "kept"
+    sided.save(folder)
+    assert sorted(p.name for p in folder.iterdir()) == ["conversion.json", "convert.safetensors"]
+    back = Conversion.load(folder)
+    given = arrays["old"], arrays["side"]
+    np.testing.assert_array_equal(back.convert(*given), sided.convert(*given))
+    for name in ("method", "params", "distance", "dims", "maps_side"):
+        assert getattr(back, name) == getattr(sided, name)
+    # The harness reads the same files.
+    out, _ = apply_part(folder, "convert", *given)
+    np.testing.assert_array_equal(out, back.convert(*given))
+    # Another conversion in its place leaves nothing of it.
+    with_priority().save(folder)
+    assert set(Conversion.load(folder).parts) == {"convert", "priority"}
+    sided.save(folder)
+    assert not (folder / "priority.safetensors").exists()
+    assert [p.name for p in folder.parent.iterdir()] == ["kept"]
+
+
+def test_a_damaged_folder(plain, tmp_path):
+    with pytest.raises(BenchError, match="not a stored conversion"):
+        Conversion.load(tmp_path)
+    plain.save(tmp_path / "a")
+    part = tmp_path / "a" / "convert.safetensors"
+    damaged = bytearray(part.read_bytes())
+    damaged[-1] ^= 1
+    part.write_bytes(bytes(damaged))
+    with pytest.raises(BenchError, match="digest"):
+        Conversion.load(tmp_path / "a")
+    part.unlink()
+    with pytest.raises(BenchError, match="not a stored conversion"):
+        Conversion.load(tmp_path / "a")
+    meta = tmp_path / "a" / "conversion.json"
+    for text, said in [("{", "not a stored"), ("{}", "format"), ("[]", "not a stored"),
+                       (json.dumps({"format": 2}), "expected format 1, got 2")]:  # fmt: skip
+        meta.write_text(text)
+        with pytest.raises(BenchError, match=said):
+            Conversion.load(tmp_path / "a")
+
+
+def test_nothing_else_is_overwritten(plain, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("x")
+    with pytest.raises(BenchError, match="something else"):
+        plain.save(tmp_path / "mine")
+    with pytest.raises(BenchError, match="cannot be written"):
+        plain.save(tmp_path / "mine" / "thesis.txt" / "deep")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "x"
+
+
+# --- files
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(2)
+    for name, dim in (("old", OLD), ("side", SIDE)):
+        np.save(tmp_path / f"{name}.npy", rng.standard_normal((1300, dim)).astype(np.float32))
+    return tmp_path
+
+
+def left(folder):
+    return sorted(p.name for p in folder.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["<f4", "<f8", ">f4", "<f2"])
+def test_a_file(plain, files, kind):
+    old = np.load(files / "old.npy").astype(kind)
+    np.save(files / "old.npy", old)
+    assert plain.convert_file(files / "old.npy", str(files / "new.npy")) == 1300
+    np.save(files / "wanted.npy", plain.convert(old))
+    assert (files / "new.npy").read_bytes() == (files / "wanted.npy").read_bytes()
+
+
+def test_a_file_with_side_information(arrays, files):
+    made = fitted(arrays, side=True, new_side=arrays["side"][:, :2])
+    n = made.convert_file(
+        files / "old.npy", files / "new.npy", side=files / "side.npy",
+        target_side=files / "new-side.npy",
+    )  # fmt: skip
+    assert n == 1300
+    wanted = made.convert(np.load(files / "old.npy"), np.load(files / "side.npy"))
+    np.testing.assert_array_equal(np.load(files / "new.npy"), wanted[0])
+    np.testing.assert_array_equal(np.load(files / "new-side.npy"), wanted[1])
+    made.convert_file(files / "old.npy", files / "again.npy", side=files / "side.npy")
+    assert (files / "again.npy").read_bytes() == (files / "new.npy").read_bytes()
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    """A gallery of 64 MiB through blocks of 512: neither it nor what becomes of it stays."""
+    from benchmark.perf import measure
+
+    made = with_priority(64)
+    source = np.lib.format.open_memmap(
+        tmp_path / "old.npy", mode="w+", dtype=np.float32, shape=(2**18, 64)
+    )
+    source[:] = 1
+    del source
+    np.save(tmp_path / "few.npy", np.ones((2000, 64)))
+    made.convert_file(tmp_path / "few.npy", tmp_path / "out.npy")
+    grown = measure.once(
+        lambda: made.convert_file(tmp_path / "old.npy", tmp_path / "out.npy")
+    ).memory_mib
+    if grown is None:
+        pytest.skip("this system does not tell")
+    assert grown < 24
+    assert np.load(tmp_path / "out.npy", mmap_mode="r")[-1, -1] == 2
+
+
+def test_nothing_half_written_is_left(plain, files, monkeypatch):
+    old = np.load(files / "old.npy")
+    old[1200, 2] = np.nan
+    np.save(files / "bad.npy", old)
+    (files / "new.npy").write_bytes(b"before")
+    with pytest.raises(BenchError, match=r"bad.npy: expected finite numbers.*row 1200"):
+        plain.convert_file(files / "bad.npy", files / "new.npy")
+    assert left(files) == ["bad.npy", "new.npy", "old.npy", "side.npy"]
+    assert (files / "new.npy").read_bytes() == b"before"
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("benchmark.npy._appending", lambda *_: full)
+    with pytest.raises(BenchError, match="disk is full"):
+        plain.convert_file(files / "old.npy", files / "new.npy")
+    assert left(files) == ["bad.npy", "new.npy", "old.npy", "side.npy"]
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("benchmark.npy._appending", lambda *_: stop)
+    with pytest.raises(KeyboardInterrupt):
+        plain.convert_file(files / "old.npy", files / "new.npy")
+    assert left(files) == ["bad.npy", "new.npy", "old.npy", "side.npy"]
+
+
+def test_refused_files(plain, sided, files):
+    target = files / "new.npy"
+
+    def refused(said, made=plain, source="old.npy", to=target, **options):
+        with pytest.raises(BenchError, match=said) as caught:
+            made.convert_file(files / source, to, **options)
+        assert "\n" not in str(caught.value)
+        assert not target.exists()
+
+    refused("source: cannot read", source="none.npy")
+    (files / "text.npy").write_text("not numbers")
+    refused("source: cannot read", source="text.npy")
+    np.savez(files / "many.npz", a=np.zeros(3))
+    refused("source: expected numbers", source="many.npz")
+    np.save(files / "flat.npy", np.zeros(5))
+    refused("source: expected numbers", source="flat.npy")
+    np.save(files / "words.npy", np.array([["a", "b"]]))
+    refused("source: expected numbers", source="words.npy")
+    np.save(files / "objects.npy", np.array([[None, 1]], dtype=object))
+    refused("source: cannot read", source="objects.npy")
+    np.save(files / "fortran.npy", np.asfortranarray(np.zeros((7, OLD))))
+    refused("C order", source="fortran.npy")
+    np.save(files / "none.npy", np.zeros((0, OLD)))
+    refused("source: expected at least one vector", source="none.npy")
+    (files / "cut.npy").write_bytes((files / "old.npy").read_bytes()[:-5])
+    refused("source: cannot read", source="cut.npy")
+    refused(rf"source: expected \[n, {OLD}\] as fitted", source="side.npy")
+    refused("side: fitted with 3 dimensions", made=sided)
+    refused("side: fitted without side-information", side=files / "side.npy")
+    refused("target_side: the map was fitted without", target_side=files / "x.npy")
+    np.save(files / "short.npy", np.zeros((5, SIDE)))
+    refused(r"side: expected \[1300, 3\], got \[5, 3\]", made=sided, side=files / "short.npy")
+    refused("its folder does not exist", to=files / "deep" / "new.npy")
+    refused("expected another file", to=files / "old.npy")
+    (files / "link.npy").symlink_to(files / "old.npy")
+    refused("expected another file", to=files / "link.npy")
+    refused("expected another file", made=sided, side=files / "side.npy", target_side=target)
+
+
+# --- what an adapter cannot know
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"new": np.zeros((N - 1, NEW))}, r"new: expected \[120, dim\] as many rows as old"),
+        ({"side": np.zeros((3, SIDE))}, r"side: expected \[120, dim\] as many rows as old"),
+        ({"old": np.zeros(N)}, r"old: expected \[n, dim\], got \[120\]"),
+        ({"old": np.zeros((0, 3))}, r"old: expected \[n, dim\], got \[0, 3\]"),
+        ({"old": [["a", "b"]]}, "old: expected numbers"),
+        ({"old": [[1, 2], [3]]}, "old: expected numbers"),
+        ({"old": None}, "old, new: expected vectors"),
+        ({"old": np.ones((1, 3)), "new": np.ones((1, 3))}, "old: expected at least 2 pairs"),
+        ({"old": np.full((N, OLD), np.nan)}, "old: expected finite numbers, .* row 0"),
+        ({"new": np.full((N, NEW), np.inf)}, "new: expected finite numbers, .* row 0"),
+        ({"new": np.full((N, NEW), 1e300)}, "new: expected finite numbers"),
+        ({"labels": np.zeros(3, int)}, r"labels: expected \[120\]"),
+        ({"labels": np.zeros(N)}, "labels: expected whole numbers, got float64"),
+        ({"labels": np.full(N, -1)}, "labels: expected rows of the classifier from 0, got -1"),
+        ({"labels": np.full(N, 4), "head": np.ones((4, NEW))}, "labels: .* below 4, got 4"),
+        ({"head": np.ones((4, NEW + 1))}, "head: expected 5 dimensions as new, got 6"),
+        ({"head": (np.ones((4, NEW)), np.ones(3))}, r"head bias: expected \[n, 4\]"),
+        ({"distance": "cosin"}, "distance: expected 'cosine' or 'l2', got 'cosin'"),
+        ({"seed": -1}, "seed: expected a whole number"),
+        ({"device": "tpu"}, "unknown device 'tpu'"),
+        ({"old_ids": range(N)}, "new_ids: expected the ids of both"),
+        ({"old_ids": range(N), "new_ids": range(N - 1)}, "new_ids: expected 120 as old_ids"),
+        ({"old_ids": range(5), "new_ids": range(5)}, "old_ids: expected 120 as old, got 5"),
+        (
+            {"old_ids": list("ab") + ["c"] * (N - 2), "new_ids": list("ba") + ["c"] * (N - 2)},
+            "new_ids: expected the order of old_ids, got 'b' for 'a' in row 0",
+        ),
+    ],
+)
+def test_bad_pairs(arrays, change, said):
+    given = {"old": arrays["old"], "new": arrays["new"], "device": "cpu", **change}
+    with pytest.raises(BenchError, match=said) as caught:
+        benchmark.get_method("procrustes").fit(**given)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_same_ids_in_the_same_order(arrays):
+    ids = [f"item {i}" for i in range(N)]
+    made = benchmark.get_method("procrustes").fit(
+        arrays["old"], arrays["new"], old_ids=ids, new_ids=np.array(ids)
+    )
+    assert made.convert(arrays["old"]).shape == (N, NEW)
+
+
+def test_what_a_method_needs(arrays):
+    with pytest.raises(BenchError, match="side: fct with these parameters needs side-information"):
+        fct(side="simclr").fit(arrays["old"], arrays["new"])
+    with pytest.raises(BenchError, match="unknown key 'widht'; did you mean 'width'"):
+        benchmark.get_method("fct", widht=3)
+    with pytest.raises(BenchError, match="unknown method 'fcd'; did you mean 'fct'"):
+        benchmark.get_method("fcd")
+
+
+def test_bad_galleries(arrays, plain, sided):
+    old, side = arrays["old"], arrays["side"]
+
+    def refused(said, call, *given):
+        with pytest.raises(BenchError, match=said) as caught:
+            call(*given)
+        assert "\n" not in str(caught.value)
+
+    refused("side: fitted with 3 dimensions of side-information, got none", sided.convert, old)
+    refused("side: fitted without side-information", plain.convert, old, side)
+    refused(r"side: expected \[120, 3\], got \[120, 2\]", sided.convert, old, side[:, :2])
+    refused(r"side: expected \[120, 3\], got \[7, 3\]", sided.convert, old, side[:7])
+    refused(r"vectors: expected \[n, 6\] as fitted, got \[120, 5\]", plain.convert, old[:, :5])
+    refused(r"vectors: expected \[n, dim\], got \[6\]", plain.convert, old[0])
+    refused(r"vectors: expected \[n, dim\], got \[0, 6\]", plain.convert, old[:0])
+    bad = old.copy()
+    bad[7, 1] = np.nan
+    refused("vectors: expected finite numbers, got NaN or infinity in row 7", plain.convert, bad)
+    bad_side = side.copy()
+    bad_side[8, 0] = np.inf
+    refused("side: expected finite numbers.* row 8", sided.convert, old, bad_side)
+    refused(r"queries: expected \[n, 5\], got \[120, 6\]", plain.view, old)
+    refused("queries: expected finite numbers", plain.view, np.full((3, NEW), np.nan))
+    refused("priority: method fct gives none", plain.priority, old)
+    refused("priority: method fct gives none", plain.order, old)
+    refused(r"ids: expected \[120\], got \[3\]", with_priority().order, old, None, [1, 2, 3])
+
+
+def test_the_harness_refuses_in_one_line_too(sided, tmp_path, monkeypatch, capsys):
+    """What reaches a stored map without its side-information ends the command with code 2."""
+    sided.save(tmp_path / "kept")
+
+    def call(**_):
+        apply_part(tmp_path / "kept", "convert", np.ones((3, OLD), np.float32), None)
+
+    monkeypatch.setattr(cli, "app", call)
+    with pytest.raises(SystemExit) as end:
+        cli.main([])
+    assert end.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("bench: side-information: fitted with 3")
+    assert len(said.splitlines()) == 1
+
+
+def test_pairs_in_the_harness_are_checked_too():
+    old = torch.ones(4, 3)
+    with pytest.raises(BenchError, match="new: expected finite numbers"):
+        Pairs(old, F.pad(old, (0, 1), value=float("nan")))
+    with pytest.raises(BenchError, match="as many rows as old"):
+        Pairs(old, old[:3])
