@@ -254,7 +254,7 @@ def plain(table: RefillTable, width: int = _WIDTH) -> str:
         if max(map(len, lines)) <= width:
             break
     below = [line for note in table.notes for line in _wrapped(note, width)]
-    return "\n".join([table.title, "", *lines, "", *below]) + "\n"
+    return "\n".join([*_wrapped(table.title, width), "", *lines, "", *below]) + "\n"
 
 
 def _padded(values: Sequence[str], wide: Sequence[int]) -> str:

@@ -65,6 +65,10 @@ def evaluate(
     }  # fmt: skip
 
 
+_Search = tuple[Any, Any, Any, Any, Any, Any]
+"""Probes and gallery with stored and with new vectors, and the subjects of both."""
+
+
 class _Run:
     """What all orders of one update share."""
 
@@ -194,9 +198,7 @@ class _Run:
         return {name: float(np.mean(values)) for name, values in parts.items()}
 
 
-def _searches(
-    refill: Refill, items: Evaluation
-) -> Iterator[tuple[tuple[Any, ...], NDArray[int64]]]:
+def _searches(refill: Refill, items: Evaluation) -> Iterator[tuple[_Search, NDArray[int64]]]:
     """Arguments of a search in each enrolment gallery, and the place of each item's template."""
     old_probe, subject = template_vectors(refill.view, items, items.probes)
     new_probe, _ = template_vectors(refill.new, items, items.probes)

@@ -142,7 +142,7 @@ def test_vectors_that_cannot_be_compared(inputs, items):
 
 def test_a_priority_that_is_no_number_is_refused(inputs, items):
     save_module(Broken(), inputs["update2"] / "priority.safetensors")
-    with pytest.raises(BenchError, match="priority: expected a finite number for each of 64"):
+    with pytest.raises(BenchError, match="priority: expected a finite number for each of 32"):
         judge(PARAMS, inputs, items)
 
 
