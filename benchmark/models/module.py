@@ -29,6 +29,10 @@ class Portable(nn.Module):
         module.__dict__["made_with"] = dict(list(bound.arguments.items())[1:])
         return module
 
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]:
+        """A copy is made with the same arguments."""
+        return (), self.made_with
+
 
 def save_module(module: Portable, path: Path) -> None:
     """Write ``path`` (safetensors): weights, class and constructor arguments."""

@@ -1,5 +1,6 @@
 """Modules that go to disk and come back, and files that must be refused."""
 
+import copy
 import json
 
 import pytest
@@ -132,3 +133,10 @@ def test_other_tensors_than_the_class_has(stored):
     rewrite(stored, made, {"weight": torch.zeros(3, 4)})
     with pytest.raises(BenchError, match="not a stored module"):
         load_module(stored)
+
+
+def test_a_copy_is_a_module_of_its_own():
+    made = Head("arcface", 4, [3, 1], scale=2.0)
+    other = copy.deepcopy(made)
+    assert other.made_with == made.made_with and other.scale == 2.0
+    assert torch.equal(other.weight, made.weight) and other.weight is not made.weight

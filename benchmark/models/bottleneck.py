@@ -1,0 +1,48 @@
+"""Residual bottlenecks: the map from old to new embeddings of Wang et al.
+
+Source: Wang et al., Unified Representation Learning for Cross Model Compatibility (2020).
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmark.models.module import Portable
+
+
+class Bottlenecks(Portable):
+    """Blocks ``x + up(PReLU(BN(down x)))``, one after another.
+
+    Side by side, such blocks would only be one that is as wide as all of them.
+
+    Args:
+        dim_old: Dimension of the old embedding.
+        dim_new: Dimension of the new embedding; if another, a linear layer comes first.
+        blocks: How many.
+        width: Width that a block narrows its input to.
+        normalise: Normalise the output.
+        normalise_old: Normalise the old embedding first.
+    """
+
+    def __init__(
+        self, dim_old: int, dim_new: int, blocks: int, width: int, normalise: bool,
+        normalise_old: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.normalise, self.normalise_old = normalise, normalise_old
+        self.first = nn.Identity() if dim_old == dim_new else nn.Linear(dim_old, dim_new)
+        self.blocks = nn.ModuleList(
+            nn.Sequential(
+                nn.Linear(dim_new, width), nn.BatchNorm1d(width), nn.PReLU(width),
+                nn.Linear(width, dim_new),
+            )
+            for _ in range(blocks)
+        )  # fmt: skip
+
+    def forward(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Stored gallery -> gallery in the new space; the side-information stays as it is."""
+        x = self.first(F.normalize(vectors) if self.normalise_old else vectors).float()
+        for block in self.blocks:
+            x = x + block(x).float()
+        return (F.normalize(x) if self.normalise else x), side

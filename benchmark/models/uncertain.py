@@ -1,0 +1,50 @@
+"""A map of the stored gallery that also says how far from the new embeddings it expects to be.
+
+Source: Jaeckle et al., FastFill (2023), section 4.2 and appendix A.2.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from benchmark.models.module import Portable
+from benchmark.models.transformation import Transformation
+
+
+class Uncertain(Portable):
+    """h, and psi: the log variance of its error, a linear layer on the transformed embedding.
+
+    As a part of an update it is the priority: what is expected to be farthest off comes first.
+
+    Args:
+        map: h.
+        dim: Dimension of the transformed embedding.
+        diagonal: A variance of its own for each dimension.
+        start: log sigma^2 of every item before training.
+    """
+
+    def __init__(
+        self, map: Transformation, dim: int, diagonal: bool = False, start: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.map, self.psi = map, nn.Linear(dim, dim if diagonal else 1)
+        nn.init.zeros_(self.psi.weight)
+        nn.init.constant_(self.psi.bias, start)
+
+    def estimates(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Transformed vectors ``[n, dim]`` and log variances ``[n, 1]``, or ``[n, dim]``."""
+        made: Tensor = self.map(vectors, side)[0]
+        with torch.autocast(made.device.type, enabled=False):  # it orders items: every bit counts
+            return made, self.psi(made)
+
+    def forward(self, vectors: Tensor, side: Tensor | None) -> Tensor:
+        """Stored gallery -> log of the variance, ``[n]``; of several, of their mean."""
+        return log_mean(self.estimates(vectors, side)[1])
+
+
+def log_mean(logs: Tensor) -> Tensor:
+    """``[n, k]`` -> log of the mean of what they are logarithms of, ``[n]``."""
+    return logs.logsumexp(dim=1) - math.log(logs.shape[1])

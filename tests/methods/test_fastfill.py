@@ -1,0 +1,338 @@
+"""FastFill: its loss in every combination, what it learns about its own error, what it refuses."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import methods.fastfill
+from benchmark.conversion import apply
+from benchmark.errors import BenchError
+from benchmark.families import Pairs
+from benchmark.metrics.agreement import kendall_tau
+from benchmark.models.heads import Head
+from benchmark.models.module import load_module, save_module
+from benchmark.models.transformation import Transformation
+from benchmark.models.uncertain import Uncertain, log_mean
+from benchmark.protocol import Recipe
+from benchmark.training.loop import Device, Trainer
+from methods.fastfill import FastFill
+from methods.fct import squared
+
+
+def trainer(steps=10, seed=0, **changes):
+    recipe = Recipe(epochs=1, transform_steps=steps, transform_batch=64, **changes)
+    return Trainer(recipe, seed, Device("cpu"))
+
+
+def make_head(kind="arcface", dim=5, classes=4, seed=0, **options):
+    head = Head(kind, dim, range(classes), scale=9.0, margin=0.3, **options)
+    with torch.no_grad():
+        head.weight.copy_(torch.randn(classes, dim, generator=torch.Generator().manual_seed(seed)))
+    return head
+
+
+@pytest.fixture
+def data():
+    rng = torch.Generator().manual_seed(1)
+    new = torch.randn(200, 5, generator=rng)
+    old = torch.randn(200, 6, generator=rng)
+    return old, new, torch.randint(0, 4, (200,), generator=rng)
+
+
+# --- the loss
+
+COMBINATIONS = [
+    {"losses": losses, "uncertainty": uncertainty, "diagonal": diagonal}
+    for losses in ("both", "l2", "disc")
+    for uncertainty in (True, False)
+    for diagonal in (False, True)
+]
+
+
+def by_hand(error, disc, logs, lam, losses, uncertainty, **_):
+    """Eq. 3 to 5 for one item, in plain numbers."""
+    variances = [math.exp(s) for s in logs]
+    if len(variances) == 1:
+        variances = variances * len(error)
+    mean = sum(variances) / len(variances)
+    total = 0.0
+    if losses != "disc":
+        total += sum(
+            e * e / (v if uncertainty else 1) for e, v in zip(error, variances, strict=True)
+        )
+    if losses != "l2":
+        total += disc / (mean if uncertainty else 1)
+    if uncertainty:
+        total += sum(math.log(v) for v in variances) / len(variances) / lam
+    return total
+
+
+@pytest.mark.parametrize("lam", [None, 0.3])
+@pytest.mark.parametrize("chosen", COMBINATIONS)
+def test_loss_of_every_combination(chosen, lam):
+    rng = np.random.default_rng(0)
+    error, disc = rng.standard_normal((7, 5)), rng.random(7) * 3
+    logs = rng.standard_normal((7, 5 if chosen["diagonal"] else 1))
+    got = FastFill(**chosen, lam=lam).loss(
+        torch.from_numpy(error),
+        None if chosen["losses"] == "l2" else torch.from_numpy(disc),
+        torch.from_numpy(logs),
+    )
+    wanted = [by_hand(*row, lam or 1 / 5, **chosen) for row in zip(error, disc, logs, strict=True)]
+    np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-12)
+
+
+def test_variance_four():
+    """In numbers: neither sigma for sigma^2 nor the wrong sign of its logarithm."""
+    error, disc = torch.tensor([[2.0, 0.0]]).double(), torch.tensor([4.0]).double()
+    logs = torch.tensor([[math.log(4.0)]]).double()
+    got = FastFill(lam=0.5).loss(error, disc, logs)
+    assert got.item() == pytest.approx(8 / 4 + 2 * math.log(4))
+    assert got.item() != pytest.approx(8 / 2 + 2 * math.log(4))
+    assert got.item() != pytest.approx(8 * 4 - 2 * math.log(4))
+
+
+def test_one_over_d_is_the_gaussian_likelihood():
+    """With lambda 1/d the l2 term is twice the negative log density of N(0, sigma^2 I)."""
+    rng = np.random.default_rng(0)
+    error, log = rng.standard_normal((1, 5)), 0.7
+    got = FastFill(losses="l2").loss(
+        torch.from_numpy(error), None, torch.tensor([[log]], dtype=torch.float64)
+    )
+    variance = math.exp(log)
+    density = np.prod(np.exp(-(error**2) / 2 / variance) / math.sqrt(2 * math.pi * variance))
+    assert got.item() == pytest.approx(-2 * math.log(density) - 5 * math.log(2 * math.pi))
+
+
+@pytest.mark.parametrize("lam", [0.05, 2.0])
+def test_lambda_is_a_shift(lam):
+    """Eq. 5 at log sigma^2 + log(lambda): a constant apart, 1 / lambda times eq. 5 with lambda 1.
+
+    So an optimiser that takes no notice of scale sees of lambda only where log sigma^2 starts.
+    """
+    rng = np.random.default_rng(0)
+    error, disc = torch.from_numpy(rng.standard_normal((9, 5))), torch.from_numpy(rng.random(9))
+    logs = torch.from_numpy(rng.standard_normal((9, 1)))
+    one = FastFill(lam=1.0).loss(error, disc, logs)
+    other = FastFill(lam=lam).loss(error, disc, logs + math.log(lam))
+    np.testing.assert_allclose(other * lam - math.log(lam), one, rtol=1e-10)
+
+
+@pytest.mark.parametrize("losses", ["both", "l2", "disc"])
+def test_the_best_variance_is_lambda_times_the_loss(losses, slope):
+    error = torch.tensor([[0.3, -0.4, 1.2]]).double()
+    disc = None if losses == "l2" else torch.tensor([2.5]).double()
+    own = {"both": 0.09 + 0.16 + 1.44 + 2.5, "l2": 0.09 + 0.16 + 1.44, "disc": 2.5}[losses]
+    method = FastFill(losses=losses, lam=0.4)
+    for shift, sign in ((0.0, 0), (0.5, 1), (-0.5, -1)):
+        logs = torch.tensor([[math.log(0.4 * own) + shift]]).double().requires_grad_()
+        method.loss(error, disc, logs).sum().backward()
+        numeric = slope(
+            lambda s: method.loss(error, disc, torch.from_numpy(s)).item(),
+            logs.detach().numpy().copy(),
+        )
+        np.testing.assert_allclose(logs.grad.numpy(), numeric, atol=1e-7)
+        assert np.sign(round(float(logs.grad), 9)) == sign
+
+
+def test_equal_variances_are_one_variance():
+    rng = np.random.default_rng(0)
+    error, disc = torch.from_numpy(rng.standard_normal((9, 5))), torch.from_numpy(rng.random(9))
+    logs = torch.from_numpy(rng.standard_normal((9, 1)))
+    np.testing.assert_allclose(
+        FastFill(diagonal=True).loss(error, disc, logs.expand(9, 5)),
+        FastFill().loss(error, disc, logs),
+        rtol=1e-12,
+    )
+
+
+# --- what is fitted: the loss with head, target and map as they are handed to the fit
+
+
+@pytest.fixture
+def handed(monkeypatch):
+    """What the adapter hands to the fit, which is left out."""
+    seen = {}
+
+    def fit_map(make, loss, tensors, trainer, **options):
+        seen.update(module=make().eval(), loss=loss, tensors=tensors, **options)
+        return seen["module"], {}
+
+    monkeypatch.setattr(methods.fastfill, "fit_map", fit_map)
+    return seen
+
+
+@pytest.mark.parametrize("distance", ["cosine", "l2"])
+def test_whole_loss_with_arcface(handed, data, arcface, distance):
+    """L_disc is the new classifier's own loss: with its margin, scale and normalisation."""
+    old, new, labels = data
+    head = make_head()
+    FastFill(width=16).learn(Pairs(old, new, labels, head=head, distance=distance), trainer())
+    with torch.no_grad():
+        handed["module"].psi.weight.normal_()
+        got = handed["loss"](handed["module"], *handed["tensors"]).item()
+        made, logs = handed["module"].estimates(old, None)
+    made, logs, target = (x.double().numpy() for x in (made, logs, new))
+    lengths = np.linalg.norm(made, axis=1)
+    assert np.allclose(lengths, 1, atol=1e-6) == (distance == "cosine")
+    if distance == "cosine":
+        target = target / np.linalg.norm(target, axis=1, keepdims=True)
+    disc = [arcface(head, made[i : i + 1], labels[i : i + 1].numpy()) for i in range(200)]
+    each = [by_hand(made[i] - target[i], disc[i], logs[i], 1 / 5, "both", True) for i in range(200)]
+    assert got == pytest.approx(np.mean(each), rel=1e-4)
+
+
+def test_whole_loss_with_softmax(handed, data):
+    """A softmax classifier reads lengths: features go in as they are; smoothing is its own."""
+    old, new, labels = data
+    head = make_head("softmax", smoothing=0.1)
+    FastFill(losses="disc", uncertainty=False, width=16).learn(
+        Pairs(old, 5 * new, labels, head=head), trainer()
+    )
+    with torch.no_grad():
+        got = handed["loss"](handed["module"], *handed["tensors"]).item()
+        made = handed["module"].estimates(old, None)[0].double().numpy()
+    logits = made @ head.weight.detach().double().numpy().T
+    logs = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    wanted = -0.9 * logs[np.arange(200), labels] - 0.1 * logs.mean(1)
+    assert got == pytest.approx(wanted.mean(), rel=1e-4)
+
+
+def test_without_uncertainty_and_classifier_it_is_fct(handed, data):
+    old, new, _ = data
+    fitted = FastFill(losses="l2", uncertainty=False, width=16).learn(
+        Pairs(old, new, distance="l2"), trainer()
+    )
+    with torch.no_grad():
+        own = handed["loss"](handed["module"], *handed["tensors"])
+        torch.testing.assert_close(own, squared(fitted.convert, old, None, new))
+    assert fitted.priority is None and handed["state"] is None
+
+
+def test_the_classifier_stays(data):
+    """No gradient, no change, and what the caller holds may still learn."""
+    old, new, labels = data
+    head = make_head()
+    before = head.weight.detach().clone()
+    fitted = FastFill(width=16).learn(Pairs(old, new, labels, head=head), trainer(20))
+    assert torch.equal(head.weight, before)
+    assert head.weight.grad is None and head.weight.requires_grad and head.training
+    assert not any("head" in name for name in fitted.priority.state_dict())
+
+
+def test_classifier_and_labels_are_needed(data):
+    old, new, labels = data
+    for pairs in (Pairs(old, new), Pairs(old, new, labels), Pairs(old, new, head=make_head())):
+        with pytest.raises(
+            BenchError, match=r"^fastfill: needs the new classifier \(head\) and labels$"
+        ):
+            FastFill().learn(pairs, trainer())
+    with pytest.raises(BenchError, match="labels: expected rows of the head, 0 to 2, got 0 to 3"):
+        FastFill().learn(Pairs(old, new, labels, head=make_head(classes=3)), trainer())
+    assert FastFill(losses="l2", width=16).learn(Pairs(old, new), trainer()).priority is not None
+
+
+# --- sigma
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """Old vectors whose first number tells how much noise is in the others."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, 600)
+    centres = rng.standard_normal((4, 5)) * 2
+    new = centres[labels] + 0.3 * rng.standard_normal((600, 5))
+    level = rng.random(600)
+    old = new @ rng.standard_normal((5, 6)) + 4 * level[:, None] * rng.standard_normal((600, 6))
+    old = np.concatenate([10 * level[:, None], old], axis=1)
+    made = [torch.from_numpy(x.astype(np.float32)) for x in (old, new, centres)]
+    return *made, torch.from_numpy(labels)
+
+
+@pytest.mark.parametrize(
+    "chosen", [{}, {"losses": "l2"}, {"losses": "disc"}, {"diagonal": True}], ids=str
+)
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_expected_sigma_ranks_items(noisy, chosen, precision):
+    """On items it was not fitted to; far from what chance gives (0 +- 0.05 of 200 items)."""
+    old, new, centres, labels = noisy
+    head = Head("softmax", 5, range(4))
+    with torch.no_grad():
+        head.weight.copy_(centres)
+    pairs = Pairs(old[:400], new[:400], labels[:400], head=head, distance="l2")
+    fitted = FastFill(width=64, lr=5e-3, **chosen).learn(pairs, trainer(80, precision=precision))
+    with torch.inference_mode():
+        made, _ = fitted.convert(old[400:], None)
+        true = (made - new[400:]).square().sum(1)
+        if chosen.get("losses") == "disc":
+            true = head.losses(made, labels[400:])
+        expected = fitted.priority(old[400:], None)
+    assert expected.shape == (200,)
+    assert kendall_tau(expected.numpy(), true.numpy()) > 0.25
+
+
+def test_priority_of_several_variances_is_their_mean():
+    logs = torch.tensor([[0.0, math.log(3.0)], [1.0, 1.0]])
+    np.testing.assert_allclose(log_mean(logs), [math.log(2.0), 1.0], rtol=1e-6)
+    np.testing.assert_array_equal(log_mean(logs[:, :1]), logs[:, 0])
+
+
+def test_priority_is_stored_with_its_map(tmp_path):
+    torch.manual_seed(0)
+    made = Uncertain(Transformation(6, 3, 5, 16, True), 5)
+    nn.init.normal_(made.psi.weight)
+    made.map(torch.randn(50, 6), torch.randn(50, 3))
+    save_module(made.eval(), tmp_path / "priority.safetensors")
+    read = load_module(tmp_path / "priority.safetensors")
+    old, side = np.random.default_rng(0).standard_normal((2, 700, 6)).astype(np.float32)
+    side = np.ascontiguousarray(side[:, :3])
+    whole = apply(made, old, side)
+    np.testing.assert_array_equal(whole, apply(read, old, side))
+    some = np.random.default_rng(1).permutation(700)[:100]
+    np.testing.assert_array_equal(apply(made, old[some], side[some]), whole[some])
+
+
+def test_variants_change_what_they_say(data):
+    old, new, labels = data
+    pairs = Pairs(old, new, labels, head=make_head())
+    for name, chosen in FastFill.variants.items():
+        method = FastFill(**chosen, width=16)
+        assert ("uncertainty" in name) == (not method.uncertainty)
+        if method.side == "none":
+            fitted = method.learn(pairs, trainer(3))
+            assert (fitted.priority is None) == (not method.uncertainty)
+            if fitted.priority is not None:
+                assert fitted.priority.psi.out_features == (5 if name == "diagonal" else 1)
+    assert FastFill(side="simclr").needs == ("independent", "side:simclr")
+    assert FastFill().needs == ("independent",)
+
+
+def test_side_information_along_a_chain(data):
+    """Where an update follows, g brings the side-information along (FCT section 4.4)."""
+    old, new, labels = data
+    side, new_side = new[:, :3] * 2, old[:, :4] + 1
+    pairs = Pairs(old, new, labels, side=side, head=make_head(), new_side=new_side)
+    fitted = FastFill(side="simclr", width=16, lr=5e-3).learn(pairs, trainer(60))
+    assert set(fitted.curves) == {"map", "side"}
+    with torch.inference_mode():
+        vectors, moved = fitted.convert(old, side)
+        assert fitted.priority(old, side).shape == (200,)
+    torch.testing.assert_close(vectors, F.normalize(vectors))
+    assert moved.shape == (200, 4)
+    spread = (new_side - new_side.mean(0)).square().sum()
+    assert (moved - new_side).square().sum() < 0.8 * spread
+
+
+def test_defaults_of_the_paper():
+    made = FastFill()
+    assert (made.losses, made.uncertainty, made.diagonal, made.side) == (
+        "both",
+        True,
+        False,
+        "none",
+    )
+    assert (made.lr, made.warmup * 80, made.freeze_norm * 80) == (5e-4, 5, 40)

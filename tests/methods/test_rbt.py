@@ -1,0 +1,153 @@
+"""RBT: the architecture in float64, both losses, the fit."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import methods.rbt
+from benchmark.conversion import apply
+from benchmark.errors import BenchError
+from benchmark.families import Pairs
+from benchmark.models.bottleneck import Bottlenecks
+from benchmark.models.heads import Head
+from benchmark.models.module import load_module, save_module
+from benchmark.protocol import Recipe
+from benchmark.training.loop import Device, Trainer
+from methods.rbt import RBT
+
+
+def trainer(steps=10, **changes):
+    recipe = Recipe(epochs=1, transform_steps=steps, transform_batch=64, **changes)
+    return Trainer(recipe, 0, Device("cpu"))
+
+
+@pytest.fixture
+def data():
+    rng = torch.Generator().manual_seed(0)
+    new = torch.randn(200, 5, generator=rng)
+    old = torch.tanh(new @ torch.randn(5, 6, generator=rng)) * 4
+    head = Head("arcface", 5, range(4), scale=9.0, margin=0.3)
+    with torch.no_grad():
+        head.weight.copy_(torch.randn(4, 5, generator=rng))
+    return old, new, head
+
+
+def by_hand(made, x):
+    """The map in float64, layer by layer."""
+    get = lambda p: p.detach().double().numpy()  # noqa: E731
+    if isinstance(made.first, nn.Linear):
+        x = x @ get(made.first.weight).T + get(made.first.bias)
+    for down, norm, prelu, up in made.blocks:
+        y = x @ get(down.weight).T + get(down.bias)
+        y = (y - get(norm.running_mean)) / np.sqrt(get(norm.running_var) + norm.eps)
+        y = y * get(norm.weight) + get(norm.bias)
+        y = np.maximum(y, 0) + get(prelu.weight) * np.minimum(y, 0)
+        x = x + y @ get(up.weight).T + get(up.bias)
+    return x
+
+
+@pytest.mark.parametrize("dim_new", [6, 5])
+@pytest.mark.parametrize("normalise", [False, True])
+def test_forward(dim_new, normalise):
+    torch.manual_seed(0)
+    made = Bottlenecks(6, dim_new, 3, 4, normalise, normalise_old=normalise)
+    made(torch.randn(50, 6) * 3 + 1, None)
+    old, side = torch.randn(7, 6), torch.randn(7, 2)
+    with torch.inference_mode():
+        out, kept = made.eval()(old, side)
+    assert kept is side
+    x = old.double().numpy()
+    if normalise:
+        x = x / np.linalg.norm(x, axis=1, keepdims=True)
+    wanted = by_hand(made, x)
+    if normalise:
+        wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+    np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_blocks_are_residual():
+    """With nothing coming up from the bottleneck, what went in comes out."""
+    made = Bottlenecks(6, 6, 4, 3, normalise=False)
+    for *_, up in made.blocks:
+        nn.init.zeros_(up.weight)
+        nn.init.zeros_(up.bias)
+    old = torch.randn(9, 6)
+    assert torch.equal(made(old, None)[0], old)
+
+
+def test_size():
+    """A linear layer only between unequal dimensions; four blocks of 64-16-64."""
+    count = lambda made: sum(p.numel() for p in made.parameters())  # noqa: E731
+    block = 64 * 16 + 16 + 2 * 16 + 16 + 16 * 64 + 64
+    assert count(Bottlenecks(64, 64, 4, 16, True)) == 4 * block
+    assert count(Bottlenecks(128, 64, 4, 16, True)) == 4 * block + 128 * 64 + 64
+
+
+def test_stored_and_alone(tmp_path):
+    torch.manual_seed(0)
+    made = Bottlenecks(6, 5, 2, 4, True)
+    made(torch.randn(50, 6), None)
+    save_module(made.eval(), tmp_path / "convert.safetensors")
+    read = load_module(tmp_path / "convert.safetensors")
+    old = np.random.default_rng(0).standard_normal((700, 6)).astype(np.float32)
+    whole, _ = apply(read, old, None)
+    np.testing.assert_array_equal(whole, apply(made, old, None)[0])
+    np.testing.assert_array_equal(apply(made, old[600:], None)[0], whole[600:])
+
+
+@pytest.fixture
+def handed(monkeypatch):
+    """What the adapter hands to the fit, which is left out."""
+    seen = {}
+
+    def fit_map(make, loss, tensors, trainer, **options):
+        seen.update(module=make().eval(), loss=loss, tensors=tensors, **options)
+        return seen["module"], {}
+
+    monkeypatch.setattr(methods.rbt, "fit_map", fit_map)
+    return seen
+
+
+@pytest.mark.parametrize("kind", ["arcface", "softmax"])
+@pytest.mark.parametrize("kl", [0.0, 1.0, 0.4])
+def test_losses(handed, data, kind, kl):
+    """KL(p(f) || p(h(o))), no margin; the other way round it would be another number."""
+    old, new, head = data
+    head.kind = kind
+    RBT(kl=kl).learn(Pairs(old, new, head=head), trainer())
+    with torch.no_grad():
+        got = handed["loss"](handed["module"], *handed["tensors"]).item()
+        made = handed["module"](old, None)[0].double().numpy()
+    target, weight = new.double().numpy(), head.weight.detach().double().numpy()
+    if kind == "arcface":
+        target /= np.linalg.norm(target, axis=1, keepdims=True)
+        weight = 9 * weight / np.linalg.norm(weight, axis=1, keepdims=True)
+    p, q = (np.exp(x @ weight.T) for x in (target, made))
+    p, q = p / p.sum(1, keepdims=True), q / q.sum(1, keepdims=True)
+    squared = ((made - target) ** 2).sum(1).mean()
+    assert got == pytest.approx(squared + kl * (p * np.log(p / q)).sum(1).mean(), rel=1e-4)
+    if kl:
+        assert got != pytest.approx(squared + kl * (q * np.log(q / p)).sum(1).mean(), rel=1e-3)
+
+
+@pytest.mark.parametrize("kl", [0.0, 1.0])
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_fit(data, kl, precision):
+    old, new, head = data
+    weight = head.weight.detach().clone()
+    made = RBT(kl=kl, lr=5e-3).learn(Pairs(old, new, head=head), trainer(60, precision=precision))
+    losses = made.curves["map"].loss
+    assert losses[-1] < 0.6 * losses[0]
+    assert torch.equal(head.weight, weight) and head.weight.grad is None
+    with torch.inference_mode():
+        out, _ = made.convert(old, None)
+    assert (out - F.normalize(new)).square().sum(1).mean() < 0.8
+
+
+def test_only_the_divergence_needs_the_classifier(data):
+    old, new, _ = data
+    RBT().learn(Pairs(old, new), trainer(2))
+    with pytest.raises(BenchError, match=r"^rbt: kl needs the new classifier \(head\)$"):
+        RBT(kl=1.0).learn(Pairs(old, new), trainer())
