@@ -18,7 +18,8 @@ def test_it_has_the_latest_rows(size, pushes):
     for count in pushes:
         rows = torch.arange(len(seen), len(seen) + count)
         seen += rows.tolist()
-        memory.push(rows, rows[:, None].expand(count, 2).float(), -rows[:, None].expand(count, 3))
+        twos = rows[:, None].expand(count, 2).float()
+        memory.push(rows, twos, -rows[:, None].expand(count, 3).float())
     labels, twos, threes = memory.rows()
     assert sorted(labels.tolist()) == seen[-size:]
     assert torch.equal(twos, labels[:, None].expand(-1, 2).float())
