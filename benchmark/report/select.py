@@ -60,8 +60,10 @@ def cases(records: Sequence[Record], asked: str | Iterable[str] | None = None) -
     """
     names = generations(records)
     found = {case for record in records for case in record.scores}
-    wanted = [f"{names[-1]}/{name}" for name in names]
-    wanted += sorted(case for case in found if role(case, names) == "converted")
+    wanted = [f"{names[-1]}/{name}{way}" for name in names for way in ("", " direct")]
+    # In a sequence each gallery once, as the last update leaves it.
+    marks = {name: "'" * (len(names) - 1 - i) for i, name in enumerate(names[:-1])}
+    wanted += [f"{name}{mark}/{name}{mark}" for name, mark in marks.items()]
     main = [case for case in wanted if case in found]
     if asked is None:
         return main or [cross_case(records), self_case(records)]

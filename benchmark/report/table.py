@@ -66,6 +66,7 @@ class Table:
         notes: What stands below the table.
         upper: Which bound the gain uses.
         slug: A name for files and labels, its own among the tables made together.
+        marks: Where the best method of the others is marked, in a column or in a row.
     """
 
     protocol: str
@@ -79,6 +80,7 @@ class Table:
     notes: tuple[str, ...]
     upper: str
     slug: str
+    marks: Literal["column", "row"] = "column"
 
 
 def group(records: Iterable[Record]) -> list[list[Record]]:

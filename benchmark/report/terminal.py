@@ -78,7 +78,7 @@ def _lines(table: Table, console: Console) -> Iterator[Text]:
                 yield _rule(strips, labels)
             yield _row(table, i, strips, labels, mark)
     yield Text()
-    best = "* is the best method of a column." if mark else "Bold is the best method of a column."
+    best = f"{'* is' if mark else 'Bold is'} the best method of a {table.marks}."
     for note in (best, *table.notes):
         text = Text(note, "yellow" if note.startswith("Warning") else "dim")
         for line in text.wrap(console, min(console.width, 100)):

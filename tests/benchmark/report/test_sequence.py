@@ -1,0 +1,91 @@
+"""The table of a sequence: FCT's rows, all pairs, what is direct, averages over the matrix."""
+
+import pytest
+
+from benchmark.report import sequence
+from benchmark.report.table import make_table, render
+from benchmark.report.terminal import plain
+
+PAIRS = {
+    "v1/v1": 0.30, "v2/v2": 0.50, "v3/v3": 0.70, "v2/v1": 0.40, "v3/v2": 0.60, "v3/v1": 0.20,
+}  # fmt: skip
+CONVERTED = {"v1'/v1'": 0.35, "v1''/v1''": 0.36, "v2'/v2'": 0.37, "v3/v1 direct": 0.65}
+
+
+@pytest.fixture
+def made(make):
+    """Two methods over three generations: one that stays behind what it replaces, and one not."""
+
+    def of(method, scores, **fields):
+        cases = {case: {"cmc_at_1": value} for case, value in scores.items()}
+        return make(
+            method, protocol="sequential", models={"v1": {}, "v2": {}, "v3": {}}, scores=cases,
+            intervals={}, bounds={"lower": cases["v1/v1"], "upper": cases["v3/v3"]}, **fields,
+        )  # fmt: skip
+
+    own = {case: 0.01 if case[1] != case[4] else value for case, value in PAIRS.items()}
+    return [
+        of("independent", own),
+        of("fct", PAIRS | CONVERTED),
+        of("fct:simclr", {**PAIRS, **CONVERTED, "v3/v1": 0.45}),
+        make("lwf", reason="no head", protocol="sequential", models={"v1": {}, "v2": {}, "v3": {}}),
+    ]
+
+
+def lines(table, method):
+    return {row.label: row.cells["cmc_at_1", method].value for row in table.rows}
+
+
+def test_rows_of_tables_5_and_8(made):
+    (table,) = sequence.make_tables(made)
+    assert table.cases == ("independent", "fct", "fct:simclr")
+    found = lines(table, "fct")
+    assert list(found) == [
+        "v1/v1, self-test", "v2/v2, self-test", "v3/v3, self-test", "v2/v1, 1 update",
+        "v3/v2, 1 update", "v3/v1, 2 updates", "v3/v1, direct", "average compatibility",
+        "average accuracy",
+    ]  # fmt: skip
+    assert (found["v3/v1, 2 updates"], found["v3/v1, direct"]) == (0.20, 0.65)
+    assert lines(table, "independent")["v3/v1, direct"] is None
+
+
+def test_averages_over_the_matrix(made):
+    """0.2 < 0.3 is one pair of three that is not compatible; the direct way counts nowhere."""
+    (table,) = sequence.make_tables(made)
+    found = [lines(table, m) for m in table.cases]
+    assert [f["average compatibility"] for f in found] == [0.0, pytest.approx(2 / 3), 1.0]
+    mean = (0.3 + 0.5 + 0.7 + 0.4 + 0.6 + 0.2) / 6
+    assert found[1]["average accuracy"] == pytest.approx(mean)
+
+
+def test_no_average_without_every_pair(made):
+    made[1].scores.pop("v2/v1")
+    (table,) = sequence.make_tables(made)
+    assert lines(table, "fct")["average compatibility"] is None
+    assert lines(table, "fct")["average accuracy"] is None
+
+
+def test_the_best_of_a_row_is_marked(made):
+    (table,) = sequence.make_tables(made)
+    text = plain([table])
+    chained = next(x for x in text.splitlines() if x.startswith("v3/v1, 2 updates"))
+    assert chained.split()[-3:] == ["1.0", "20.0", "*45.0"]
+    both = next(x for x in text.splitlines() if x.startswith("v3/v1, direct"))
+    assert both.split()[-3:] == ["-", "*65.0", "*65.0"]
+    assert "*" not in next(x for x in text.splitlines() if x.startswith("v3/v3"))
+    assert "* is the best method of a row." in text
+    assert "step by step" in render([table], "markdown")
+    assert "of a row" in render([table], "latex")
+
+
+def test_two_generations_have_no_sequence(make):
+    assert sequence.make_tables([make("bct")]) == []
+
+
+def test_the_table_of_methods_shows_the_newest_queries(made):
+    """And each gallery once, as the last update leaves it; compatible is the chain's."""
+    table = make_table(made)
+    assert table.cases == (
+        "v3/v1", "v3/v1 direct", "v3/v2", "v3/v3", "v1''/v1''", "v2'/v2'"
+    )  # fmt: skip
+    assert "v1'/v1'" in make_table(made, cases="all").cases
