@@ -1,0 +1,171 @@
+"""Side-information in plans, evaluations and records."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from benchmark import registry
+from benchmark.api import run
+from benchmark.errors import BenchError
+from benchmark.planner import make_plan
+from benchmark.protocol import set_up
+from benchmark.record import read_record
+from benchmark.runner import Compute
+from benchmark.sides import SIDES, score_sides
+
+
+def plan(kind, protocol="side-information", settings=None):
+    labels = ["fct"]
+    settings = {"fct.side": kind, **(settings or {})}
+    setup = set_up(registry.protocol(protocol), registry.track("toy"), settings, labels)
+    return make_plan(setup, labels, [0])
+
+
+def stages(kind, what, **options):
+    return [s for s in plan(kind, **options).stages if s.kind == what]
+
+
+@pytest.mark.parametrize("kind", SIDES)
+def test_the_first_generation_trains_the_only_one(kind):
+    """FCT 3.4: side-information is made with the data and the architecture of the old model."""
+    (side,) = stages(kind, "side")
+    (old,) = [s for s in stages(kind, "train") if "old" in s.title]
+    assert side.params["spec"] == old.params["spec"]
+    assert side.params["seed"] != old.params["seed"]
+    own = SIDES[kind].epochs == "model"
+    track = registry.track("toy")
+    wanted = dict(old.params["recipe"])
+    wanted["epochs"] = track.recipe.epochs if own else track.recipe.side_epochs
+    assert side.params["recipe"] == wanted
+    if SIDES[kind].data == "own":
+        assert side.params["splits"] == old.params["splits"]
+        assert set(side.inputs) == {"data"}
+
+
+def test_seeds_of_kinds_differ():
+    seeds = {kind: stages(kind, "side")[0].params["seed"] for kind in SIDES}
+    assert len(set(seeds.values())) == len(SIDES)
+
+
+def test_the_next_generations_images_are_joined():
+    (side,) = stages("simclr-next", "side")
+    old, new = stages("simclr-next", "train")
+    assert side.params["splits"] == [*old.params["splits"], *new.params["splits"]]
+    (open_side,) = stages("simclr-next", "side", protocol="open-class")
+    assert [s["classes"] for s in open_side.params["splits"]] == [(0.0, 0.3), (0.3, 1.0)]
+
+
+def test_another_domain_is_another_dataset():
+    (side,) = stages("simclr-other", "side")
+    assert side.inputs["other"].params["options"] == {"seed": 1}
+    assert side.inputs["other"].name != side.inputs["data"].name
+    assert side.params["splits"][0]["classes"] == (0.0, 1.0)
+    glyphs = {"track.other_domain": {"dataset": "glyphs"}}
+    (side,) = stages("simclr-other", "side", settings=glyphs)
+    assert side.inputs["other"].params["dataset"] == "glyphs"
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "words"),
+    [
+        ("simcrl", {}, "unknown side-information 'simcrl'; did you mean 'simclr'"),
+        ("simclr-other", {"track.other_domain": {}}, "other_domain: missing key 'dataset'"),
+        ("simclr-other", {"track.other_domain": {"dataset": "toi"}}, "did you mean 'toy'"),
+        ("simclr-other", {"track.other_domain": {"dataset": "toy", "clases": 3}}, "clases"),
+    ],
+)
+def test_refused_in_one_line(kind, settings, words):
+    with pytest.raises(BenchError, match=words) as raised:
+        plan(kind, settings=settings)
+    assert "\n" not in str(raised.value)
+
+
+def test_no_side_information_leaves_the_names_of_evaluations():
+    assert all("side" not in s.params for s in stages("none", "evaluate"))
+    assert not stages("none", "side")
+
+
+# --- what the record says
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Side-information of the first of two generations."""
+    rng = np.random.default_rng(0)
+    n = 12
+    vectors = rng.standard_normal((n, 5)).astype(np.float32) + 3
+    side = np.sign(rng.standard_normal((n, 16))).astype(np.float32)
+    for name, value in (("vectors0", vectors), ("vectors1", vectors), ("side0", side)):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "vectors.npy", value)
+    labels = np.repeat(np.arange(4), 3)
+    query, gallery = np.arange(8), np.arange(2, 12)
+    items = SimpleNamespace(labels=labels, ids=np.arange(n), query=query, gallery=gallery)
+    inputs = {name: tmp_path / name for name in ("vectors0", "vectors1", "side0")}
+    params = {
+        "generations": ["old", "new"], "distance": "cosine",
+        "side": {"kind": "simclr-binary", "bits": 1},
+    }  # fmt: skip
+    return params, inputs, items, side.astype(np.float64), vectors.astype(np.float64)
+
+
+def test_scores(stored):
+    params, inputs, items, side, vectors = stored
+    found = score_sides(params, inputs, items)["side"]
+    assert found["kind"] == "simclr-binary" and set(found["generations"]) == {"old"}
+    old = found["generations"]["old"]
+    assert (old["dim"], old["bytes"]) == (16, 2.0)
+    # Linear CKA on the gallery: ||Y'X||^2 / (||X'X|| ||Y'Y||) of centred columns.
+    x, y = (v[items.gallery] - v[items.gallery].mean(0) for v in (side, vectors))
+    norm = np.linalg.norm
+    assert old["cka"] == pytest.approx(norm(y.T @ x) ** 2 / (norm(x.T @ x) * norm(y.T @ y)))
+    hits = []
+    for q in items.query:
+        others = [g for g in items.gallery if g != q]
+        cosines = side[others] @ side[q]
+        best = np.flatnonzero(cosines == cosines.max())
+        if not any(items.labels[others[i]] == items.labels[q] for i in range(len(others))):
+            continue
+        hits.append({items.labels[others[i]] == items.labels[q] for i in best})
+    # Signs give ties; where the nearest are all right or all wrong there is no doubt.
+    low = np.mean([h == {True} for h in hits])
+    high = np.mean([True in h for h in hits])
+    assert low <= old["scores"]["cmc_at_1"] <= high
+    json.dumps(found)
+
+
+def test_constant_side_information_has_no_cka(stored):
+    params, inputs, items, side, _ = stored
+    np.save(inputs["side0"] / "vectors.npy", np.ones_like(side, np.float32))
+    assert score_sides(params, inputs, items)["side"]["generations"]["old"]["cka"] is None
+
+
+def test_nothing_is_said_where_nothing_is_stored(stored):
+    params, inputs, items, _, _ = stored
+    assert score_sides({k: v for k, v in params.items() if k != "side"}, inputs, items) == {}
+
+
+def test_records(tmp_path, heard):
+    made = run(
+        ["fct", "fct:alternative", "fct:simclr-other"], "side-information", "toy",
+        settings={"recipe.transform_steps": 2, "recipe.epochs": 1, "recipe.side_epochs": 1},
+        store=tmp_path / "store", out=tmp_path / "runs", compute=Compute("cpu"), reporter=heard,
+    )  # fmt: skip
+    bound, none, alternative, other = made
+    assert bound.side == none.side == {}
+    assert alternative.side["kind"] == "alternative"
+    old = alternative.side["generations"]["old"]
+    assert (old["dim"], old["bytes"]) == (16, 64) and 0 < old["cka"] < 1
+    assert set(old["scores"]) == {"cmc_at_1", "cmc_at_5", "map"}
+    assert other.side["generations"]["old"]["bytes"] == 256
+    # The model of the side-information is no part of the new one.
+    assert none.cost["parameters"] == other.cost["parameters"] == bound.cost["parameters"]
+    assert sum("dataset" in title for title in heard.titles) == 2
+    path = next((tmp_path / "runs").rglob("fct+alternative/seed-0.json"))
+    assert read_record(path) == alternative
+    value = json.loads(path.read_text())
+    del value["side"]
+    (tmp_path / "seed-0.json").write_text(json.dumps(value))
+    assert read_record(tmp_path / "seed-0.json").side == {}
