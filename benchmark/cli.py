@@ -248,12 +248,16 @@ def doctor() -> None:
 def perf(
     what: Annotated[
         str,
-        typer.Argument(help="`ranking`, `verification`, `identification`, `backfill`, `training`."),
+        typer.Argument(
+            help="`ranking`, `verification`, `identification`, `backfill`, `training`, `convert`."
+        ),
     ],
     queries: Annotated[int | None, typer.Option("--queries", min=1)] = None,
     gallery: Annotated[int | None, typer.Option("--gallery", min=1)] = None,
     dim: Annotated[int | None, typer.Option("--dim", min=1)] = None,
     classes: Annotated[int | None, typer.Option("--classes", min=1)] = None,
+    items: Annotated[int | None, typer.Option("--items", min=1)] = None,
+    side: Annotated[int | None, typer.Option("--side", min=0)] = None,
     as_json: Annotated[
         Path | None, typer.Option("--json", help="Write the rows to a file.")
     ] = None,
@@ -267,7 +271,9 @@ def perf(
         raise unknown("benchmark", what, suite.names())
     if as_json is not None:
         writable(as_json.parent, "--json")
-    rows = suite.run(what, queries=queries, gallery=gallery, dim=dim, classes=classes)
+    rows = suite.run(
+        what, queries=queries, gallery=gallery, dim=dim, classes=classes, items=items, side=side
+    )
     show.print_rows(rows)
     if as_json is not None:
         write_json(as_json, rows)

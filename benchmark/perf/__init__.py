@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmark.errors import BenchError
+
 _HELPERS = {"__init__", "measure", "peers", "problems"}
-SIZES = ("queries", "gallery", "dim", "classes")
+SIZES = ("queries", "gallery", "dim", "classes", "items", "side")
 
 
 def names() -> list[str]:
@@ -26,15 +29,16 @@ def run(name: str, **sizes: int | None) -> list[dict[str, Any]]:
 
     Args:
         name: ``ranking``, ``verification``, ``identification``, ``backfill``, ...
-        **sizes: ``queries``, ``gallery``, ``dim``, ``classes``; each benchmark has its defaults,
-            which None stands for.
+        **sizes: Those of ``SIZES`` that the benchmark has; each has its defaults, which None
+            stands for.
 
     Returns:
         Rows of ``name``, ``seconds``, ``against`` (the row it is compared with, or None), ``ratio``
         (seconds over that row's), ``memory_mib`` (growth of the peak) and ``size``.
 
     Raises:
-        ValueError: If the name or a size is unknown, or a size is below 1.
+        ValueError: If the name or a size is unknown, or a size is below 1 (``side``: below 0).
+        BenchError: If the benchmark has no such size.
     """
     if name not in names():
         raise ValueError(f"name: expected one of {', '.join(names())}, got {name!r}")
@@ -42,8 +46,13 @@ def run(name: str, **sizes: int | None) -> list[dict[str, Any]]:
     for key, value in given.items():
         if key not in SIZES:
             raise ValueError(f"sizes: expected {', '.join(SIZES)}, got {key!r}")
-        if value < 1:
-            raise ValueError(f"{key}: expected at least 1, got {value}")
+        least = 0 if key == "side" else 1
+        if value < least:
+            raise ValueError(f"{key}: expected at least {least}, got {value}")
     module = importlib.import_module(f"{__name__}.{name}")
+    known = inspect.signature(module.rows).parameters
+    for key in given:
+        if key not in known:
+            raise BenchError(f"perf {name}: has no size '{key}'; it has {', '.join(known)}")
     found: list[dict[str, Any]] = module.rows(**given)
     return found

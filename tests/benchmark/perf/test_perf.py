@@ -5,6 +5,7 @@ import json
 import pytest
 
 from benchmark import perf
+from benchmark.errors import BenchError
 
 KEYS = {"name", "seconds", "against", "ratio", "memory_mib", "size"}
 
@@ -23,6 +24,35 @@ def test_rows(name, monkeypatch):
     json.dumps(rows)
 
 
+def test_convert(monkeypatch):
+    """The map of FCT's appendix D.1 against a model, multiply-adds counted by hand."""
+    from benchmark.perf import convert
+
+    tiny = {"small": ("convnet-2", 32, 1, 8)}
+    monkeypatch.setattr(convert, "_MODELS", tiny)
+    made, small = perf.run("convert", items=1030, dim=8, side=3)
+    assert set(made) == set(small) == KEYS
+    assert made["against"] is None and small["against"] == made["name"]
+    assert small["ratio"] > 0 and "extrapolated" in small["name"]
+    work = 256 * (8 + 3 + 2 * 256) + 512 * 2048 + 2048 * 2048 + 2048 * 8
+    assert f"{work / 1e6:,.2f} M multiply-adds" in made["size"]
+    assert "1,030 x 8 and side 3" in made["size"]
+    json.dumps([made, small])
+
+
+def test_multiply_adds_of_resnet_50():
+    """4.09 G at 224 x 224, as published (He et al. 2016 count 3.8 G without the projections)."""
+    import torch
+
+    from benchmark.models.backbones import Encoder
+    from benchmark.perf.convert import multiply_adds
+
+    model = Encoder("timm:resnet50", 128, 3, 224)
+    with torch.device("meta"):
+        counted = multiply_adds(model.to("meta").eval(), torch.empty(1, 3, 224, 224))
+    assert counted == pytest.approx(4.09e9, rel=0.01)
+
+
 @pytest.mark.slow
 def test_every_peer_runs():
     rows = perf.run("ranking", queries=40, gallery=30, dim=8, classes=5)
@@ -34,5 +64,9 @@ def test_refusals():
         perf.run("nothing")
     with pytest.raises(ValueError, match="sizes: expected"):
         perf.run("ranking", width=3)
+    with pytest.raises(ValueError, match="side: expected at least 0"):
+        perf.run("convert", side=-1)
+    with pytest.raises(BenchError, match="perf convert: has no size 'queries'; it has items"):
+        perf.run("convert", queries=3)
     with pytest.raises(ValueError, match="dim: expected at least 1"):
         perf.run("ranking", dim=0)
