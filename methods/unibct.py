@@ -69,6 +69,7 @@ class UniBCT(CompatibleTraining[Prototypes]):
         made = refined_prototypes(
             job.old.features[keep], new, data.labels[keep], len(data.classes), self.share, self.tau
         )
+        # Of several devices the first one's count: it sends its buffers to the others.
         state.weight.copy_(made)
 
     def loss(self, batch: Batch, head: Head, state: Prototypes) -> Tensor:
