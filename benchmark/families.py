@@ -119,6 +119,8 @@ class Pairs:
         new_side: Side-information by the new generation, ``[n, s_new]``, for a map that a
             later update shall build on; ``None`` if none is wanted.
         old_head: The old classifier; ``None`` where the protocol discards it.
+        chained: Some of what is stored came out of the update before; ``old`` has fresh
+            embeddings only.
 
     Raises:
         BenchError: If lengths differ, or a value is not a finite number.
@@ -132,6 +134,7 @@ class Pairs:
     distance: str = "cosine"
     new_side: Tensor | None = None
     old_head: Head | None = None
+    chained: bool = False
 
     def __post_init__(self) -> None:
         for name in ("old", "new", "side", "new_side"):
@@ -163,11 +166,12 @@ class Pairs:
 
     @property
     def old_normalised(self) -> bool:
-        """Do only directions of old embeddings matter?
+        """Shall a map take only the directions of old embeddings?
 
-        In a chain the stored ones may be normalised by the update before, the fresh ones not.
+        In a chain, where the update before has normalised some of those stored: fresh and
+        converted ones must look alike. Elsewhere their lengths say something too.
         """
-        return _directions(self.distance, self.old_head)
+        return self.chained and _directions(self.distance, self.old_head)
 
 
 def _directions(distance: str, head: Head | None) -> bool:
@@ -253,7 +257,7 @@ class FeatureTransformation(Method):
         fitted = self.learn(
             Pairs(
                 job.old.features, new.features, job.data.labels, job.old.side, new.head,
-                job.distance, new.side, job.old.head,
+                job.distance, new.side, job.old.head, chained=len(job.chain) > 1,
             ),
             job.trainer,
         )  # fmt: skip

@@ -24,9 +24,9 @@ class FCT(FeatureTransformation):
     Where a later update follows, g(o, side) is fitted to the new side-information likewise: a
     second network of the same architecture, squared error (section 4.4).
 
-    Normalised embeddings make h normalise its output (appendix D.7). Its input it then normalises
-    too, which the paper leaves open: what h stored at one update and what the new model stores
-    afterwards must look alike to the h of the next.
+    Normalised embeddings make h normalise its output (appendix D.7). In a chain the next h then
+    normalises its input, which the paper leaves open: what was converted and what the replaced
+    model itself has stored must look alike to it.
     """
 
     paper: ClassVar[str] = "Ramanujan et al., Forward Compatible Training, CVPR 2022"

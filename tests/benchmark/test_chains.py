@@ -166,6 +166,9 @@ def test_fresh_and_converted_items_look_alike_to_the_next_map(done) -> None:
     once = through(inputs["update2"], own[1], side[1])[0]
     again = through(inputs["update2"], 3 * own[1], side[1])[0]
     np.testing.assert_allclose(once, again, rtol=1e-3, atol=1e-5)
+    for role in ("update1", "direct0-2"):  # where all that is stored is fresh, lengths count
+        once, again = (through(inputs[role], by * own[0], side[0])[0] for by in (1, 3))
+        assert np.abs(once - again).max() > 1e-3
 
 
 class Scale(Portable):
