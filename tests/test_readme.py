@@ -50,6 +50,25 @@ def test_python_example_names_exist() -> None:
         assert callable(getattr(benchmark, name))
 
 
+def test_own_vectors(tmp_path, monkeypatch) -> None:
+    """The block on plain arrays runs, and its file is what its array is."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    for name, shape in {
+        "old": (50, 6),
+        "new": (50, 5),
+        "gallery": (700, 6),
+        "queries": (9, 5),
+    }.items():
+        np.save(tmp_path / f"{name}.npy", rng.standard_normal(shape))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(block("python", "get_method"), names)
+    assert names["converted"].shape == (700, 5) and names["queries"].shape == (9, 5)  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(np.load("converted.npy"), names["converted"])
+
+
 def test_commands_exist(bench) -> None:
     verbs = set(re.findall(r"`bench (\w+)", TEXT))
     assert verbs >= {"run", "list", "info", "table", "plot", "check", "doctor", "perf"}
