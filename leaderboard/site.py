@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmark.errors import BenchError
 from benchmark.record import Record
-from benchmark.report import backfilling, grid, notes, numbers
+from benchmark.report import backfilling, grid, notes, numbers, refills
 from benchmark.report.table import Table, group, make_tables, render
 from leaderboard.provenance import Origin, command, origins, versions
 
@@ -148,7 +148,7 @@ def _refill(records: Sequence[Record], slug: str, plots: dict[str, str]) -> Refi
     if not made:
         return None
     heads, lines = backfilling.printed(made[0])
-    names = {f"{slug}-backfilling-{key}": key for key in made[0].metrics}
+    names = {f"{slug}-backfilling-{key}": key for key in refills.metrics(records)}
     images = [
         Image(plots[name], f"{numbers.metric(key).label} while the gallery is refilled")
         for name, key in names.items()

@@ -1,4 +1,7 @@
-"""Backfilling curves: a panel for the methods in one order, and one for the orders of each."""
+"""Backfilling curves: a panel for the methods in one order, and one for the orders of each.
+
+Beside the scores: flips against the unfilled gallery, and the gap between the groups.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ Curve = Sequence[float]
 
 
 def curves(records: Sequence[Record], metric: str) -> dict[str, dict[str, list[float]]]:
-    """Method -> order -> score at each point in percent, mean over seeds."""
+    """Method -> order -> values at even points in percent, mean over seeds."""
     found: dict[str, dict[str, list[float]]] = {}
     by_method: dict[str, list[Record]] = {}
     for record in records:
@@ -30,9 +33,22 @@ def curves(records: Sequence[Record], metric: str) -> dict[str, dict[str, list[f
             by_method.setdefault(record.method, []).append(record)
     for method, members in by_method.items():
         for order in orders(members):
-            known = [r.backfilling["orders"].get(order, {}).get("curves", {}) for r in members]
-            if all(metric in each for each in known):
-                found.setdefault(method, {})[order] = _mean([each[metric] for each in known])
+            known = [_curve(r.backfilling["orders"].get(order), metric) for r in members]
+            if all(known):
+                found.setdefault(method, {})[order] = _mean([c for c in known if c])
+    return found
+
+
+def _curve(each: Mapping[str, Any] | None, metric: str) -> Curve | None:
+    """The curve of a score, or of a key of the catalogue that has its own place in the record."""
+    if each is None:
+        return None
+    beside = {
+        "flips_positive": each["flips"]["positive"],
+        "flips_negative": each["flips"]["negative"],
+        "group_gap": each["groups"].get("gap"),
+    }
+    found: Curve | None = each["curves"].get(metric, beside.get(metric))
     return found
 
 
@@ -41,13 +57,11 @@ def _mean(seeds: Sequence[Curve]) -> list[float]:
 
 
 def metrics(records: Sequence[Record]) -> list[str]:
-    """Metrics that have curves."""
-    return numbers.ordered(
-        m
-        for r in records
-        for each in r.backfilling.get("orders", {}).values()
-        for m in each["curves"]
-    )
+    """Keys that have curves: scores, flips, and the gap between groups."""
+    found = [each for r in records for each in r.backfilling.get("orders", {}).values()]
+    scores = numbers.ordered(metric for each in found for metric in each["curves"])
+    beside = ("flips_positive", "flips_negative", "group_gap")
+    return scores + [key for key in beside if any(_curve(each, key) for each in found)]
 
 
 def draw(records: Sequence[Record], metric: str) -> Figure | None:
