@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -212,27 +211,40 @@ def test_load_gives_a_frame(done) -> None:
         load(folder / "runs", metrik="map")
 
 
+def killed_at(stages: int, command: list[str], store: Path) -> int:
+    """Run a command, kill it once so many stages have begun; how it ended: 0 if it was faster."""
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while process.poll() is None and len(list(store.glob("stages/*"))) < stages:
+        time.sleep(0.005)
+    process.kill()  # nothing, if it has ended
+    return process.wait()
+
+
 @pytest.mark.parametrize("stages", [1, 4, 11])
 def test_kill_at_any_moment(done, tmp_path, stages) -> None:
     """The same command after a kill repeats no finished stage and ends with the same record."""
-    command = [
-        sys.executable, "-m", "benchmark.cli", "run", "-m", "bct,fct,mixbct", "-p", "open-class",
-        "-t", "toy", "--device", "cpu", "--store", str(tmp_path / "s"),
-        "--out", str(tmp_path / "o"),
-    ]  # fmt: skip
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    while process.poll() is None and len(list((tmp_path / "s").glob("stages/*"))) < stages:
-        time.sleep(0.005)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert process.returncode == -signal.SIGKILL
-    finished = {p.parent.name for p in (tmp_path / "s" / "stages").glob("*/stage.json")}
-    stamps = {name: (tmp_path / "s" / "stages" / name).stat().st_mtime_ns for name in finished}
+    # A busy machine may look away until the run has ended: then there was no kill, and it is
+    # tried again elsewhere.
+    for attempt in range(5):
+        root = tmp_path / str(attempt)
+        command = [
+            sys.executable, "-m", "benchmark.cli", "run", "-m", "bct,fct,mixbct", "-p",
+            "open-class", "-t", "toy", "--device", "cpu", "--store", str(root / "s"),
+            "--out", str(root / "o"),
+        ]  # fmt: skip
+        ended = killed_at(stages, command, root / "s")
+        if ended != 0:
+            break
+    assert ended == -signal.SIGKILL
+    finished = {p.parent.name for p in (root / "s" / "stages").glob("*/stage.json")}
+    stamps = {name: (root / "s" / "stages" / name).stat().st_mtime_ns for name in finished}
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     for name, stamp in stamps.items():
-        assert (tmp_path / "s" / "stages" / name).stat().st_mtime_ns == stamp
+        assert (root / "s" / "stages" / name).stat().st_mtime_ns == stamp
     for record in done[1].values():
-        assert read_record(record.path(tmp_path / "o")).result() == record.result()
+        assert read_record(record.path(root / "o")).result() == record.result()
 
 
 def test_record_is_plain_json(done) -> None:

@@ -62,11 +62,10 @@ def case(make_job, make_batch):
     # Some classes wider than T, some narrower: both branches of the border.
     job.old.features[job.data.labels == 1] += 12 * torch.ones(6)
     torch.manual_seed(0)
-    return job, make_batch(job), Head("arcface", 6, CLASSES, 16.0, 0.2)
+    return job, make_batch(job, size=8), Head("arcface", 6, CLASSES, 16.0, 0.2)
 
 
-@pytest.mark.parametrize("progress", [0.0, 0.3, 0.9])
-@pytest.mark.parametrize("threshold", [0.7, 1.0])
+@pytest.mark.parametrize(("progress", "threshold"), [(0.0, 1.0), (0.3, 0.7), (0.9, 1.0)])
 def test_loss_and_gradient(case, arcface, slope, progress, threshold):
     job, batch, head = case
     batch.progress = progress
@@ -171,8 +170,7 @@ def test_trap_the_mean_of_no_violator(case):
 
 
 def test_features_inside_are_not_averaged_in(case):
-    job, batch, _ = case
-    border = AdvBCT().prepare(job).border
+    border = AdvBCT().prepare(case[0]).border
     border.radius.fill_(0.5)
     inside = border.centre + 0.0
     inside = inside / inside.norm(dim=1, keepdim=True)
