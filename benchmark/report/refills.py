@@ -93,9 +93,11 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
         _panel(flat[0], f"Methods, {common} order", {}, before)
         for i, method in enumerate(methods):
             # Markers, at places of their own, also tell lines apart that lie on one another.
+            curve = found[method][common]
+            step = len(curve) // 5
             _line(
-                flat[0], method, found[method][common], color=looks[method][0],
-                marker=looks[method][1], markersize=4, markevery=(3 * i % 20, 20),
+                flat[0], method, curve, color=looks[method][0], marker=looks[method][1],
+                markersize=4, markevery=(i * step // len(methods), step),
             )  # fmt: skip
     for axes, method in zip(flat[panels - len(shown) :], shown, strict=False):
         lines = {
