@@ -216,6 +216,7 @@ class FeatureTransformation(Method):
         distance: str = "cosine", recipe: Recipe | None = None, seed: int = 0,
         device: str | Device = "auto", old_ids: Sequence[Any] | None = None,
         new_ids: Sequence[Any] | None = None, new_side: Any = None, old_head: Any = None,
+        chained: bool = False,
     ) -> Conversion:  # fmt: skip
         """Fit on plain arrays or tensors, with the same code as in the harness.
 
@@ -235,6 +236,7 @@ class FeatureTransformation(Method):
             new_side: Side-information by the new generation, for a map that a later update
                 shall build on.
             old_head: The old classifier, for methods that ask it.
+            chained: Some of what is stored came out of an earlier conversion.
 
         Raises:
             BenchError: If they do not belong together, a value is not a finite number, or
@@ -243,7 +245,9 @@ class FeatureTransformation(Method):
         from benchmark import fitting
 
         fitting.same_items(old_ids, new_ids)
-        pairs = fitting.make_pairs(self, old, new, labels, side, head, distance, new_side, old_head)
+        pairs = fitting.make_pairs(
+            self, old, new, labels, side, head, distance, new_side, old_head, chained
+        )
         if old_ids is not None and len(old_ids) != len(pairs.old):
             raise BenchError(f"old_ids: expected {len(pairs.old)} as old, got {len(old_ids)}")
         fitted = self.learn(pairs, fitting.make_trainer(recipe, seed, device))

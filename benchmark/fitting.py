@@ -27,7 +27,7 @@ RECIPE = Recipe(epochs=1)
 
 def make_pairs(
     method: FeatureTransformation, old: Any, new: Any, labels: Any, side: Any, head: Any,
-    distance: str, new_side: Any, old_head: Any,
+    distance: str, new_side: Any, old_head: Any, chained: bool,
 ) -> Pairs:  # fmt: skip
     """Arrays as pairs of tensors.
 
@@ -56,6 +56,7 @@ def make_pairs(
         old=made["old"], new=made["new"], side=made["side"], new_side=made["new_side"],
         labels=None if labels is None else _labels(labels, classifier), head=classifier,
         distance=distance, old_head=None if old_head is None else as_head("old_head", old_head),
+        chained=chained,
     )  # fmt: skip
 
 

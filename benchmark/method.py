@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from benchmark.errors import BenchError
+
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
@@ -194,6 +196,17 @@ class Method(ABC):
     def first(self, job: UpdateJob) -> Update:
         """Train generation 1 the method's own way; only with ``own_first``."""
         raise NotImplementedError(f"{type(self).__name__}.first")
+
+    def fit(self, *_: Any, **__: Any) -> Any:
+        """Fit on plain arrays: what the transformations of ``benchmark.families`` can.
+
+        Raises:
+            BenchError: The method trains a model, on images.
+        """
+        raise BenchError(
+            f"{type(self).__name__} trains a model on images; only methods that map stored "
+            "vectors fit on arrays"
+        )
 
     @abstractmethod
     def update(self, job: UpdateJob) -> Update:

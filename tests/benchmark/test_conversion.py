@@ -399,10 +399,36 @@ def test_the_same_ids_in_the_same_order(arrays):
 def test_what_a_method_needs(arrays):
     with pytest.raises(BenchError, match="side: fct with these parameters needs side-information"):
         fct(side="simclr").fit(arrays["old"], arrays["new"])
+    with pytest.raises(BenchError, match="BCT trains a model on images"):
+        benchmark.get_method("bct").fit(arrays["old"], arrays["new"])
     with pytest.raises(BenchError, match="unknown key 'widht'; did you mean 'width'"):
         benchmark.get_method("fct", widht=3)
     with pytest.raises(BenchError, match="unknown method 'fcd'; did you mean 'fct'"):
         benchmark.get_method("fcd")
+
+
+@pytest.mark.parametrize("label", ["fct", "fastfill", "lce", "rbt", "rbt:kl"])
+def test_every_transformation(arrays, label, tmp_path):
+    """On plain arrays, with a classifier and without one."""
+    name, _, variant = label.partition(":")
+    made = benchmark.get_method(label).fit(
+        arrays["old"], arrays["new"], arrays["labels"], None, arrays["weight"],
+        recipe=Recipe(epochs=1, transform_steps=2, transform_batch=32), device="cpu",
+    )  # fmt: skip
+    made.save(tmp_path / "kept")
+    back = Conversion.load(tmp_path / "kept")
+    assert back.convert(arrays["old"]).shape == (N, NEW)
+    assert back.method == name
+    if "priority" in back.parts:
+        assert sorted(back.order(arrays["old"])) == list(range(N))
+        np.testing.assert_array_equal(
+            back.priority(arrays["old"][:7]), back.priority(arrays["old"])[:7]
+        )
+    assert ("priority" in back.parts) == (name == "fastfill")
+    if name in ("fastfill", "lce") or variant == "kl":
+        with pytest.raises(BenchError, match=r"head|classifier|labels") as caught:
+            benchmark.get_method(label).fit(arrays["old"], arrays["new"], device="cpu")
+        assert "\n" not in str(caught.value)
 
 
 def test_bad_galleries(arrays, plain, sided):
