@@ -6,7 +6,8 @@ et al., SwAV (2020), in the form of DINO (2021), which FCT adds to SimCLR.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -124,7 +125,9 @@ class _Contrast(nn.Module):
             augment(local_crops(batch, self.crop_size, self.rng), LOCAL_LIGHT, self.rng)
             for _ in range(self.crops)
         ]
-        outputs = [self._outputs(views) for views in (whole, local)]
+        outputs = [self._outputs(whole)]
+        with _statistics_kept(self.network):
+            outputs.append(self._outputs(local))
         with torch.autocast(self.device.type, enabled=False):
             return self.compare(*outputs)
 
@@ -138,6 +141,22 @@ class _Contrast(nn.Module):
     def start(self, _: int, __: float, rng: torch.Generator) -> None:
         """Take the random stream of an epoch."""
         self.rng = rng
+
+
+@contextmanager
+def _statistics_kept(network: nn.Module) -> Iterator[None]:
+    """Batch norms keep their running statistics, which are those of whole images.
+
+    Only whole images are embedded later: statistics that are half of local crops would move
+    every stored number, and turn most bits of a binary one into constants.
+    """
+    norms = [m for m in network.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+    momenta = [m.momentum for m in norms]
+    for norm in norms:
+        norm.momentum = 0.0
+    yield
+    for norm, momentum in zip(norms, momenta, strict=True):
+        norm.momentum = momentum
 
 
 def contrast(
