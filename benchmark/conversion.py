@@ -273,6 +273,8 @@ class Conversion:
             meta = json.loads((folder / META).read_text())
             if meta["format"] != FORMAT:
                 raise BenchError(f"{folder}: expected format {FORMAT}, got {meta['format']}")
+            if set(meta["parts"]) - set(PARTS):
+                raise BenchError(f"{folder}: expected parts {', '.join(PARTS)}")
             files = {name: folder / f"{name}.safetensors" for name in meta["parts"]}
             for name, path in files.items():
                 if file_digest(path) != meta["parts"][name]:
