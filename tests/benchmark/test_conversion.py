@@ -204,9 +204,13 @@ def test_a_damaged_folder(plain, tmp_path):
     with pytest.raises(BenchError, match="not a stored conversion"):
         Conversion.load(tmp_path / "a")
     meta = tmp_path / "a" / "conversion.json"
-    for text, said in [("{", "not a stored"), ("{}", "format"), ("[]", "not a stored"),
-                       (json.dumps({"format": 2}), "expected format 1, got 2"),
-                       (json.dumps({"format": 1, "parts": {"../x": ""}}), "expected parts")]:  # fmt: skip
+    for text, said in [
+        ("{", "not a stored"),
+        ("{}", "format"),
+        ("[]", "not a stored"),
+        (json.dumps({"format": 2}), "expected format 1, got 2"),
+        (json.dumps({"format": 1, "parts": {"../x": ""}}), "expected parts"),
+    ]:
         meta.write_text(text)
         with pytest.raises(BenchError, match=said):
             Conversion.load(tmp_path / "a")
