@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -26,6 +27,12 @@ class FastFill(FeatureTransformation):
     it was trained, on the transformed old one. sigma^2, the item's own, orders the backfilling:
     largest first.
 
+    The paper prints of lambda only that it is a function of the dimension. At 1 / d the squared
+    distance and the logarithm are twice the negative log-likelihood of a Gaussian with covariance
+    sigma^2 I in d dimensions. Another lambda shifts log sigma^2 by log lambda and multiplies the
+    loss, which Adam does not notice: the order of items hangs on where log(sigma^2 / lambda)
+    starts, not on lambda itself. It tends to the log of the loss, so that is where it starts.
+
     With ``diagonal``, dimension j has a variance s_j of its own: the squared distance is summed
     over (error_j)^2 / s_j, the log is the mean of log s_j, and L_disc, which belongs to no
     dimension, is divided by the mean of s_j. Equal variances give eq. 5 again.
@@ -46,7 +53,7 @@ class FastFill(FeatureTransformation):
     uncertainty: bool = True  # section 6, Table 5
     diagonal: bool = False  # section 4.2, footnote 2
     lam: float | None = None  # lambda, "a function of d" that is not printed; none is 1 / d
-    start: float = 0.0  # log sigma^2 before training, in units of lambda
+    start: float = 2.0  # log(sigma^2 / lambda) before training; ours, see above
     side: Literal["none", "simclr"] = "none"  # appendix B.2
     width: int = 2048  # of the mixer, as fct
     lr: float = 5e-4  # Adam, appendix A.2
@@ -71,8 +78,9 @@ class FastFill(FeatureTransformation):
             return self.loss(made - new, disc, log_variance).mean()
 
         target = F.normalize(pairs.new) if pairs.normalised else pairs.new
+        start = self.start + math.log(self._lam(target.shape[1]))
         make = lambda: Uncertain(  # noqa: E731
-            self._map(pairs, target, pairs.normalised), target.shape[1], self.diagonal
+            self._map(pairs, target, pairs.normalised), target.shape[1], self.diagonal, start
         )
         state = None if head is None else Frozen(head)
         recipe = {k: getattr(self, k) for k in ("lr", "weight_decay", "warmup", "freeze_norm")}
@@ -102,9 +110,11 @@ class FastFill(FeatureTransformation):
         far = torch.zeros_like(near[:, 0]) if disc is None else disc
         if not self.uncertainty:
             return near.sum(dim=1) + far
-        lam = 1 / error.shape[1] if self.lam is None else self.lam
         scaled = (near / log_variance.exp()).sum(dim=1) + far / log_mean(log_variance).exp()
-        return scaled + log_variance.mean(dim=1) / lam
+        return scaled + log_variance.mean(dim=1) / self._lam(error.shape[1])
+
+    def _lam(self, dim: int) -> float:
+        return 1 / dim if self.lam is None else self.lam
 
     def _map(self, pairs: Pairs, target: Tensor, normalise: bool) -> Transformation:
         dim_side = 0 if pairs.side is None else pairs.side.shape[1]

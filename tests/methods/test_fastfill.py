@@ -136,7 +136,7 @@ def test_the_best_variance_is_lambda_times_the_loss(losses, slope):
             logs.detach().numpy().copy(),
         )
         np.testing.assert_allclose(logs.grad.numpy(), numeric, atol=1e-7)
-        assert np.sign(round(float(logs.grad), 9)) == sign
+        assert np.sign(round(float(logs.grad), 5)) == sign
 
 
 def test_equal_variances_are_one_variance():
