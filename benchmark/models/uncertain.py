@@ -9,6 +9,7 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from benchmark.models.module import Portable
 from benchmark.models.transformation import Transformation
@@ -16,6 +17,9 @@ from benchmark.models.transformation import Transformation
 
 class Uncertain(Portable):
     """h, and psi: the log variance of its error, a linear layer on the transformed embedding.
+
+    Where h normalises its output, psi reads it before: on the unit sphere, where directions
+    belong to classes, a linear layer has hardly a way to tell a doubtful item.
 
     As a part of an update it is the priority: what is expected to be farthest off comes first.
 
@@ -31,14 +35,14 @@ class Uncertain(Portable):
     ) -> None:
         super().__init__()
         self.map, self.psi = map, nn.Linear(dim, dim if diagonal else 1)
-        nn.init.zeros_(self.psi.weight)
         nn.init.constant_(self.psi.bias, start)
 
     def estimates(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor]:
         """Transformed vectors ``[n, dim]`` and log variances ``[n, 1]``, or ``[n, dim]``."""
-        made: Tensor = self.map(vectors, side)[0]
-        with torch.autocast(made.device.type, enabled=False):  # it orders items: every bit counts
-            return made, self.psi(made)
+        raw = self.map.mixer(self.map.joined(vectors, side)).float()
+        made = F.normalize(raw) if self.map.normalise else raw
+        with torch.autocast(raw.device.type, enabled=False):  # it orders items: every bit counts
+            return made, self.psi(raw)
 
     def forward(self, vectors: Tensor, side: Tensor | None) -> Tensor:
         """Stored gallery -> log of the variance, ``[n]``; of several, of their mean."""
