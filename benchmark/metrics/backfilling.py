@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from benchmark.metrics import arrays, counting, engine, filling, kernels, lookup
 from benchmark.metrics.backfill import permutation
 
-_CELLS = 64 << 20  # bytes of histograms at a time
+_CELLS = 16 << 20  # bytes of histograms at a time: what a processor's last cache holds
 _PACKED = 64 << 20  # bytes of packed items at a time
 _TABLES = 1 << 20  # bytes of tables and buffers a thread
 
@@ -74,13 +74,16 @@ class Run:
         self.sizes = self.by.stop - self.by.start
         most = int(np.diff(steps[0]).max(initial=0))  # items that change at one point
         self.cells = np.zeros(0, np.int16 if most < 1 << 14 else np.int32)
+        # A gallery that is packed anew for each chunk of queries asks for larger ones.
+        wide = max(side[1].x.shape[1] for side in (self.old, self.new))
+        self.room = _CELLS if m * 4 * wide <= _PACKED else 4 * _CELLS
         self.packed: dict[tuple[bool, int], NDArray[np.float32]] = {}
 
     def chunk_end(self, first: int) -> int:
         """Where the chunk of queries that begins at ``first`` ends: its histograms must fit."""
         widths = 2 * np.maximum.accumulate(self.sizes[first:]) + 1
         needed = np.arange(1, len(widths) + 1) * widths * self.points * self.cells.itemsize
-        return first + max(1, int(np.searchsorted(needed, _CELLS, "right")))
+        return first + max(1, int(np.searchsorted(needed, self.room, "right")))
 
     def chunk(
         self, first: int, last: int
@@ -129,7 +132,8 @@ class Run:
         engine.share(
             lambda s: filling.summarise(
                 2 * offset, thresholds, offset, old, new, moment, left_offset, left_old, left_new,
-                left_moment, *s, self.points, width, cells, totals, rank, ap,
+                left_moment, *s, self.points, width, 1 << lookup.depth_of(width - 1), cells,
+                totals, rank, ap,
             ),
             engine.spans(n, 64),
             self.threads,

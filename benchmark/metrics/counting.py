@@ -17,6 +17,7 @@ from benchmark.metrics.kernels import (
     COLUMNS,
     COMPRESS,
     ROWS,
+    fetch_part,
     fma,
     jit,
     keep_dot,
@@ -170,6 +171,7 @@ def count(
     whole = n_items // _COLUMNS * _COLUMNS
     for c in range(0, n_items, _COLUMNS):
         for r in range(0, padded, _ROWS):
+            fetch_part(gp, c + _COLUMNS, dim, r // _ROWS, padded // _ROWS)
             if _COMPRESS and c < whole:
                 if l2:
                     keep_l2(

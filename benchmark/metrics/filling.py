@@ -17,6 +17,8 @@ from benchmark.metrics.kernels import (
     COLUMNS,
     COMPRESS,
     ROWS,
+    fetch,
+    fetch_part,
     jit,
     keep_split_dot,
     keep_split_l2,
@@ -39,6 +41,9 @@ def moments_of(
     for a in range(first, last):
         i = q_order[a]
         u, v = offset[a], left_offset[a]
+        if len(qi) == 0 and len(qc) == 0:
+            out[u : offset[a + 1]] = when[start[a] : stop[a]]
+            continue
         for b in range(start[a], stop[a]):
             if out_of_ranking(i, g_order[b], qi, gi, qc, gc):
                 left[v] = when[b]
@@ -79,6 +84,8 @@ def _tally(
 
     The scores come moment by moment, ``since`` ... ``until``; ``ends`` says where each one's end.
     """
+    for place in range(since * width, (until + 1) * width, 32):  # on their way during the look-ups
+        fetch(cells, place)
     reached(s, n, tree, depth, steps)
     begin = np.uint64(0)
     for moment in range(since, until + 1):
@@ -144,6 +151,7 @@ def fill_cells(
         two = here == _COLUMNS and (n_early == here or tag[c + n_early] == following)
         early = np.uint32((np.int64(1) << n_early) - 1)
         for r in range(0, padded, _ROWS):
+            fetch_part(gp, c + _COLUMNS, dim, r // _ROWS, padded // _ROWS)
             if _COMPRESS and two:  # at most two moments in the panel
                 if l2:
                     keep_split_l2(
@@ -186,15 +194,12 @@ def taken(cells: Any, first: int, last: int, points: int, width: int, totals: An
 
 
 @jit
-def _own_slots(n: int, slots: int, own: Any, is_own: Any, reached: Any, times: Any) -> Any:
-    """The slots that ``n`` matches reach, ascending: matches from there up, and there; how many."""
-    m, mine = np.uint64(0), np.int32(n)
-    for k in range(np.uint64(slots)):
-        is_own[k] = np.int64(own[k] > 0)
-        reached[m], times[m] = np.float64(mine), own[k]
-        m += np.uint64(is_own[k])
-        mine -= own[k]
-    return np.int64(m)
+def _put(own: Any, is_own: Any, slot: int, number: int) -> Any:
+    """Add matches to a slot, or take them away; returns by how much the slots with one change."""
+    before = is_own[slot]
+    own[slot] += number
+    is_own[slot] = np.int64(own[slot] > 0)
+    return is_own[slot] - before
 
 
 @jit
@@ -203,22 +208,27 @@ def _above(slots: int, held: Any, is_own: Any, m: int, above: Any) -> None:
     total = np.int32(0)
     for k in range(np.uint64(slots - 1), np.uint64(0), -1):
         total += held[k]
-        above[np.uint64(m)] = np.float64(total)  # the next slot's overwrites it if no match is here
+        above[np.uint64(m)] = total  # the next slot's overwrites it if no match is here
         m -= is_own[k]
 
 
 @jit
-def _terms(m: int, n: int, reached: Any, times: Any, above: Any, terms: Any) -> None:
-    """The precision at each of ``n`` matches, whose scores reach ``m`` slots."""
+def _terms(m: int, n: int, own: Any, above: Any, falling: Any, terms: Any) -> Any:
+    """The precision at each of ``n`` matches in ``m`` slots; returns how many the best one has."""
     if m == n:  # no ties
-        for k in range(np.uint64(m)):
-            terms[k] = reached[k] / above[k + np.uint64(1)]
-        return
-    place = 0
+        for k in range(np.uint64(n)):
+            terms[k] = falling[k] / np.float64(above[k + np.uint64(1)])
+        return np.int64(1)
+    place, slot, best = np.int64(0), 0, np.int64(0)
     for k in range(m):
-        for _ in range(times[k]):
-            terms[place] = reached[k] / above[k + 1]
-            place += 1
+        slot += 1
+        while own[slot] == 0:
+            slot += 1
+        term = np.float64(n - place) / np.float64(above[k + 1])
+        best = np.int64(own[slot])
+        terms[place : place + best] = term
+        place += best
+    return best
 
 
 @jit
@@ -234,13 +244,16 @@ def _change(row: Any, p: int, width: int, held: Any) -> None:
 def summarise(
     offset: Any, thresholds: Any, own_offset: Any, old: Any, new: Any, moment: Any,
     left_offset: Any, left_old: Any, left_new: Any, left_moment: Any,
-    first: int, last: int, points: int, width: int, cells: Any, totals: Any, rank: Any, ap: Any,
+    first: int, last: int, points: int, width: int, nodes: int, cells: Any, totals: Any, rank: Any,
+    ap: Any,
 ) -> None:  # fmt: skip
     """Ranks and average precisions of queries ``first`` ... at every point of the curve."""
-    own, times = np.empty(width, np.int32), np.empty(width, np.int32)
-    is_own = np.empty(width, np.int64)
-    reached, above = np.empty(width), np.empty(width + 1)
-    terms = np.empty((width - 1) // 2, np.float64)
+    most = (width - 1) // 2
+    own, is_own = np.empty(width, np.int32), np.empty(width, np.int64)
+    above, falling, terms = np.empty(width + 1, np.int32), np.empty(most), np.empty(most)
+    tree = np.empty(nodes, np.float32)
+    room = np.empty(most + 16, np.float32)  # look-ups work on whole vectors
+    before, after = np.empty(most + 16, np.int32), np.empty(most + 16, np.int32)
     for i in range(first, last):
         t = thresholds[offset[i] : offset[i + 1]]
         slots = len(t) + 1
@@ -255,22 +268,24 @@ def summarise(
             row[place + _reached(t, left_old[x])] += 1
             row[place + _reached(t, left_new[x])] -= 1
         own[:] = 0
-        for x in range(a, b):
-            own[_reached(t, old[x])] += 1
-        following, m = a, np.int64(0)
+        is_own[:] = 0
+        following, m = a, np.int64(0)  # the next match to be filled; slots with a match
+        depth = plant(t, tree)
+        for scores, slot in ((old, before), (new, after)):
+            room[:n] = scores[a:b]
+            reached(room, n, tree, depth, slot)
+        for x in range(n):
+            m += _put(own, is_own, before[x], 1)
+            falling[x] = n - x
         for p in range(points):
-            stale = p == 0
             while following < b and moment[following] == p:
-                own[_reached(t, old[following])] -= 1
-                own[_reached(t, new[following])] += 1
+                m += _put(own, is_own, before[following - a], -1)
+                m += _put(own, is_own, after[following - a], 1)
                 following += 1
-                stale = True
-            if stale:
-                m = _own_slots(n, slots, own, is_own, reached, times)
             _change(row, p, width, held)
             _above(slots, held, is_own, m, above)
-            _terms(m, n, reached, times, above, terms)
-            rank[i, p] = 1 + np.int64(above[m] - reached[m - 1])
+            best = _terms(m, n, own, above, falling, terms)
+            rank[i, p] = 1 + np.int64(above[m]) - best
             ap[i, p] = added(terms, n) / n
 
 

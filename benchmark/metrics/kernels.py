@@ -257,6 +257,31 @@ keep_split_l2: Any = _keep_split(True)
 
 
 @intrinsic
+def _fetch(typing: Any, x: Any, place: Any) -> Any:
+    """Ask for the cache line of an element; one past the end is no error."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        byte = ir.IntType(8).as_pointer()
+        where = builder.bitcast(data(context, builder, sig.args[0], args[0], args[1]), byte)
+        kind = [ir.Constant(ir.IntType(32), i) for i in (0, 2, 1)]  # to read, into L2, as data
+        call(builder, "llvm.prefetch.p0", ir.VoidType(), [where, *kind])
+        return context.get_dummy_value()
+
+    return types.void(x, types.int64), generate
+
+
+fetch: Any = _fetch
+
+
+@jit
+def fetch_part(gp: Any, panel: int, dim: int, part: int, parts: int) -> None:
+    """Ask for one of ``parts`` parts of a panel, while another panel is worked on."""
+    lines = (COLUMNS * dim + 15) // 16
+    for line in range(lines * part // parts, lines * (part + 1) // parts):
+        fetch(gp, panel * dim + line * 16)
+
+
+@intrinsic
 def _fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
     """One float32 fused multiply-add, ``a * b + c`` rounded once."""
 

@@ -104,7 +104,7 @@ def _slots(copies: int) -> Any:
             leaves = builder.shl(ir.Constant(_SMALL, 1), builder.trunc(args[3], _SMALL))
             first = builder.bitcast(splat(builder, builder.bitcast(leaves, _F)), _WHOLE)
             lanes = ir.Constant(_WHOLE, [lane % copies for lane in range(LANES)])
-            kept = cgutils.alloca_once(builder, _WHOLE)
+            kept = cgutils.alloca_once(builder, _WHOLE)  # type: ignore[no-untyped-call]
             stride = ir.Constant(_I, LANES)
             with cgutils.for_range_slice(builder, zero, args[1], stride, inc=True) as (j, _):
                 score = builder.load(vector_at(builder, builder.gep(source, [j])))
