@@ -138,7 +138,7 @@ def one_per_row(name: str, value: Any, n: int) -> NDArray[Any]:
 def codes(
     name: str, left: Any, n_left: int, right: Any, n_right: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Labels of two sides as integers 0 ... k-1, equal where the labels are equal.
+    """Labels of two sides as integers, equal where the labels are equal.
 
     Args:
         name: The argument's name; the messages add ``query_`` and ``gallery_``.
@@ -148,7 +148,7 @@ def codes(
         n_right: Their number.
 
     Returns:
-        Codes of the left and of the right side, in the labels' sorted order.
+        Codes of the left and of the right side, ordered as the labels.
 
     Raises:
         ValueError: If a length is another, or one side has integers and the other strings.
@@ -157,6 +157,9 @@ def codes(
     b = one_per_row(f"gallery_{name}", right, n_right)
     if n_left and n_right and (a.dtype.kind in "US") != (b.dtype.kind in "US"):
         raise ValueError(f"gallery_{name}: expected {a.dtype} as query_{name} has, got {b.dtype}")
+    if np.can_cast(np.result_type(a, b), np.int64):
+        # They serve as they are, mostly without a copy; the kernels are compiled for plain arrays.
+        return np.require(a, np.int64, ["C", "W"]), np.require(b, np.int64, ["C", "W"])
     _, inverse = np.unique(np.concatenate([a, b]), return_inverse=True)
     return inverse[:n_left].astype(np.int64), inverse[n_left:].astype(np.int64)
 

@@ -178,7 +178,10 @@ def added(terms: Any, n: int) -> Any:
 @jit
 def summarise(offset: Any, thresholds: Any, above: Any, first_rank: Any, ap: Any, inp: Any) -> None:
     """Ranks and average precisions from the non-matching items above each match."""
-    terms = np.empty(len(thresholds), np.float64)
+    most = np.int64(0)
+    for i in range(len(offset) - 1):
+        most = max(most, offset[i + 1] - offset[i])
+    terms = np.empty(most, np.float64)
     for i in range(len(offset) - 1):
         a, b = offset[i], offset[i + 1]
         n = b - a
