@@ -74,6 +74,8 @@ class Recipe:
         side_epochs: Passes of a side-information model.
         warmup: Share of the steps in which the learning rate rises linearly from 0.
         precision: As Lightning Fabric names it; used for training, embeddings are float32.
+            ``bf16-mixed`` is ``32-true`` on a CPU without bfloat16 instructions, where it would be
+            slower; records say what was used.
     """
 
     epochs: int

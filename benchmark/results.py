@@ -16,6 +16,7 @@ from benchmark.plan import Plan, Result, Stage
 from benchmark.record import SCHEMA, Record, code_version, hardware, packages
 from benchmark.stages import read_backfilling, read_cases
 from benchmark.store import Store
+from benchmark.training.loop import precision
 
 Scores = Mapping[str, float | None]
 
@@ -69,7 +70,7 @@ def make_record(
         curves=_curves(result, metas),
         cost=_cost(result, metas),
         checkpoints=_checkpoints(stages, metas),
-        environment=packages() | hardware() | {"threads": str(torch.get_num_threads())},
+        environment=packages() | hardware() | _computed(setup.track.recipe.precision, metas),
         run={
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "code": code_version(),
@@ -79,6 +80,13 @@ def make_record(
         backfilling={} if folder is None else read_backfilling(folder),
         side=_side(result, metas),
     )
+
+
+def _computed(asked: str, metas: Mapping[str, Any]) -> dict[str, str]:
+    """Threads and the precision of training, which not every machine has as asked."""
+    devices = {m["run"]["device"] for m in metas.values()}
+    used = precision(asked, "cpu" if devices == {"cpu"} else "cuda")
+    return {"threads": str(torch.get_num_threads()), "precision": used}
 
 
 def public(argv: list[str]) -> list[str]:

@@ -153,7 +153,8 @@ class Trainer:
         return torch_device(self.device)
 
     def _fabric(self) -> Any:
-        fabric = _fabric(self.device, precision=self.recipe.precision)
+        used = precision(self.recipe.precision, self.torch_device().type)
+        fabric = _fabric(self.device, precision=used)
         fabric.launch()
         return fabric
 
@@ -196,6 +197,25 @@ def torch_device(device: Device) -> torch.device:
     """The torch device of this process, as Fabric chooses it."""
     chosen: torch.device = _fabric(device).device
     return chosen
+
+
+def precision(asked: str, device: str) -> str:
+    """The precision that training really has on this machine.
+
+    A CPU without bfloat16 instructions takes twice as long in it as in float32, for less: there
+    ``bf16-mixed`` is ``32-true``.
+
+    Args:
+        asked: As in a recipe.
+        device: ``cpu``, ``cuda``, ...
+    """
+    if device != "cpu" or asked != "bf16-mixed":
+        return asked
+    # x86 names its instructions; where torch does not know, the recipe stands.
+    known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    if known.get("architecture") != "x86_64" or "avx512_bf16" not in known:
+        return asked
+    return asked if known["avx512_bf16"] or known.get("amx_bf16") else "32-true"
 
 
 def device_name(device: Device) -> str:

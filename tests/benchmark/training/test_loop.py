@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from benchmark.errors import BenchError
-from benchmark.training.loop import Budget, Device, device_name, rate
+from benchmark.training.loop import Budget, Device, device_name, precision, rate
 
 
 class Recorder(nn.Module):
@@ -272,3 +272,25 @@ def test_another_seed_gives_other_weights(trainer):
 
 def test_device_in_words():
     assert device_name(Device("cpu")) == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("has", "asked", "device", "used"),
+    [
+        ({"avx512_bf16": False, "amx_bf16": False}, "bf16-mixed", "cpu", "32-true"),
+        ({"avx512_bf16": False}, "bf16-mixed", "cuda", "bf16-mixed"),
+        ({"avx512_bf16": False}, "16-mixed", "cpu", "16-mixed"),
+        ({"avx512_bf16": True}, "bf16-mixed", "cpu", "bf16-mixed"),
+        ({"avx512_bf16": False, "amx_bf16": True}, "bf16-mixed", "cpu", "bf16-mixed"),
+        ({}, "bf16-mixed", "cpu", "bf16-mixed"),
+    ],
+)
+def test_precision(monkeypatch, has, asked, device, used):
+    known = {"architecture": "x86_64", **has}
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: known, raising=False)
+    assert precision(asked, device) == used
+
+
+def test_precision_where_torch_does_not_know(monkeypatch):
+    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    assert precision("bf16-mixed", "cpu") == "bf16-mixed"
