@@ -200,7 +200,7 @@ def plain(table: SideTable, width: int = _WIDTH) -> str:
         lines = [_padded(values, wide) for values in (heads, *rows)]
         if max(map(len, lines)) <= width:
             break
-    below = [line for note in table.notes for line in wrap(note, width)]
+    below = [line for note in table.notes for line in wrap(note, width, break_on_hyphens=False)]
     return "\n".join([table.title, "", *lines, "", *below]) + "\n"
 
 
