@@ -40,6 +40,12 @@ class FCT(FeatureTransformation):
         "simclr-binary": {"side": "simclr-binary"},
         "simclr-other": {"side": "simclr-other"},
         "simclr-alone": {"side": "simclr", "inputs": "side"},
+        "kl": {"loss": "kl"},
+        "reversed-kl": {"loss": "reversed-kl"},
+        "layer-norm": {"norm": "layer"},
+        "width-512": {"width": 512},
+        "width-1024": {"width": 1024},
+        "width-4096": {"width": 4096},
     }
 
     side: str = "none"  # or a kind of benchmark.sides, sections 3.4 and 5.1
