@@ -38,8 +38,9 @@ class BT2(CompatibleTraining[State]):
     The backbone gives m + d_old numbers, from which Algorithm 1 makes phi_3, phi_5 (what old
     vectors are compared with) and phi_new. Cosines are between unit vectors. The paper prints no
     weights; these are those of the published configurations (an earlier state of that code has
-    l2 = l3 = 10). phi'_new sees the images of the batch as they are augmented; kept features
-    would be those of another augmentation.
+    l2 = l3 = 10), where K gives cosines at a scale of about 1: with the scale of a margin head
+    the same l2 weighs more. phi'_new sees the images of the batch as they are augmented; kept
+    features would be those of another augmentation.
 
     Each update is longer by ``extra`` than the old vectors or the independent model, whichever is
     longer (4.8 adds as many each time, and leaves open how): where the old vectors are the
