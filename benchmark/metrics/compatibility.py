@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from benchmark.metrics import arrays
 
-
 AVERAGED = ("tar_at_far_1e-4", "tpir_at_fpir_1e-2")
 """The metrics that MixBCT's AVG is made of."""
 

@@ -32,15 +32,14 @@ def evaluate(
     Note:
         The interval draws probe identities with replacement and keeps the threshold.
     """
+    from benchmark.metrics.products import all_pairs
     from benchmark.metrics.verification import tar_at_far
 
     enrolled = np.concatenate(items.galleries)
     first, subject = template_vectors(query, items, items.probes)
     second, owner = template_vectors(gallery, items, enrolled)
-    scores = first @ second.T
-    same = subject[:, None] == owner[None, :]
-    genuine, impostor = scores[same], scores[~same]
-    who = np.broadcast_to(subject[:, None], same.shape)[same]
+    genuine, impostor = all_pairs(first, second, subject, owner)
+    who = np.repeat(subject, (subject[:, None] == owner).sum(1))  # of each genuine pair, in order
     result = TaskResult(counts={"n_genuine": genuine.size, "n_impostor": impostor.size})
     targets = [far for far in options["far"] if far * impostor.size >= 1]
     for point in tar_at_far(genuine, impostor, targets) if targets else ():
