@@ -97,8 +97,12 @@ def _table(members: Sequence[Record], curved: Sequence[Record], slug: str) -> Re
 
 
 def orders(records: Sequence[Record]) -> list[str]:
-    """Orders of some records, in the protocol's reading order."""
-    return list(dict.fromkeys(name for r in records for name in r.backfilling["orders"]))
+    """Orders of some records, in reading order; ones that this version does not know last."""
+    from benchmark.orders import ORDERS
+
+    known = {name: place for place, name in enumerate(ORDERS)}
+    names = {name for r in records for name in r.backfilling.get("orders", {})}
+    return sorted(names, key=lambda name: (known.get(name, len(known)), name))
 
 
 def cheating(order: str) -> bool:

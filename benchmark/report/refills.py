@@ -81,11 +81,11 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
     figure = style.figure(height, width=9.0)
     grid = figure.subplots(rows, _COLUMNS, squeeze=False, sharex=True, sharey=True)
     figure.subplots_adjust(
-        left=0.075, right=0.76, top=1 - 0.95 / height, bottom=0.6 / height, wspace=0.08,
+        left=0.075, right=0.76, top=1 - 0.95 / height, bottom=0.6 / height, wspace=0.13,
         hspace=0.28,
     )  # fmt: skip
     flat = [axes for line in grid for axes in line]
-    names = list(dict.fromkeys(order for m in methods for order in found[m]))
+    names = orders(records)
     colours = {order: style.PALETTE[i % len(style.PALETTE)] for i, order in enumerate(names)}
     before = _offline(records, metric)
     if common is not None:
@@ -106,13 +106,19 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
         }
         _panel(axes, f"{method}: orders", lines, before)
     about = numbers.metric(metric)
-    _finish(figure, flat, panels, common is not None, f"{about.label}, %")
+    _finish(figure, flat, panels, names, f"{about.label}, %", compared=common is not None)
     style.heading(figure, f"{about.label} while the gallery is refilled", notes.title(records))
     return figure
 
 
 def _finish(
-    figure: Figure, flat: Sequence[Axes], panels: int, compared: bool, upright: str
+    figure: Figure,
+    flat: Sequence[Axes],
+    panels: int,
+    names: Sequence[str],
+    upright: str,
+    *,
+    compared: bool,
 ) -> None:
     """Axes' names, empty places, legends at the right."""
     for i, axes in enumerate(flat):
@@ -133,6 +139,7 @@ def _finish(
         figure.add_artist(_legend(figure, mine, "Methods", top))
         top -= (0.42 + 0.2 * len(mine)) / height
     offline = handles.pop(_OFFLINE, None)
+    handles = {name: handles[name] for name in names if name in handles}
     if offline is not None:
         handles["offline"] = offline
     figure.add_artist(_legend(figure, handles, "Orders (dashed: cheating)", top))
