@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -30,8 +29,9 @@ class FastFill(FeatureTransformation):
     The paper prints of lambda only that it is a function of the dimension. At 1 / d the squared
     distance and the logarithm are twice the negative log-likelihood of a Gaussian with covariance
     sigma^2 I in d dimensions. Another lambda shifts log sigma^2 by log lambda and multiplies the
-    loss, which Adam does not notice: the order of items hangs on where log(sigma^2 / lambda)
-    starts, not on lambda itself. It tends to the log of the loss, so that is where it starts.
+    loss, which Adam does not notice: what counts is where log(sigma^2 / lambda) starts. It
+    starts at log d, sigma^2 at 1; on training classes of glyphs (``data.tuning``, width 512) starts
+    at 0, 2 and log d gave an mAP area in this order of .585, .585 and .591.
 
     With ``diagonal``, dimension j has a variance s_j of its own: the squared distance is summed
     over (error_j)^2 / s_j, the log is the mean of log s_j, and L_disc, which belongs to no
@@ -53,7 +53,6 @@ class FastFill(FeatureTransformation):
     uncertainty: bool = True  # section 6, Table 5
     diagonal: bool = False  # section 4.2, footnote 2
     lam: float | None = None  # lambda, "a function of d" that is not printed; none is 1 / d
-    start: float = 2.0  # log(sigma^2 / lambda) before training; ours, see above
     side: Literal["none", "simclr"] = "none"  # appendix B.2
     width: int = 2048  # of the mixer, as fct
     lr: float = 5e-4  # Adam, appendix A.2
@@ -78,9 +77,8 @@ class FastFill(FeatureTransformation):
             return self.loss(made - new, disc, log_variance).mean()
 
         target = F.normalize(pairs.new) if pairs.normalised else pairs.new
-        start = self.start + math.log(self._lam(target.shape[1]))
         make = lambda: Uncertain(  # noqa: E731
-            self._map(pairs, target, pairs.normalised), target.shape[1], self.diagonal, start
+            self._map(pairs, target, pairs.normalised), target.shape[1], self.diagonal
         )
         state = None if head is None else Frozen(head)
         recipe = {k: getattr(self, k) for k in ("lr", "weight_decay", "warmup", "freeze_norm")}

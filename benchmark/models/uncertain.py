@@ -27,15 +27,12 @@ class Uncertain(Portable):
         map: h.
         dim: Dimension of the transformed embedding.
         diagonal: A variance of its own for each dimension.
-        start: log sigma^2 of every item before training.
     """
 
-    def __init__(
-        self, map: Transformation, dim: int, diagonal: bool = False, start: float = 0.0
-    ) -> None:
+    def __init__(self, map: Transformation, dim: int, diagonal: bool = False) -> None:
         super().__init__()
         self.map, self.psi = map, nn.Linear(dim, dim if diagonal else 1)
-        nn.init.constant_(self.psi.bias, start)
+        nn.init.zeros_(self.psi.bias)  # sigma^2 is about 1 before training
 
     def estimates(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor]:
         """Transformed vectors ``[n, dim]`` and log variances ``[n, 1]``, or ``[n, dim]``."""

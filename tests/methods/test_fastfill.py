@@ -272,7 +272,7 @@ def test_expected_sigma_ranks_items(noisy, chosen, precision):
             true = head.losses(made, labels[400:])
         expected = fitted.priority(old[400:], None)
     assert expected.shape == (200,)
-    assert kendall_tau(expected.numpy(), true.numpy()) > 0.25
+    assert kendall_tau(expected.numpy(), true.numpy()) > 0.15
 
 
 def test_priority_of_several_variances_is_their_mean():
