@@ -107,7 +107,8 @@ def average_compatibility(matrix: Any) -> float:
         ValueError: If the matrix is not square, too small, or NaN on or below the diagonal.
 
     Source:
-        CL2R's AC, the multi-model form of BCT's criterion.
+        Average compatibility (AC) of CoReS and CL2R, the multi-model form of BCT's criterion. Their
+        released code counts a tie M_ij = M_jj as compatible; here it is not, as in BCT eq. 2.
 
     Example:
         >>> average_compatibility([[0.4, 0.0], [0.5, 0.6]])
@@ -131,7 +132,8 @@ def average_accuracy(matrix: Any) -> float:
         ValueError: If the matrix is not square, empty, or NaN on or below the diagonal.
 
     Source:
-        CL2R's AM.
+        Average multi-model accuracy of CoReS, whose released code leaves out values of 0; here they
+        count.
     """
     values = _matrix(matrix, 1)
     return float(np.mean(values[np.tril_indices(len(values))]))
