@@ -78,3 +78,11 @@ def test_refusals():
         perf.run("convert", queries=3)
     with pytest.raises(ValueError, match="dim: expected at least 1"):
         perf.run("ranking", dim=0)
+
+
+def test_a_device_stays_within_its_tolerance():
+    from benchmark.perf import tolerance
+
+    found = tolerance.deviation(64, 1.5, turned=True, queries=40, items=300, classes=5)
+    assert 0 < found["score"] < 2e-6
+    assert found["map"] < 1e-3 < found["exact_map"]
