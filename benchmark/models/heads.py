@@ -123,7 +123,7 @@ def simplex(count: int) -> Tensor:
         more point at the same distance from all of it, moved to the middle and normalised.
 
     Example:
-        >>> simplex(3).square().sum(dim=1)
+        >>> simplex(3).square().sum(dim=1).round(decimals=12)
         tensor([1., 1., 1.], dtype=torch.float64)
     """
     if count < 2:

@@ -27,7 +27,7 @@ def refused(answer, *words: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("run", "-m", "btc", "-p", "open-class"), ("unknown method 'btc'", "'bct'")),
+        (("run", "-m", "mixbtc", "-p", "open-class"), ("unknown method 'mixbtc'", "'mixbct'")),
         (("run", "-m", "bct:destill", "-p", "open-class"), ("variant of bct", "'distill'")),
         (("run", "-m", "bct", "-p", "open-clas"), ("unknown protocol", "'open-class'")),
         (("run", "-m", "bct", "-p", "open-class", "-t", "glyph"), ("unknown track", "'glyphs'")),
