@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import statistics
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from benchmark import registry
 
 if TYPE_CHECKING:
     from benchmark.method import Method
-    from benchmark.record import Record
 
 MEASURED = Path(__file__).resolve().parents[1] / "results" / "measured"
 _NEEDS = {"old_head": "the old classifier", "independent": "the independent new model"}
@@ -65,7 +63,7 @@ def field_notes(source: str) -> dict[str, str]:
 
 def _costs(name: str, made: Method, measured: Path) -> dict[str, str]:
     """Added parameters and training time by the committed records of this very variant."""
-    from benchmark.record import read_records
+    from benchmark.record import read_records, training_cost
 
     folders = sorted(measured.glob(f"*/*/{name.replace(':', '+')}"))
     records = [r for folder in folders for r in read_records(folder) if r.status == "done"]
@@ -75,27 +73,11 @@ def _costs(name: str, made: Method, measured: Path) -> dict[str, str]:
     costs = {
         "added parameters": " to ".join(f"{n:,}" for n in dict.fromkeys((added[0], added[-1])))
     }
-    shares = [share for r in records if (share := training_cost(r, made)) is not None]
+    charged = "independent" in made.needs
+    found = [training_cost(r.run.get("stages", {}), r.method, charged=charged) for r in records]
+    shares = [share for share in found if share is not None]
     if shares:
         middle = statistics.median(shares)
         of = f"median of {len(shares)} records, {min(shares):.2f} to {max(shares):.2f}"
         costs["training cost"] = f"{middle:.2f} of the independent model's ({of})"
     return costs
-
-
-def training_cost(record: Record, made: Method) -> float | None:
-    """Seconds that training takes with the method, as a multiple of the independent model's.
-
-    What needs the independent model is charged with it. ``None`` where a stage has no time.
-    """
-    spent = list(_seconds(record, f"train {record.method} (", f"fit {record.method} ("))
-    alone = list(_seconds(record, "train independent "))
-    if not spent or not alone or sum(alone) <= 0:
-        return None
-    return sum(spent) / sum(alone) + ("independent" in made.needs)
-
-
-def _seconds(record: Record, *titles: str) -> Iterator[float]:
-    for title, used in record.run.get("stages", {}).items():
-        if title.startswith(titles) and used.get("seconds") is not None:
-            yield float(used["seconds"])

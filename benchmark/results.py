@@ -13,7 +13,14 @@ import torch
 from benchmark.metrics import compatibility
 from benchmark.metrics.catalog import describe
 from benchmark.plan import Plan, Result, Stage
-from benchmark.record import SCHEMA, Record, code_version, hardware, packages
+from benchmark.record import (
+    SCHEMA,
+    Record,
+    code_version,
+    hardware,
+    packages,
+    training_cost,
+)
 from benchmark.stages import read_backfilling, read_cases
 from benchmark.store import Store
 from benchmark.training.loop import precision
@@ -71,15 +78,23 @@ def make_record(
         cost=_cost(result, metas),
         checkpoints=_checkpoints(stages, metas),
         environment=packages() | hardware() | _computed(setup.track.recipe.precision, metas),
-        run={
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "code": code_version(),
-            "argv": public(argv),
-            "stages": {m["title"]: m["run"] for m in metas.values()},
-        },
+        run=_run(result, metas, argv),
         backfilling={} if folder is None else read_backfilling(folder),
         side=_side(result, metas),
     )
+
+
+def _run(result: Result, metas: Mapping[str, Any], argv: list[str]) -> dict[str, Any]:
+    """Times, code and command line: what another run of the same work would change."""
+    stages = {m["title"]: m["run"] for m in metas.values()}
+    charged = any("independent" in update.inputs for update in result.updates)
+    return {
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "code": code_version(),
+        "argv": public(argv),
+        "stages": stages,
+        "training_cost": training_cost(stages, result.label, charged=charged),
+    }
 
 
 def _computed(asked: str, metas: Mapping[str, Any]) -> dict[str, str]:

@@ -1,27 +1,26 @@
 """The card of a method: words, notes beside the parameters, costs by records."""
 
-from types import SimpleNamespace
+from functools import partial
 
 import pytest
 
-from benchmark import registry
-from benchmark.card import field_notes, method_card, training_cost
+from benchmark.card import field_notes, method_card
+from benchmark.record import training_cost
 
 
-def record(label, **seconds):
-    stages = {title.replace("_", " ") + " (seed 3)": {"seconds": s} for title, s in seconds.items()}
-    return SimpleNamespace(method=label, run={"stages": stages})
+def stages(**seconds):
+    return {title.replace("_", " ") + " (seed 3)": {"seconds": s} for title, s in seconds.items()}
 
 
 def test_training_cost():
     both = {"train_old_model": 9.0, "train_independent_new_model": 4.0, "fit_independent": 0.0}
-    bct, fct = registry.method("bct"), registry.method("fct")
-    assert training_cost(record("bct", train_bct=5.0, **both), bct) == 1.25
-    assert training_cost(record("bct", train_bct=5.0, train_bcts=7.0, **both), bct) == 1.25
+    cost = partial(training_cost, charged=False)
+    assert cost(stages(train_bct=5.0, **both), "bct") == 1.25
+    assert cost(stages(train_bct=5.0, train_bcts=7.0, **both), "bct") == 1.25
     # A map is charged with the model that it leads to.
-    assert training_cost(record("fct", fit_fct=2.0, **both), fct) == 1.5
-    assert training_cost(record("bct", **both), bct) is None
-    assert training_cost(record("bct", train_bct=5.0), bct) is None
+    assert training_cost(stages(fit_fct=2.0, **both), "fct", charged=True) == 1.5
+    assert cost(stages(**both), "bct") is None
+    assert cost(stages(train_bct=5.0), "bct") is None
 
 
 def test_notes():

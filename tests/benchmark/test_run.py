@@ -60,6 +60,17 @@ def test_judgement(done) -> None:
                 assert gain is None
 
 
+def test_training_cost_stands_in_the_record(done) -> None:
+    for name, record in done[1].items():
+        seconds = {title: used["seconds"] for title, used in record.run["stages"].items()}
+        alone = seconds["train independent new model (seed 0)"]
+        own = sum(s for title, s in seconds.items() if title.split()[1] == name and s)
+        if name in ("bct", "mixbct"):
+            assert record.run["training_cost"] == pytest.approx(own / alone)
+        elif name == "fct":
+            assert record.run["training_cost"] == pytest.approx(1 + own / alone)
+
+
 def test_transformation_keeps_the_new_model(done) -> None:
     records = done[1]
     assert records["fct"].scores["new/new"] == records["independent"].scores["new/new"]
