@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics import arrays
-
 if TYPE_CHECKING:
     from benchmark.metrics.ranking import Job
 
@@ -64,7 +62,8 @@ def _rows(job: Job, where: Any, first: int, last: int) -> tuple[Any, Any, Any]:
         return torch.from_numpy(np.ascontiguousarray(array)).to(where)
 
     def unit(part: Any, a: int, b: int) -> Any:
-        return move((arrays.widened(part.x[a:b]) * part.scale[a:b, None]).astype(np.float32))
+        rows = np.arange(a, b)
+        return move((part.wide(rows) * part.scales(rows)[:, None]).astype(np.float32))
 
     n, m, rules = last - first, len(job.gallery.x), job.rules
     query = torch.nn.functional.pad(unit(job.query, first, last), (0, 0, 0, _ROWS - n))
@@ -82,8 +81,8 @@ def _rows(job: Job, where: Any, first: int, last: int) -> tuple[Any, Any, Any]:
                 scores = product(query, items)
             same = labels == move(job.gallery_labels[a:b])
             left_out = torch.zeros_like(same)
-            if job.kept is not None:
-                left_out |= move(~np.isin(np.arange(a, b), job.kept))
+            if job.junk is not None:
+                left_out |= move(job.junk[a:b])
             if len(rules.qi):
                 left_out |= move(rules.qi[first:last])[:, None] == move(rules.gi[a:b])
             if len(rules.qc):

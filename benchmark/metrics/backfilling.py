@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics import arrays, counting, engine, filling, kernels, lookup
+from benchmark.metrics import arrays, counting, engine, filling, grouping, kernels, lookup
 from benchmark.metrics.backfill import permutation
 
 _CELLS = 16 << 20  # bytes of histograms at a time: what a processor's last cache holds
@@ -60,17 +60,19 @@ class Run:
         n, m = len(self.old[0].x), len(self.old[1].x)
         labels, g_labels, ids, g_ids, cameras, g_cameras = given
         self.ql, self.gl = arrays.codes("labels", labels, n, g_labels, m)
-        self.rules = engine.Rules(
+        self.rules = grouping.Rules(
             *arrays.both("ids", ids, n, g_ids, m),
             *arrays.both("cameras", cameras, n, g_cameras, m),
         )
         self.order = permutation(order, m)
         self.moment = steps[1]
         self.points = len(steps[0])
-        in_order = engine.grouped(self.ql, self.gl[self.order])
+        in_order = grouping.grouped(self.ql, self.gl[self.order])
         place = in_order.g_order  # places in the order, by label, moments ascending
         self.when = self.moment[place]
-        self.by = engine.Grouped(in_order.q_order, self.order[place], in_order.start, in_order.stop)
+        self.by = grouping.Grouped(
+            in_order.q_order, self.order[place], in_order.start, in_order.stop
+        )
         self.sizes = self.by.stop - self.by.start
         most = int(np.diff(steps[0]).max(initial=0))  # items that change at one point
         self.cells = np.zeros(0, np.int16 if most < 1 << 14 else np.int32)
@@ -89,7 +91,7 @@ class Run:
         self, first: int, last: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
         """Ranks and average precisions ``[query, point]``, and matches, of some ordered queries."""
-        by = engine.Grouped(
+        by = grouping.Grouped(
             self.by.q_order[first:last],
             self.by.g_order,
             self.by.start[first:last],
@@ -153,7 +155,7 @@ class Run:
         *values: NDArray[Any],
     ) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Add left-out items of other labels to (old scores, new scores, moments)."""
-        rows, items = engine.strangers(q_order, self.ql, self.gl, self.rules)
+        rows, items = grouping.strangers(q_order, self.ql, self.gl, self.rules)
         where = np.empty(len(self.order), np.int64)
         where[self.order] = np.arange(len(self.order))
         more = [
@@ -161,7 +163,7 @@ class Run:
             for side in (self.old, self.new)
         ]
         both = [
-            engine.added(offset, value, rows, extra)
+            grouping.added(offset, value, rows, extra)
             for value, extra in zip(values, [*more, self.moment[where[items]]], strict=True)
         ]
         return both[0][0], both[0][1], both[1][1], both[2][1]

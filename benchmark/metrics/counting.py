@@ -32,10 +32,11 @@ _ROWS, _COLUMNS, _COMPRESS, _CAPACITY, _COPIES = ROWS, COLUMNS, COMPRESS, CAPACI
 
 
 @jit
-def norms(x: Any, first: int, last: int, out: Any) -> None:
-    """Lengths of rows ``first`` ... ``last - 1`` in float64; NaN or infinite where a value is."""
+def norms(x: Any, rows: Any, out: Any) -> None:
+    """Lengths of some rows in float64; NaN or infinite where a value is."""
     dim = x.shape[1]
-    for i in range(first, last):
+    for r in range(len(rows)):
+        i = np.uint64(rows[r])
         a = b = c = e = 0.0
         k = 0
         while k + 4 <= dim:
@@ -47,37 +48,36 @@ def norms(x: Any, first: int, last: int, out: Any) -> None:
         while k < dim:
             a += np.float64(x[i, k]) * np.float64(x[i, k])
             k += 1
-        out[i] = np.sqrt((a + b) + (c + e))
+        out[r] = np.sqrt((a + b) + (c + e))
 
 
 @jit
-def pack(x: Any, order: Any, scale: Any, first: int, last: int, width: int, out: Any) -> None:
-    """Rows ``order[first:last]``, times ``scale``, as panels of ``width``; zeros fill up.
+def pack(x: Any, rows: Any, scale: Any, width: int, out: Any) -> None:
+    """Some rows, each times its scale, as panels of ``width``; zeros fill up.
 
-    ``first`` is a multiple of ``width``; panel p lies at ``out[p * d * width]``.
+    Panel p lies at ``out[p * d * width]``.
     """
     dim = np.uint64(x.shape[1])
-    for start in range(first, last, width):
+    for start in range(0, len(rows), width):
         base = np.uint64(start) * dim
-        n = np.uint64(min(width, last - start))
+        n = np.uint64(min(width, len(rows) - start))
         panel = out[base : base + dim * np.uint64(width)]
-        items = order[start : start + n]
+        items, factors = rows[start : start + n], scale[start : start + n]
         for k in range(dim):
             row = k * np.uint64(width)
             for c in range(n):
-                i = np.uint64(items[c])
-                panel[row + c] = np.float32(np.float64(x[i, k]) * scale[i])
+                panel[row + c] = np.float32(np.float64(x[np.uint64(items[c]), k]) * factors[c])
             for c in range(n, np.uint64(width)):
                 panel[row + c] = np.float32(0.0)
 
 
 @jit
-def chain(q: Any, i: int, q_scale: Any, g: Any, j: int, g_scale: Any, l2: bool) -> Any:
+def chain(q: Any, i: int, q_scale: float, g: Any, j: int, g_scale: float, l2: bool) -> Any:
     """One score, by the same chain as the tiles."""
     score = np.float32(0.0)
     for k in range(q.shape[1]):
-        a = np.float32(np.float64(q[i, k]) * q_scale[i])
-        b = np.float32(np.float64(g[j, k]) * g_scale[j])
+        a = np.float32(np.float64(q[i, k]) * q_scale)
+        b = np.float32(np.float64(g[j, k]) * g_scale)
         score = fma(np.float32(b - a), np.float32(a - b), score) if l2 else fma(a, b, score)
     return score
 

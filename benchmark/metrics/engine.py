@@ -18,29 +18,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics import arrays, counting, kernels, lookup, matching
+from benchmark.metrics.grouping import Grouped, Rules
 
 _PACKED = 32 << 20  # bytes of packed items at a time
 _TABLES = 3 << 19  # bytes of tables and buffers a thread
+_BLOCK = 8192  # vectors looked at together
 
 
 @dataclass(frozen=True)
 class Side:
-    """Vectors and what each is multiplied by before it is used: 1 / length for cosines.
+    """Vectors, and what each is multiplied by before it is used: 1 / length for cosines.
 
-    The vectors are float32, float16 or the bits of bfloat16; the last two are widened a few at a
-    time, where they are used.
+    Attributes:
+        x: float32, float16 or the bits of bfloat16; the last two are widened a few at a time, where
+            they are used.
+        scale: The factors; None where they are found anew at each use, so that nothing is held for
+            each item of a large gallery.
+        l2: No cosines: every factor is 1.
     """
 
     x: NDArray[Any]
-    scale: NDArray[np.float64]
+    scale: NDArray[np.float64] | None
+    l2: bool = False
 
-    def take(self, rows: NDArray[np.int64]) -> Side:
+    def take(self, rows: NDArray[np.int64] | slice) -> Side:
         """Some of the vectors."""
-        return Side(self.x[rows], self.scale[rows])
+        return Side(self.x[rows], None if self.scale is None else self.scale[rows], self.l2)
 
-    def wide(self, rows: NDArray[np.int64]) -> Side:
+    def wide(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Some of the vectors, as float32."""
-        return Side(arrays.widened(self.x[rows]), self.scale[rows])
+        return arrays.widened(self.x[rows])
+
+    def scales(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The factors of some of the vectors."""
+        if self.scale is not None:
+            return self.scale[rows]
+        return np.ones(len(rows)) if self.l2 else _inverse(_lengths(self.x, rows))
 
 
 def n_threads(threads: int | None) -> int:
@@ -75,24 +88,53 @@ def spans(n: int, step: int) -> list[tuple[int, int]]:
 
 
 def side(
-    name: str, value: Any, *, l2: bool = False, dim: int | None = None, threads: int = 1
+    name: str,
+    value: Any,
+    *,
+    l2: bool = False,
+    dim: int | None = None,
+    threads: int = 1,
+    keep: bool = True,
 ) -> Side:
-    """Check vectors and find their lengths in one pass.
+    """Check vectors by their lengths, and keep what follows from these, or not.
 
     Raises:
         ValueError: If the shape or type is another, or a value is NaN or infinite.
     """
     x = arrays.compact(name, value, dim=dim)
-    scale = np.empty(len(x))
+    scale = np.ones(len(x)) if keep else None
+    bad: list[tuple[int, float]] = []
 
     def work(span: tuple[int, int]) -> None:
         a, b = span
-        counting.norms(arrays.widened(x[a:b]), 0, b - a, scale[a:b])
+        found = _lengths(x, np.arange(a, b))
+        good = np.isfinite(found)
+        if not good.all():
+            row = int(np.argmin(good))
+            bad.append((a + row, float(found[row])))
+        elif scale is not None and not l2:
+            scale[a:b] = _inverse(found)
 
-    share(work, spans(len(x), 8192), threads)
-    arrays.finite(name, scale)
-    scale[(scale == 0.0) | l2] = 1.0
-    return Side(x, np.divide(1.0, scale, out=scale))
+    share(work, spans(len(x), _BLOCK), threads)
+    if bad:
+        row, found = min(bad)
+        raise ValueError(f"{name}: expected finite values, got {found} in row {row}")
+    return Side(x, scale, l2)
+
+
+def _lengths(x: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    out = np.empty(len(rows))
+    if x.dtype == np.float32:
+        counting.norms(x, rows, out)
+        return out
+    for a, b in spans(len(rows), _BLOCK):
+        counting.norms(arrays.widened(x[rows[a:b]]), np.arange(b - a), out[a:b])
+    return out
+
+
+def _inverse(length: NDArray[np.float64]) -> NDArray[np.float64]:
+    length[length == 0.0] = 1.0
+    return np.divide(1.0, length, out=length)
 
 
 def aligned(n: int) -> NDArray[np.float32]:
@@ -109,11 +151,12 @@ def packed(part: Side, order: NDArray[np.int64], width: int, threads: int) -> ND
 
     def work(span: tuple[int, int]) -> None:
         first, last = span
+        rows = order[first:last]
+        room, scale = out[first * dim :], part.scales(rows)
         if part.x.dtype == np.float32:
-            counting.pack(part.x, order, part.scale, first, last, width, out)
-            return
-        some, n = part.wide(order[first:last]), last - first
-        counting.pack(some.x, np.arange(n), some.scale, 0, n, width, out[first * dim :])
+            counting.pack(part.x, rows, scale, width, room)
+        else:
+            counting.pack(part.wide(rows), np.arange(len(rows)), scale, width, room)
 
     share(work, spans(len(order), 64 * width), threads)
     return out
@@ -127,7 +170,7 @@ def count_above(
     *,
     l2: bool,
     threads: int,
-    items: NDArray[np.int64] | None = None,
+    junk: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int64]:
     """How many items of the gallery score at least each threshold.
 
@@ -138,15 +181,14 @@ def count_above(
         thresholds: Ascending for each query.
         l2: Negative squared distances instead of products.
         threads: Threads.
-        items: The items to count; all by default.
+        junk: Items that are not counted; none by default.
 
     Returns:
         Counts, as ``thresholds``.
     """
     above = np.zeros(len(thresholds), np.int64)
     most = int(np.diff(offset).max(initial=0))
-    n_items = len(gallery.x) if items is None else len(items)
-    if not most or not n_items:
+    if not most:
         return above
     dim = query.x.shape[1]
     nodes = 1 << lookup.depth_of(most)
@@ -167,56 +209,18 @@ def count_above(
         return tuple(local.room)
 
     step = max(1, _PACKED // (4 * dim * kernels.COLUMNS)) * kernels.COLUMNS
-    for first, last in spans(n_items, step):
-        some = np.arange(first, last) if items is None else items[first:last]
+    for first, last in spans(len(gallery.x), step):
+        some = np.arange(first, last)
+        if junk is not None:
+            some = some[~junk[first:last]]
         gp = packed(gallery, some, kernels.COLUMNS, threads)
 
-        def work(
-            span: tuple[int, int], gp: NDArray[np.float32] = gp, n: int = last - first
-        ) -> None:
+        def work(span: tuple[int, int], gp: NDArray[np.float32] = gp, n: int = len(some)) -> None:
             counting.count(qp, gp, n, dim, l2, offset, thresholds, *span, *room(), above)
 
         share(work, spans(len(query.x), rows), threads)
+        del gp, work  # before the next items are packed
     return above
-
-
-@dataclass(frozen=True)
-class Grouped:
-    """Queries and items in the order of their labels.
-
-    Attributes:
-        q_order: Queries by label.
-        g_order: Items by label.
-        start: For each ordered query, where the items of its label begin in ``g_order``.
-        stop: Where they end.
-    """
-
-    q_order: NDArray[np.int64]
-    g_order: NDArray[np.int64]
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
-
-
-def grouped(ql: NDArray[np.int64], gl: NDArray[np.int64]) -> Grouped:
-    """Order queries and items by label, equal labels by position."""
-    q_order, g_order = np.argsort(ql, kind="stable"), np.argsort(gl, kind="stable")
-    labels, sorted_gl = ql[q_order], gl[g_order]
-    return Grouped(
-        q_order,
-        g_order,
-        np.searchsorted(sorted_gl, labels, "left"),
-        np.searchsorted(sorted_gl, labels, "right"),
-    )
-
-
-@dataclass(frozen=True)
-class Rules:
-    """Ids and cameras of both sides; empty where the protocol has none."""
-
-    qi: NDArray[np.int64]
-    gi: NDArray[np.int64]
-    qc: NDArray[np.int64]
-    gc: NDArray[np.int64]
 
 
 def own_scores(
@@ -251,25 +255,23 @@ def own_scores(
     out_scores = np.empty(out_offset[-1], np.float32)
 
     def work(span: tuple[int, int]) -> None:
-        if query.x.dtype == gallery.x.dtype == np.float32:
-            matching.class_scores(
-                query.x, query.scale, by.q_order, *span, gallery.x, gallery.scale, by.g_order,
-                by.start, by.stop, *ids, l2, offset, scores, out_offset, out_scores,
-            )  # fmt: skip
-        else:
-            a, b = span
-            low, high = int(by.start[a:b].min()), int(by.stop[a:b].max())
-            rows, items = by.q_order[a:b], by.g_order[low:high]
+        a, b = span
+        low, high = int(by.start[a:b].min()), int(by.stop[a:b].max())
+        rows, items = by.q_order[a:b], by.g_order[low:high]
+        q_scale, g_scale = query.scales(rows), gallery.scales(items)
+        q, g, some = query.x, gallery.x, ids
+        if not q.dtype == g.dtype == np.float32:
             q, g = query.wide(rows), gallery.wide(items)
-            few = (
-                value[some] if len(value) else value
-                for value, some in zip(ids, (rows, items, rows, items), strict=True)
+            qi, gi, qc, gc = (
+                value[few] if len(value) else value
+                for value, few in zip(ids, (rows, items, rows, items), strict=True)
             )
-            matching.class_scores(
-                q.x, q.scale, np.arange(b - a), 0, b - a, g.x, g.scale, np.arange(high - low),
-                by.start[a:b] - low, by.stop[a:b] - low, *few, l2,
-                offset[a : b + 1], scores, out_offset[a : b + 1], out_scores,
-            )  # fmt: skip
+            some = (qi, gi, qc, gc)
+            rows, items = np.arange(b - a), np.arange(high - low)
+        matching.class_scores(
+            q, q_scale, rows, g, g_scale, items, by.start[a:b] - low, by.stop[a:b] - low, *some, l2,
+            offset[a : b + 1], scores, out_offset[a : b + 1], out_scores,
+        )  # fmt: skip
         if ascending:
             sort(offset, *span, scores)
 
@@ -290,38 +292,6 @@ def sort(offset: NDArray[np.int64], first: int, last: int, scores: NDArray[np.fl
             rows.sort(axis=1)
 
 
-def strangers(
-    order: NDArray[np.int64], ql: NDArray[np.int64], gl: NDArray[np.int64], rules: Rules
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Items of a query's id but of another label, relabelled ones, say: they are left out too.
-
-    Returns:
-        Places in ``order``, ascending, and items.
-    """
-    if not len(rules.qi):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    by_id = np.argsort(rules.gi, kind="stable")
-    ids = rules.gi[by_id]
-    left = np.searchsorted(ids, rules.qi[order], "left")
-    sizes = np.searchsorted(ids, rules.qi[order], "right") - left
-    rows = np.repeat(np.arange(len(order)), sizes)
-    inside = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    items = by_id[np.repeat(left, sizes) + inside]
-    strange = ql[order][rows] != gl[items]
-    return rows[strange], items[strange]
-
-
-def added(
-    offset: NDArray[np.int64], values: NDArray[Any], rows: NDArray[np.int64], more: NDArray[Any]
-) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Append values to some rows of a ragged array."""
-    sizes = np.diff(offset)
-    owner = np.concatenate([np.repeat(np.arange(len(sizes)), sizes), rows])
-    total = sizes + np.bincount(rows, minlength=len(sizes))
-    both = np.concatenate([values, more])[np.argsort(owner, kind="stable")]
-    return np.concatenate([[0], np.cumsum(total)]), both
-
-
 def pairs(
     left: Side,
     right: Side,
@@ -336,13 +306,12 @@ def pairs(
 
     def work(span: tuple[int, int]) -> None:
         a, b = span
-        if left.x.dtype == right.x.dtype == np.float32:
-            matching.pair_scores(
-                left.x, left.scale, left_rows, right.x, right.scale, right_rows, l2, a, b, out
-            )
-            return
-        p, q, each = left.wide(left_rows[a:b]), right.wide(right_rows[a:b]), np.arange(b - a)
-        matching.pair_scores(p.x, p.scale, each, q.x, q.scale, each, l2, 0, b - a, out[a:b])
+        i, j = left_rows[a:b], right_rows[a:b]
+        p, q, scales = left.x, right.x, (left.scales(i), right.scales(j))
+        if not p.dtype == q.dtype == np.float32:
+            p, q = left.wide(i), right.wide(j)
+            i = j = np.arange(b - a)
+        matching.pair_scores(p, scales[0], i, q, scales[1], j, l2, out[a:b])
 
     share(work, spans(len(out), 1 << 16), threads)
     return out

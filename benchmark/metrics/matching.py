@@ -48,8 +48,6 @@ def class_scores(
     q: Any,
     q_scale: Any,
     q_order: Any,
-    first: int,
-    last: int,
     g: Any,
     g_scale: Any,
     g_order: Any,
@@ -67,13 +65,14 @@ def class_scores(
 ) -> None:
     """Scores of the matches and of the items left out, in the items' order.
 
-    Queries ``q_order[first:last]`` are ordered by label, and so are the items in ``g_order``;
-    ``start`` and ``stop`` bound each query's items there.
+    The queries are ordered by label, and so are the items in ``g_order``; ``start`` and ``stop``
+    bound each query's items there. Both scales are in the order of ``q_order`` and ``g_order``.
     """
+    last = len(q_order)
     dim = q.shape[1]
     scratch = np.empty(_ROWS * _COLUMNS, np.float32)
     plain = len(qi) == 0 and len(qc) == 0
-    a = first
+    a = 0
     while a < last:
         z = a + 1
         while z < last and start[z] == start[a] and stop[z] == stop[a]:
@@ -83,15 +82,16 @@ def class_scores(
             a = z
             continue
         qp = np.empty(-(-n // _ROWS) * _ROWS * dim, np.float32)
-        pack(q, q_order[a:z], q_scale, 0, n, _ROWS, qp)
+        pack(q, q_order[a:z], q_scale[a:z], _ROWS, qp)
         step = 4096
         filled = np.zeros(n, np.int64)
         dropped = np.zeros(n, np.int64)
         for c in range(0, m, step):
             w = min(step, m - c)
             gp = np.empty(-(-w // _COLUMNS) * _COLUMNS * dim, np.float32)
-            items = g_order[start[a] + c : start[a] + c + w]
-            pack(g, items, g_scale, 0, w, _COLUMNS, gp)
+            here = start[a] + c
+            items = g_order[here : here + w]
+            pack(g, items, g_scale[here : here + w], _COLUMNS, gp)
             for r in range(0, n, 96):
                 h = min(96, n - r)
                 block = np.empty(h * w, np.float32)
@@ -124,12 +124,11 @@ def sort_rows(offset: Any, first: int, last: int, scores: Any) -> None:
 
 @jit
 def pair_scores(
-    q: Any, q_scale: Any, left: Any, g: Any, g_scale: Any, right: Any, l2: bool,
-    first: int, last: int, out: Any,
-) -> None:  # fmt: skip
-    """Scores of listed pairs ``first`` ... ``last - 1``."""
-    for p in range(first, last):
-        out[p] = chain(q, left[p], q_scale, g, right[p], g_scale, l2)
+    q: Any, q_scale: Any, left: Any, g: Any, g_scale: Any, right: Any, l2: bool, out: Any
+) -> None:
+    """Scores of listed pairs; the scales are in the pairs' order."""
+    for p in range(len(left)):
+        out[p] = chain(q, left[p], q_scale[p], g, right[p], g_scale[p], l2)
 
 
 @jit

@@ -49,7 +49,7 @@ def tiles(
     b = engine.side("right", right, dim=a.x.shape[1])
     for start, stop in engine.spans(len(a.x), rows):
         out = np.empty((stop - start, len(b.x)), np.float32)
-        part = engine.Side(a.x[start:stop], a.scale[start:stop])
+        part = a.take(slice(start, stop))
 
         def keep(
             first: int, last: int, scores: NDArray[np.float32], out: NDArray[np.float32] = out

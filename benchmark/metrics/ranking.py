@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from benchmark.metrics import arrays
 
 if TYPE_CHECKING:
-    from benchmark.metrics.engine import Grouped, Rules, Side
+    from benchmark.metrics.engine import Side
+    from benchmark.metrics.grouping import Grouped, Rules
 
 Distance = Literal["cosine", "l2"]
 _PAIRS = 2_000_000  # matches whose scores and counts are held at a time
@@ -121,22 +122,25 @@ def rank(
         from benchmark.metrics import accelerator
 
         return _summary(*accelerator.count(job, device.removeprefix("torch:")))
+    from benchmark.metrics import grouping
+
     n = len(job.query.x)
     result = Ranking(
         np.zeros(n, np.int64), np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.int64)
     )
-    by = _grouped(job)
-    pairs = np.cumsum(by.stop - by.start)
+    order = np.argsort(job.query_labels, kind="stable")
+    pairs = np.cumsum(grouping.matches_of(job.query_labels, job.gallery_labels, job.junk)[order])
     cuts = [0]
     while cuts[-1] < n:  # some millions of matches at a time
         done = int(pairs[cuts[-1] - 1]) if cuts[-1] else 0
         cuts.append(max(cuts[-1] + 1, int(np.searchsorted(pairs, done + _PAIRS, "right"))))
     for first, last in itertools.pairwise(cuts):
-        matches = _matches(job, by, first, last)
-        above = _count(job, matches, by.q_order[first:last], matches)
+        rows = order[first:last]
+        matches = _matches(job, _grouped(job, rows))
+        above = _count(job, matches, rows, matches)
         part = _summary(matches.offset, matches.scores, above)
         for name in ("first_rank", "average_precision", "inverse_negative_penalty", "n_positives"):
-            getattr(result, name)[by.q_order[first:last]] = getattr(part, name)
+            getattr(result, name)[rows] = getattr(part, name)
     return result
 
 
@@ -210,7 +214,7 @@ class Job:
     rules: Rules
     l2: bool
     threads: int
-    kept: NDArray[np.int64] | None  # gallery rows that are not junk; None for all
+    junk: NDArray[np.bool_] | None  # gallery items that do not count; None for none
 
 
 def _job(
@@ -226,13 +230,13 @@ def _job(
     distance: str,
     threads: int | None,
 ) -> Job:
-    from benchmark.metrics import engine
+    from benchmark.metrics import engine, grouping
 
     if distance not in ("cosine", "l2"):
         raise ValueError(f"distance: expected 'cosine' or 'l2', got {distance!r}")
     l2, n_threads = distance == "l2", engine.n_threads(threads)
     q = engine.side("query", query, l2=l2, threads=n_threads)
-    g = engine.side("gallery", gallery, l2=l2, dim=q.x.shape[1], threads=n_threads)
+    g = engine.side("gallery", gallery, l2=l2, dim=q.x.shape[1], threads=n_threads, keep=False)
     sizes = len(q.x), len(g.x)
     ql, gl = arrays.codes("labels", query_labels, sizes[0], gallery_labels, sizes[1])
     both = [
@@ -243,42 +247,35 @@ def _job(
         )
     ]
     (qi, gi), (qc, gc) = both
-    kept = None
     if junk is not None:
-        kept = np.flatnonzero(~arrays.one_per_row("junk", junk, sizes[1]).astype(bool))
-    return Job(q, g, ql, gl, engine.Rules(qi, gi, qc, gc), l2, n_threads, kept)
+        junk = arrays.one_per_row("junk", junk, sizes[1]).astype(bool, copy=False)
+    return Job(q, g, ql, gl, grouping.Rules(qi, gi, qc, gc), l2, n_threads, junk)
 
 
-def _grouped(job: Job) -> Grouped:
-    """Queries and items by label, without junk."""
-    from benchmark.metrics import engine
+def _grouped(job: Job, q_rows: NDArray[np.int64]) -> Grouped:
+    """Some queries, and the items of their labels but for junk, by label."""
+    from benchmark.metrics import grouping
 
-    if job.kept is None:
-        return engine.grouped(job.query_labels, job.gallery_labels)
-    by = engine.grouped(job.query_labels, job.gallery_labels[job.kept])
-    return engine.Grouped(by.q_order, job.kept[by.g_order], by.start, by.stop)
+    labels = job.query_labels[q_rows]
+    items = grouping.among(np.unique(labels), job.gallery_labels, job.junk)
+    by = grouping.grouped(labels, job.gallery_labels[items])
+    return grouping.Grouped(q_rows[by.q_order], items[by.g_order], by.start, by.stop)
 
 
-def _matches(job: Job, by: Grouped, first: int, last: int) -> Matches:
-    """The matches of queries ``by.q_order[first:last]``, in that order."""
-    from benchmark.metrics import engine
+def _matches(job: Job, by: Grouped) -> Matches:
+    """The matches of the queries, in the order of ``by.q_order``."""
+    from benchmark.metrics import engine, grouping
 
-    part = engine.Grouped(
-        by.q_order[first:last], by.g_order, by.start[first:last], by.stop[first:last]
-    )
-    found = engine.own_scores(
-        job.query, job.gallery, part, job.rules, l2=job.l2, threads=job.threads
-    )
+    found = engine.own_scores(job.query, job.gallery, by, job.rules, l2=job.l2, threads=job.threads)
     offset, scores, left_offset, left = found
-    rows, items = engine.strangers(part.q_order, job.query_labels, job.gallery_labels, job.rules)
-    if job.kept is not None:
-        inside = np.isin(items, job.kept)
-        rows, items = rows[inside], items[inside]
+    rows, items = grouping.strangers(
+        by.q_order, job.query_labels, job.gallery_labels, job.rules, job.junk
+    )
     if len(rows):
         more = engine.pairs(
-            job.query, job.gallery, part.q_order[rows], items, l2=job.l2, threads=job.threads
+            job.query, job.gallery, by.q_order[rows], items, l2=job.l2, threads=job.threads
         )
-        left_offset, left = engine.added(left_offset, left, rows, more)
+        left_offset, left = grouping.added(left_offset, left, rows, more)
     return Matches(offset, scores, left_offset, left)
 
 
@@ -290,7 +287,7 @@ def _count(
 
     above = engine.count_above(
         job.query.take(order), job.gallery, thresholds.offset, thresholds.scores,
-        l2=job.l2, threads=job.threads, items=job.kept,
+        l2=job.l2, threads=job.threads, junk=job.junk,
     )  # fmt: skip
 
     def work(span: tuple[int, int]) -> None:
@@ -344,15 +341,15 @@ class Shard:
         threads: int | None = None,
     ) -> None:
         """Take the arguments of :func:`rank`, with all queries and the shard's items."""
-        from benchmark.metrics import engine
+        from benchmark.metrics import grouping
 
         self._job = _job(query, gallery, query_labels, gallery_labels, query_ids, gallery_ids,
                          query_cameras, gallery_cameras, junk, distance, threads)  # fmt: skip
-        by = _grouped(self._job)
-        n = len(by.q_order)
+        n = len(self._job.query.x)
+        by = _grouped(self._job, np.arange(n))
         back = np.argsort(by.q_order)
-        in_order = engine.Grouped(np.arange(n), by.g_order, by.start[back], by.stop[back])
-        self.matches = _matches(self._job, in_order, 0, n)
+        in_order = grouping.Grouped(np.arange(n), by.g_order, by.start[back], by.stop[back])
+        self.matches = _matches(self._job, in_order)
 
     def count(self, thresholds: Matches) -> NDArray[np.int64]:
         """Non-matching items of this shard that score at least each threshold."""

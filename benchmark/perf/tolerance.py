@@ -71,11 +71,11 @@ def _scores(q: Any, g: Any, device: str, step: int) -> float:
     """The largest difference of two scores of the same float32 unit vectors."""
     import torch
 
-    sides = [engine.side("vectors", x) for x in (q, g)]
-    unit = [(side.x * side.scale[:, None]).astype(np.float32) for side in sides]
+    sides = [(engine.side("vectors", x), np.arange(len(x))) for x in (q, g)]
+    unit = [(side.x * side.scales(rows)[:, None]).astype(np.float32) for side, rows in sides]
     qp, gp = (
-        engine.packed(side, np.arange(len(side.x)), width, 1)
-        for side, width in zip(sides, (kernels.ROWS, kernels.COLUMNS), strict=True)
+        engine.packed(side, rows, width, 1)
+        for (side, rows), width in zip(sides, (kernels.ROWS, kernels.COLUMNS), strict=True)
     )
     exact = np.empty(len(q) * len(g), np.float32)
     scratch = engine.aligned(kernels.ROWS * kernels.COLUMNS)

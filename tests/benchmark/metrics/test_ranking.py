@@ -334,3 +334,29 @@ def test_half_precision_and_junk_copy_no_gallery(kind):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 90 << 20  # the gallery in float32 alone has 98 MiB
+
+
+def test_memory_does_not_grow_with_the_gallery(monkeypatch):
+    """Beyond the packed items, which are bounded; the rules and junk hold nothing either."""
+    from benchmark.metrics import engine
+
+    monkeypatch.setattr(engine, "_PACKED", 1 << 18)
+    g = np.random.default_rng(0).normal(size=(400_000, 8)).astype(np.float32)
+    ids = np.arange(len(g))
+    peaks = []
+    for m in (40_000, 400_000):
+        labels, cameras = ids[:m] % (m // 100), ids[:m] % 6
+        sides = (g[:50], g[:m], labels[:50], labels)
+        rules = {"query_ids": ids[:50], "gallery_ids": ids[:m], "junk": np.zeros(m, bool)}
+        rules.update(query_cameras=cameras[:50], gallery_cameras=cameras)
+        ranking.rank(*sides, **rules)
+        tracemalloc.start()
+        ranking.rank(*sides, **rules)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + (256 << 10)  # one byte an item would add 352 KiB
+
+
+def test_nothing_but_junk():
+    found = ranking.rank(np.eye(2), np.eye(2), [0, 1], [0, 1], junk=[True, True])
+    assert found.n_excluded == 2
