@@ -41,7 +41,7 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
         "trains": "a new model" if made.own_model else "no model: the new one is the independent",
         "parameters": parameters,
         "variants": {k: dict(v) for k, v in made.variants.items()},
-        **_costs(name, made, measured),
+        **_costs(name, measured),
         "file": f"methods/{file.path.name}",
     }
 
@@ -61,9 +61,9 @@ def field_notes(source: str) -> dict[str, str]:
     return notes
 
 
-def _costs(name: str, made: Method, measured: Path) -> dict[str, str]:
+def _costs(name: str, measured: Path) -> dict[str, str]:
     """Added parameters and training time by the committed records of this very variant."""
-    from benchmark.record import read_records, training_cost
+    from benchmark.record import read_records
 
     folders = sorted(measured.glob(f"*/*/{name.replace(':', '+')}"))
     records = [r for folder in folders for r in read_records(folder) if r.status == "done"]
@@ -73,8 +73,7 @@ def _costs(name: str, made: Method, measured: Path) -> dict[str, str]:
     costs = {
         "added parameters": " to ".join(f"{n:,}" for n in dict.fromkeys((added[0], added[-1])))
     }
-    charged = "independent" in made.needs
-    found = [training_cost(r.run.get("stages", {}), r.method, charged=charged) for r in records]
+    found = (record.run.get("training_cost") for record in records)
     shares = [share for share in found if share is not None]
     if shares:
         middle = statistics.median(shares)

@@ -137,32 +137,6 @@ def read_records(root: Path) -> list[Record]:
     return [read_record(path) for path in paths]
 
 
-def training_cost(stages: Mapping[str, Any], method: str, *, charged: bool) -> float | None:
-    """Seconds that training takes with a method, as a multiple of the independent models'.
-
-    In a sequence all of its updates count.
-
-    Args:
-        stages: Title -> what a stage took, as in ``run``.
-        method: ``bct`` or ``bct:distill``.
-        charged: Does the method need the independent model, so that it pays for it too?
-
-    Returns:
-        ``None`` where a stage has no time.
-    """
-
-    def seconds(*titles: str) -> float:
-        return sum(
-            float(used.get("seconds") or 0.0)
-            for title, used in stages.items()
-            if title.startswith(titles)
-        )
-
-    spent = seconds(f"train {method} ", f"fit {method} ")
-    alone = seconds("train independent ")
-    return spent / alone + charged if spent > 0 and alone > 0 else None
-
-
 def packages() -> dict[str, str]:
     """Versions of everything that computes."""
     found = {"python": platform.python_version(), "compatbench": __version__}

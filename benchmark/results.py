@@ -19,7 +19,6 @@ from benchmark.record import (
     code_version,
     hardware,
     packages,
-    training_cost,
 )
 from benchmark.stages import read_backfilling, read_cases
 from benchmark.store import Store
@@ -86,15 +85,32 @@ def make_record(
 
 def _run(result: Result, metas: Mapping[str, Any], argv: list[str]) -> dict[str, Any]:
     """Times, code and command line: what another run of the same work would change."""
-    stages = {m["title"]: m["run"] for m in metas.values()}
-    charged = any("independent" in update.inputs for update in result.updates)
     return {
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "code": code_version(),
         "argv": public(argv),
-        "stages": stages,
-        "training_cost": training_cost(stages, result.label, charged=charged),
+        "stages": {m["title"]: m["run"] for m in metas.values()},
+        "training_cost": _training_cost(result, metas),
     }
+
+
+def _training_cost(result: Result, metas: Mapping[str, Any]) -> float | None:
+    """Seconds of the method's updates, in those of the independent models they replace.
+
+    What needs the independent models pays for them too. ``None`` where a stage has no time.
+    """
+    own = [metas[stage.name]["run"].get("seconds") for stage in result.updates]
+    alone = [
+        meta["run"].get("seconds")
+        for meta in metas.values()
+        if meta["title"].startswith("train independent ")
+    ]
+    if not result.updates:
+        return 1.0 if result.evaluation is not None else None
+    if None in own or None in alone or not sum(alone):
+        return None
+    charged = any("independent" in stage.inputs for stage in result.updates)
+    return float(sum(own) / sum(alone) + charged)
 
 
 def _computed(asked: str, metas: Mapping[str, Any]) -> dict[str, str]:
