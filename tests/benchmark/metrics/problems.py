@@ -1,9 +1,25 @@
 """Random ranking problems: small integers give ties, duplicates and identical vectors."""
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
+
+
+def examples(n):
+    """Settings of ``n`` examples; the environment's METRIC_EXAMPLES in their place if it is set."""
+    return settings(max_examples=int(os.environ.get("METRIC_EXAMPLES", n)), deadline=None)
+
+
+def units(rng, n):
+    """Vectors of one or four equal entries: lengths are powers of two, cosines exact in float32."""
+    x = np.zeros((n, 5), np.float32)
+    for row in x:
+        some = rng.permutation(5)[: rng.choice([1, 4])]
+        row[some] = rng.choice([-1, 1], len(some)) * 2.0 ** rng.integers(-2, 3)
+    return x
 
 
 @dataclass

@@ -3,13 +3,13 @@
 import naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from problems import problems
+from problems import examples, problems
 
 from benchmark.metrics import backfill, identification, ranking
 
-some = settings(max_examples=60, deadline=None)
+some = examples(60)
 
 
 @some

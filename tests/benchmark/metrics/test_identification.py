@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from problems import examples
 
 from benchmark.metrics import identification as ident
 from benchmark.metrics.catalog import describe
 
-many = settings(max_examples=150, deadline=None)
+many = examples(150)
 
 
 @st.composite

@@ -9,16 +9,16 @@ import tracemalloc
 import naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from problems import problems
+from problems import examples, problems
 from sklearn.metrics import average_precision_score
 
 from benchmark.metrics import arrays, ranking
 
 FIELDS = ("first_rank", "average_precision", "inverse_negative_penalty", "n_positives")
-many = settings(max_examples=int(os.environ.get("METRIC_EXAMPLES", "150")), deadline=None)
-few = settings(max_examples=40, deadline=None)
+many = examples(150)
+few = examples(40)
 
 
 def same_bits(left, right):
@@ -312,7 +312,7 @@ def test_metrics_import_light():
     assert out.stdout.strip() == "[]"
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(problems(), st.sampled_from(["float16", "bfloat16"]), st.sampled_from(["cosine", "l2"]))
 def test_half_precision_ranks_as_the_same_values_in_float32(p, kind, distance):
     torch = pytest.importorskip("torch")

@@ -4,15 +4,16 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from problems import examples
 from scipy.stats import kendalltau
 
 from benchmark.metrics import catalog, compatibility, statistics
 from benchmark.metrics.agreement import kendall_tau
 from benchmark.metrics.similarity import LinearCKA, linear_cka
 
-some = settings(max_examples=100, deadline=None)
+some = examples(100)
 
 
 def test_compatibility_by_hand():

@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from problems import examples
 from sklearn.metrics import roc_curve
 
 from benchmark.metrics import arrays, products, verification
 from benchmark.metrics.templates import templates
 
-many = settings(max_examples=200, deadline=None)
+many = examples(200)
 
 
 @st.composite
@@ -134,7 +135,7 @@ def test_all_pairs():
     np.testing.assert_array_equal(bad, table[~same & other])
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans(), st.integers(1, 3))
 def test_templates_follow_the_rule(seed, weighted, mirrored, threads):
     rng = np.random.default_rng(seed)

@@ -1,0 +1,233 @@
+"""Metrics from vectors to the number, against plain loops that share nothing with them.
+
+Vectors whose cosines are multiples of 1/4 exactly, so that ties are ties on both sides.
+"""
+
+import math
+
+import naive
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from problems import examples, units
+
+from benchmark.metrics import (
+    backfill,
+    compatibility,
+    identification,
+    products,
+    ranking,
+    statistics,
+    verification,
+)
+from benchmark.metrics.similarity import linear_cka
+
+seeds = st.integers(0, 2**32 - 1)
+many = examples(100)
+
+
+@many
+@given(seeds)
+def test_reidentification(seed):
+    """Market-1501: identity -1 is dropped, 0 distracts, same identity and camera is left out."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(1, 12)), int(rng.integers(1, 50))
+    q, g = units(rng, n), units(rng, m)
+    who, whose = rng.integers(1, 5, n), rng.integers(-1, 5, m)
+    seen, where = rng.integers(1, 4, n), rng.integers(1, 4, m)
+    found = ranking.rank(
+        q, g, who, whose, query_cameras=seen, gallery_cameras=where, junk=whose == -1
+    )
+    for i in range(n):
+        scores, same = [], []
+        for j in range(m):
+            if whose[j] != -1 and not (whose[j] == who[i] and where[j] == seen[i]):
+                scores.append(naive.score(q[i], g[j], False))
+                same.append(whose[j] == who[i])
+        first, ap, penalty, matches = naive.one_query(scores, same, [False] * len(scores))
+        assert (found.first_rank[i], found.n_positives[i]) == (first, matches)
+        np.testing.assert_allclose(found.average_precision[i], ap, rtol=1e-12)
+        np.testing.assert_allclose(found.inverse_negative_penalty[i], penalty, rtol=1e-12)
+
+
+def row_of(scores, subject, subjects):
+    """A probe's own best score (None if it has none), its rank, and the best score of all."""
+    pairs = list(zip(scores, subjects, strict=True))
+    own = [s for s, name in pairs if name == subject]
+    other = [s for s, name in pairs if name != subject]
+    rank = 1 + sum(s >= max(own) for s in other) if own else 0
+    return max(own, default=None), rank, max(scores)
+
+
+def tpir(rows, target):
+    """TPIR and FPIR at the smallest threshold that is allowed, tried one after the other."""
+    bad = [best for own, _, best in rows if own is None]
+    good = [(own, rank) for own, rank, _ in rows if own is not None]
+    tried = sorted({*bad, *(own for own, _ in good), 9.0})
+    t = next(t for t in tried if sum(b >= t for b in bad) <= target * len(bad))
+    hits = [own >= t and rank == 1 for own, rank in good]
+    return sum(hits) / len(hits), sum(b >= t for b in bad) / len(bad)
+
+
+def people(rng):
+    n, m = int(rng.integers(4, 25)), int(rng.integers(1, 20))
+    ps, gs = rng.integers(0, 9, n), rng.integers(0, 6, m)
+    ps[0], ps[1:4] = gs[0], 99
+    return n, m, ps, gs
+
+
+@many
+@given(seeds, st.sampled_from([0.4, 0.5, 1.0]))
+def test_identification(seed, target):
+    rng = np.random.default_rng(seed)
+    n, m, ps, gs = people(rng)
+    p, g = units(rng, n), units(rng, m)
+    found = identification.search(p, ps, g, gs)
+    rows = [row_of([naive.score(p[i], y, False) for y in g], ps[i], gs) for i in range(n)]
+    assert found.rank.tolist() == [rank for _, rank, _ in rows]
+    assert found.best.tolist() == [best for _, _, best in rows]
+    assert found.own[found.mated].tolist() == [own for own, _, _ in rows if own is not None]
+    (point,) = identification.tpir_at_fpir(found, [target])
+    assert (point.tpir, point.fpir) == tpir(rows, target)
+
+
+@many
+@given(seeds, st.integers(2, 6), st.sampled_from([0.4, 0.5, 1.0]))
+def test_identification_while_the_gallery_is_backfilled(seed, points, target):
+    rng = np.random.default_rng(seed)
+    n, m, ps, gs = people(rng)
+    old_p, old_g, new_p, new_g = (units(rng, k) for k in (n, m, n, m))
+    order = rng.permutation(m)
+    found = backfill.search_curves(old_p, old_g, new_p, new_g, ps, gs, order, points=points)
+    curve = found.tpir_at_fpir(target)
+    old, new = (
+        [[naive.score(x, y, False) for y in g] for x in p]
+        for p, g in ((old_p, old_g), (new_p, new_g))
+    )
+    for point, count in enumerate(found.filled):
+        done = set(order[:count].tolist())
+        rows = []
+        for i in range(n):
+            scores = [new[i][j] if j in done else old[i][j] for j in range(m)]
+            rows.append(row_of(scores, ps[i], gs))
+        assert curve[point] == tpir(rows, target)[0]
+
+
+@many
+@given(seeds, st.sampled_from([0.1, 0.25, 0.5, 1.0]), st.booleans())
+def test_verification(seed, target, by_id):
+    rng = np.random.default_rng(seed)
+    n, m = (int(k) for k in rng.integers(1, 14, 2))
+    x, y = units(rng, n), units(rng, m)
+    a, b = rng.integers(0, 4, n), rng.integers(0, 4, m)
+    ids = {"left_ids": np.arange(n), "right_ids": np.arange(m)} if by_id else {}
+    good, bad = [], []
+    for i in range(n):
+        for j in range(m):
+            if not (by_id and i == j):
+                (good if a[i] == b[j] else bad).append(naive.score(x[i], y[j], False))
+    found = products.all_pairs(x, y, a, b, **ids)
+    assert [side.tolist() for side in found] == [good, bad]
+    pairs = rng.integers(0, n, 9), rng.integers(0, m, 9)
+    listed = [naive.score(x[i], y[j], False) for i, j in zip(*pairs, strict=True)]
+    assert products.listed(x, y, *pairs).tolist() == listed
+    if not good or target * len(bad) < 1:
+        return
+    (point,) = verification.tar_at_far(*found, [target])
+    t = next(t for t in sorted({*good, *bad, 9.0}) if sum(s >= t for s in bad) / len(bad) <= target)
+    assert point.tar == sum(s >= t for s in good) / len(good)
+    assert point.far == sum(s >= t for s in bad) / len(bad)
+
+
+@many
+@given(seeds)
+def test_compatibility(seed):
+    rng = np.random.default_rng(seed)
+    n, m = (int(k) for k in rng.integers(1, 12, 2))
+    old, new, g = units(rng, n), units(rng, n), units(rng, m)
+    ql, gl = rng.integers(0, 3, n), rng.integers(0, 3, m)
+    kept = 0
+    for i in range(n):
+        for j in range(m):
+            before, after = (naive.score(x[i], g[j], False) for x in (old, new))
+            kept += after >= before if ql[i] == gl[j] else after <= before
+    assert compatibility.pairwise(old, g, new, ql, gl) == kept / (n * m)
+
+    size = int(rng.integers(2, 7))
+    matrix = rng.integers(0, 5, (size, size)) / 8
+    better = pairs = total = 0
+    for i in range(size):
+        for j in range(i + 1):
+            total += matrix[i, j]
+            pairs += i > j
+            better += i > j and matrix[i, j] > matrix[j, j]
+    assert compatibility.average_compatibility(matrix) == better / pairs
+    assert compatibility.average_accuracy(matrix) == total / (pairs + size)
+
+
+@many
+@given(seeds)
+def test_cka_in_gram_form(seed):
+    """HSIC of the centred n x n kernels; the code under test knows features only."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 10))
+    x, y = (rng.integers(-3, 4, (n, int(rng.integers(1, 5)))).astype(float) for _ in range(2))
+    assume(np.ptp(x, 0).any() and np.ptp(y, 0).any())
+
+    def centred(z):
+        k = [[sum(a * b for a, b in zip(u, v, strict=True)) for v in z] for u in z]
+        mean = [sum(row) / n for row in k]
+        return [[k[i][j] - mean[i] - mean[j] + sum(mean) / n for j in range(n)] for i in range(n)]
+
+    def hsic(k, m):
+        return sum(k[i][j] * m[i][j] for i in range(n) for j in range(n))
+
+    k, m = centred(x), centred(y)
+    wanted = hsic(k, m) / math.sqrt(hsic(k, k) * hsic(m, m))
+    cut = int(rng.integers(0, n + 1))
+    found = linear_cka([(x[:cut], y[:cut]), (x[cut:], y[cut:])])
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+
+
+@many
+@given(seeds, st.booleans(), st.sampled_from([0.5, 0.9]))
+def test_bootstrap_and_paired_comparison(seed, grouped, level):
+    """The same draws, but whole lists of values, sorted means and lines between them."""
+    rng = np.random.default_rng(seed)
+    size, n = int(rng.integers(1, 12)), int(rng.integers(1, 80))
+    left, right = rng.integers(0, 9, (2, size)).astype(float)
+    names = rng.integers(0, 4, size) if grouped else np.arange(size)
+    members = [[i for i in range(size) if names[i] == name] for name in sorted(set(names.tolist()))]
+    rows = np.random.default_rng([seed, 0]).integers(0, len(members), (n, len(members)), np.int32)
+    means = []
+    for row in rows:
+        drawn = [left[i] - right[i] for group in row for i in members[group]]
+        means.append(sum(drawn) / len(drawn))
+    means.sort()
+    ends = []
+    for share in ((1 - level) / 2, 1 - (1 - level) / 2):
+        place = share * (n - 1)
+        low = int(place)
+        ends.append(means[low] + (place - low) * (means[min(low + 1, n - 1)] - means[low]))
+    groups = names if grouped else None
+    found = statistics.paired(left, right, groups, n=n, seed=seed, level=level)
+    np.testing.assert_allclose((found.low, found.high), ends, rtol=1e-9, atol=1e-12)
+    alone = statistics.bootstrap(left - right, groups, n=n, seed=seed, level=level)
+    assert alone == (found.low, found.high)
+    signs, extreme = np.random.default_rng([seed, 1]), 0
+    sums = [sum(left[i] - right[i] for i in group) for group in members]
+    for start in range(0, n, 64):
+        for row in signs.integers(0, 2, (min(64, n - start), len(members))):
+            turned = sum(s if sign else -s for s, sign in zip(sums, row, strict=True))
+            extreme += abs(turned) >= abs(sum(sums))
+    assert found.p_value == (1 + extreme) / (1 + n)
+    assert found.difference == float(np.mean(left - right))
+
+
+@many
+@given(st.lists(st.sampled_from([0.0, 0.01, 0.02, 0.3, 0.5, 1.0]), min_size=1, max_size=7))
+def test_holm(p):
+    """Each value: the largest, among those up to it, of p times the hypotheses that are left."""
+    for value, got in zip(p, statistics.holm(np.array(p)).tolist(), strict=True):
+        steps = [q * (len(p) - sum(o < q for o in p)) for q in p if q <= value]
+        assert got == min(1.0, max(steps))
