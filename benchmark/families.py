@@ -37,12 +37,22 @@ class CompatibleTraining(Method, Generic[State]):
     module, whose type an adapter names as ``CompatibleTraining[MyState]``. The other hooks
     are for methods that build another model (:meth:`new_model`, :meth:`finish`) or renew their
     state between epochs (:meth:`refresh`).
+
+    Class attributes:
+        longer: New vectors may be longer than the old: the loss reads their beginning.
     """
 
+    longer: ClassVar[bool] = False
+
     def refuses(self, step: Step) -> str | None:
-        """New vectors are compared with the stored old ones as they are."""
+        """New vectors, or their beginning, are compared with the stored old ones as they are."""
         old, new = step.old.dim, step.new.dim
-        return None if old == new else f"needs embeddings of one size, got {old} and {new}"
+        if old == new or (self.longer and new > old):
+            return None
+        wanted = (
+            "a new embedding no shorter than the old" if self.longer else "embeddings of one size"
+        )
+        return f"needs {wanted}, got {old} and {new}"
 
     def new_model(self, job: UpdateJob) -> tuple[Portable, Head]:
         """The encoder and the classifier to train, with the initial weights of every method."""

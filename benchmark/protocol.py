@@ -239,9 +239,18 @@ class Setup:
     changed: Mapping[str, Any]
 
     def params(self, method: str) -> dict[str, Any]:
-        """Changed parameters of ``bct`` or ``bct:distill``; the variant's own win."""
-        base = method.partition(":")[0]
-        return {**self.methods.get(base, {}), **self.methods.get(method, {})}
+        """Changed parameters of ``bct`` or ``bct:distill``.
+
+        Those of the id give way to the variant's own values, those of ``id:variant`` do not.
+        """
+        base, _, variant = method.partition(":")
+        changed = dict(self.methods.get(base, {}))
+        if variant and changed:
+            from benchmark.registry import method_class
+
+            own = method_class(base).variants.get(variant, {})
+            changed = {name: value for name, value in changed.items() if name not in own}
+        return {**changed, **self.methods.get(method, {})}
 
 
 def set_up(

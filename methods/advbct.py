@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.checks import in_range
 from benchmark.families import CompatibleTraining
 from benchmark.method import UpdateJob
 from benchmark.models.heads import Head
@@ -43,10 +44,12 @@ class Border(nn.Module):
         self.threshold = threshold
         self.register_buffer("centre", centre)
         distance = (unit - centre[labels]).norm(dim=1)
-        radii = [largest_usual(distance[labels == c]) for c in range(n_classes)]
+        counts = torch.bincount(labels, minlength=n_classes)
+        by_class = torch.split(distance[labels.argsort(stable=True)], counts.tolist())
+        radii = [largest_usual(part) for part in by_class]
         self.register_buffer("radius", torch.tensor(radii))
         # One image alone has no extent.
-        self.register_buffer("bounded", torch.bincount(labels, minlength=n_classes) > 1)
+        self.register_buffer("bounded", counts > 1)
         self.give = nn.Parameter(torch.empty(n_classes).uniform_(-1, 1))  # w_c
 
     def elastic(self) -> Tensor:
@@ -109,6 +112,10 @@ class AdvBCT(CompatibleTraining[State]):
     steepness: float = 10.0  # of the rising strength; published code
     threshold: float = 1.0  # T; published configuration
 
+    def __post_init__(self) -> None:
+        in_range(self, adversarial="[0, inf)", border="[0, inf)", width="[1, inf)")
+        in_range(self, steepness="[0, inf)", threshold="[0, inf)")
+
     def prepare(self, job: UpdateJob) -> State:
         """Centres and radii of the old features of the new data; a fresh discriminator."""
         old, data = job.old.features, job.data
@@ -117,7 +124,7 @@ class AdvBCT(CompatibleTraining[State]):
 
     def loss(self, batch: Batch, head: Head, state: State) -> Tensor:
         """Classification, discriminator, border."""
-        new, old = batch.new, batch.old
+        new, old = batch.new, batch.old.detach()
         strength = 2 / (1 + math.exp(-self.steepness * batch.progress)) - 1
         guesses = state.discriminator(torch.cat([reversed_gradient(new, strength), old]))
         of_new, of_old = guesses.chunk(2)

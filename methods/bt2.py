@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.checks import in_range
 from benchmark.families import CompatibleTraining
 from benchmark.method import Step, Update, UpdateJob
 from benchmark.models.basis import BasisTransformation, Composed
@@ -59,6 +60,10 @@ class BT2(CompatibleTraining[State]):
     match_old: float = 5.0  # lambda_3, section 4.3; value of the published code
     classify: Literal["phi_3", "phi_new"] = "phi_3"  # phi_new for transformers, section 4.3
 
+    def __post_init__(self) -> None:
+        in_range(self, extra="[1, inf)", factor="(0, inf)", match_new="[0, inf)")
+        in_range(self, influence="[0, inf)", match_old="[0, inf)")
+
     @property
     def needs(self) -> tuple[str, ...]:
         """The independent model as a teacher."""
@@ -73,7 +78,7 @@ class BT2(CompatibleTraining[State]):
         """Any sizes will do, but directions alone are kept."""
         if step.distance != "cosine":
             return f"compares directions, got distance {step.distance}"
-        return None if self.extra > 0 else f"needs extra dimensions, got {self.extra}"
+        return None
 
     def sizes(self, job: UpdateJob) -> tuple[int, int, int]:
         """m, the size of old vectors and that of phi_2."""
@@ -92,15 +97,15 @@ class BT2(CompatibleTraining[State]):
     def loss(self, batch: Batch, head: Head, state: State) -> Tensor:
         """The four terms of section 4.3."""
         phi_3, phi_5, phi_new = state.basis.parts(batch.new)
-        teacher, old = state.teacher(batch.images).float(), F.normalize(batch.old)
+        teacher, stored = state.teacher(batch.images).float(), batch.old.detach()
         phi_5, judge = F.normalize(phi_5), state.judge
         # A softmax K reads lengths: it is asked at the length of the old vector.
-        logits = judge.logits(phi_5 * batch.old.norm(dim=1, keepdim=True))
+        logits = judge.logits(phi_5 * stored.norm(dim=1, keepdim=True))
         return (
             head(phi_3 if self.classify == "phi_3" else phi_new, batch.labels)
             + self.match_new * (1 - (phi_3 * F.normalize(teacher)).sum(dim=1)).mean()
             + self.influence * F.cross_entropy(logits, judge.row_of[batch.labels])
-            + self.match_old * (1 - (phi_5 * old).sum(dim=1)).mean()
+            + self.match_old * (1 - (phi_5 * F.normalize(stored)).sum(dim=1)).mean()
         )
 
     def finish(self, job: UpdateJob, encoder: Portable, head: Head, state: State) -> Update:

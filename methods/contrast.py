@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.checks import in_range
 from benchmark.families import CompatibleTraining
 from benchmark.models.heads import Head
 from benchmark.training.embedding import Batch
@@ -34,9 +35,12 @@ class Contrast(CompatibleTraining[nn.Module]):
     tau: float = 0.5  # of FastFill's re-implementation; 0.01 in the authors' code
     hardest: int = 0  # negatives of either kind that count; 0: all; 10 in the authors' code
 
+    def __post_init__(self) -> None:
+        in_range(self, weight="[0, inf)", tau="(0, inf)", hardest="[0, inf)")
+
     def loss(self, batch: Batch, head: Head, state: nn.Module) -> Tensor:
         """Classification plus the contrast, over the batch of all devices."""
-        new, old = F.normalize(batch.new), F.normalize(batch.old)
+        new, old = F.normalize(batch.new), F.normalize(batch.old.detach())
         alike = batch.labels[:, None] == all_rows(batch.labels)
         columns = [(new * old).sum(dim=1, keepdim=True)]
         for others in (all_rows(old), all_rows(new)):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.checks import in_range
 from benchmark.errors import BenchError
 from benchmark.families import CompatibleTraining
 from benchmark.method import Step, UpdateJob
@@ -57,6 +58,9 @@ class DSimplex(CompatibleTraining[State]):
     mu: float = 10.0  # eq. 4; value of the published code
     vertices: int = 0  # 0: one for each class of the dataset; the published code keeps 1,024
     head: Literal["softmax", "track"] = "softmax"  # as the paper, or as the track's classifier
+
+    def __post_init__(self) -> None:
+        in_range(self, weight="[0, 1]", mu="(0, inf)", vertices="[0, inf)")
 
     @property
     def changes(self) -> tuple[str, ...]:

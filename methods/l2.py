@@ -8,6 +8,7 @@ from typing import ClassVar
 from torch import Tensor
 from torch.nn import functional as F
 
+from benchmark.checks import in_range
 from benchmark.families import CompatibleTraining
 from benchmark.method import UpdateJob
 from benchmark.models.heads import Head
@@ -31,13 +32,16 @@ class L2(CompatibleTraining[Credible]):
     weight: float = 10.0  # lambda, MixBCT section 4.3
     drop: float = 0.0  # farthest share of each class that is left out, MixBCT section 3.4
 
+    def __post_init__(self) -> None:
+        in_range(self, weight="[0, inf)", drop="[0, 1)")
+
     def prepare(self, job: UpdateJob) -> Credible:
         """Mark the old features that new ones are held to."""
         return Credible(job.old.features, job.data.labels, self.drop)
 
     def loss(self, batch: Batch, head: Head, state: Credible) -> Tensor:
         """Classification plus the mean distance of the directions."""
-        gaps = (F.normalize(batch.new) - F.normalize(batch.old)).norm(dim=1)
+        gaps = (F.normalize(batch.new) - F.normalize(batch.old.detach())).norm(dim=1)
         keep = state.keep[batch.index]
         # A batch without a credible feature gives 0, not the mean of nothing.
         gap = (gaps * keep).sum() / keep.sum().clamp_min(1)

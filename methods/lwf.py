@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from benchmark.checks import in_range
 from benchmark.families import CompatibleTraining
 from benchmark.method import UpdateJob
 from benchmark.models.heads import Head
@@ -26,8 +27,13 @@ class LwF(CompatibleTraining[OldHead]):
         "Li and Hoiem, Learning without Forgetting, ECCV 2016, as compared in BCT section 3.5"
     )
 
+    longer: ClassVar[bool] = True
+
     weight: float = 1.0  # lambda, LwF eq. 1
     temperature: float = 1.0  # beside K's own scale: that alone, BCT appendix A
+
+    def __post_init__(self) -> None:
+        in_range(self, weight="[0, inf)", temperature="(0, inf)")
 
     @property
     def needs(self) -> tuple[str, ...]:

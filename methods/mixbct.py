@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from benchmark.checks import in_range
 from benchmark.families import CompatibleTraining
 from benchmark.method import Step, UpdateJob
 from benchmark.models.heads import Head
@@ -25,9 +26,10 @@ class MixBCT(CompatibleTraining[Credible]):
     variants: ClassVar = {"plain": {"drop": 0.0}}
 
     ratio: float = 0.3  # alpha, section 4.3
-    drop: float = (
-        0.1  # farthest share of each class that may not replace, section 3.4; 0: no denoising
-    )
+    drop: float = 0.1  # farthest share of each class that may not replace, section 3.4
+
+    def __post_init__(self) -> None:
+        in_range(self, ratio="[0, 1]", drop="[0, 1)")
 
     def refuses(self, step: Step) -> str | None:
         """A batch must have as many credible features as are to be replaced."""
@@ -44,7 +46,7 @@ class MixBCT(CompatibleTraining[Credible]):
         """Classification of the mixture."""
         rows = chosen_rows(state.keep[batch.index], self.ratio, batch.rng)
         mixed = batch.new.clone()
-        mixed[rows] = batch.old[rows]
+        mixed[rows] = batch.old[rows].detach()
         return head(mixed, batch.labels)
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.checks import in_range
 from benchmark.errors import BenchError
 from benchmark.families import CompatibleTraining
 from benchmark.method import UpdateJob
@@ -51,6 +52,10 @@ class NCCL(CompatibleTraining[Neighbours]):
     size: int = 8192  # of the memory, MixBCT section 4.3; 2,048 in NCCL
     doubt: float = 0.5  # share of log C that the entropy of a credible feature stays below
 
+    def __post_init__(self) -> None:
+        in_range(self, features="[0, inf)", logits="[0, inf)", tau="(0, inf)")
+        in_range(self, size="[1, inf)", doubt="[0, inf)")
+
     def prepare(self, job: UpdateJob) -> Neighbours:
         """An empty memory, and which old features may enter it."""
         old, data = job.old.features, job.data
@@ -66,7 +71,7 @@ class NCCL(CompatibleTraining[Neighbours]):
     def loss(self, batch: Batch, head: Head, state: Neighbours) -> Tensor:
         """Classification plus both contrasts with the memory, which has the batch in it."""
         logits = head.logits if state.judge is None else state.judge.logits
-        old = F.normalize(batch.old)
+        old = F.normalize(batch.old.detach())
         entering = torch.where(state.credible[batch.index], batch.labels, -1)
         rows = [all_rows(r) for r in (entering, old, F.normalize(logits(batch.old)))]
         state.memory.push(*(r[rows[0] >= 0] for r in rows))

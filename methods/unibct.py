@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from benchmark.checks import in_range
 from benchmark.families import CompatibleTraining
 from benchmark.method import UpdateJob
 from benchmark.models.heads import Head
@@ -42,6 +43,8 @@ class UniBCT(CompatibleTraining[Prototypes]):
         "compared in MixBCT section 4.3"
     )
 
+    longer: ClassVar[bool] = True
+
     weight: float = 1.0  # of the influence
     share: float = 0.9  # a, what an old feature takes from its neighbours
     tau: float = 0.05  # temperature of the neighbourhood
@@ -49,6 +52,10 @@ class UniBCT(CompatibleTraining[Prototypes]):
     warmup: float = 10 / 35  # share of the training before the first refinement
     every: float = 10 / 35  # share of the training from one refinement to the next
     refinements: int = 2  # how often
+
+    def __post_init__(self) -> None:
+        in_range(self, weight="[0, inf)", share="[0, 1)", tau="(0, inf)", drop="[0, 1)")
+        in_range(self, warmup="[0, 1)", every="(0, inf)", refinements="[0, inf)")
 
     def prepare(self, job: UpdateJob) -> Prototypes:
         """No prototypes yet; the mask of the old features that will enter them."""

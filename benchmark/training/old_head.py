@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.models.heads import class_logits
+from benchmark.checks import in_range
+from benchmark.families import CompatibleTraining
+from benchmark.method import Step, UpdateJob
+from benchmark.models.heads import Head, class_logits
+from benchmark.training.embedding import Batch
 from benchmark.training.prototypes import class_means
-
-if TYPE_CHECKING:
-    from benchmark.method import Step, UpdateJob
-    from benchmark.training.embedding import Batch
 
 
 class OldHead(nn.Module):
@@ -52,7 +53,8 @@ class OldHead(nn.Module):
 def frozen_old_head(job: UpdateJob, *, synthesize: bool) -> OldHead:
     """The old classifier K of an update.
 
-    A kept K keeps its form and scale; a row is synthesized as the mean old feature of the class.
+    A kept K keeps its form and scale; a row is synthesized as the mean old feature of the class,
+    its bias, which the paper leaves open, as the mean of K's, which favours no class.
     Where K is discarded, or knows no class of the new data, every row is such a mean, normalised,
     and the logits are cosines at the new classifier's scale: at scale 1 a softmax over C cosines
     cannot fall below log C - 2 and would teach nothing.
@@ -117,11 +119,41 @@ def distillation(batch: Batch, old: OldHead, temperature: float) -> Tensor:
         old: The old classifier.
         temperature: What logits are divided by, beside the classifier's own scale.
     """
-    targets = F.softmax(old.logits(batch.old) / temperature, dim=1)
+    targets = F.softmax(old.logits(batch.old.detach()) / temperature, dim=1)
     answers = old.logits(batch.new[:, : old.dim]) / temperature
     return F.cross_entropy(answers, targets, reduction="none")
 
 
-def no_known_class(step: Step) -> str | None:
-    """Why the old classifier cannot judge images by their class; ``None`` if it can."""
-    return None if step.shared_classes else "the old classifier knows no class of the new data"
+@dataclass(frozen=True)
+class Influence(CompatibleTraining[OldHead]):
+    """The influence loss beside the method's own classification (BCT eq. 7); the base of BCT."""
+
+    longer: ClassVar[bool] = True
+
+    unknown: Literal["synthesize", "distill", "old"] = "synthesize"  # BCT section 2.5
+    weight: float = 1.0  # lambda, BCT eq. 7
+    temperature: float = 1.0  # of distill, beside K's own scale: that alone, BCT appendix A
+
+    def __post_init__(self) -> None:
+        in_range(self, weight="[0, inf)", temperature="(0, inf)")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Only synthesize works without the old classifier."""
+        return () if self.unknown == "synthesize" else ("old_head",)
+
+    def refuses(self, step: Step) -> str | None:
+        """Where K knows no class, synthesize has rows and distill needs none; old has nothing."""
+        found = super().refuses(step)
+        if found or self.unknown != "old" or step.shared_classes:
+            return found
+        return "the old classifier knows no class of the new data"
+
+    def prepare(self, job: UpdateJob) -> OldHead:
+        """The frozen old classifier, with synthesized rows where asked for."""
+        return frozen_old_head(job, synthesize=self.unknown == "synthesize")
+
+    def loss(self, batch: Batch, head: Head, state: OldHead) -> Tensor:
+        """Classification on all dimensions plus influence loss on those of the old embedding."""
+        term = influence(batch, state, self.unknown, self.temperature)
+        return head(batch.new, batch.labels) + self.weight * term

@@ -210,9 +210,9 @@ def test_nothing_old_learns_and_all_else_does(case):
     job.old.features.requires_grad_(True)
     state = AdvBCT().prepare(job)
     batch.progress = 0.5
-    batch.old = batch.old.detach()
+    batch.old = batch.old.detach().requires_grad_(True)
     AdvBCT().loss(batch, head, state).backward()
-    assert job.old.features.grad is None
+    assert job.old.features.grad is None and batch.old.grad is None
     assert all(p.grad is not None for p in state.parameters())
     assert {n for n, _ in state.named_buffers()} >= {"border.centre", "border.radius"}
 

@@ -110,7 +110,7 @@ def test_nothing_old_learns(make_job, make_batch, kept, unknown):
     before = {k: v.clone() for k, v in state.state_dict().items()}
     method.loss(batch, Head("arcface", 6, CLASSES, 16.0, 0.2), state).backward()
     assert batch.new.grad.abs().sum() > 0
-    assert job.old.features.grad is None
+    assert job.old.features.grad is None and batch.old.grad is None
     if kept is not None:
         assert job.old.head.weight.grad is None
     assert all(torch.equal(v, before[k]) for k, v in state.state_dict().items())
@@ -202,11 +202,26 @@ def test_needs():
     assert BCT().weight == 1.0
 
 
-@pytest.mark.parametrize(("unknown", "refused"), [("synthesize", 0), ("old", 1), ("distill", 1)])
+@pytest.mark.parametrize(("unknown", "refused"), [("synthesize", 0), ("old", 1), ("distill", 0)])
 def test_refuses_where_the_old_classifier_knows_no_class(unknown, refused):
+    """Distillation asks K for its answers, not for the row of a class."""
     spec = ModelSpec("convnet-2", 8)
     method = BCT(unknown=unknown)
     assert method.refuses(Step(spec, spec, shared_classes=True)) is None
     reason = method.refuses(Step(spec, spec, shared_classes=False))
     assert reason == ("the old classifier knows no class of the new data" if refused else None)
-    assert "one size" in method.refuses(Step(spec, ModelSpec("convnet-2", 9)))
+    assert method.refuses(Step(spec, ModelSpec("convnet-2", 9))) is None, "section 3.6"
+    assert "no shorter" in method.refuses(Step(spec, ModelSpec("convnet-2", 7)))
+
+
+def test_distill_learns_where_the_old_classifier_knows_no_class(make_job, make_batch):
+    job = make_job("softmax", old_classes=[1, 2, 3, 8])
+    method = BCT(unknown="distill")
+    state, batch = method.prepare(job), make_batch(job)
+    assert (state.row_of < 0).all()
+    wanted = influence(job, batch, batch.new.detach().double().numpy(), "distill", 1.0)
+    assert wanted > 0
+    value = of(method, batch, state)
+    assert value.item() == pytest.approx(wanted, rel=1e-4)
+    value.backward()
+    assert (batch.new.grad.abs().sum(dim=1) > 0).all()

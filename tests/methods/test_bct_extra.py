@@ -80,7 +80,9 @@ def test_what_it_needs_and_refuses():
     method, spec = BCTExtra(), ModelSpec("convnet-2", 8)
     assert method.extra == 32 and method.needs == ()
     assert method.changes == ("training", "dimension")
-    assert "one size" in method.refuses(Step(spec, ModelSpec("convnet-2", 40)))
+    assert method.refuses(Step(spec, ModelSpec("convnet-2", 40))) is None
+    assert "no shorter" in method.refuses(Step(spec, ModelSpec("convnet-2", 7)))
     apart = Step(spec, spec, shared_classes=False)
     assert method.refuses(apart) is None
+    assert BCTExtra(unknown="distill").refuses(apart) is None
     assert "no class" in BCTExtra(unknown="old").refuses(apart)

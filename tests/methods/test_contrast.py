@@ -102,7 +102,13 @@ def test_lengths_do_not_matter(make_job, make_batch, head):
     before = influence(Contrast(), batch, head)
     batch.new, batch.old = 0.2 * batch.new, 3 * batch.old
     torch.testing.assert_close(influence(Contrast(), batch, head), before)
-    assert not batch.old.requires_grad
+
+
+def test_old_features_get_no_gradient(make_job, make_batch, head):
+    batch = make_batch(make_job())
+    batch.old.requires_grad_(True)
+    influence(Contrast(), batch, head).backward()
+    assert batch.old.grad is None and batch.new.grad.abs().sum() > 0
 
 
 def test_variants():

@@ -74,9 +74,11 @@ def test_gradient_at_equality_is_finite(case):
     assert batch.new.grad.isfinite().all()
 
 
-def test_old_features_get_no_gradient(make_job, make_batch):
-    job = make_job()
-    assert not make_batch(job).old.requires_grad
+def test_old_features_get_no_gradient(case):
+    batch, head, state = case
+    batch.old.requires_grad_(True)
+    L2().loss(batch, head, state).backward()
+    assert batch.old.grad is None and batch.new.grad.abs().sum() > 0
     assert L2().weight == 10.0 and L2().needs == ()
 
 

@@ -60,7 +60,9 @@ def test_nothing_old_learns(make_job, make_batch):
     method = LwF()
     state = method.prepare(job)
     batch = make_batch(job)
+    batch.old.requires_grad_(True)
     method.loss(batch, Head("arcface", 6, CLASSES, 16.0, 0.2), state).backward()
+    assert batch.old.grad is None and batch.new.grad.abs().sum() > 0
     assert job.old.head.weight.grad is None and not list(state.parameters())
 
 

@@ -101,8 +101,9 @@ def test_loss_and_gradient(make_job, make_batch, arcface, slope):
     method.loss(batch, spy, state)
     rows = replaced(batch, spy.features).numpy()
     batch.rng.manual_seed(1)
+    batch.old.requires_grad_(True)
     loss = method.loss(batch, own, state)
-    labels, old = batch.labels.tolist(), batch.old.double().numpy()
+    labels, old = batch.labels.tolist(), batch.old.detach().double().numpy()
 
     def wanted(new):
         mixed = np.where(rows[:, None], old, new)
@@ -115,7 +116,7 @@ def test_loss_and_gradient(make_job, make_batch, arcface, slope):
     assert (grad[rows] == 0).all() and (np.abs(grad[~rows]).sum(axis=1) > 0).all()
     np.testing.assert_allclose(grad, slope(wanted, new), rtol=3e-3, atol=3e-4)
     assert own.weight.grad.abs().sum() > 0
-    assert not batch.old.requires_grad
+    assert batch.old.grad is None
 
 
 def test_the_stream_decides(make_job, make_batch):
