@@ -152,10 +152,14 @@ class Run:
         self,
         q_order: NDArray[np.int64],
         offset: NDArray[np.int64],
-        *values: NDArray[Any],
+        old: NDArray[Any],
+        new: NDArray[Any],
+        moment: NDArray[Any],
     ) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Add left-out items of other labels to (old scores, new scores, moments)."""
         rows, items = grouping.strangers(q_order, self.ql, self.gl, self.rules)
+        if not len(rows):
+            return offset, old, new, moment
         where = np.empty(len(self.order), np.int64)
         where[self.order] = np.arange(len(self.order))
         more = [
@@ -164,7 +168,9 @@ class Run:
         ]
         both = [
             grouping.added(offset, value, rows, extra)
-            for value, extra in zip(values, [*more, self.moment[where[items]]], strict=True)
+            for value, extra in zip(
+                (old, new, moment), [*more, self.moment[where[items]]], strict=True
+            )
         ]
         return both[0][0], both[0][1], both[1][1], both[2][1]
 
@@ -266,6 +272,7 @@ def search(
     n, m = len(old[0].x), len(old[1].x)
     ps, gs = arrays.codes("subjects", subjects[0], n, subjects[1], m)
     rows = permutation(order, m)
+    gs = gs[rows]
     filled, moment = steps
     points = len(filled)
     own = np.full((n, points), -np.inf, np.float32)
@@ -281,9 +288,7 @@ def search(
             scratch = np.empty(kernels.ROWS * kernels.COLUMNS, np.float32)
             counting.tile_scores(qp, b - a, gp, m, dim, False, scratch, scores)
             best = np.full((2, b - a, points + 1), -np.inf, np.float32)
-            filling.best_along(
-                scores, b - a, moment, gs[rows], ps[a:b], points, is_old, best[0], best[1]
-            )
+            filling.best_along(scores, b - a, moment, gs, ps[a:b], points, is_old, best[0], best[1])
             shift = 1 if is_old else 0  # old scores of moments > p, new ones of moments <= p
             for target, value in zip((own, other), best, strict=True):
                 part = value[:, shift : points + shift]

@@ -184,7 +184,10 @@ def fill_cells(
 
 @jit
 def taken(cells: Any, first: int, last: int, points: int, width: int, totals: Any) -> None:
-    """What leaves the cells of queries ``first`` ... at all points: what is there before them."""
+    """The scores that the unfilled gallery has: all that the cells of some queries take away.
+
+    To be called when old scores are in the cells and new ones are not yet.
+    """
     for i in range(first, last):
         total, row = totals[i], cells[i]
         for p in range(np.uint64(points)):
@@ -263,9 +266,9 @@ def summarise(
             continue
         row, held = cells[i], totals[i]
         for x in range(left_offset[i], left_offset[i + 1]):
-            place = left_moment[x] * width
-            held[_reached(t, left_old[x])] -= 1
-            row[place + _reached(t, left_old[x])] += 1
+            place, slot = left_moment[x] * width, _reached(t, left_old[x])
+            held[slot] -= 1
+            row[place + slot] += 1
             row[place + _reached(t, left_new[x])] -= 1
         own[:] = 0
         is_own[:] = 0
