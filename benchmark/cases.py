@@ -54,7 +54,7 @@ def build_cases(params: Mapping[str, Any], inputs: Mapping[str, Path]) -> Iterat
     for i in range(n):
         yield Case(f"{names[i]}/{names[i]}", own[i], own[i])
         update = inputs.get(f"update{i}")
-        changes = _has(update, "convert")
+        changes = has(update, "convert")
         stored = [convert(each, update) for each in stored]
         converted = [before or changes for before in converted]
         asking = own[i]
@@ -90,13 +90,14 @@ def load_stored(inputs: Mapping[str, Path], i: int) -> Stored:
     return vectors, None if folder is None else np.load(folder / VECTORS)
 
 
-def _has(update: Path | None, part: str) -> bool:
+def has(update: Path | None, part: str) -> bool:
+    """Does an update have such a part?"""
     return update is not None and (update / f"{part}.safetensors").exists()
 
 
 def convert(stored: Stored, update: Path | None) -> Stored:
     """A gallery after an update; as it is where the update converts nothing."""
-    if update is None or not _has(update, "convert"):
+    if update is None or not has(update, "convert"):
         return stored
     made: Stored = apply_part(update, "convert", *stored)
     return made

@@ -184,7 +184,8 @@ class Order:
     Attributes:
         needs: Attributes of :class:`Items` that must be known.
         make: Items -> rows, the first one to be filled first.
-        cheating: Does it use what only backfilling would give?
+        cheating: Does it use what a deployment has not: the new vector, or the item's true class
+            to ask the new classifier about?
     """
 
     needs: tuple[str, ...]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from benchmark import orders, registry
-from benchmark.cases import convert, load_stored, view
+from benchmark.cases import convert, has, load_stored, view
 from benchmark.conversion import apply, apply_part
 from benchmark.errors import BenchError
 from benchmark.models.heads import Head
@@ -88,7 +88,7 @@ def known_items(
     disc, why["disc"] = None, why["logits"]
     if new_head is not None:
         disc, why["disc"] = _disc(new_head, refill.stored, items)
-    viewed = _has(update, "query_view")
+    viewed = has(update, "query_view")
     # As maps are fitted: a softmax classifier reads the lengths of vectors.
     lengths = new_head is not None and not viewed and not new_head.normalised
     unit = params["distance"] == "cosine" and not lengths
@@ -108,7 +108,7 @@ def known_items(
 def _priority(
     update: Path | None, inputs: Mapping[str, Path], generation: int
 ) -> NDArray[np.float32] | None:
-    if update is None or not _has(update, "priority"):
+    if update is None or not has(update, "priority"):
         return None
     stored = load_stored(inputs, generation)
     made: NDArray[np.float32] = apply_part(update, "priority", *stored)
@@ -127,7 +127,7 @@ def _new_head(
     head = _head(inputs.get("head_new"))
     if head is None:
         return None, "the method leaves no new classifier"
-    if _has(update, "query_view"):
+    if has(update, "query_view"):
         return None, "queries go to the old space, which the new classifier does not know"
     if head.dim != refill.stored.shape[1]:
         return None, "the new classifier reads vectors of another size than the stored ones"
@@ -177,10 +177,6 @@ def _head(folder: Path | None) -> Head | None:
     if folder is None or not (folder / HEAD).exists():
         return None
     return load_module(folder / HEAD)  # type: ignore[return-value]
-
-
-def _has(update: Path | None, part: str) -> bool:
-    return update is not None and (update / f"{part}.safetensors").exists()
 
 
 def _rounded(value: Any) -> Any:

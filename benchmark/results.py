@@ -22,7 +22,6 @@ from benchmark.record import (
 )
 from benchmark.stages import read_backfilling, read_cases
 from benchmark.store import Store
-from benchmark.training.loop import precision
 
 Scores = Mapping[str, float | None]
 
@@ -76,7 +75,7 @@ def make_record(
         curves=_curves(result, metas),
         cost=_cost(result, metas),
         checkpoints=_checkpoints(stages, metas),
-        environment=packages() | hardware() | _computed(setup.track.recipe.precision, metas),
+        environment=packages() | hardware() | _computed(metas),
         run=_run(result, metas, argv),
         backfilling={} if folder is None else read_backfilling(folder),
         side=_side(result, metas),
@@ -113,11 +112,10 @@ def _training_cost(result: Result, metas: Mapping[str, Any]) -> float | None:
     return float(sum(own) / sum(alone) + charged)
 
 
-def _computed(asked: str, metas: Mapping[str, Any]) -> dict[str, str]:
+def _computed(metas: Mapping[str, Any]) -> dict[str, str]:
     """Threads and the precision of training, which not every machine has as asked."""
-    devices = {m["run"]["device"] for m in metas.values()}
-    used = precision(asked, "cpu" if devices == {"cpu"} else "cuda")
-    return {"threads": str(torch.get_num_threads()), "precision": used}
+    used = {meta["run"]["precision"] for meta in metas.values() if "precision" in meta["run"]}
+    return {"threads": str(torch.get_num_threads()), "precision": ", ".join(sorted(used))}
 
 
 def public(argv: list[str]) -> list[str]:

@@ -111,13 +111,16 @@ def measured(
     Checkpoints lie in ``out`` unless another folder is named.
     """
     from benchmark.stages import Context, run_stage
-    from benchmark.training.loop import Device
+    from benchmark.training.loop import Device, precision, torch_device
 
     device = Device(compute.accelerator, compute.devices)
     inputs = {role: root / "stages" / s.name for role, s in stage.inputs.items()}
     with _resources(device) as used:
         context = Context(out, checkpoints or out, device, stage.local, progress)
         facts = run_stage(stage.kind, stage.params, inputs, context)
+    if "recipe" in stage.params:
+        asked = stage.params["recipe"].get("precision", "32-true")
+        used["precision"] = precision(asked, torch_device(device).type)
     return facts, used
 
 

@@ -49,6 +49,7 @@ class SideKind:
         return self.bits * dim / 8
 
 
+# A change of a kind that is there already raises ``TRAINING`` in benchmark/plan.py.
 # Small side-information has the size of SimCLR's smaller one; FCT prints none for the autoencoder.
 # Two local crops an image cost a fifth of a SimCLR training; DINO's eight would double it.
 SIDES: Mapping[str, SideKind] = {

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 MODEL, HEAD, VECTORS = "model.safetensors", "head.safetensors", "vectors.npy"
 REFILL = "backfilling.json"
-PARTS = ("convert", "query_view", "priority")
 
 
 @dataclass(frozen=True)
@@ -277,14 +276,16 @@ def _write_model(model: Portable, head: Portable | None, out: Path) -> dict[str,
 
 
 def _write_update(made: Update, own_model: bool, out: Path) -> dict[str, Any]:
+    from benchmark.conversion import PARTS
     from benchmark.models.module import save_module
 
     facts: dict[str, Any] = _write_model(made.model, made.head, out) if own_model else {}
     facts["curves"] = {name: curve.state_dict() for name, curve in made.curves.items()}
-    facts["added_parameters"] = 0
+    counted: dict[int, int] = {}  # parts may share modules: a priority holds the map it judges
     for name in PARTS:
         part = getattr(made, name)
         if part is not None:
             save_module(part.cpu(), out / f"{name}.safetensors")
-            facts["added_parameters"] += sum(p.numel() for p in part.parameters())
+            counted |= {id(p): p.numel() for p in part.parameters()}
+    facts["added_parameters"] = sum(counted.values())
     return facts

@@ -1,0 +1,23 @@
+"""What the stage of an update writes beside its parts."""
+
+import torch
+
+from benchmark.families import Pairs
+from benchmark.method import Update
+from benchmark.protocol import Recipe
+from benchmark.registry import method
+from benchmark.stages import _write_update
+from benchmark.training.loop import Device, Trainer
+
+
+def added(label, tmp_path):
+    old, new = torch.randn(40, 6), torch.randn(40, 5)
+    trainer = Trainer(Recipe(epochs=1, transform_steps=2, transform_batch=20), 0, Device("cpu"))
+    made = method(label, {"width": 16}).learn(Pairs(old, new), trainer)
+    update = Update(torch.nn.Identity(), None, made.convert, made.query_view, made.priority)
+    return _write_update(update, False, tmp_path)["added_parameters"]
+
+
+def test_a_map_that_two_parts_share_counts_once(tmp_path):
+    # The priority holds the map and one linear layer, 5 weights and a bias.
+    assert added("fastfill:l2", tmp_path) - added("fct", tmp_path) == 5 + 1
