@@ -1,0 +1,57 @@
+"""Every comparison with plain loops again, on thousands of random shapes."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+EXAMPLES = 3000
+COMPARISONS = {
+    "ranking": [
+        "agrees_with_plain_loops",
+        "scores_beside_each_other_in_float32",
+        "shards_and_permutations_change_nothing",
+        "torch_path_counts_the_same_on_integers",
+    ],
+    "backfill": [
+        "every_point_agrees_with_plain_loops",
+        "ends_are_cross_test_and_self_test_exactly",
+    ],
+    "verification": [
+        "tar_at_far_is_the_best_within_the_target",
+        "roc_is_sklearns",
+        "nearest_far",
+        "templates_follow_the_rule",
+    ],
+    "small_metrics": ["kendall_tau_agrees_with_counting"],
+    "references": [
+        "reidentification",
+        "identification",
+        "identification_while_the_gallery_is_backfilled",
+        "verification",
+        "compatibility",
+        "cka_in_gram_form",
+        "bootstrap_and_paired_comparison",
+        "holm",
+    ],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_thousands(name):
+    tests = [f"{HERE / f'test_{name}.py'}::test_{test}" for test in COMPARISONS[name]]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--hypothesis-show-statistics",
+         *tests],
+        env={**os.environ, "METRIC_EXAMPLES": str(EXAMPLES)},
+        cwd=HERE.parents[2], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-4000:]
+    counts = re.findall(r"generate phase.*?\n\s+.*?\n\s+- (\d+) passing", done.stdout)
+    assert len(counts) == len(tests), done.stdout
+    assert min(map(int, counts)) >= EXAMPLES // 2, done.stdout
