@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,14 @@ from benchmark import registry
 
 if TYPE_CHECKING:
     from benchmark.method import Method
+    from benchmark.record import Record
 
 MEASURED = Path(__file__).resolve().parents[1] / "results" / "measured"
 _NEEDS = {"old_head": "the old classifier", "independent": "the independent new model"}
+_FIELD = re.compile(
+    r'^    (\w+): [^\n]*?=[^\n]*?(?:  # ([^\n]*))?\n(?:    """(.*?)""")?', re.MULTILINE | re.DOTALL
+)
+_BELOW = "this and what follows "
 
 
 def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
@@ -26,7 +32,10 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
     """
     made = registry.method(name)
     file = registry.method_file(name)
-    notes = field_notes(inspect.getsource(type(made)))
+    notes: dict[str, str] = {}
+    for cls in reversed(type(made).__mro__):
+        if "__dataclass_fields__" in vars(cls):
+            notes |= field_notes(inspect.getsource(cls))
     parameters = {
         f.name: f"{getattr(made, f.name)!r}{'  # ' + notes[f.name] if f.name in notes else ''}"
         for f in dataclasses.fields(made)
@@ -36,32 +45,45 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
         "summary": file.summary,
         "idea": inspect.cleandoc(type(made).__doc__ or ""),
         "paper": made.paper,
-        "needs": _needs(made) or ["nothing but the old model"],
+        "needs": _needs(made) or ["nothing but new data"],
         "changes": list(made.changes),
         "trains": "a new model" if made.own_model else "no model: the new one is the independent",
         "parameters": parameters,
         "variants": {k: dict(v) for k, v in made.variants.items()},
-        **_costs(name, measured),
+        **_costs(name, made, measured),
         "file": f"methods/{file.path.name}",
     }
 
 
 def _needs(made: Method) -> list[str]:
     words = [_NEEDS.get(n, n.replace("side:", "side-information ")) for n in made.needs]
-    return [*words, *(["a first generation of its own"] if made.own_first else [])]
+    own = ["a first generation of its own"] if made.own_first else []
+    return [*words, *made.uses, *_dimensions(made), *own]
+
+
+def _dimensions(made: Method) -> list[str]:
+    if "dimension" not in made.changes:
+        return []
+    extra = getattr(made, "extra", None)
+    return ["an embedding of its own size" if extra is None else f"{extra} extra dimensions"]
 
 
 def field_notes(source: str) -> dict[str, str]:
-    """The comment beside each field of a class: where its default comes from."""
-    notes = {}
-    for line in source.splitlines():
-        code, mark, comment = line.partition("  # ")
-        if mark and ":" in code and "=" in code:
-            notes[code.strip().partition(":")[0]] = comment.strip()
+    """The comment beside each field of a class, or the text below it: where its default is from.
+
+    One that begins with ``this and what follows`` also stands for the fields below without any.
+    """
+    notes, below = {}, ""
+    for name, comment, text in _FIELD.findall(source):
+        note = comment.strip() or " ".join(text.split())
+        if note.startswith(_BELOW):
+            below = note = note.removeprefix(_BELOW)
+        if note or below:
+            notes[name] = note or below
     return notes
 
 
-def _costs(name: str, measured: Path) -> dict[str, str]:
+def _costs(name: str, made: Method, measured: Path) -> dict[str, str]:
     """Added parameters and training time by the committed records of this very variant."""
     from benchmark.record import read_records
 
@@ -69,7 +91,7 @@ def _costs(name: str, measured: Path) -> dict[str, str]:
     records = [r for folder in folders for r in read_records(folder) if r.status == "done"]
     if not records:
         return {"cost": "not measured yet"}
-    added = sorted({int(r.cost["added_parameters"]) for r in records})
+    added = sorted({_added(r, made, measured) for r in records})
     costs = {
         "added parameters": " to ".join(f"{n:,}" for n in dict.fromkeys((added[0], added[-1])))
     }
@@ -80,3 +102,15 @@ def _costs(name: str, measured: Path) -> dict[str, str]:
         of = f"median of {len(shares)} records, {min(shares):.2f} to {max(shares):.2f}"
         costs["training cost"] = f"{middle:.2f} of the independent model's ({of})"
     return costs
+
+
+def _added(record: Record, made: Method, measured: Path) -> int:
+    """Parameters of the parts, and of the model beyond those of the independent one."""
+    from benchmark.record import read_record
+
+    parts = int(record.cost["added_parameters"])
+    folder = measured / record.protocol / record.track / "independent"
+    alone = folder / f"seed-{record.seed}.json"
+    if not made.own_model or not alone.exists():
+        return parts
+    return parts + int(record.cost["parameters"]) - int(read_record(alone).cost["parameters"])

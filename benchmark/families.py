@@ -44,6 +44,11 @@ class CompatibleTraining(Method, Generic[State]):
 
     longer: ClassVar[bool] = False
 
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The old features of the new training images."""
+        return ("stored old features",)
+
     def refuses(self, step: Step) -> str | None:
         """New vectors, or their beginning, are compared with the stored old ones as they are."""
         old, new = step.old.dim, step.new.dim
@@ -213,6 +218,11 @@ class FeatureTransformation(Method):
         return ("independent",)
 
     @property
+    def uses(self) -> tuple[str, ...]:
+        """Pairs of features."""
+        return ("old and new features of the same images",)
+
+    @property
     def changes(self) -> tuple[str, ...]:
         """The stored gallery."""
         return ("gallery",)
@@ -287,7 +297,7 @@ class VectorMap(FeatureTransformation):
     Override :meth:`fit_vectors`.
     """
 
-    direction: Literal["gallery", "query"] = "gallery"
+    direction: Literal["gallery", "query"] = "gallery"  # query: nothing stored is touched
     """``gallery`` brings stored vectors to the new space, ``query`` new queries to the old one."""
 
     @property

@@ -185,6 +185,11 @@ class Method(ABC):
         return ()
 
     @property
+    def uses(self) -> tuple[str, ...]:
+        """What else it reads of what every plan has, in words for its card."""
+        return ()
+
+    @property
     def changes(self) -> tuple[str, ...]:
         """What it changes; may depend on the parameters."""
         return ("training",)

@@ -70,6 +70,11 @@ class BT2(CompatibleTraining[State]):
         return ("independent",)
 
     @property
+    def uses(self) -> tuple[str, ...]:
+        """Old features; images, which the independent model sees as they are augmented; K."""
+        return (*super().uses, "the old classifier where it is kept")
+
+    @property
     def changes(self) -> tuple[str, ...]:
         """Training and size."""
         return ("training", "dimension")

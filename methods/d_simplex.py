@@ -63,6 +63,11 @@ class DSimplex(CompatibleTraining[State]):
         in_range(self, weight="[0, 1]", mu="(0, inf)", vertices="[0, inf)")
 
     @property
+    def uses(self) -> tuple[str, ...]:
+        """HOC asks the generation before."""
+        return ("the old model, run on the training images",) if self.hoc else ()
+
+    @property
     def changes(self) -> tuple[str, ...]:
         """Training and size."""
         return ("training", "dimension")

@@ -56,6 +56,11 @@ class NCCL(CompatibleTraining[Neighbours]):
         in_range(self, features="[0, inf)", logits="[0, inf)", tau="(0, inf)")
         in_range(self, size="[1, inf)", doubt="[0, inf)")
 
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """Old features, and a classifier for the logits."""
+        return (*super().uses, "the old classifier where it is kept, else the new one")
+
     def prepare(self, job: UpdateJob) -> Neighbours:
         """An empty memory, and which old features may enter it."""
         old, data = job.old.features, job.data

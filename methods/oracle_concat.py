@@ -56,6 +56,11 @@ class OracleConcat(Method):
         return ("independent",)
 
     @property
+    def uses(self) -> tuple[str, ...]:
+        """The old model stays in service."""
+        return ("the old model, run on all new images and queries",)
+
+    @property
     def changes(self) -> tuple[str, ...]:
         """The dimension."""
         return ("dimension",)

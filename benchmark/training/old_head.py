@@ -142,6 +142,14 @@ class Influence(CompatibleTraining[OldHead]):
         """Only synthesize works without the old classifier."""
         return () if self.unknown == "synthesize" else ("old_head",)
 
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """Synthesize: rows from old features; distill: what K says to them; old: K alone."""
+        if self.unknown == "old":
+            return ()
+        kept = ("the old classifier where it is kept",) if self.unknown == "synthesize" else ()
+        return (*super().uses, *kept)
+
     def refuses(self, step: Step) -> str | None:
         """Where K knows no class, synthesize has rows and distill needs none; old has nothing."""
         found = super().refuses(step)

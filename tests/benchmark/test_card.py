@@ -12,15 +12,36 @@ from benchmark.store import write_json
 def test_notes():
     source = "    a: int = 3  # eq. 1\n    b: float = 0.5  # section 2; 0: none\n    c: int = 1\n"
     assert field_notes(source) == {"a": "eq. 1", "b": "section 2; 0: none"}
+    below = (
+        "    d: int = 1  # this and what follows as fct\n    e: int = 1\n    f: int = 2  # own\n"
+    )
+    assert field_notes(source + below)["e"] == "as fct" and field_notes(below)["f"] == "own"
 
 
 def test_words(tmp_path):
     card = method_card("bct:distill", tmp_path)
-    assert card["needs"] == ["the old classifier"] and card["cost"] == "not measured yet"
-    assert card["parameters"]["weight"] == "1.0  # lambda, eq. 7"
+    assert (
+        card["needs"] == ["the old classifier", "stored old features"]
+        and card["cost"] == "not measured yet"
+    )
+    assert card["parameters"]["weight"] == "1.0  # lambda, BCT eq. 7"
     assert card["parameters"]["unknown"].startswith("'distill'")
     assert method_card("fct:simclr", tmp_path)["needs"][1] == "side-information simclr"
-    assert method_card("l2", tmp_path)["needs"] == ["nothing but the old model"]
+    assert method_card("l2", tmp_path)["needs"] == ["stored old features"]
+    assert method_card("bct", tmp_path)["needs"][1] == "the old classifier where it is kept"
+    assert "the old model" in method_card("d-simplex:hoc", tmp_path)["needs"][0]
+    assert method_card("bt2", tmp_path)["needs"][-1] == "32 extra dimensions"
+
+
+def test_parameters_of_a_larger_model_count_as_added(tmp_path):
+    alone, own = (
+        read_record(next(MEASURED.glob(f"open-class/*/{m}/seed-0.json")))
+        for m in ("independent", "bct")
+    )
+    larger = {"parameters": alone.cost["parameters"] + 1000, "added_parameters": 234}
+    for record in (alone, replace(own, cost=larger)):
+        write_json(record.path(tmp_path), vars(record))
+    assert method_card("bct", tmp_path / "measured")["added parameters"] == "1,234"
 
 
 @pytest.mark.parametrize("name", ["bct", "fct", "l2"])

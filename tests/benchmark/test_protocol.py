@@ -207,6 +207,15 @@ def test_changes(toy):
     assert made.changed == settings
 
 
+def test_a_variant_s_own_values_win_over_those_of_the_id(toy):
+    settings = {"bct.unknown": "old", "bct.weight": 2, "bct:old.unknown": "synthesize"}
+    labels = ["bct", "bct:distill", "bct:old"]
+    made = set_up(protocol(), toy, settings, labels)
+    methods = [registry.method(label, made.params(label)) for label in labels]
+    assert [m.unknown for m in methods] == ["old", "distill", "synthesize"]
+    assert [m.weight for m in methods] == [2.0, 2.0, 2.0]
+
+
 def test_the_track_itself_stays(toy):
     before = dataclasses.asdict(toy)
     set_up(protocol(), toy, {"old.head": "arcface", "data.classes": 8, "recipe.lr": 1}, [])

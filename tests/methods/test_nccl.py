@@ -45,17 +45,18 @@ def test_loss_and_gradient(make_job, make_batch, head, arcface, slope, kept):
     state.credible[:] = torch.arange(40) % 4 != 0
     judge = head if kept is None else job.old.head
     first, batch = make_batch(job, seed=2), make_batch(job, seed=1)
+    batch.old.requires_grad_(True)
     method.loss(first, head, state)
     loss = method.loss(batch, head, state)
     # The memory has the credible rows of both batches, and of them the last 20.
     stored, labels = [], []
     for each in (first, batch):
         good = state.credible[each.index]
-        stored.append(each.old[good].double().numpy())
+        stored.append(each.old[good].detach().double().numpy())
         labels += each.labels[good].tolist()
     stored, labels = np.concatenate(stored)[-20:], np.array(labels[-20:])
     assert len(labels) < 20 and not state.credible[batch.index].all()
-    old = unit(batch.old.double().numpy())
+    old = unit(batch.old.detach().double().numpy())
     weight = (old @ unit(stored).T + 1) / 2
     positive = batch.labels.numpy()[:, None] == labels
 
@@ -69,7 +70,7 @@ def test_loss_and_gradient(make_job, make_batch, head, arcface, slope, kept):
     assert loss.item() == pytest.approx(wanted(new), rel=1e-4)
     loss.backward()
     np.testing.assert_allclose(batch.new.grad.numpy(), slope(wanted, new), rtol=3e-3, atol=3e-4)
-    assert not batch.old.requires_grad and not list(state.parameters())
+    assert batch.old.grad is None and not list(state.parameters())
 
 
 @pytest.mark.parametrize("kept", [None, "softmax"])
