@@ -19,6 +19,7 @@ from torch import Tensor
 from benchmark.errors import BenchError
 from benchmark.models.module import Portable, load_module, save_module
 from benchmark.npy import RowFile, writing
+from benchmark.orders import by_score
 from benchmark.store import file_digest, plain_io_errors
 
 if TYPE_CHECKING:
@@ -115,6 +116,12 @@ class Dims:
     new: int
     side: int = 0
 
+    def __post_init__(self) -> None:
+        for name, least in (("old", 1), ("new", 1), ("side", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(f"dims: expected {name} as a number from {least}, got {value!r}")
+
 
 @dataclass(frozen=True)
 class Conversion:
@@ -184,13 +191,16 @@ class Conversion:
         Args:
             vectors: ``[n, d_old]``.
             side: ``[n, s]``, where the map was fitted with side-information.
-            ids: ``[n]``; by default the row.
+            ids: ``[n]``, each once; by default the row.
+
+        Raises:
+            BenchError: As :meth:`priority`; if ids are not one an item, or one comes twice.
         """
         priority = self.priority(vectors, side)
-        names = np.arange(len(priority)) if ids is None else np.asarray(ids)
-        if names.shape != priority.shape:
-            raise BenchError(f"ids: expected [{len(priority)}], got {list(names.shape)}")
-        return np.lexsort((names, -priority)).astype(np.int64)
+        try:
+            return by_score(priority, range(len(priority)) if ids is None else ids_of("ids", ids))
+        except ValueError as error:
+            raise BenchError(" ".join(str(error).split())) from error
 
     def convert_file(
         self,
@@ -209,7 +219,8 @@ class Conversion:
             source: npy file, ``[n, d_old]``.
             target: npy file to write, ``[n, d]`` float32.
             side: npy file, ``[n, s]``, where the map was fitted with side-information.
-            target_side: npy file of the side-information after the update.
+            target_side: npy file of the side-information after the update; needed where the map
+                makes new side-information, without which the next update cannot be made.
 
         Returns:
             How many items.
@@ -223,6 +234,8 @@ class Conversion:
         self._check_sizes("source", rows.shape, None if sides is None else sides.shape)
         if target_side is not None and sides is None:
             raise BenchError("target_side: the map was fitted without side-information")
+        if self.maps_side and target_side is None:
+            raise BenchError("target_side: the map makes new side-information, which would be lost")
         targets = [Path(t) for t in (target, target_side) if t is not None]
         read = {Path(p).resolve() for p in (source, side) if p is not None}
         for i, path in enumerate(targets):
@@ -280,6 +293,8 @@ class Conversion:
                 if file_digest(path) != meta["parts"][name]:
                     raise BenchError(f"{path}: damaged, its digest is another")
             parts = {name: load_module(path).eval() for name, path in files.items()}
+            if not isinstance(meta["params"], dict):
+                raise BenchError(f"{folder}: expected params by name, got {meta['params']!r}")
             return cls(
                 meta["method"], meta["params"], meta["distance"], Dims(**meta["dims"]),
                 meta["maps_side"], parts,
@@ -354,6 +369,22 @@ def checked(name: str, values: Any, dim: int | None = None) -> Vectors:
         raise BenchError(f"{name}: expected [n, {wanted}], got {list(made.shape)}")
     _finite(name, made, 0)
     return made
+
+
+def ids_of(name: str, values: Any) -> list[Any]:
+    """Ids of items, as they were given.
+
+    Raises:
+        BenchError: If they are not one an item.
+    """
+    plain = values.detach().cpu().numpy() if isinstance(values, Tensor) else values
+    try:
+        shape = np.asarray(plain).shape
+    except ValueError as error:  # ragged
+        raise BenchError(f"{name}: expected one id an item, got lists of them") from error
+    if len(shape) != 1:
+        raise BenchError(f"{name}: expected one id an item, [n], got {list(shape)}")
+    return list(plain)
 
 
 def _finite(name: str, block: Vectors, first: int) -> None:

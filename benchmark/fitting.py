@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from benchmark import registry
-from benchmark.conversion import PARTS, Conversion, Dims, checked
+from benchmark.conversion import PARTS, Conversion, Dims, checked, ids_of
 from benchmark.errors import BenchError
 from benchmark.models.heads import Head
 from benchmark.protocol import Recipe
@@ -41,6 +41,10 @@ def make_pairs(
     name = method_name(method)
     if side is None and any(need.startswith("side:") for need in method.needs):
         raise BenchError(f"side: {name} with these parameters needs side-information, got none")
+    if side is not None and not _takes_side(method):
+        raise BenchError(f"side: {name} has no use for side-information")
+    if new_side is not None and side is None:
+        raise BenchError("new_side: expected together with side, got it alone")
     if old_head is None and "old_head" in method.needs:
         raise BenchError(f"old_head: {name} needs the old classifier, got none")
     made = {
@@ -67,9 +71,10 @@ def same_items(old_ids: Sequence[Any] | None, new_ids: Sequence[Any] | None) -> 
     if old_ids is None or new_ids is None:
         missing = "old_ids" if old_ids is None else "new_ids"
         raise BenchError(f"{missing}: expected the ids of both models' items, got one's alone")
-    if len(old_ids) != len(new_ids):
-        raise BenchError(f"new_ids: expected {len(old_ids)} as old_ids, got {len(new_ids)}")
-    for row, (a, b) in enumerate(zip(old_ids, new_ids, strict=True)):
+    left, right = ids_of("old_ids", old_ids), ids_of("new_ids", new_ids)
+    if len(left) != len(right):
+        raise BenchError(f"new_ids: expected {len(left)} as old_ids, got {len(right)}")
+    for row, (a, b) in enumerate(zip(left, right, strict=True)):
         if a != b:
             raise BenchError(
                 f"new_ids: expected the order of old_ids, got {b!r} for {a!r} in row {row}"
@@ -85,6 +90,8 @@ def as_head(name: str, value: Any) -> Head:
         own = type(value)(**value.made_with)
         own.load_state_dict(value.state_dict())
         return own.eval().requires_grad_(False)
+    if isinstance(value, tuple) and len(value) != 2:
+        raise BenchError(f"{name}: expected weights, or weights and biases, got {len(value)} parts")
     weight, bias = value if isinstance(value, tuple) else (value, None)
     rows = torch.from_numpy(np.array(checked(name, weight)))
     made = Head("softmax", rows.shape[1], list(range(len(rows))))
@@ -124,6 +131,12 @@ def method_name(method: FeatureTransformation) -> str:
     return next((file.id for file in files if file.module == module), type(method).__name__)
 
 
+def _takes_side(method: FeatureTransformation) -> bool:
+    """Has it a parameter ``side``, or does it always need some?"""
+    named = any(field.name == "side" for field in dataclasses.fields(method))
+    return named or any(need.startswith("side:") for need in method.needs)
+
+
 def _maps_side(convert: Any, pairs: Pairs) -> bool:
     if convert is None or pairs.side is None:
         return False
@@ -137,7 +150,10 @@ def _size(side: Tensor | None) -> int:
 
 
 def _labels(values: Any, head: Head | None) -> Tensor:
-    made = np.asarray(_plain(values))
+    try:
+        made = np.asarray(_plain(values))
+    except ValueError as error:  # ragged
+        raise BenchError("labels: expected whole numbers [n], got lists of them") from error
     if made.dtype.kind not in "iu":
         raise BenchError(f"labels: expected whole numbers, got {made.dtype}")
     if made.size and made.min() < 0:

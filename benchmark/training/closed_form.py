@@ -57,7 +57,8 @@ def ridge(source: Tensor, target: Tensor, share: float | None = None) -> Ridge:
         target: ``[n, d_out]``.
         share: Strength, as a share of the mean variance of a source dimension: it means the same
             for every length of the vectors and number of pairs. By default the one of ``SHARES``
-            with the smallest leave-one-out error, which comes in closed form too.
+            with the smallest leave-one-out error, which comes in closed form too. With 0, the
+            smallest W where several are as good: what the source has no variance along is left out.
 
     Source:
         Hoerl and Kennard, Ridge Regression (1970), eq. 2.1; the leave-one-out error of Allen
@@ -68,11 +69,13 @@ def ridge(source: Tensor, target: Tensor, share: float | None = None) -> Ridge:
     x, y = x - mean_x, y - mean_y
     variance, axes = torch.linalg.eigh(x.T @ x / len(x))
     variance = variance.clamp_min(0.0)
+    rounding = float(variance.max()) * torch.finfo(x.dtype).eps * max(x.shape)
     along = x @ axes  # [n, d_in]
     covariance = along.T @ y / len(x)  # [d_in, d_out]
 
     def solve(share: float) -> tuple[Tensor, Tensor]:
-        inverse = 1.0 / (variance + max(share * float(variance.mean()), 1e-30))
+        held = variance + share * variance.mean()
+        inverse = torch.where(held > rounding, 1.0 / held, 0.0)
         return inverse, inverse[:, None] * covariance
 
     def left_out(share: float) -> float:

@@ -12,7 +12,7 @@ from benchmark import cli, registry
 from benchmark.conversion import BLOCK, Conversion, Dims, apply_part
 from benchmark.errors import BenchError
 from benchmark.families import Pairs
-from benchmark.fitting import RECIPE
+from benchmark.fitting import RECIPE, make_trainer
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
 from benchmark.models.parts import Affine, KeepSide
@@ -103,17 +103,18 @@ def test_tensors_and_other_types_are_arrays(arrays, plain):
 
 def test_what_a_method_gets(arrays, monkeypatch):
     seen = []
-    cls = registry.method_class("procrustes")
+    cls = registry.method_class("fct")
     real = cls.learn
     monkeypatch.setattr(cls, "learn", lambda *a: seen.append(a[1:]) or real(*a))
     head = Head("arcface", NEW, range(4))
     for given in (head, (arrays["weight"], np.ones(4)), arrays["weight"]):
-        benchmark.get_method("procrustes").fit(
-            arrays["old"], arrays["new"], arrays["labels"], arrays["side"], given,
+        fct().fit(
+            arrays["old"], arrays["new"], arrays["labels"], arrays["side"], given, recipe=QUICK,
             distance="l2", seed=7, new_side=arrays["side"], old_head=arrays["old"][:2],
         )  # fmt: skip
+    assert make_trainer(None, 0, "cpu").recipe == RECIPE
     for pairs, trainer in seen:
-        assert trainer.seed == 7 and trainer.recipe == RECIPE and pairs.distance == "l2"
+        assert trainer.seed == 7 and trainer.recipe == QUICK and pairs.distance == "l2"
         assert torch.equal(pairs.labels, torch.from_numpy(arrays["labels"]))
         assert torch.equal(pairs.new_side, torch.from_numpy(arrays["side"]))
         assert pairs.old_head.dim == OLD
@@ -204,12 +205,17 @@ def test_a_damaged_folder(plain, tmp_path):
     with pytest.raises(BenchError, match="not a stored conversion"):
         Conversion.load(tmp_path / "a")
     meta = tmp_path / "a" / "conversion.json"
+    kept = json.loads(meta.read_text()) | {"parts": {}}
     for text, said in [
         ("{", "not a stored"),
         ("{}", "format"),
         ("[]", "not a stored"),
         (json.dumps({"format": 2}), "expected format 1, got 2"),
         (json.dumps({"format": 1, "parts": {"../x": ""}}), "expected parts"),
+        (json.dumps(kept | {"dims": {"old": 6, "new": "5"}}), "expected new as a number from 1"),
+        (json.dumps(kept | {"dims": {"old": 6.0, "new": 5}}), "expected old as a number from 1"),
+        (json.dumps(kept | {"dims": {"old": 6, "new": 5, "side": -1}}), "expected side as"),
+        (json.dumps(kept | {"params": ["width"]}), "expected params by name"),
     ]:
         meta.write_text(text)
         with pytest.raises(BenchError, match=said):
@@ -260,8 +266,9 @@ def test_a_file_with_side_information(arrays, files):
     wanted = made.convert(np.load(files / "old.npy"), np.load(files / "side.npy"))
     np.testing.assert_array_equal(np.load(files / "new.npy"), wanted[0])
     np.testing.assert_array_equal(np.load(files / "new-side.npy"), wanted[1])
-    made.convert_file(files / "old.npy", files / "again.npy", side=files / "side.npy")
-    assert (files / "again.npy").read_bytes() == (files / "new.npy").read_bytes()
+    with pytest.raises(BenchError, match="target_side: the map makes new side-information"):
+        made.convert_file(files / "old.npy", files / "again.npy", side=files / "side.npy")
+    assert not (files / "again.npy").exists()
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path):
@@ -358,7 +365,8 @@ def test_refused_files(plain, sided, files):
     ("change", "said"),
     [
         ({"new": np.zeros((N - 1, NEW))}, r"new: expected \[120, dim\] as many rows as old"),
-        ({"side": np.zeros((3, SIDE))}, r"side: expected \[120, dim\] as many rows as old"),
+        ({"side": np.zeros((N, SIDE))}, "side: procrustes has no use for side-information"),
+        ({"new_side": np.zeros((N, SIDE))}, "new_side: expected together with side"),
         ({"old": np.zeros(N)}, r"old: expected \[n, dim\], got \[120\]"),
         ({"old": np.zeros((0, 3))}, r"old: expected \[n, dim\], got \[0, 3\]"),
         ({"old": [["a", "b"]]}, "old: expected numbers"),
@@ -374,6 +382,15 @@ def test_refused_files(plain, sided, files):
         ({"labels": np.full(N, 4), "head": np.ones((4, NEW))}, "labels: .* below 4, got 4"),
         ({"head": np.ones((4, NEW + 1))}, "head: expected 5 dimensions as new, got 6"),
         ({"head": (np.ones((4, NEW)), np.ones(3))}, r"head bias: expected \[n, 4\]"),
+        ({"head": (np.ones((4, NEW)),)}, "head: expected weights, or weights and biases, got 1"),
+        ({"labels": [[0], [1, 2]]}, "labels: expected whole numbers"),
+        ({"labels": np.zeros((N, 2), int)}, r"labels: expected \[120\]"),
+        ({"old_ids": 3, "new_ids": 3}, r"old_ids: expected one id an item, \[n\], got \[\]"),
+        (
+            {"old_ids": range(N), "new_ids": np.zeros((N, 2))},
+            r"new_ids: expected one id an item, \[n\], got \[120, 2\]",
+        ),
+        ({"old_ids": [[1], [2, 3]], "new_ids": range(N)}, "old_ids: expected one id an item"),
         ({"distance": "cosin"}, "distance: expected 'cosine' or 'l2', got 'cosin'"),
         ({"seed": -1}, "seed: expected a whole number"),
         ({"device": "tpu"}, "unknown device 'tpu'"),
@@ -461,7 +478,11 @@ def test_bad_galleries(arrays, plain, sided):
     refused("queries: expected finite numbers", plain.view, np.full((3, NEW), np.nan))
     refused("priority: method fct gives none", plain.priority, old)
     refused("priority: method fct gives none", plain.order, old)
-    refused(r"ids: expected \[120\], got \[3\]", with_priority().order, old, None, [1, 2, 3])
+    order = with_priority().order
+    refused("ids: expected .*120", order, old, None, [1, 2, 3])
+    refused("ids: expected 120 different ones, got 1", order, old, None, [7] * N)
+    for ids in (np.zeros((N, 2)), 5, [[1], [2, 3]]):
+        refused("ids: expected one id an item", order, old, None, ids)
 
 
 def test_the_harness_refuses_in_one_line_too(sided, tmp_path, monkeypatch, capsys):

@@ -139,6 +139,25 @@ def test_the_strength_has_the_least_leave_one_out_error():
     assert min(closed_form.SHARES) < made.share < max(closed_form.SHARES)
 
 
+@pytest.mark.parametrize("kind", ["more dimensions than pairs", "copies", "rounded", "constant"])
+def test_without_a_penalty_a_direction_without_variance_is_left_out(kind):
+    """Trap: one over what rounding leaves of a variance of zero makes weights of 1e13 and more."""
+    x, y = pairs(8, 3, n=6 if kind.startswith("more") else 200)
+    if kind == "copies":
+        x = torch.cat([x, x[:, :4]], dim=1)
+    elif kind == "rounded":
+        x = x @ torch.randn(8, 20, generator=torch.Generator().manual_seed(0))
+    elif kind == "constant":
+        x = torch.full_like(x, 0.1)
+    made = closed_form.ridge(x, y, share=0.0)
+    a, b = x.double().numpy(), y.double().numpy()
+    wanted = np.linalg.lstsq(a - a.mean(0), b - b.mean(0), rcond=1e-6)[0].T
+    if kind == "constant":
+        wanted = np.zeros((3, 8))
+    np.testing.assert_allclose(made.weight, wanted, atol=1e-6)
+    np.testing.assert_allclose(made.bias, b.mean(0) - wanted @ a.mean(0), atol=1e-5)
+
+
 def test_more_dimensions_than_pairs():
     x, y = pairs(30, 4, n=10)
     made, _ = Linear().fit_vectors(x, y, trainer())
