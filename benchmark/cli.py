@@ -136,8 +136,8 @@ def run(
     axes = parse_axes(sweep or [])
     requests = [
         api.request(
-            methods.split(","), protocol, track, data_root=data_root, seeds=parse_seeds(seeds),
-            settings=chosen, first_seed=first_seed,
+            methods.split(","), protocol, str(chosen.pop("track", track)), data_root=data_root,
+            seeds=parse_seeds(seeds), settings=chosen, first_seed=first_seed,
         )
         for chosen in points(axes, parse_settings(settings or []))
     ]  # fmt: skip

@@ -108,12 +108,13 @@ def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> N
     made = sweeps.make_sweep(records, axes)
     sweeps.print_sweep(made)
     first = records[0]
-    name = "-".join([first.protocol, first.track, *(a.key.replace(":", "+") for a in axes)])
+    tracks = [] if any(a.key == "track" for a in axes) else [first.track]
+    name = "-".join([first.protocol, *tracks, *(a.key.replace(":", "+") for a in axes)])
     folder = out / "sweeps" / name
     writable(folder, "--out")
     (folder / "table.csv").write_text(sweeps.csv(made))
     sweeps.plot_sweep(made, folder)
-    _print(f"\nrecords  {out / 'changed'} ({len(records)} files)\ntable    {folder / 'table.csv'}")
+    _print(f"\nrecords  {out} ({len(records)} files)\ntable    {folder / 'table.csv'}")
     _print(f"plots    {folder}")
 
 

@@ -16,7 +16,8 @@ class Axis:
     """A field and its values.
 
     Attributes:
-        key: As in ``--set``: ``mixbct.ratio``, ``old.dim``.
+        key: As in ``--set``: ``mixbct.ratio``, ``old.dim``; ``track``; several fields that move
+            together with a plus between: ``old.dim+new.dim``.
         values: At least two, all different, in the order they are shown.
     """
 
@@ -40,10 +41,12 @@ def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
         if not key or not equals:
             raise BenchError(f"--sweep: expected key=value,value, got '{text}'")
         values = tuple(parse_settings([f"{key}={v.strip()}"])[key] for v in listed.split(","))
+        if any(isinstance(value, list | dict) for value in values):
+            raise BenchError(f"--sweep {key}: expected numbers or names, got '{listed}'")
         if len(values) < 2 or len(set(values)) < len(values):
             raise BenchError(f"--sweep {key}: expected several different values, got '{listed}'")
         axes.append(Axis(key, values))
-    keys = [axis.key for axis in axes]
+    keys = [key for axis in axes for key in axis.key.split("+")]
     if len(set(keys)) < len(keys):
         raise BenchError(f"--sweep: a key is given twice: {', '.join(keys)}")
     return tuple(axes)
@@ -55,8 +58,14 @@ def points(axes: Sequence[Axis], settings: Mapping[str, Any]) -> Iterator[dict[s
     Raises:
         BenchError: If a swept key is also set.
     """
-    for axis in axes:
-        if axis.key in settings:
-            raise BenchError(f"--sweep {axis.key}: also given by --set")
+    swept = [key for axis in axes for key in axis.key.split("+")]
+    for key in swept:
+        if key in settings:
+            raise BenchError(f"--sweep {key}: also given by --set")
     for values in itertools.product(*(axis.values for axis in axes)):
-        yield {**settings, **{axis.key: v for axis, v in zip(axes, values, strict=True)}}
+        moved = {
+            key: value
+            for axis, value in zip(axes, values, strict=True)
+            for key in axis.key.split("+")
+        }
+        yield {**settings, **moved}

@@ -71,6 +71,7 @@ def make_sweep(
     Raises:
         BenchError: If a record has no value of a swept key.
     """
+    axes = [_named(axis) for axis in axes]
     keys = select.metrics(records, metrics)
     cases = [select.lower_case(records), select.cross_case(records), select.self_case(records)]
     grouped: dict[tuple[str, tuple[Any, ...]], list[Record]] = {}
@@ -86,16 +87,26 @@ def make_sweep(
     first = records[0]
     seeds = sorted({record.seed for record in records})
     words = f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
-    title = f"{first.protocol} on {first.track}, {words}: {' x '.join(a.key for a in axes)}"
+    tracks = " and ".join(dict.fromkeys(record.track for record in records))
+    title = f"{first.protocol} on {tracks}, {words}: {' x '.join(a.key for a in axes)}"
     return SweepTable(title, tuple(axes), tuple(columns), lines)
+
+
+def _named(axis: Axis) -> Axis:
+    """Tracks by their ids, as records know them, where they were given as files."""
+    if axis.key != "track":
+        return axis
+    return Axis("track", tuple(Path(str(value)).name.partition(".y")[0] for value in axis.values))
 
 
 def _values(record: Record, axes: Sequence[Axis]) -> tuple[Any, ...]:
     """The record's place; a method's own parameter says nothing of another method."""
-    missing = [axis.key for axis in axes if axis.key not in record.changed]
+    found = {"track": record.track, **record.changed}
+    keys = [axis.key.partition("+")[0] for axis in axes]
+    missing = [key for key in keys if key not in found]
     if missing:
         raise BenchError(f"sweep: record of {record.method} has no value of {', '.join(missing)}")
-    return tuple(record.changed[a.key] if _concerns(a.key, record.method) else None for a in axes)
+    return tuple(found[key] if _concerns(key, record.method) else None for key in keys)
 
 
 def _concerns(key: str, method: str) -> bool:
@@ -161,8 +172,7 @@ def print_sweep(table: SweepTable, console: Console | None = None) -> None:
     console.print(table.title, style="bold", highlight=False)
     for metric in dict.fromkeys(key for key, _ in table.columns):
         console.print(_block(table, metric))
-    reasons = {line.method: line.reason for line in table.lines if line.reason}
-    for method, reason in reasons.items():
+    for method, reason in dict.fromkeys((x.method, x.reason) for x in table.lines if x.reason):
         console.print(f"n/a  {method}: {reason}", highlight=False)
 
 

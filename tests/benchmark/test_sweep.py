@@ -30,6 +30,8 @@ def test_parse_axes() -> None:
         (["l2.weight=1"], "several different"),
         (["l2.weight=1,1"], "several different"),
         (["l2.weight=1,2", "l2.weight=3,4"], "given twice"),
+        (["old.dim+new.dim=1,2", "new.dim=3,4"], "given twice"),
+        (["l2.drop=[0],[1]"], "numbers or names"),
     ],
 )
 def test_refused(texts, said) -> None:
@@ -48,6 +50,26 @@ def test_points_are_every_combination() -> None:
     assert list(points((), {"e.f": 0})) == [{"e.f": 0}]
     with pytest.raises(BenchError, match="also given by --set"):
         list(points(axes, {"a.b": 1}))
+
+
+def test_fields_that_move_together() -> None:
+    axes = parse_axes(["old.dim+new.dim=8,16"])
+    assert list(points(axes, {})) == [{"old.dim": v, "new.dim": v} for v in (8, 16)]
+    with pytest.raises(BenchError, match=r"new\.dim: also given by --set"):
+        list(points(axes, {"new.dim": 1}))
+
+
+def test_a_track_is_swept_as_well(bench, tmp_path) -> None:
+    other = tmp_path / "toy2.yaml"
+    other.write_text("id: toy2\nversion: 1\ntitle: Toy 2\nextends: toy\nmodels: {old: {dim: 8}}\n")
+    code, out, err = bench(
+        "run", "-m", "independent", "-p", "open-class", "--device", "cpu",
+        "--sweep", f"track=toy,{other}", "--out", tmp_path / "o", "--store", tmp_path / "s",
+    )  # fmt: skip
+    assert code == 0, err
+    lines = [line.split() for line in out.splitlines()]
+    assert any(line[:2] == ["independent", "toy"] for line in lines)
+    assert any(line[:2] == ["independent", "toy2"] for line in lines)
 
 
 @pytest.fixture(scope="module")
