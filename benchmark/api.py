@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -203,9 +203,12 @@ def _compute(
     if existing == "overwrite":
         for stage in plan.stages:
             stages.remove(stage.name)
-    execute(plan, stages, compute, reporter)
+    refused = execute(plan, stages, compute, reporter)
     for result in plan.results:
         pair = (result.label, result.seed)
+        if result.evaluation is not None and result.evaluation.name in refused:
+            reason = refused[result.evaluation.name]
+            result = replace(result, evaluation=None, updates=(), reason=reason)  # noqa: PLW2901
         record = make_record(plan, result, stages, first_seed=asked.first_seed, argv=sys.argv[1:])
         if pair in todo:
             write_json(paths[pair], vars(record))

@@ -5,20 +5,24 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, RefusedError
 from benchmark.plan import Stage
 from benchmark.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from benchmark.runner import Compute, Reporter
 
 
 def execute_on_ray(
-    stages: Sequence[Stage], store: Store, compute: Compute, reporter: Reporter
-) -> None:
+    stages: Sequence[Stage], store: Store, compute: Compute, reporter: Reporter,
+    bounds: Collection[str],
+) -> dict[str, str]:  # fmt: skip
     """Run stages on Ray; a stage waits for those among its inputs that are not stored yet.
+
+    Returns:
+        Stages that a method refused, with those that depend on them, and why; none of ``bounds``.
 
     Raises:
         BenchError: If Ray is not installed.
@@ -40,15 +44,20 @@ def execute_on_ray(
         pending[stage.name] = task.remote(stage, store.root, compute, *before)
         progress = reporter.start(stage, number, len(stages))
         waiting[pending[stage.name]] = (stage, progress, time.perf_counter())
+    refused: dict[str, str] = {}
     while waiting:
         (ready, *_), _ = ray.wait(list(waiting))
         stage, progress, started = waiting.pop(ready)
         try:
             ray.get(ready)
         except ray.exceptions.RayTaskError as error:
-            raise error.as_instanceof_cause() from None
+            # A task whose input failed fails with the error of that input.
+            if not isinstance(error.cause, RefusedError) or stage.name in bounds:
+                raise error.as_instanceof_cause() from None
+            refused[stage.name] = str(error.cause)
         progress(1.0)
         reporter.done(stage, time.perf_counter() - started)
+    return refused
 
 
 def _run(stage: Stage, root: Any, compute: Compute, *_: Any) -> None:

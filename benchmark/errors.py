@@ -10,6 +10,10 @@ class BenchError(Exception):
     """Bad input: one line saying what, what was expected, what came."""
 
 
+class RefusedError(BenchError):
+    """A method finds at work that it cannot make an update; other methods go on without it."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """``"; did you mean 'bct'?"`` for a near miss, else the known names.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from benchmark.errors import BenchError, unknown
+from benchmark.errors import BenchError, RefusedError, unknown
 from benchmark.plan import Plan, Stage
 from benchmark.store import META, Store, write_json
 
@@ -58,27 +58,53 @@ class Compute:
     engine: str = "local"
 
 
-def execute(plan: Plan, store: Store, compute: Compute, reporter: Reporter | None = None) -> None:
+def execute(
+    plan: Plan, store: Store, compute: Compute, reporter: Reporter | None = None
+) -> dict[str, str]:
     """Run the stages of a plan that the store does not have.
+
+    A method that refuses at work is left out with what depends on it, unless that is a bound.
 
     Args:
         plan: What to do.
         store: Where outputs lie; a killed run goes on from here.
         compute: Where to do it.
         reporter: Hears how it goes on.
+
+    Returns:
+        Stages that were left out, by name, and why.
+
+    Raises:
+        BenchError: On anything else, and where a bound cannot be computed.
     """
     missing = [stage for stage in plan.stages if not store.has(stage.name)]
     if compute.engine == "ray":
         from benchmark.cluster import execute_on_ray
 
-        execute_on_ray(missing, store, compute, reporter or Silent())
-        return
+        return execute_on_ray(missing, store, compute, reporter or Silent(), bounds(plan))
     reporter = reporter or Silent()
+    refused: dict[str, str] = {}
     for number, stage in enumerate(missing, 1):
+        reasons = [refused[s.name] for s in stage.inputs.values() if s.name in refused]
+        if reasons:
+            refused[stage.name] = reasons[0]
+            continue
         started = time.perf_counter()
         progress = reporter.start(stage, number, len(missing))
-        run_one(stage, store, compute, progress)
+        try:
+            run_one(stage, store, compute, progress)
+        except RefusedError as error:
+            if stage.name in bounds(plan):
+                raise
+            refused[stage.name] = str(error)
         reporter.done(stage, time.perf_counter() - started)
+    return refused
+
+
+def bounds(plan: Plan) -> set[str]:
+    """Names of the stages without which no record can be made."""
+    ends = [end for result in plan.results for end in (result.bound, result.upper)]
+    return {stage.name for end in ends if end is not None for stage in end.walk()}
 
 
 def run_one(

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmark.checks import in_range
-from benchmark.errors import BenchError
+from benchmark.errors import RefusedError
 from benchmark.families import CompatibleTraining
 from benchmark.method import Step, UpdateJob
 from benchmark.models.heads import Head, SimplexHead
@@ -80,7 +80,7 @@ class DSimplex(CompatibleTraining[State]):
         """An encoder of as many dimensions as the simplex has, and the fixed classifier."""
         count = self.vertices or job.n_classes
         if count < job.n_classes:
-            raise BenchError(
+            raise RefusedError(
                 f"d-simplex: vertices: expected {job.n_classes} or more, one for each class of "
                 f"the dataset, got {count}"
             )

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmark.checks import in_range
-from benchmark.errors import BenchError
+from benchmark.errors import RefusedError
 from benchmark.families import CompatibleTraining
 from benchmark.method import UpdateJob
 from benchmark.models.heads import Head
@@ -66,7 +66,7 @@ class NCCL(CompatibleTraining[Neighbours]):
         old, data = job.old.features, job.data
         credible = certain(old, data.labels, self.doubt)
         if not credible.any():
-            raise BenchError(f"nccl: no old feature has an entropy below {self.doubt} log C")
+            raise RefusedError(f"nccl: no old feature has an entropy below {self.doubt} log C")
         judge = None if job.old.head is None else frozen_old_head(job, synthesize=False)
         answers = len(data.classes) if judge is None else len(judge.weight)
         # No image twice: of few images an epoch fits in.

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, RefusedError
 from benchmark.protocol import Recipe
 from benchmark.seeds import derive, generator
 
@@ -255,7 +255,7 @@ def rate(progress: float, schedule: str, warmup: float) -> float:
 
 def _finite(loss: float, name: str, epoch: int) -> float:
     if not math.isfinite(loss):
-        raise BenchError(
+        raise RefusedError(
             f"training '{name}' diverged: the loss is {loss} in epoch {epoch}; "
             "lower recipe.lr or recipe.precision"
         )
