@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from benchmark.families import FeatureTransformation, Fitted, Pairs
+from benchmark.checks import in_range
+from benchmark.families import Fitted, Pairs
 from benchmark.models.parts import Frozen
-from benchmark.models.transformation import Transformation, WithSide
+from benchmark.models.transformation import Transformation
 from benchmark.models.uncertain import Uncertain, log_mean
 from benchmark.training.loop import Trainer
-from benchmark.training.maps import fit_map
+from benchmark.training.maps import SidedMap, target_of
 from benchmark.training.new_head import new_head
 
 
 @dataclass(frozen=True)
-class FastFill(FeatureTransformation):
+class FastFill(SidedMap):
     """mean of (L_l2 + L_disc) / sigma^2 + log(sigma^2) / lambda (eq. 5), both over items.
 
     L_l2 is the squared distance to the new embedding, L_disc the loss of the new classifier, as
@@ -36,6 +36,8 @@ class FastFill(FeatureTransformation):
     With ``diagonal``, dimension j has a variance s_j of its own: the squared distance is summed
     over (error_j)^2 / s_j, the log is the mean of log s_j, and L_disc, which belongs to no
     dimension, is divided by the mean of s_j. Equal variances give eq. 5 again.
+
+    Side-information is of appendix B.2.
     """
 
     paper: ClassVar[str] = "Jaeckle et al., FastFill: Efficient Compatible Model Update, ICLR 2023"
@@ -53,70 +55,52 @@ class FastFill(FeatureTransformation):
     uncertainty: bool = True  # section 6, Table 5
     diagonal: bool = False  # section 4.2, footnote 2
     lam: float | None = None  # lambda, "a function of d" that is not printed; none is 1 / d
-    side: Literal["none", "simclr"] = "none"  # appendix B.2
-    width: int = 2048  # of the mixer, as fct
-    lr: float = 5e-4  # Adam, appendix A.2
-    weight_decay: float = 2.0**-15  # as fct
-    warmup: float = 5 / 80  # share of the steps, appendix A.2
-    freeze_norm: float = 0.5  # share of the steps after which BN statistics stay, appendix A.2
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The new model and, in the variant, side-information."""
-        return ("independent",) if self.side == "none" else ("independent", f"side:{self.side}")
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.lam is not None:
+            in_range(self, lam="(0, inf)")
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Train h and psi together; in a chain with side-information also g, as FCT 4.4 does."""
         head, labels = (None, None) if self.losses == "l2" else new_head(pairs, "fastfill")
+        target = target_of(pairs)
+
+        def make() -> Transformation | Uncertain:
+            h = self.network(pairs, target.shape[1], pairs.normalised)
+            return Uncertain(h, target.shape[1], self.diagonal) if self.uncertainty else h
 
         def loss(
-            module: Uncertain, old: Tensor, side: Tensor | None, new: Tensor, rows: Tensor
+            module: Any, old: Tensor, side: Tensor | None, new: Tensor, rows: Tensor
         ) -> Tensor:
-            made, log_variance = module.estimates(old, side)
+            sure = not self.uncertainty
+            made, logs = (module(old, side)[0], None) if sure else module.estimates(old, side)
             disc = None if head is None else head.losses(made, rows)
-            return self.loss(made - new, disc, log_variance).mean()
+            return self.loss(made - new, disc, logs).mean()
 
-        target = F.normalize(pairs.new) if pairs.normalised else pairs.new
-        make = lambda: Uncertain(  # noqa: E731
-            self._map(pairs, target, pairs.normalised), target.shape[1], self.diagonal
-        )
-        state = None if head is None else Frozen(head)
-        recipe = {k: getattr(self, k) for k in ("lr", "weight_decay", "warmup", "freeze_norm")}
-        made, curves = fit_map(
-            make, loss, (pairs.old, pairs.side, target, labels), trainer, state=state, **recipe
-        )
-        priority = made if self.uncertainty else None
-        if pairs.new_side is None:
-            return Fitted(made.map, priority=priority, curves=curves)
-        wanted = pairs.new_side
-        g, more = fit_map(
-            lambda: self._map(pairs, wanted, False),
-            lambda g, old, side, new: (g(old, side)[0] - new).square().sum(dim=1).mean(),
-            (pairs.old, pairs.side, wanted), trainer, name="side", **recipe,
+        made, curves = self.train(
+            make, loss, (pairs.old, pairs.side, target, labels), trainer,
+            None if head is None else Frozen(head),
         )  # fmt: skip
-        return Fitted(WithSide(made.map, g), priority=priority, curves={**curves, **more})
+        if isinstance(made, Uncertain):
+            return self.with_side(made.map, curves, pairs, trainer, priority=made)
+        return self.with_side(made, curves, pairs, trainer)
 
-    def loss(self, error: Tensor, disc: Tensor | None, log_variance: Tensor) -> Tensor:
+    def loss(self, error: Tensor, disc: Tensor | None, log_variance: Tensor | None) -> Tensor:
         """The loss of each item, ``[n]``.
 
         Args:
             error: h(o) - f, ``[n, d]``.
             disc: L_disc, ``[n]``; ``None`` without it.
-            log_variance: log sigma^2, ``[n, 1]``; ``[n, d]`` where it is diagonal.
+            log_variance: log sigma^2, ``[n, 1]``; ``[n, d]`` where it is diagonal; ``None`` without
+                uncertainty.
         """
         near = error.square() if self.losses != "disc" else torch.zeros_like(error)
         far = torch.zeros_like(near[:, 0]) if disc is None else disc
-        if not self.uncertainty:
+        if log_variance is None:
             return near.sum(dim=1) + far
         scaled = (near / log_variance.exp()).sum(dim=1) + far / log_mean(log_variance).exp()
         return scaled + log_variance.mean(dim=1) / self._lam(error.shape[1])
 
     def _lam(self, dim: int) -> float:
         return 1 / dim if self.lam is None else self.lam
-
-    def _map(self, pairs: Pairs, target: Tensor, normalise: bool) -> Transformation:
-        dim_side = 0 if pairs.side is None else pairs.side.shape[1]
-        return Transformation(
-            pairs.old.shape[1], dim_side, target.shape[1], self.width, normalise,
-            normalise_old=pairs.old_normalised,
-        )  # fmt: skip

@@ -9,12 +9,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from benchmark.checks import in_range
 from benchmark.families import VectorMap
 from benchmark.models.module import Portable
 from benchmark.models.parts import Affine
 from benchmark.training.closed_form import rotation
 from benchmark.training.loop import Curve, Trainer
-from benchmark.training.maps import fit_map
+from benchmark.training.maps import fit_map, squared
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class LambdaOrthogonal(VectorMap):
         for name in ("threshold", "weight"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name}: expected at least 0, got {getattr(self, name)}")
+        in_range(self, lr="(0, inf)", warmup="[0, 1)")
 
     def fit_vectors(
         self, source: Tensor, target: Tensor, trainer: Trainer
@@ -60,7 +62,7 @@ class LambdaOrthogonal(VectorMap):
     def loss(self, made: Affine, x: Tensor, y: Tensor) -> Tensor:
         """Squared distance and what exceeds the threshold; float32, as A^T A - I is small."""
         with torch.autocast(x.device.type, enabled=False):
-            distance = (made(x) - y).square().sum(dim=1).mean()
+            distance = squared(made(x), y)
             a = made.linear.weight
             gram = a.T @ a if a.shape[0] >= a.shape[1] else a @ a.T
             excess = (gram - torch.eye(len(gram), device=a.device)).norm() - self.threshold

@@ -9,13 +9,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.families import FeatureTransformation, Fitted, Pairs
+from benchmark.checks import in_range
+from benchmark.families import Fitted, Pairs
 from benchmark.models.bottleneck import Bottlenecks
 from benchmark.models.module import Portable
 from benchmark.models.parts import Frozen
 from benchmark.models.transformation import Transformation
 from benchmark.training.loop import Trainer
-from benchmark.training.maps import fit_map
+from benchmark.training.maps import LearnedMap
 from benchmark.training.new_head import new_head
 from benchmark.training.prototypes import class_means
 
@@ -60,7 +61,7 @@ def largest_usual(values: Tensor) -> float:
 
 
 @dataclass(frozen=True)
-class LCE(FeatureTransformation):
+class LCE(LearnedMap):
     """L(W, h(o), y) + weight * mean of max(angle(h(o), c_y) - theta_y, 0).
 
     L is the new classifier's own loss and W is frozen; c_y is the centre of the new embeddings
@@ -76,34 +77,32 @@ class LCE(FeatureTransformation):
     blocks: int = 4  # of rbt; published code
     bottleneck: int = 16  # of rbt; published code
     width: int = 2048  # of mlp, as fct
-    lr: float = 5e-4  # this and what follows as fct
-    weight_decay: float = 2.0**-15
-    warmup: float = 5 / 80
-    freeze_norm: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        ones = dict.fromkeys(("blocks", "bottleneck", "width"), "[1, inf)")
+        in_range(self, weight="[0, inf)", **ones)
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Train h on labels alone: no new embedding enters but in its class's cone."""
         head, labels = new_head(pairs, "lce")
         borders = Borders(pairs.new, labels, len(head.weight))
 
-        def loss(h: nn.Module, old: Tensor, side: Tensor | None, rows: Tensor) -> Tensor:
-            made = h(old, side)[0]
+        def loss(h: nn.Module, old: Tensor, rows: Tensor) -> Tensor:
+            made = h(old, None)[0]
             judged: Tensor = head(made, rows) + self.weight * borders(made, rows)
             return judged
 
-        h, curves = fit_map(
-            lambda: self._map(pairs), loss, (pairs.old, pairs.side, labels), trainer,
-            lr=self.lr, weight_decay=self.weight_decay, warmup=self.warmup,
-            freeze_norm=self.freeze_norm, state=nn.ModuleList([Frozen(head), borders]),
+        h, curves = self.train(
+            lambda: self.network(pairs), loss, (pairs.old, labels), trainer,
+            nn.ModuleList([Frozen(head), borders]),
         )  # fmt: skip
         return Fitted(h, curves=curves)
 
-    def _map(self, pairs: Pairs) -> Portable:
-        dims, on, past = (
-            (pairs.old.shape[1], pairs.new.shape[1]),
-            pairs.normalised,
-            pairs.old_normalised,
-        )
+    def network(self, pairs: Pairs) -> Portable:
+        """The residual bottlenecks, or the network of FCT."""
+        d_old, d_new = pairs.old.shape[1], pairs.new.shape[1]
+        on, past = pairs.normalised, pairs.old_normalised
         if self.map == "mlp":
-            return Transformation(dims[0], 0, dims[1], self.width, on, normalise_old=past)
-        return Bottlenecks(*dims, self.blocks, self.bottleneck, on, past)
+            return Transformation(d_old, 0, d_new, self.width, on, normalise_old=past)
+        return Bottlenecks(d_old, d_new, self.blocks, self.bottleneck, on, past)

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from benchmark.checks import in_range
 from benchmark.errors import BenchError
-from benchmark.families import FeatureTransformation, Fitted, Pairs
+from benchmark.families import Fitted, Pairs
 from benchmark.models.bottleneck import Bottlenecks
 from benchmark.models.parts import Frozen
 from benchmark.training.loop import Trainer
-from benchmark.training.maps import fit_map
+from benchmark.training.maps import LearnedMap, divergence, squared, target_of
 
 
 @dataclass(frozen=True)
-class RBT(FeatureTransformation):
+class RBT(LearnedMap):
     """mean of ||h(o) - f||^2 + kl * KL(p(f) || p(h(o))), h a chain of residual bottlenecks.
 
     p is what the new classifier, frozen and without its margin, makes of an embedding. FCT
@@ -34,10 +34,10 @@ class RBT(FeatureTransformation):
     kl: float = 0.0  # weight of the divergence; FCT appendix J has none
     blocks: int = 4  # as the code of LCE, which builds on this map
     bottleneck: int = 16  # likewise
-    lr: float = 5e-4  # this and what follows as fct
-    weight_decay: float = 2.0**-15
-    warmup: float = 5 / 80
-    freeze_norm: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        in_range(self, kl="[0, inf)", blocks="[1, inf)", bottleneck="[1, inf)")
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Train h as FCT is trained."""
@@ -47,20 +47,12 @@ class RBT(FeatureTransformation):
 
         def loss(h: nn.Module, old: Tensor, new: Tensor) -> Tensor:
             made = h(old, None)[0]
-            squared: Tensor = (made - new).square().sum(dim=1).mean()
-            if head is None:
-                return squared
-            asked, given = (head.logits(x).log_softmax(dim=1) for x in (new, made))
-            return squared + self.kl * F.kl_div(
-                given, asked, reduction="batchmean", log_target=True
-            )
+            near = squared(made, new)
+            return near if head is None else near + self.kl * divergence(head, new, made)
 
-        on, past = pairs.normalised, pairs.old_normalised
-        dims = pairs.old.shape[1], pairs.new.shape[1]
-        h, curves = fit_map(
-            lambda: Bottlenecks(*dims, self.blocks, self.bottleneck, on, past), loss,
-            (pairs.old, F.normalize(pairs.new) if on else pairs.new), trainer,
-            lr=self.lr, weight_decay=self.weight_decay, warmup=self.warmup,
-            freeze_norm=self.freeze_norm, state=None if head is None else Frozen(head),
+        dims = pairs.old.shape[1], pairs.new.shape[1], self.blocks, self.bottleneck
+        h, curves = self.train(
+            lambda: Bottlenecks(*dims, pairs.normalised, pairs.old_normalised), loss,
+            (pairs.old, target_of(pairs)), trainer, None if head is None else Frozen(head),
         )  # fmt: skip
         return Fitted(h, curves=curves)

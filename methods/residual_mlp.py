@@ -9,10 +9,11 @@ from typing import ClassVar
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.checks import in_range
 from benchmark.families import VectorMap
 from benchmark.models.module import Portable
 from benchmark.training.loop import Curve, Trainer
-from benchmark.training.maps import fit_map
+from benchmark.training.maps import fit_map, squared
 
 
 class Residual(Portable):
@@ -56,6 +57,7 @@ class ResidualMLP(VectorMap):
     def __post_init__(self) -> None:
         if self.hidden < 1:
             raise ValueError(f"hidden: expected at least 1, got {self.hidden}")
+        in_range(self, lr="(0, inf)", weight_decay="[0, inf)", warmup="[0, 1)")
 
     def fit_vectors(
         self, source: Tensor, target: Tensor, trainer: Trainer
@@ -63,6 +65,6 @@ class ResidualMLP(VectorMap):
         """Train on pairs."""
         return fit_map(
             lambda: Residual(source.shape[1], self.hidden, target.shape[1]),
-            lambda made, x, y: (made(x) - y).square().sum(dim=1).mean(), (source, target), trainer,
+            lambda made, x, y: squared(made(x), y), (source, target), trainer,
             lr=self.lr, weight_decay=self.weight_decay, warmup=self.warmup,
         )  # fmt: skip

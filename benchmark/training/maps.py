@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
+from benchmark.checks import in_range
+from benchmark.families import FeatureTransformation, Fitted, Pairs
+from benchmark.models.heads import Head
+from benchmark.models.module import Portable
+from benchmark.models.transformation import Transformation, WithSide
 from benchmark.seeds import drawing_from
+from benchmark.sides import SIDES
 from benchmark.training.loop import Budget, Curve, Trainer, rate
 
 MapLoss = Callable[..., Tensor]
@@ -96,3 +104,86 @@ def fit_map(
     )  # fmt: skip
     own.cpu()
     return module.cpu().eval(), {name: curve}
+
+
+def squared(made: Tensor, wanted: Tensor) -> Tensor:
+    """Squared distance, summed over dimensions, averaged over the batch."""
+    return (made - wanted).square().sum(dim=1).mean()
+
+
+def divergence(head: Head, p: Tensor, q: Tensor) -> Tensor:
+    """KL(p || q) of what a classifier, without its margin, makes of two embeddings, averaged."""
+    wanted, made = (head.logits(x).log_softmax(dim=1) for x in (p, q))
+    return F.kl_div(made, wanted, reduction="batchmean", log_target=True)
+
+
+def target_of(pairs: Pairs) -> Tensor:
+    """What a map is to give: the new embedding, or its direction where only that matters."""
+    return F.normalize(pairs.new) if pairs.normalised else pairs.new
+
+
+@dataclass(frozen=True)
+class LearnedMap(FeatureTransformation):
+    """A map that is trained as FCT trains its own."""
+
+    lr: float = 5e-4  # Adam, FCT appendix D.5; FastFill appendix A.2
+    weight_decay: float = 2.0**-15  # FCT appendix D.5
+    warmup: float = 5 / 80  # share of the steps, FCT appendix D.5; FastFill appendix A.2
+    freeze_norm: float = 0.5  # share of the steps after which BN statistics stay, likewise
+
+    def __post_init__(self) -> None:
+        in_range(
+            self, lr="(0, inf)", weight_decay="[0, inf)", warmup="[0, 1)", freeze_norm="[0, 1]"
+        )
+
+    def train(
+        self, make: Callable[[], Map], loss: MapLoss, tensors: tuple[Tensor | None, ...],
+        trainer: Trainer, state: nn.Module | None = None, name: str = "map",
+    ) -> tuple[Map, dict[str, Curve]]:  # fmt: skip
+        """:func:`fit_map` with these parameters."""
+        return fit_map(
+            make, loss, tensors, trainer, lr=self.lr, weight_decay=self.weight_decay,
+            warmup=self.warmup, freeze_norm=self.freeze_norm, state=state, name=name,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SidedMap(LearnedMap):
+    """h of FCT's architecture and, where a later update follows, g for the side-information."""
+
+    side: str = "none"  # or a kind of benchmark.sides
+    width: int = 2048  # of the mixer, FCT appendix D.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        in_range(self, width="[1, inf)")
+        if self.side not in ("none", *SIDES):
+            raise ValueError(f"side: expected none or one of {', '.join(SIDES)}, got {self.side}")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The new model and, in the variants, side-information."""
+        return ("independent",) if self.side == "none" else ("independent", f"side:{self.side}")
+
+    def network(self, pairs: Pairs, dim: int, normalise: bool, **options: Any) -> Transformation:
+        """FCT's network from what is stored to ``dim`` numbers."""
+        dim_side = 0 if pairs.side is None else pairs.side.shape[1]
+        return Transformation(
+            pairs.old.shape[1], dim_side, dim, self.width, normalise,
+            normalise_old=pairs.old_normalised, **options,
+        )  # fmt: skip
+
+    def with_side(
+        self, h: Transformation, curves: dict[str, Curve], pairs: Pairs, trainer: Trainer,
+        priority: Portable | None = None,
+    ) -> Fitted:  # fmt: skip
+        """What was fitted; in a chain also g, by squared error under any loss (FCT section 4.4)."""
+        wanted = pairs.new_side
+        if wanted is None:
+            return Fitted(h, priority=priority, curves=curves)
+        g, more = self.train(
+            lambda: self.network(pairs, wanted.shape[1], normalise=False),
+            lambda g, old, side, new: squared(g(old, side)[0], new),
+            (pairs.old, pairs.side, wanted), trainer, name="side",
+        )  # fmt: skip
+        return Fitted(WithSide(h, g), priority=priority, curves={**curves, **more})

@@ -346,9 +346,35 @@ def test_only_directions_count_by_cosine(bar):
         ("low-rank", {"share": -1.0}, "share: expected at least 0"),
         ("residual-mlp", {"hidden": 0}, "hidden: expected at least 1"),
         ("lambda-orthogonal", {"threshold": -0.1}, "threshold: expected at least 0"),
+        ("lambda-orthogonal", {"weight": -1.0}, "weight: expected at least 0"),
+        ("lambda-orthogonal", {"lr": 0.0}, "lr: expected 0 < lr"),
+        ("residual-mlp", {"warmup": 1.0}, "warmup: expected 0 <= warmup < 1"),
         ("procrustes", {"rank": 3}, "unknown key 'rank'"),
+        *(
+            (label, {name: value}, f"{name}: expected 0 <")
+            for label in ("fct", "fastfill", "lce", "rbt")
+            for name, value in [
+                ("lr", 0.0),
+                ("lr", float("nan")),
+                ("weight_decay", -1e-9),
+                ("warmup", -0.1),
+                ("warmup", 1.0),
+                ("freeze_norm", 1.01),
+            ]
+        ),
+        *((label, {"width": 0}, "width: expected 1 <=") for label in ("fct", "fastfill", "lce")),
+        *((label, {"blocks": 0}, "blocks: expected 1 <=") for label in ("lce", "rbt")),
+        *((label, {"bottleneck": 0}, "bottleneck: expected 1 <=") for label in ("lce", "rbt")),
+        *(
+            (label, {"side": "simclrr"}, "side: expected none or one of .*, got simclrr")
+            for label in ("fct", "fastfill")
+        ),
+        ("fastfill", {"lam": 0.0}, "lam: expected 0 < lam"),
+        ("lce", {"weight": -0.5}, "weight: expected 0 <="),
+        ("rbt", {"kl": -0.5}, "kl: expected 0 <="),
     ],
 )
 def test_refusals(label, params, said):
-    with pytest.raises(BenchError, match=said):
+    with pytest.raises(BenchError, match=said) as caught:
         registry.method(label, params)
+    assert "\n" not in str(caught.value)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-import methods.lce
 from benchmark.errors import BenchError
 from benchmark.families import Pairs
 from benchmark.models.heads import Head
 from benchmark.protocol import Recipe
+from benchmark.training import maps
 from benchmark.training.loop import Device, Trainer
 from methods.lce import LCE, Borders, angles, largest_usual
 
@@ -140,7 +140,7 @@ def handed(monkeypatch):
         seen.update(module=make().eval(), loss=loss, tensors=tensors, **options)
         return seen["module"], {}
 
-    monkeypatch.setattr(methods.lce, "fit_map", fit_map)
+    monkeypatch.setattr(maps, "fit_map", fit_map)
     return seen
 
 

@@ -6,7 +6,6 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-import methods.rbt
 from benchmark.conversion import apply
 from benchmark.errors import BenchError
 from benchmark.families import Pairs
@@ -14,6 +13,7 @@ from benchmark.models.bottleneck import Bottlenecks
 from benchmark.models.heads import Head
 from benchmark.models.module import load_module, save_module
 from benchmark.protocol import Recipe
+from benchmark.training import maps
 from benchmark.training.loop import Device, Trainer
 from methods.rbt import RBT
 
@@ -106,7 +106,7 @@ def handed(monkeypatch):
         seen.update(module=make().eval(), loss=loss, tensors=tensors, **options)
         return seen["module"], {}
 
-    monkeypatch.setattr(methods.rbt, "fit_map", fit_map)
+    monkeypatch.setattr(maps, "fit_map", fit_map)
     return seen
 
 
