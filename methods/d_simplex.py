@@ -65,7 +65,7 @@ class DSimplex(CompatibleTraining[State]):
     @property
     def uses(self) -> tuple[str, ...]:
         """HOC asks the generation before."""
-        return ("the old model, run on the training images",) if self.hoc else ()
+        return ("the old model on the training images",) if self.hoc else ()
 
     @property
     def changes(self) -> tuple[str, ...]:

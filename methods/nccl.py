@@ -58,8 +58,8 @@ class NCCL(CompatibleTraining[Neighbours]):
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """Old features, and a classifier for the logits."""
-        return (*super().uses, "the old classifier where it is kept, else the new one")
+        """Old features, and K for the logits; where there is none, the new classifier."""
+        return (*super().uses, "the old classifier where it is kept")
 
     def prepare(self, job: UpdateJob) -> Neighbours:
         """An empty memory, and which old features may enter it."""

@@ -58,7 +58,7 @@ class OracleConcat(Method):
     @property
     def uses(self) -> tuple[str, ...]:
         """The old model stays in service."""
-        return ("the old model, run on all new images and queries",)
+        return ("the old model on all new images and queries",)
 
     @property
     def changes(self) -> tuple[str, ...]:
