@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmark.checks import in_range
+from benchmark.errors import nearest
 from benchmark.families import FeatureTransformation, Fitted, Pairs
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
@@ -158,7 +159,8 @@ class SidedMap(LearnedMap):
         super().__post_init__()
         in_range(self, width="[1, inf)")
         if self.side not in ("none", *SIDES):
-            raise ValueError(f"side: expected none or one of {', '.join(SIDES)}, got {self.side}")
+            known = nearest(self.side, SIDES)
+            raise ValueError(f"side: unknown side-information '{self.side}'{known}")
 
     @property
     def needs(self) -> tuple[str, ...]:

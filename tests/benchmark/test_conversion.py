@@ -429,7 +429,31 @@ def test_what_a_method_needs(arrays):
         benchmark.get_method("fcd")
 
 
-@pytest.mark.parametrize("label", ["fct", "fastfill", "lce", "rbt", "rbt:kl"])
+@pytest.mark.parametrize("label", ["fct", "fastfill"])
+def test_every_transformation_with_side_information(arrays, label, tmp_path):
+    made = benchmark.get_method(label, width=16).fit(
+        arrays["old"], arrays["new"], arrays["labels"], arrays["side"], arrays["weight"],
+        recipe=QUICK, device="cpu", new_side=arrays["side"][:, :2],
+    )  # fmt: skip
+    made.save(tmp_path / "kept")
+    back = Conversion.load(tmp_path / "kept")
+    vectors, side = back.convert(arrays["old"], arrays["side"])
+    assert vectors.shape == (N, NEW) and side.shape == (N, 2)
+    assert set(back.parts) == ({"convert", "priority"} if label == "fastfill" else {"convert"})
+    with pytest.raises(BenchError, match="side: fitted with 3 dimensions"):
+        back.convert(arrays["old"])
+
+
+@pytest.mark.parametrize("label", ["lce", "lce:mlp", "rbt", "rbt:kl", "procrustes", "linear:query"])
+def test_side_information_without_use_is_refused(arrays, label):
+    """Else a gallery could not be converted without it, though the map never read it."""
+    with pytest.raises(BenchError, match="has no use for side-information"):
+        benchmark.get_method(label).fit(
+            arrays["old"], arrays["new"], arrays["labels"], arrays["side"], arrays["weight"]
+        )
+
+
+@pytest.mark.parametrize("label", ["fct", "fastfill", "lce", "lce:mlp", "rbt", "rbt:kl"])
 def test_every_transformation(arrays, label, tmp_path):
     """On plain arrays, with a classifier and without one."""
     name, _, variant = label.partition(":")
