@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import csv as _csv
 import io
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmark.record import Record
-from benchmark.report import notes, numbers, text
+from benchmark.report import notes, numbers
+from benchmark.report import printed as shared
 from benchmark.report.table import group, slugs
 from benchmark.report.values import Cell, cell
 
 OFFLINE = "offline"
 _WIDTH = 100
+Line = shared.Line
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def _rows(records: Sequence[Record]) -> Iterator[Row]:
             metric: cell(
                 order,
                 [each["area"].get(metric) for each in known],
-                [_span(each["intervals"].get(metric)) for each in known],
+                [shared.span(each["intervals"].get(metric)) for each in known],
             )
             for metric in known[0]["area"]
         }
@@ -131,10 +132,6 @@ def _rows(records: Sequence[Record]) -> Iterator[Row]:
         }
         seeds = tuple(r.seed for r in records)
         yield Row(records[0].method, order, cheating(order), seeds, areas, taus)
-
-
-def _span(ends: Sequence[float] | None) -> tuple[float, float] | None:
-    return None if ends is None else (float(ends[0]), float(ends[1]))
 
 
 def _offline(records: Sequence[Record]) -> Row:
@@ -207,10 +204,6 @@ def _notes(
             yield f"No curve for {record.method}: {reason}."
 
 
-Line = list[tuple[str, bool]]
-"""Printed cells, and whether each is the best of its column."""
-
-
 def printed(table: RefillTable, *, spread: bool = True) -> tuple[list[str], list[Line]]:
     """Headings and lines of printed cells; with intervals or without."""
     heads = ["method", "order"]
@@ -220,19 +213,16 @@ def printed(table: RefillTable, *, spread: bool = True) -> tuple[list[str], list
     for row in table.rows:
         line: Line = [(row.method, False), (row.order, False)]
         for metric in table.metrics:
-            line.append(_item(row.areas.get(metric), "share", spread))
+            line.append(shared.item(_known(row.areas.get(metric)), "share", spread))
         for truth in table.truths:
-            line.append(_item(row.taus.get(truth), "coefficient", False))
+            line.append(shared.item(_known(row.taus.get(truth)), "coefficient", False))
         lines.append(line)
     return heads, lines
 
 
-def _item(found: Cell | None, unit: str, spread: bool) -> tuple[str, bool]:
-    if found is None or found.value is None:
-        return "", False
-    value = numbers.number(found.value, unit)
-    around = numbers.spread(found.value, found.low, found.high, unit) if spread else ""
-    return f"{value} {around}".strip(), found.best
+def _known(found: Cell | None) -> Cell | None:
+    """What is unknown stays blank."""
+    return None if found is None or found.value is None else found
 
 
 def render(tables: Sequence[RefillTable], form: str) -> str:
@@ -248,23 +238,17 @@ def plain(table: RefillTable, width: int = _WIDTH) -> str:
         heads, cells = printed(table, spread=spread)
         rows = [[value + ("*" if best else "") for value, best in line] for line in cells]
         wide = [max(len(x) for x in column) for column in zip(heads, *rows, strict=True)]
-        lines = [_padded(heads, wide)]
+        lines = [shared.padded(heads, wide)]
         last = ""
         for row in rows:
             if last and row[0] != last and row[1] != OFFLINE:
                 lines.append("")
-            lines.append(_padded([row[0] if row[0] != last else "", *row[1:]], wide))
+            lines.append(shared.padded([row[0] if row[0] != last else "", *row[1:]], wide))
             last = row[0]
         if max(map(len, lines)) <= width:
             break
     below = [line for note in table.notes for line in _wrapped(note, width)]
     return "\n".join([*_wrapped(table.title, width), "", *lines, "", *below]) + "\n"
-
-
-def _padded(values: Sequence[str], wide: Sequence[int]) -> str:
-    pairs = list(zip(values, wide, strict=True))
-    cells = [v.ljust(w) for v, w in pairs[:2]] + [v.rjust(w) for v, w in pairs[2:]]
-    return "  ".join(cells).rstrip()
 
 
 def _wrapped(note: str, width: int) -> list[str]:
@@ -301,42 +285,11 @@ def csv(table: RefillTable) -> str:
 
 def markdown(table: RefillTable) -> str:
     """A table as GitHub reads it."""
-    heads, cells = printed(table)
-    lines = [f"### {text.md(table.title)}", ""]
-    lines.append("| " + " | ".join(map(text.md, heads)) + " |")
-    lines.append("|---|---|" + "---:|" * (len(heads) - 2))
-    for line in cells:
-        shown = [f"**{text.md(value)}**" if best else text.md(value) for value, best in line]
-        lines.append("| " + " | ".join(shown) + " |")
-    lines += ["", *(f"{text.md(note)}  " for note in _bold(table.notes))]
-    return "\n".join(lines) + "\n"
-
-
-def _bold(lines: Iterable[str]) -> list[str]:
-    return [line.replace("* is the best", "Bold is the best") for line in lines]
+    return shared.markdown(table.title, *printed(table), table.notes)
 
 
 def latex(table: RefillTable) -> str:
     """A booktabs table."""
-    heads, cells = printed(table)
-    below = " ".join(_bold(table.notes))
-    lines = [
-        "% needs \\usepackage{booktabs}",
-        "\\begin{table}",
-        "  \\centering",
-        f"  \\caption{{{text.tex(table.title)}. {text.tex(below)}}}",
-        f"  \\label{{tab:{re.sub(r'[^A-Za-z0-9-]+', '-', table.slug)}}}",
-        f"  \\begin{{tabular}}{{ll{'r' * (len(heads) - 2)}}}",
-        "    \\toprule",
-        "    " + " & ".join(map(text.tex, heads)) + r" \\",
-        "    \\midrule",
-    ]
-    for i, (row, line) in enumerate(zip(table.rows, cells, strict=True)):
-        if i and row.method != table.rows[i - 1].method:
-            lines.append(f"    \\cmidrule{{1-{len(heads)}}}")
-        shown = [
-            f"\\textbf{{{text.tex(value)}}}" if best else text.tex(value) for value, best in line
-        ]
-        lines.append("    " + " & ".join(shown) + r" \\")
-    lines += ["    \\bottomrule", "  \\end{tabular}", "\\end{table}"]
-    return "\n".join(lines) + "\n"
+    rows = table.rows
+    ruled = [i for i in range(1, len(rows)) if rows[i].method != rows[i - 1].method]
+    return shared.latex(table.title, table.slug, *printed(table), table.notes, ruled)

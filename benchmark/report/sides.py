@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import csv as _csv
 import io
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmark.record import Record
-from benchmark.report import notes, numbers, select, text
+from benchmark.report import notes, numbers, select
+from benchmark.report import printed as shared
 from benchmark.report.table import group, slugs
 from benchmark.report.values import Cell, cell
 from benchmark.sides import SIDES
@@ -113,7 +113,7 @@ def _row(records: Sequence[Record], case: str, stored: str, keys: Sequence[str])
         key: cell(
             case,
             [r.scores.get(case, {}).get(key) for r in records],
-            [_span(r.intervals.get(case, {}).get(key)) for r in records],
+            [shared.span(r.intervals.get(case, {}).get(key)) for r in records],
         )
         for key in keys
     }
@@ -123,10 +123,6 @@ def _row(records: Sequence[Record], case: str, stored: str, keys: Sequence[str])
     cka = cell("cka", [a.get("cka") for a in about], blank)
     kind, seeds = records[0].side.get("kind"), tuple(r.seed for r in records)
     return Row(records[0].method, kind, seeds, scores, own, cka, about[0].get("bytes", 0))
-
-
-def _span(ends: Sequence[float] | None) -> tuple[float, float] | None:
-    return None if ends is None else (float(ends[0]), float(ends[1]))
 
 
 def _mark_best(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
@@ -158,28 +154,18 @@ def _notes(case: str, stored: str, records: Sequence[Record]) -> Iterator[str]:
         yield "Other domain: learned on another dataset, the track's other_domain (FCT 4.3)."
 
 
-Line = list[tuple[str, bool]]
-"""Printed cells, and whether each is the best of its column."""
-
-
-def _printed(table: SideTable, spread: bool) -> tuple[list[str], list[Line]]:
+def _printed(table: SideTable, spread: bool) -> tuple[list[str], list[shared.Line]]:
     heads = ["side-information", "method"]
     heads += [numbers.metric(key).label for key in table.metrics]
     heads += ["CKA", "bytes", "by itself"]
     lines = []
     for row in table.rows:
-        line: Line = [(row.title, False), (row.method, False)]
-        line += [_item(row.scores[key], "share", spread) for key in table.metrics]
-        line += [_item(row.cka, "coefficient", False), (f"{row.bytes:g}", False)]
-        line.append(_item(row.own, "share", False))
+        line: shared.Line = [(row.title, False), (row.method, False)]
+        line += [shared.item(row.scores[key], "share", spread) for key in table.metrics]
+        line += [shared.item(row.cka, "coefficient", False), (f"{row.bytes:g}", False)]
+        line.append(shared.item(row.own, "share", False))
         lines.append(line)
     return heads, lines
-
-
-def _item(found: Cell, unit: str, spread: bool) -> tuple[str, bool]:
-    value = numbers.number(found.value, unit)
-    around = numbers.spread(found.value, found.low, found.high, unit) if spread else ""
-    return f"{value} {around}".strip(), found.best
 
 
 def render(tables: Sequence[SideTable], form: str) -> str:
@@ -197,16 +183,11 @@ def plain(table: SideTable, width: int = _WIDTH) -> str:
         heads, cells = _printed(table, spread)
         rows = [[value + ("*" if best else "") for value, best in line] for line in cells]
         wide = [max(len(x) for x in column) for column in zip(heads, *rows, strict=True)]
-        lines = [_padded(values, wide) for values in (heads, *rows)]
+        lines = [shared.padded(values, wide) for values in (heads, *rows)]
         if max(map(len, lines)) <= width:
             break
     below = [line for note in table.notes for line in wrap(note, width, break_on_hyphens=False)]
     return "\n".join([table.title, "", *lines, "", *below]) + "\n"
-
-
-def _padded(values: Sequence[str], wide: Sequence[int]) -> str:
-    pairs = list(zip(values, wide, strict=True))
-    return "  ".join(v.ljust(w) if i < 2 else v.rjust(w) for i, (v, w) in enumerate(pairs)).rstrip()
 
 
 def csv(table: SideTable) -> str:
@@ -231,38 +212,9 @@ def csv(table: SideTable) -> str:
 
 def markdown(table: SideTable) -> str:
     """A table as GitHub reads it."""
-    heads, cells = _printed(table, spread=True)
-    lines = [f"### {text.md(table.title)}", ""]
-    lines.append("| " + " | ".join(map(text.md, heads)) + " |")
-    lines.append("|---|---|" + "---:|" * (len(heads) - 2))
-    for line in cells:
-        shown = [f"**{text.md(value)}**" if best else text.md(value) for value, best in line]
-        lines.append("| " + " | ".join(shown) + " |")
-    lines += ["", *(f"{text.md(note)}  " for note in _bold(table.notes))]
-    return "\n".join(lines) + "\n"
-
-
-def _bold(lines: Iterable[str]) -> list[str]:
-    return [line.replace("* is the best", "Bold is the best") for line in lines]
+    return shared.markdown(table.title, *_printed(table, spread=True), table.notes)
 
 
 def latex(table: SideTable) -> str:
     """A booktabs table."""
-    heads, cells = _printed(table, spread=True)
-    below = " ".join(_bold(table.notes))
-    lines = [
-        "% needs \\usepackage{booktabs}",
-        "\\begin{table}",
-        "  \\centering",
-        f"  \\caption{{{text.tex(table.title)}. {text.tex(below)}}}",
-        f"  \\label{{tab:{re.sub(r'[^A-Za-z0-9-]+', '-', table.slug)}}}",
-        f"  \\begin{{tabular}}{{ll{'r' * (len(heads) - 2)}}}",
-        "    \\toprule",
-        "    " + " & ".join(map(text.tex, heads)) + r" \\",
-        "    \\midrule",
-    ]
-    for line in cells:
-        shown = [f"\\textbf{{{text.tex(v)}}}" if best else text.tex(v) for v, best in line]
-        lines.append("    " + " & ".join(shown) + r" \\")
-    lines += ["    \\bottomrule", "  \\end{tabular}", "\\end{table}"]
-    return "\n".join(lines) + "\n"
+    return shared.latex(table.title, table.slug, *_printed(table, spread=True), table.notes)
