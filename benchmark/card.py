@@ -97,6 +97,7 @@ def _costs(name: str, made: Method, measured: Path) -> dict[str, str]:
     }
     found = (record.run.get("training_cost") for record in records)
     shares = [share for share in found if share is not None]
+    costs["training cost"] = "not measured yet"
     if shares:
         middle = statistics.median(shares)
         of = f"median of {len(shares)} records, {min(shares):.2f} to {max(shares):.2f}"
