@@ -8,6 +8,7 @@ from benchmark.data import toy
 from benchmark.method import Generation, TrainingData, UpdateJob
 from benchmark.models.heads import Head
 from benchmark.protocol import Augment, ModelSpec, Recipe
+from benchmark.training import maps
 from benchmark.training.embedding import Batch
 from benchmark.training.loop import Device, Trainer
 
@@ -142,3 +143,16 @@ def arcface():
         return total / len(features)
 
     return loss
+
+
+@pytest.fixture
+def handed(monkeypatch):
+    """What an adapter of a map hands to the fit, which is left out."""
+    seen = {}
+
+    def fit_map(make, loss, tensors, trainer, **options):
+        seen.update(module=make().eval(), loss=loss, tensors=tensors, **options)
+        return seen["module"], {}
+
+    monkeypatch.setattr(maps, "fit_map", fit_map)
+    return seen

@@ -17,7 +17,6 @@ from benchmark.models.module import load_module, save_module
 from benchmark.models.transformation import Transformation
 from benchmark.models.uncertain import Uncertain, log_mean
 from benchmark.protocol import Recipe
-from benchmark.training import maps
 from benchmark.training.loop import Device, Trainer
 from benchmark.training.maps import squared
 from methods.fastfill import FastFill
@@ -151,19 +150,6 @@ def test_equal_variances_are_one_variance():
 
 
 # --- what is fitted: the loss with head, target and map as they are handed to the fit
-
-
-@pytest.fixture
-def handed(monkeypatch):
-    """What the adapter hands to the fit, which is left out."""
-    seen = {}
-
-    def fit_map(make, loss, tensors, trainer, **options):
-        seen.update(module=make().eval(), loss=loss, tensors=tensors, **options)
-        return seen["module"], {}
-
-    monkeypatch.setattr(maps, "fit_map", fit_map)
-    return seen
 
 
 @pytest.mark.parametrize("distance", ["cosine", "l2"])

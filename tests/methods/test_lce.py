@@ -10,7 +10,6 @@ from benchmark.errors import BenchError
 from benchmark.families import Pairs
 from benchmark.models.heads import Head
 from benchmark.protocol import Recipe
-from benchmark.training import maps
 from benchmark.training.loop import Device, Trainer
 from methods.lce import LCE, Borders, angles, largest_usual
 
@@ -129,19 +128,6 @@ def test_only_what_lies_outside_counts(data):
     wanted = np.mean([max(a - thetas[y], 0) for a, y in zip(found, labels, strict=True)])
     got = borders(torch.from_numpy(made).float(), labels).item()
     assert got == pytest.approx(wanted, rel=1e-4) and wanted > 0.1
-
-
-@pytest.fixture
-def handed(monkeypatch):
-    """What the adapter hands to the fit, which is left out."""
-    seen = {}
-
-    def fit_map(make, loss, tensors, trainer, **options):
-        seen.update(module=make().eval(), loss=loss, tensors=tensors, **options)
-        return seen["module"], {}
-
-    monkeypatch.setattr(maps, "fit_map", fit_map)
-    return seen
 
 
 @pytest.mark.parametrize("map_", ["rbt", "mlp"])

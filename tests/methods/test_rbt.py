@@ -13,7 +13,6 @@ from benchmark.models.bottleneck import Bottlenecks
 from benchmark.models.heads import Head
 from benchmark.models.module import load_module, save_module
 from benchmark.protocol import Recipe
-from benchmark.training import maps
 from benchmark.training.loop import Device, Trainer
 from methods.rbt import RBT
 
@@ -95,19 +94,6 @@ def test_stored_and_alone(tmp_path):
     whole, _ = apply(read, old, None)
     np.testing.assert_array_equal(whole, apply(made, old, None)[0])
     np.testing.assert_array_equal(apply(made, old[600:], None)[0], whole[600:])
-
-
-@pytest.fixture
-def handed(monkeypatch):
-    """What the adapter hands to the fit, which is left out."""
-    seen = {}
-
-    def fit_map(make, loss, tensors, trainer, **options):
-        seen.update(module=make().eval(), loss=loss, tensors=tensors, **options)
-        return seen["module"], {}
-
-    monkeypatch.setattr(maps, "fit_map", fit_map)
-    return seen
 
 
 @pytest.mark.parametrize("kind", ["arcface", "softmax"])
