@@ -120,8 +120,8 @@ _PREFIXES = {
     "area_": ("area of {0}", "Mean along the backfilling curve; a constant's is the constant."),
     "offline_area_": ("offline area of {0}", "Old until all is backfilled, then new."),
     "pooled_": ("{0}, pooled", "Both galleries joined to one, a rule of its own."),
-    "g1_": ("{0}, G1", "Gallery G1 alone."),
-    "g2_": ("{0}, G2", "Gallery G2 alone."),
+    "g1_": ("{0} (G1)", "Gallery G1 alone."),
+    "g2_": ("{0} (G2)", "Gallery G2 alone."),
 }
 
 KNOWN: tuple[str, ...] = tuple(metric.key for metric in _FIXED)

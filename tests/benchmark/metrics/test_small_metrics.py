@@ -160,7 +160,7 @@ def test_every_metric_is_described(key):
 
 def test_catalogue_parses_and_refuses():
     assert catalog.describe("offline_area_cmc_at_1").label == "offline area of CMC@1"
-    assert catalog.describe("g1_tpir_at_fpir_1e-2").label == "TPIR@FPIR 1e-2, G1"
+    assert catalog.describe("g1_tpir_at_fpir_1e-2").label == "TPIR@FPIR 1e-2 (G1)"
     assert not catalog.describe("eer").higher_is_better
     for bad in ("cmc_at_0", "cmc_at_", "tar_at_far_x", "area_", "area_nothing", "mpa"):
         with pytest.raises(ValueError, match="key: expected a known metric"):
