@@ -1,0 +1,376 @@
+"""The details file: what a record's page and paired tests need, and a record is too small for.
+
+It lies beside its record, ``seed-0.json`` and ``seed-0.details.gz``, and is at most 64 KiB: a
+gzipped safetensors file (no pickle) whose metadata has one entry, ``details``, the JSON of
+:class:`Header`. The record's field ``details`` holds its SHA-256; nothing here differs between two
+runs of the same work. Readers take :func:`read_details`, which validates everything and gives
+
+``answers``
+    ``(case, metric) -> Answers``: one value a query and the identity that the query belongs to, for
+    paired tests that draw whole identities. Queries have the same order for every method, so two
+    methods are compared row by row (``Answers.rows`` says which queries are kept).
+    Values that are 0 or 1 (hits) are kept exactly, a bit each. Others (average precision) are kept
+    in steps of ``Answers.step``: rounded up or down at random with the right mean, by the same
+    draw for the same query in every record. So means are unbiased, equal values stay equal, and
+    1 stays 1.
+``picture``
+    t-SNE of one class and its three nearest, old and new embeddings of the same items together
+    (MixBCT appendix B.2), or None. See :class:`Picture`.
+``ordering``
+    Predicted against true order of backfilling for some of the stored items, or None where the
+    method gives no priority. See :class:`Ordering`.
+``left_out``
+    In words, what was left out to keep the file small; empty as a rule.
+
+What is too large is shortened in this order: coarser steps, cases other than those of the first
+and the last generation, then queries (the same ones in every record, as far as each goes).
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.config import build
+from benchmark.errors import BenchError
+
+SCHEMA = 1
+LIMIT = 64 * 1024
+"""Bytes of a details file."""
+
+_UNPACKED = 16 * LIMIT
+"""Bytes it may unpack to; more is no details file of ours."""
+_LEVELS = (255, 63, 15)
+_MOST_QUERIES = 10_000_000
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One value a query, of one case and metric.
+
+    Attributes:
+        values: ``[n]``, at least 0.
+        identity: Which identity each query belongs to, ``[n]``.
+        rows: Which of the ``n_queries`` queries each is, ascending, ``[n]``.
+        n_queries: How many queries there were.
+        step: How far apart kept values are; 0 where they are exact.
+    """
+
+    values: Floats
+    identity: Ints
+    rows: Ints
+    n_queries: int
+    step: float = 0.0
+
+
+@dataclass(frozen=True)
+class Picture:
+    """t-SNE of items of a few classes, each item twice: as stored before the update, and new.
+
+    Attributes:
+        case: The cross-test whose vectors are shown: stored ones after the method's conversion,
+            new ones as they ask among these.
+        classes: Names; the first is the one chosen, then its nearest, nearest first.
+        label: Index into ``classes`` of each item, ``[n]``.
+        old: Where the stored vector of each item lies, ``[n, 2]``, in [0, 1].
+        new: Where the new vector of the same item lies, ``[n, 2]``, in [0, 1], in the same plane.
+    """
+
+    case: str
+    classes: tuple[str, ...]
+    label: Ints
+    old: Floats
+    new: Floats
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """A method's priority against the true order, for some of the stored items.
+
+    Attributes:
+        predicted: Share of all items that come before each by the method's priority, ``[n]``.
+        true: Share that comes before by the distance of its stored vector to its new one, which
+            only a cheating order knows, ``[n]``.
+        tau: Kendall's tau of the two orders over all items.
+        n_items: How many items there are.
+    """
+
+    predicted: Floats
+    true: Floats
+    tau: float | None
+    n_items: int
+
+
+@dataclass(frozen=True)
+class Details:
+    """What a details file holds; see the module."""
+
+    answers: Mapping[tuple[str, str], Answers] = field(default_factory=dict)
+    picture: Picture | None = None
+    ordering: Ordering | None = None
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Column:
+    """Where the values of a case and metric lie: array ``array``, of queries ``queries``.
+
+    Attributes:
+        levels: Values are whole numbers up to this, times ``scale / levels``; with 1 they are
+            packed bits, highest first.
+    """
+
+    case: str
+    metric: str
+    array: str
+    queries: str
+    levels: int
+    scale: float
+
+
+@dataclass(frozen=True)
+class QuerySet:
+    """Queries of a task: array ``<name>`` has the identity of each one that is kept."""
+
+    n_queries: int
+    n: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """The metadata of the file.
+
+    The picture's arrays are ``label`` and ``xy`` ``[n, 4]`` (old, new), the ordering's ``order``
+    ``[n, 2]`` (predicted, true); both are whole numbers of 0 to 65535 for 0 to 1.
+    """
+
+    schema: int
+    answers: tuple[Column, ...]
+    queries: Mapping[str, QuerySet]
+    case: str | None = None
+    classes: tuple[str, ...] = ()
+    tau: float | None = None
+    n_items: int | None = None
+    left_out: tuple[str, ...] = ()
+
+
+def details_path(record: Path) -> Path:
+    """``seed-0.json`` -> ``seed-0.details.gz``, beside it."""
+    return record.with_name(f"{record.stem}.details.gz")
+
+
+def kept_rows(n_queries: int, n: int) -> Ints:
+    """Which queries are kept where not all are: with fewer, a part of those kept with more."""
+    drawn = np.random.default_rng([0, n_queries]).permutation(n_queries)[:n]
+    return np.sort(drawn).astype(np.int64)
+
+
+def pack(details: Details, main: Sequence[str] = (), limit: int = LIMIT) -> bytes:
+    """The bytes of a details file, shortened to ``limit``.
+
+    Args:
+        details: What it is to hold; all queries of each case and metric.
+        main: Cases that are kept when others are left out.
+        limit: Bytes.
+
+    Raises:
+        ValueError: If it cannot be made that small.
+    """
+    for shortened, levels in _shorter(details, main):
+        made = _packed(shortened, levels)
+        if len(made) <= limit:
+            return made
+    raise ValueError(f"details: cannot be packed into {limit} bytes")
+
+
+def _shorter(details: Details, main: Sequence[str]) -> Iterator[tuple[Details, int]]:
+    for levels in _LEVELS:
+        yield details, levels
+    names = list(dict.fromkeys(case for case, _ in details.answers))
+    order = [n for n in main if n in names] + [n for n in names if n not in main]
+    last = _LEVELS[-1]
+    fewest = max(1, min(len(order), len(main)))
+    for n in range(len(order) - 1, fewest - 1, -1):
+        kept = set(order[:n])
+        answers = {k: v for k, v in details.answers.items() if k[0] in kept}
+        said = f"queries of the cases {', '.join(order[n:])}"
+        yield replace(details, answers=answers, left_out=(*details.left_out, said)), last
+    kept = set(order[:fewest])
+    answers = {k: v for k, v in details.answers.items() if k[0] in kept}
+    said = (f"queries of the cases {', '.join(order[fewest:])}",) if order[fewest:] else ()
+    share = 0.5
+    while answers and share > 1e-4:
+        fewer = {k: _some(v, share) for k, v in answers.items()}
+        words = f"all but {share:.3g} of the queries"
+        yield replace(details, answers=fewer, left_out=(*details.left_out, *said, words)), last
+        share /= 2
+    yield replace(details, answers={}, left_out=(*details.left_out, "all queries")), last
+
+
+def _some(answers: Answers, share: float) -> Answers:
+    rows = kept_rows(answers.n_queries, max(1, int(share * answers.n_queries)))
+    return replace(answers, values=answers.values[rows], identity=answers.identity[rows], rows=rows)
+
+
+def _packed(details: Details, levels: int) -> bytes:
+    from safetensors.numpy import save
+
+    arrays: dict[str, NDArray[Any]] = {}
+    queries: dict[str, QuerySet] = {}
+    names: dict[bytes, str] = {}
+    columns = []
+    for (case, metric), found in details.answers.items():
+        identity = np.unique(found.identity, return_inverse=True)[1].astype(np.uint32)
+        mark = found.n_queries.to_bytes(8, "big") + identity.tobytes()
+        name = names.setdefault(mark, f"queries{len(names)}")
+        queries[name] = QuerySet(found.n_queries, len(identity))
+        arrays[name] = identity
+        column = Column(case, metric, f"answers{len(columns)}", name, *_scale(found, levels))
+        arrays[column.array] = _quantised(found, column)
+        columns.append(column)
+    header = Header(SCHEMA, tuple(columns), queries, left_out=details.left_out)
+    if details.picture is not None:
+        shown = details.picture
+        header = replace(header, case=shown.case, classes=shown.classes)
+        arrays["label"] = shown.label.astype(np.uint8)
+        arrays["xy"] = _fixed(np.concatenate([shown.old, shown.new], axis=1))
+    if details.ordering is not None:
+        order = details.ordering
+        header = replace(header, tau=order.tau, n_items=order.n_items)
+        arrays["order"] = _fixed(np.stack([order.predicted, order.true], axis=1))
+    text = json.dumps(asdict(header), separators=(",", ":"), ensure_ascii=False)
+    # A time in the file would make it another one in every run.
+    return gzip.compress(save(arrays, {"details": text}), 9, mtime=0)
+
+
+def _scale(found: Answers, levels: int) -> tuple[int, float]:
+    scale = max(1.0, float(found.values.max(initial=0.0)))
+    hits = bool(np.isin(found.values, (0.0, scale)).all())
+    return (1 if hits else levels), scale
+
+
+def _quantised(found: Answers, column: Column) -> NDArray[np.uint8]:
+    if column.levels == 1:
+        return np.packbits(found.values > 0)
+    draws = np.random.default_rng([1, found.n_queries]).random(found.n_queries)[found.rows]
+    return np.floor(found.values * (column.levels / column.scale) + draws).astype(np.uint8)
+
+
+def _fixed(shares: Floats) -> NDArray[np.uint16]:
+    return np.rint(shares * 65535).astype(np.uint16)
+
+
+def read_details(path: Path) -> Details:
+    """Read and validate a details file.
+
+    Raises:
+        BenchError: If it is too large, damaged, of another schema, or says what cannot be.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    raw = _unpacked(path)
+    try:
+        arrays = load(raw)
+        size = int.from_bytes(raw[:8], "little")
+        value = json.loads(json.loads(raw[8 : 8 + size])["__metadata__"]["details"])
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise BenchError(f"{path}: not a details file: {' '.join(str(error).split())}") from error
+    if not isinstance(value, dict) or value.get("schema") != SCHEMA:
+        got = value.get("schema") if isinstance(value, dict) else type(value).__name__
+        raise BenchError(f"{path}: schema: expected {SCHEMA}, got {got!r}")
+    header = build(Header, value, str(path))
+    reader = _Reader(path, arrays, header)
+    return Details(reader.answers(), reader.picture(), reader.ordering(), header.left_out)
+
+
+def _unpacked(path: Path) -> bytes:
+    try:
+        packed = path.read_bytes() if path.stat().st_size <= LIMIT else None
+    except OSError as error:
+        raise BenchError(f"{path}: cannot be read: {error.strerror}") from error
+    if packed is None:
+        raise BenchError(f"{path}: expected at most {LIMIT} bytes, got {path.stat().st_size}")
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+            raw = file.read(_UNPACKED + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise BenchError(f"{path}: not gzip: {error}") from error
+    if len(raw) > _UNPACKED:
+        raise BenchError(f"{path}: unpacks to more than {_UNPACKED} bytes")
+    return raw
+
+
+@dataclass(frozen=True)
+class _Reader:
+    path: Path
+    arrays: Mapping[str, NDArray[Any]]
+    header: Header
+
+    def array(self, name: str, dtype: type, shape: tuple[int | None, ...]) -> NDArray[Any]:
+        """An array of the file, if it is as expected; ``None`` is any length."""
+        found = self.arrays.get(name)
+        if found is None:
+            raise BenchError(f"{self.path}: missing array '{name}'")
+        fits = len(found.shape) == len(shape) and all(
+            want in (None, got) for want, got in zip(shape, found.shape, strict=True)
+        )
+        if found.dtype != dtype or not fits:
+            raise BenchError(
+                f"{self.path}: {name}: expected {np.dtype(dtype)} {list(shape)}, got "
+                f"{found.dtype} {list(found.shape)}"
+            )
+        return found
+
+    def answers(self) -> dict[tuple[str, str], Answers]:
+        """Values of every case and metric."""
+        return {(c.case, c.metric): self._answers(c) for c in self.header.answers}
+
+    def _answers(self, column: Column) -> Answers:
+        asked = self.header.queries.get(column.queries)
+        if asked is None:
+            raise BenchError(f"{self.path}: queries: no '{column.queries}'")
+        counts = 0 < asked.n <= asked.n_queries <= _MOST_QUERIES
+        if not counts or not 1 <= column.levels <= 255 or not 1.0 <= column.scale < math.inf:
+            raise BenchError(f"{self.path}: {column.case} {column.metric}: numbers that cannot be")
+        n, step = asked.n, column.scale / column.levels
+        if column.levels == 1:
+            bits = self.array(column.array, np.uint8, ((n + 7) // 8,))
+            values, step = np.unpackbits(bits, count=n) * column.scale, 0.0
+        else:
+            values = self.array(column.array, np.uint8, (n,)) * step
+        if (values > column.scale * (1 + 1e-9)).any():
+            raise BenchError(f"{self.path}: {column.case} {column.metric}: value above its scale")
+        identity = self.array(column.queries, np.uint32, (n,)).astype(np.int64)
+        rows = np.arange(n) if n == asked.n_queries else kept_rows(asked.n_queries, n)
+        return Answers(values, identity, rows, asked.n_queries, step)
+
+    def picture(self) -> Picture | None:
+        """The t-SNE."""
+        if self.header.case is None:
+            return None
+        xy = self.array("xy", np.uint16, (None, 4)) / 65535
+        label = self.array("label", np.uint8, (len(xy),)).astype(np.int64)
+        if (label >= len(self.header.classes)).any():
+            raise BenchError(f"{self.path}: label: expected below {len(self.header.classes)}")
+        return Picture(self.header.case, self.header.classes, label, xy[:, :2], xy[:, 2:])
+
+    def ordering(self) -> Ordering | None:
+        """The order of backfilling."""
+        if self.header.n_items is None:
+            return None
+        order = self.array("order", np.uint16, (None, 2)) / 65535
+        return Ordering(order[:, 0], order[:, 1], self.header.tau, self.header.n_items)
