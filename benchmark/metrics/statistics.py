@@ -50,11 +50,31 @@ def bootstrap(
         >>> bootstrap(np.full(10, 0.5))
         (0.5, 0.5)
     """
-    sums, counts = _sums(values, groups)
-    means = _resampled(sums, counts, n, seed)
+    means = resampled(values, groups, n=n, seed=seed)
     tail = (1.0 - _level(level)) / 2
     low, high = np.quantile(means, [tail, 1.0 - tail])
     return float(low), float(high)
+
+
+def resampled(
+    values: Any, groups: Any = None, *, n: int = 1000, seed: int = 0
+) -> NDArray[np.float64]:
+    """Means of ``n`` resamples, ``[n]``: the same draws for every method on the same queries.
+
+    So the interval of a difference needs no resampling of its own: it is the quantiles of the
+    difference of two of these, as :func:`paired` gives them.
+
+    Args:
+        values: One value per query, ``[m]``.
+        groups: As for :func:`bootstrap`.
+        n: Resamples.
+        seed: Of the resampling.
+
+    Raises:
+        ValueError: As :func:`bootstrap`.
+    """
+    sums, counts = _sums(values, groups)
+    return _resampled(sums, counts, n, seed)
 
 
 def paired(

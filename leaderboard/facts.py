@@ -1,0 +1,138 @@
+"""What a page says of a method: its card, its family, what it needs and changes, its cost."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from benchmark.errors import BenchError
+from benchmark.record import Record
+
+Family = Literal["compatible training", "transformation", "baseline", "control", "unknown"]
+
+_OPTIONAL = " where it is kept"
+_COSTS = {
+    "training_cost": "training cost",
+    "added_parameters": "added parameters",
+    "multiply_adds": "multiply-adds an item",
+    "added_multiply_adds": "added multiply-adds",
+    "bytes_per_item": "bytes an item",
+    "parameters": "parameters",
+}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A method in words.
+
+    Attributes:
+        needs: What it cannot do without, in the card's words; what it uses where it is kept is not
+            among them.
+        changes: ``training``, ``gallery``, ``queries``, ``dimension``.
+        card: As ``bench info`` shows it; empty where this installation does not know the method.
+        why: Why there is no card.
+    """
+
+    method: str
+    family: Family
+    summary: str
+    needs: tuple[str, ...]
+    changes: tuple[str, ...]
+    card: Mapping[str, Any] = field(default_factory=dict)
+    why: str = ""
+
+    @property
+    def ranked(self) -> bool:
+        """May it have a rank? Bounds and controls may not."""
+        return self.family not in ("baseline", "control")
+
+
+def method_facts(name: str) -> Facts:
+    """The facts of ``bct`` or ``bct:distill``; ``unknown`` where it is not installed here."""
+    from benchmark.card import method_card
+
+    try:
+        # Its costs come from the records on the site, not from those of the checkout.
+        card = method_card(name, Path("no-such-folder"))
+    except BenchError as error:
+        return Facts(name, "unknown", "", (), (), why=str(error))
+    needs = [_plain(word) for word in card["needs"] if not word.endswith(_OPTIONAL)]
+    changes = tuple(word for word in card["changes"] if word != "training")
+    kept = {key: value for key, value in card.items() if key not in ("cost",)}
+    return Facts(
+        name, _family(name, card), card["summary"], tuple(dict.fromkeys(filter(None, needs))),
+        changes, kept,
+    )  # fmt: skip
+
+
+def _plain(word: str) -> str:
+    """``side-information simclr`` is side-information; extra dimensions are among the changes."""
+    if word.startswith("side-information"):
+        return "side-information"
+    return "" if word == "nothing but new data" or "extra dimensions" in word else word
+
+
+def _family(name: str, card: Mapping[str, Any]) -> Family:
+    if name == "independent":
+        return "baseline"
+    if card["summary"].startswith("Control"):
+        return "control"
+    return "compatible training" if card["trains"] == "a new model" else "transformation"
+
+
+def costs(records: Sequence[Record]) -> dict[str, float]:
+    """What a method costs beside its scores: the median over its records of each number known."""
+    found: dict[str, list[float]] = {}
+    for record in records:
+        if record.status != "done":
+            continue
+        ratio = record.run.get("training_cost")
+        known = {"training_cost": ratio, "bytes_per_item": _bytes(record), **record.cost}
+        for key, value in known.items():
+            if value is not None:
+                found.setdefault(key, []).append(float(value))
+    order = [*_COSTS, *sorted(set(found) - set(_COSTS))]
+    return {key: statistics.median(found[key]) for key in order if key in found}
+
+
+def _bytes(record: Record) -> float | None:
+    """What the gallery stores of an item before the update: embedding and side-information."""
+    name, model = next(iter(record.models.items()))
+    dim = model.get("dim") if isinstance(model, Mapping) else None
+    if not isinstance(dim, int):
+        return None
+    side = record.side.get("generations", {}).get(name, {}).get("bytes", 0)
+    return 4.0 * dim + (side if isinstance(side, int | float) else 0)
+
+
+def cost_label(key: str) -> str:
+    """A cost in words."""
+    return _COSTS.get(key, key.replace("_", " "))
+
+
+def bibtex(name: str, paper: str) -> str:
+    """An entry made of ``Authors, Title, Venue Year``; empty for anything else.
+
+    Example:
+        >>> print(bibtex("fct", "Ramanujan et al., Forward Compatible Training, CVPR 2022"))
+        @inproceedings{fct2022,
+          author    = {Ramanujan and others},
+          title     = {{Forward Compatible Training}},
+          booktitle = {CVPR},
+          year      = {2022}
+        }
+    """
+    found = re.match(r"(?P<who>[^,]+), (?P<title>.+?), (?P<venue>[^,\d]*?) ?(?P<year>\d{4})", paper)
+    if found is None or paper.startswith(("Control", "Baseline")):
+        return ""
+    who = found["who"].removesuffix(" et al.")
+    author = f"{who} and others" if who != found["who"] else who
+    kind, where = ("inproceedings", "booktitle") if found["venue"] else ("misc", "")
+    lines = [f"@{kind}{{{name.partition(':')[0].replace('-', '')}{found['year']},"]
+    lines += [f"  author    = {{{author}}},", f"  title     = {{{{{found['title']}}}}},"]
+    lines += [f"  {where} = {{{found['venue']}}},"] if where else []
+    return "\n".join([*lines, f"  year      = {{{found['year']}}}", "}"])

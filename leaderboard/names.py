@@ -1,0 +1,29 @@
+"""Addresses of pages: plain file names, whatever a record is called."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+_LONGEST = 80
+# Names that Windows keeps for devices.
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+
+
+def file_name(*words: object) -> str:
+    """A file name of lower-case letters, digits, ``+``, ``.`` and hyphens.
+
+    What cannot stand in it becomes a hyphen, and a hash keeps such names apart.
+
+    Example:
+        >>> file_name("fct:simclr"), file_name("open-class", "glyphs", "bct", 0)
+        ('fct+simclr', 'open-class-glyphs-bct-0')
+        >>> file_name("../etc")
+        'etc-f7f9121f'
+    """
+    text = "-".join(str(word).replace(":", "+") for word in words)
+    plain = re.sub(r"[^a-z0-9.+-]+", "-", text.lower()).strip("-.")[:_LONGEST]
+    if plain == text and not _RESERVED.fullmatch(plain):
+        return plain
+    mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{plain}-{mark}".strip("-")
