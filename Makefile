@@ -27,20 +27,24 @@ format: $(STAMP)
 # What results/README.md shows: defaults with three seeds on both protocols, the rest with one.
 RUN := $(BIN)/bench run --out results
 TRAINED := bct,bct-extra,l2,mixbct,contrast,unibct,nccl,advbct,bt2,d-simplex,lwf
+VARIANTS := bct:distill,bct:synthesize,l2:denoised,mixbct:plain,contrast:fastfill,contrast:top10,advbct:border,bt2:transformer,d-simplex:hoc
 CONTROLS := random,keep-old,oracle-concat
 MAPS := fct,fct:simclr,fastfill,lce,rbt,procrustes,linear,low-rank,residual-mlp,lambda-orthogonal
 SIDES := fct,fct:autoencoder,fct:alternative,fct:mixup,fct:simclr,fct:simclr-128,fct:simclr-next,fct:simclr-binary,fct:simclr-other,fct:simclr-alone
 FILLS := fct,fastfill,fastfill:l2,fastfill:disc,fastfill:no-uncertainty,fastfill:l2-no-uncertainty,fastfill:disc-no-uncertainty,fastfill:diagonal
 ABLATIONS := fct:kl,fct:reversed-kl,fct:layer-norm,fct:width-512,fct:width-1024,fct:width-4096,rbt:kl,lce:mlp,procrustes:query,linear:query,low-rank:query,residual-mlp:query,lambda-orthogonal:query
+OMNIGLOT ?= ../shared/data/omniglot-small
 
 results: $(STAMP)  ## Every committed record anew: hours on 2 cores; goes on where it stopped.
-	for p in open-class extended-class; do $(RUN) -p $$p --seeds 0-2 -m $(MAPS) || exit; done
+	for p in extended-class open-class; do $(RUN) -p $$p --seeds 0-2 -m $(CONTROLS),$(MAPS),$(TRAINED) || exit; done
 	$(RUN) -p extended-class -m $(ABLATIONS)
 	$(RUN) -p side-information -m $(SIDES)
 	$(RUN) -p side-information -t glyphs-wide -m fct
 	$(RUN) -p sequential -m fct,fct:simclr
 	for t in glyphs glyphs-seen; do $(RUN) -p backfill -t $$t -m bct,contrast,$(FILLS) || exit; done
-	for p in open-class extended-class; do $(RUN) -p $$p --seeds 0-2 -m $(CONTROLS),$(TRAINED) || exit; done
+	$(RUN) -p open-class -m $(VARIANTS)
+	$(RUN) -p open-class -t glyphs-high -m $(CONTROLS),$(TRAINED),fct,fct:simclr
+	test ! -d $(OMNIGLOT) || $(RUN) -p open-class -t omniglot --data-root $(OMNIGLOT) -m $(CONTROLS),$(TRAINED),fct,fct:simclr
 
 site: $(STAMP)  ## The static leaderboard of the committed records.
 	$(BIN)/python -c "import leaderboard; from pathlib import Path; from benchmark.record import read_records; print(leaderboard.build(read_records(Path('results/measured')), Path('site')))"

@@ -13,10 +13,10 @@ from benchmark import registry
 from benchmark.protocol import Setup
 from benchmark.store import digest
 
-TRAINING = 2
+TRAINING = 3
 """Raised by whoever changes what a training, an embedding or a conversion gives: anything but an
 adapter's own file, which names its stages itself."""
-SCORING = 1
+SCORING = 2
 """Raised by whoever changes what an evaluation gives."""
 
 
