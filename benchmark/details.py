@@ -189,7 +189,12 @@ def pack(details: Details, main: Sequence[str] = (), limit: int = LIMIT) -> byte
     Raises:
         ValueError: If it cannot be made that small.
     """
-    for shortened, levels in _shorter(details, main):
+    # Numbered before any are left out: the same identity has one number in every record.
+    numbered = {
+        key: replace(found, identity=np.unique(found.identity, return_inverse=True)[1])
+        for key, found in details.answers.items()
+    }
+    for shortened, levels in _shorter(replace(details, answers=numbered), main):
         made = _packed(shortened, levels)
         if len(made) <= limit:
             return made
@@ -210,12 +215,12 @@ def _shorter(details: Details, main: Sequence[str]) -> Iterator[tuple[Details, i
         yield replace(details, answers=answers, left_out=(*details.left_out, said)), last
     kept = set(order[:fewest])
     answers = {k: v for k, v in details.answers.items() if k[0] in kept}
-    said = (f"queries of the cases {', '.join(order[fewest:])}",) if order[fewest:] else ()
+    dropped = [f"queries of the cases {', '.join(order[fewest:])}"] if order[fewest:] else []
     share = 0.5
     while answers and share > 1e-4:
         fewer = {k: _some(v, share) for k, v in answers.items()}
         words = f"all but {share:.3g} of the queries"
-        yield replace(details, answers=fewer, left_out=(*details.left_out, *said, words)), last
+        yield replace(details, answers=fewer, left_out=(*details.left_out, *dropped, words)), last
         share /= 2
     yield replace(details, answers={}, left_out=(*details.left_out, "all queries")), last
 
@@ -231,9 +236,9 @@ def _packed(details: Details, levels: int) -> bytes:
     arrays: dict[str, NDArray[Any]] = {}
     queries: dict[str, QuerySet] = {}
     names: dict[bytes, str] = {}
-    columns = []
+    columns: list[Column] = []
     for (case, metric), found in details.answers.items():
-        identity = np.unique(found.identity, return_inverse=True)[1].astype(np.uint32)
+        identity = found.identity.astype(np.uint32)
         mark = found.n_queries.to_bytes(8, "big") + identity.tobytes()
         name = names.setdefault(mark, f"queries{len(names)}")
         queries[name] = QuerySet(found.n_queries, len(identity))
@@ -349,9 +354,10 @@ class _Reader:
         n, step = asked.n, column.scale / column.levels
         if column.levels == 1:
             bits = self.array(column.array, np.uint8, ((n + 7) // 8,))
-            values, step = np.unpackbits(bits, count=n) * column.scale, 0.0
+            whole, step = np.unpackbits(bits, count=n), 0.0
         else:
-            values = self.array(column.array, np.uint8, (n,)) * step
+            whole = self.array(column.array, np.uint8, (n,))
+        values = whole.astype(np.float64) * (column.scale / column.levels)
         if (values > column.scale * (1 + 1e-9)).any():
             raise BenchError(f"{self.path}: {column.case} {column.metric}: value above its scale")
         identity = self.array(column.queries, np.uint32, (n,)).astype(np.int64)

@@ -88,10 +88,6 @@ def known_items(
     disc, why["disc"] = None, why["logits"]
     if new_head is not None:
         disc, why["disc"] = _disc(new_head, refill.stored, items)
-    viewed = has(update, "query_view")
-    # As maps are fitted: a softmax classifier reads the lengths of vectors.
-    lengths = new_head is not None and not viewed and not new_head.normalised
-    unit = params["distance"] == "cosine" and not lengths
     return orders.Items(
         ids=items.ids,
         labels=items.labels,
@@ -99,10 +95,39 @@ def known_items(
         priority=_priority(update, inputs, last - 1),
         logits=None if new_head is None else apply(_Logits(new_head), refill.stored),
         old_logits=None if old_head is None else apply(_Logits(old_head), refill.old),
-        l2=orders.squared_distance(refill.stored, refill.view, unit=unit),
+        l2=_true_distance(params, refill, new_head),
         disc=disc,
         why=why,
     )
+
+
+def _true_distance(
+    params: Mapping[str, Any], refill: Refill, new_head: Head | None
+) -> NDArray[np.float64]:
+    """How far each item's stored vector lies from its new one."""
+    # As maps are fitted: a softmax classifier reads the lengths of vectors.
+    lengths = new_head is not None and not new_head.normalised
+    unit = params["distance"] == "cosine" and not lengths
+    return orders.squared_distance(refill.stored, refill.view, unit=unit)
+
+
+def priority(
+    params: Mapping[str, Any], inputs: Mapping[str, Path]
+) -> tuple[NDArray[np.float32], NDArray[np.float64]] | None:
+    """The last update's own priority of all items, and the distances that it guesses.
+
+    Returns:
+        ``None`` where the method gives no priority, or old and new vectors cannot be compared.
+    """
+    last = sum(role.startswith("vectors") for role in inputs) - 1
+    update = inputs.get(f"update{last}")
+    own = _priority(update, inputs, last - 1)
+    if own is None:
+        return None
+    refill = last_update(inputs)
+    if refill.view.shape[1] != refill.stored.shape[1]:
+        return None
+    return own, _true_distance(params, refill, _new_head(inputs, update, refill)[0])
 
 
 def _priority(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MODEL, HEAD, VECTORS = "model.safetensors", "head.safetensors", "vectors.npy"
 REFILL = "backfilling.json"
+DETAILS = "details.gz"
 
 
 @dataclass(frozen=True)
@@ -155,12 +156,14 @@ def update(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
 def evaluate(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
     """Score every case by every task, on embeddings only."""
     from benchmark.cases import build_cases
+    from benchmark.picture import Collector
 
-    items = _evaluation(read_dataset(inputs["data"]), params["part"])
+    made = read_dataset(inputs["data"])
+    items = _evaluation(made, params["part"])
     named = [registry.task(name) for name in params["tasks"]]
     tasks = [t for t in named if not getattr(t, "PARTIAL", False)]
     results: dict[str, dict[str, Any]] = {}
-    per_query: dict[str, Any] = {}
+    shown = Collector(params, inputs, items, made.class_names)
     for case in build_cases(params, inputs):
         asked = [t for t in tasks if not case.swapped or getattr(t, "SWAPPED", False)]
         got = [t.evaluate(case.query, case.gallery, items, params) for t in asked]
@@ -169,11 +172,8 @@ def evaluate(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]
                 part: {k: v for result in got for k, v in getattr(result, part).items()}
                 for part in ("scores", "intervals", "counts")
             }
-        for result in got:
-            # A slash would be a folder in the archive.
-            name = case.name.replace("/", "|")
-            per_query |= {f"{name}:{k}": v for k, v in result.per_query.items()}
-    np.savez_compressed(context.out / "per_query.npz", **per_query)
+        shown.add(case, got)
+    (context.out / DETAILS).write_bytes(shown.pack())
     (context.out / "cases.json").write_text(json.dumps(results, sort_keys=True))
     if len(tasks) < len(named):
         from benchmark.refill import judge

@@ -25,21 +25,30 @@ class TaskResult:
         intervals: Metric -> (low, high), 95 %.
         counts: Name -> number of queries, items, pairs.
         per_query: Name -> one value a query, for paired comparisons.
+        identities: Name -> which identity each of these queries belongs to.
     """
 
     scores: dict[str, float] = field(default_factory=dict)
     intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     per_query: dict[str, NDArray[Any]] = field(default_factory=dict)
+    identities: dict[str, NDArray[Any]] = field(default_factory=dict)
 
-    def add(self, name: str, values: NDArray[Any], groups: NDArray[Any] | None = None) -> None:
+    def add(
+        self,
+        name: str,
+        values: NDArray[Any],
+        groups: NDArray[Any] | None = None,
+        identity: NDArray[Any] | None = None,
+    ) -> None:
         """A score that is the mean of one value a query.
 
         Args:
             name: Metric.
             values: ``[n]``.
-            groups: What is drawn with replacement together (identities), ``[n]``; by default
-                each query by itself.
+            groups: What the interval draws with replacement together (identities), ``[n]``; by
+                default each query by itself.
+            identity: Whom each query shows, ``[n]``, where that is not what the interval draws.
         """
         from benchmark.metrics.statistics import bootstrap
 
@@ -47,6 +56,8 @@ class TaskResult:
         low, high = bootstrap(values, groups=groups)
         self.intervals[name] = (float(low), float(high))
         self.per_query[name] = values
+        who = groups if identity is None else identity
+        self.identities[name] = np.arange(len(values)) if who is None else who
 
 
 @dataclass(frozen=True)

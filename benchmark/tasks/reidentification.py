@@ -48,10 +48,11 @@ def evaluate(
         distance=options["distance"],
     )  # fmt: skip
     result = TaskResult()
+    who = items.labels[q][ranking.answered]
     for k in (1, 5, 10):
-        result.add(f"cmc_at_{k}", cmc(ranking, k))
-    result.add("map", average_precision(ranking))
-    result.add("minp", inverse_negative_penalty(ranking))
+        result.add(f"cmc_at_{k}", cmc(ranking, k), identity=who)
+    result.add("map", average_precision(ranking), identity=who)
+    result.add("minp", inverse_negative_penalty(ranking), identity=who)
     result.counts.update(
         n_query=len(q), n_gallery=len(g), n_query_without_match=ranking.n_excluded,
         n_junk=int(junk.sum()),

@@ -32,8 +32,9 @@ def evaluate(
         query_ids=items.ids[q], gallery_ids=items.ids[g], distance=options["distance"],
     )  # fmt: skip
     result = TaskResult()
+    who = items.labels[q][ranking.answered]
     for k in (1, 5):
-        result.add(f"cmc_at_{k}", cmc(ranking, k))
-    result.add("map", average_precision(ranking))
+        result.add(f"cmc_at_{k}", cmc(ranking, k), identity=who)
+    result.add("map", average_precision(ranking), identity=who)
     result.counts.update(n_query=len(q), n_gallery=len(g), n_query_without_match=ranking.n_excluded)
     return result
