@@ -1,0 +1,381 @@
+"""What the page of one protocol on one track shows: table model, ranks, facts and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from benchmark import registry
+from benchmark.errors import BenchError
+from benchmark.record import Record
+from benchmark.report import notes, numbers, select
+from benchmark.report.ranking import Paired, Place, places
+from benchmark.report.table import Row, Table, group, make_table
+from leaderboard.facts import Facts, cost_label, costs
+from leaderboard.names import file_name
+from leaderboard.reading import Entry
+
+# Scores of one enrolment gallery stand on the records' pages.
+_PARTS = ("g1_", "g2_", "pooled_")
+# One update, judged by every task: any method can take part.
+_GENERAL = {"retrieval", "verification", "identification"}
+
+
+@dataclass(frozen=True)
+class Board:
+    """One protocol on one track with one setting.
+
+    Attributes:
+        slug: Its page's name.
+        entries: Its records.
+        table: All metrics but those of one enrolment gallery; main cases.
+        main: Its metrics, those that a reader sees first in front; the first one gives the rank.
+        places: Metric -> method -> place.
+        facts: Method -> facts.
+        costs: Method -> cost -> value.
+        latest: Is there no newer version of this protocol and track among the records?
+    """
+
+    slug: str
+    entries: tuple[Entry, ...]
+    table: Table
+    main: tuple[str, ...]
+    places: Mapping[str, Mapping[str, Place]]
+    facts: Mapping[str, Facts]
+    costs: Mapping[str, Mapping[str, float]]
+    latest: bool
+
+    @property
+    def records(self) -> list[Record]:
+        """Its records."""
+        return [entry.record for entry in self.entries]
+
+    @property
+    def first(self) -> Record:
+        """One of its records: what all of them share."""
+        return self.entries[0].record
+
+    @property
+    def changed(self) -> bool:
+        """Was the track changed for these runs? Then they are not compared with others."""
+        return bool(self.first.changed)
+
+    @cached_property
+    def protocol_title(self) -> str:
+        """The protocol in words."""
+        return notes.protocol_title(self.first)
+
+    @cached_property
+    def track_title(self) -> str:
+        """The track in words."""
+        return notes.track_title(self.first)
+
+    @property
+    def setting(self) -> str:
+        """The changes in words; empty for the unmodified track."""
+        return ", ".join(f"{key}={value}" for key, value in self.first.changed.items())
+
+    @property
+    def title(self) -> str:
+        """Protocol and track in words."""
+        words = f"{self.protocol_title} on {self.track_title}"
+        return f"{words} ({self.setting})" if self.changed else words
+
+    @property
+    def metric(self) -> str:
+        """The metric that gives the rank."""
+        return self.main[0]
+
+    @property
+    def cross(self) -> str:
+        """The newest model asks in the oldest one's gallery."""
+        return select.cross_case(self.records)
+
+    @property
+    def own(self) -> str:
+        """The newest model by itself."""
+        return select.self_case(self.records)
+
+    @property
+    def general(self) -> bool:
+        """Can any method take part? One update, judged by every task, unmodified."""
+        try:
+            protocol = registry.protocol(self.first.protocol)
+        except BenchError:
+            return False
+        two = len(protocol.generations) == 2
+        return two and set(protocol.tasks) >= _GENERAL and self.latest and not self.changed
+
+    @property
+    def methods(self) -> list[Row]:
+        """Rows of methods and controls, best first by the metric that gives the rank."""
+        return self.rows(self.metric)
+
+    def rows(self, metric: str) -> list[Row]:
+        """Rows of methods and controls, best first by a metric; without rank below."""
+        found = [row for row in self.table.rows if row.kind == "method"]
+        place = {m: i for i, m in enumerate(self.places[metric])}
+        return sorted(found, key=lambda row: (place.get(row.method, len(place)), row.method))
+
+    @property
+    def bounds(self) -> list[Row]:
+        """Rows of bounds and the independent model."""
+        return [row for row in self.table.rows if row.kind != "method"]
+
+    def bound(self, kind: str, metric: str) -> float | None:
+        """Value of the ``lower`` or ``upper`` bound that the gain uses."""
+        wanted = kind if kind == "lower" else self.table.upper
+        row = next((r for r in self.bounds if r.method == wanted), None)
+        cells = () if row is None else row.cells.items()
+        return next((c.value for (key, _), c in cells if key == metric), None)
+
+    @cached_property
+    def cost_keys(self) -> list[str]:
+        """Costs that any of its methods has, in reading order."""
+        found = dict.fromkeys(key for mine in self.costs.values() for key in mine)
+        return [key for key in found if key != "parameters"] if found else []
+
+
+def make_boards(
+    entries: Iterable[Entry], facts: Mapping[str, Facts], paired: Paired | None
+) -> list[Board]:
+    """A board for each protocol, track and setting, the unmodified ones first."""
+    entries = list(entries)
+    by_record = {id(entry.record): entry for entry in entries}
+    groups = [g for g in group(entry.record for entry in entries)]
+    newest: dict[tuple[str, str], tuple[int, int]] = {}
+    for members in groups:
+        key, version = _version(members[0])
+        newest[key] = max(newest.get(key, version), version)
+    taken: set[str] = set()
+    found = []
+    for members in groups:
+        key, version = _version(members[0])
+        mine = tuple(by_record[id(record)] for record in members)
+        slug = _slug(members[0], newest[key] == version, taken)
+        found.append(_board(mine, slug, facts, paired, newest[key] == version))
+    return sorted(found, key=lambda board: (board.changed, not board.latest, not board.general))
+
+
+def _version(record: Record) -> tuple[tuple[str, str], tuple[int, int]]:
+    return (record.protocol, record.track), (record.protocol_version, record.track_version)
+
+
+def _slug(record: Record, latest: bool, taken: set[str]) -> str:
+    words: list[object] = [record.protocol, record.track]
+    if not latest:
+        words.append(f"v{record.protocol_version}.{record.track_version}")
+    if record.changed:
+        words += [f"{key}-{value}" for key, value in record.changed.items()]
+    base = file_name(*words)
+    slug, number = base, 1
+    while slug in taken:
+        number += 1
+        slug = f"{base}-{number}"
+    taken.add(slug)
+    return slug
+
+
+def _board(
+    entries: tuple[Entry, ...],
+    slug: str,
+    facts: Mapping[str, Facts],
+    paired: Paired | None,
+    latest: bool,
+) -> Board:
+    records = [entry.record for entry in entries]
+    known = select.metrics(records, "all")
+    table = make_table(records, [m for m in known if not m.startswith(_PARTS)] or known)
+    main = [m for m in select.metrics(records) if m in table.metrics]
+    unranked = frozenset(m for m, about in facts.items() if not about.ranked)
+    cross = select.cross_case(records)
+    by_method: dict[str, list[Record]] = {}
+    for record in records:
+        by_method.setdefault(record.method, []).append(record)
+    return Board(
+        slug=slug,
+        entries=entries,
+        table=table,
+        main=(*main, *(key for key in table.metrics if key not in main)),
+        places={
+            key: places(records, key, cross, unranked, paired) for key in table.metrics
+        },
+        facts={method: facts[method] for method in by_method},
+        costs={method: costs(mine) for method, mine in by_method.items()},
+        latest=latest,
+    )
+
+
+def number_columns(board: Board) -> list[str]:
+    """Names of what :func:`flat_rows` gives, in order."""
+    ends = [f"{case}{end}" for case in board.table.cases for end in ("", " low", " high")]
+    return [
+        "kind", "method", "family", "metric", "rank", "group", *ends, "compatible", "not hurting",
+        "gain", *board.cost_keys, "seeds", "reason",
+    ]  # fmt: skip
+
+
+def flat_rows(board: Board) -> list[list[Any]]:
+    """Every row of every metric's table, as numbers: what is downloaded and what charts read."""
+    return [
+        _flat(board, row, metric)
+        for metric in board.main
+        for row in (*board.bounds, *board.rows(metric))
+    ]
+
+
+def _flat(board: Board, row: Row, metric: str) -> list[Any]:
+    place = board.places[metric].get(row.method)
+    verdict = row.verdicts.get(metric)
+    cells: list[Any] = []
+    for case in board.table.cases:
+        cell = row.cells.get((metric, case))
+        cells += [None] * 3 if cell is None else [cell.value, cell.low, cell.high]
+    method = row.kind in ("method", "independent")
+    mine = board.costs.get(row.method, {}) if method else {}
+    family = board.facts[row.method].family if method else "bound"
+    return [
+        row.kind, row.full, family, metric,
+        None if place is None else place.rank,
+        None if place is None or not place.letters else place.letters,
+        *cells,
+        None if verdict is None else _share(verdict.compatible),
+        None if verdict is None else _share(verdict.not_hurting),
+        None if verdict is None else verdict.gain,
+        *(mine.get(key) for key in board.cost_keys),
+        " ".join(map(str, row.seeds)),
+        row.reason,
+    ]  # fmt: skip
+
+
+def _share(answers: tuple[int, int] | None) -> str | None:
+    """``yes``, ``no`` or ``2 of 3`` seeds."""
+    if answers is None:
+        return None
+    good, of = answers
+    return "yes" if good == of else "no" if not good else f"{good} of {of}"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A printed cell.
+
+    Attributes:
+        sort: What the column sorts by; empty where there is nothing, which comes last.
+        look: A class of the style sheet.
+    """
+
+    text: str
+    spread: str = ""
+    sort: str = ""
+    look: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A printed row."""
+
+    row: Row
+    rank: Shown
+    letters: Shown
+    cells: tuple[Shown, ...]
+
+
+@dataclass(frozen=True)
+class Block:
+    """The table of one metric."""
+
+    metric: str
+    label: str
+    heads: tuple[tuple[str, str], ...]
+    bounds: tuple[Line, ...]
+    lines: tuple[Line, ...]
+
+
+def block(board: Board, metric: str) -> Block:
+    """The printed table of a metric."""
+    about = numbers.metric(metric)
+    heads = [(case, role) for case, role in zip(board.table.cases, board.table.roles, strict=True)]
+    heads += [("compatible", ""), ("not hurting", ""), ("gain", "")]
+    heads += [(cost_label(key), "") for key in board.cost_keys] + [("seeds", "")]
+    arrow = " (lower is better)" if about.higher_is_better is False else ""
+    return Block(
+        metric, about.label + arrow, tuple(heads),
+        tuple(_line(board, row, metric) for row in board.bounds),
+        tuple(_line(board, row, metric) for row in board.rows(metric)),
+    )  # fmt: skip
+
+
+def _line(board: Board, row: Row, metric: str) -> Line:
+    place = board.places[metric].get(row.method)
+    rank = Shown(numbers.DASH) if row.kind == "method" else Shown("")
+    letters = Shown("")
+    if place is not None and place.rank is not None:
+        rank = Shown(str(place.rank), sort=str(place.rank))
+        letters = Shown(place.letters, sort=place.letters)
+    if row.reason is not None:
+        return Line(row, rank, letters, ())
+    cells = [*_scores(board, row, metric), *_judged(row, metric)]
+    cells += _costs(board, row)
+    return Line(row, rank, letters, (*cells, Shown(str(len(row.seeds)), sort=str(len(row.seeds)))))
+
+
+def _scores(board: Board, row: Row, metric: str) -> list[Shown]:
+    unit = numbers.metric(metric).unit
+    found = []
+    for case in board.table.cases:
+        cell = row.cells.get((metric, case))
+        if cell is None or cell.value is None:
+            found.append(Shown("" if cell is None or row.kind != "method" else numbers.DASH))
+            continue
+        spread = numbers.spread(cell.value, cell.low, cell.high, unit)
+        text = numbers.number(cell.value, unit)
+        found.append(Shown(text, spread, f"{cell.value:.6g}", "best" if cell.best else ""))
+    return found
+
+
+def _judged(row: Row, metric: str) -> list[Shown]:
+    verdict = row.verdicts.get(metric)
+    if verdict is None:
+        return [Shown("")] * 3
+    found = []
+    for answers in (verdict.compatible, verdict.not_hurting):
+        words = _share(answers)
+        share = "" if answers is None else f"{answers[0] / answers[1]:.3g}"
+        look = words if words in ("yes", "no") else ""
+        found.append(Shown(words or numbers.DASH, sort=share, look=look))
+    if verdict.gain is None:
+        return [*found, Shown(numbers.DASH)]
+    look = "best" if verdict.best else ""
+    return [*found, Shown(numbers.number(verdict.gain), sort=f"{verdict.gain:.6g}", look=look)]
+
+
+def _costs(board: Board, row: Row) -> list[Shown]:
+    mine = board.costs.get(row.method, {}) if row.kind in ("method", "independent") else {}
+    return [
+        Shown(cost_text(key, mine[key]), sort=f"{mine[key]:.6g}") if key in mine
+        else Shown(numbers.DASH if row.kind == "method" else "")
+        for key in board.cost_keys
+    ]  # fmt: skip
+
+
+def cost_text(key: str, value: float) -> str:
+    """A cost as people read it.
+
+    Example:
+        >>> cost_text("training_cost", 1.234), cost_text("added_parameters", 5553216.0)
+        ('1.23x', '5.6 M')
+    """
+    if key == "training_cost":
+        return f"{value:.2f}x"
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(value) >= 10 * size or (abs(value) >= size and unit != "k"):
+            return f"{value / size:.1f} {unit}"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.3g}"
+
+
+def worded(board: Board, records: Sequence[Record]) -> list[str]:
+    """Notes below a table."""
+    return [note for note in notes.notes(records, board.table.metrics) if note]
