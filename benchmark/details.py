@@ -32,6 +32,7 @@ import gzip
 import io
 import json
 import math
+import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -43,6 +44,8 @@ from numpy.typing import NDArray
 
 from benchmark.config import build
 from benchmark.errors import BenchError
+from benchmark.record import Record
+from benchmark.store import file_digest, plain_io_errors
 
 SCHEMA = 1
 LIMIT = 64 * 1024
@@ -300,6 +303,32 @@ def read_details(path: Path) -> Details:
     header = build(Header, value, str(path))
     reader = _Reader(path, arrays, header)
     return Details(reader.answers(), reader.picture(), reader.ordering(), header.left_out)
+
+
+def write_details(record: Path, made: Path) -> None:
+    """Put a details file beside its record, whole or not at all."""
+    path = details_path(record)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with plain_io_errors(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(made.read_bytes())
+        part.replace(path)
+
+
+def find_details(record: Record, path: Path) -> Details | None:
+    """The details of a record that was read from ``path``; ``None`` if it has none.
+
+    Raises:
+        BenchError: If the file is not there, not the record's own, or damaged.
+    """
+    if record.details is None:
+        return None
+    beside = details_path(path)
+    if not beside.is_file():
+        raise BenchError(f"{beside}: missing, though {path.name} has its hash")
+    if beside.stat().st_size <= LIMIT and file_digest(beside) != record.details:
+        raise BenchError(f"{beside}: of another record than {path.name} (hashes differ)")
+    return read_details(beside)
 
 
 def _unpacked(path: Path) -> bytes:

@@ -1,12 +1,18 @@
-"""The result record: one JSON file for a protocol, track, method and seed."""
+"""The result record: one JSON file for a protocol, track, method and seed.
+
+The layout is written here once, as :class:`Record`; ``bench schema`` prints it as JSON Schema. A
+file of an older layout is read as it is, its newer fields empty; see ``SCHEMA``.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
+import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,9 +22,16 @@ from benchmark import __version__
 from benchmark.config import build
 from benchmark.errors import BenchError
 
-SCHEMA = 1
+SCHEMA = 2
+"""Version of the layout. 2 adds ``details``, ``adapter``, ``parameters``, multiply-adds and bytes
+to ``cost``, ``generations`` to ``dataset``, ``seconds`` and ``peak_memory_bytes`` to ``run``."""
+_OLDEST = 1
 _CODE = ("benchmark", "methods", "protocols", "leaderboard", "pyproject.toml")
-_PACKAGES = ("torch", "torchvision", "lightning-fabric", "timm", "numpy", "numba", "matplotlib")
+_PACKAGES = (
+    "torch", "torchvision", "lightning-fabric", "timm", "numpy", "numba", "scipy", "scikit-learn",
+    "safetensors", "matplotlib",
+)  # fmt: skip
+_MOST_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -41,17 +54,28 @@ class Record:
         compatible: Metric -> new/old > old/old (BCT eq. 2).
         not_hurting: Metric -> new/new >= the independent model's (BT2 definition 2).
         update_gain: Metric -> BCT eq. 9; ``None`` where not compatible.
-        dataset: Name, fingerprint, counts.
+        dataset: Name, fingerprint, counts; ``generations``: training images and classes of each.
         models: Generation -> what its model is made of.
         curves: Training curves of the method's own stages, by stage and name.
-        cost: Parameters, added parameters.
+        recipe: How everything was trained.
+        cost: ``parameters`` of the new model and ``added_parameters``; multiply-adds of embedding
+            an image with the new (``multiply_adds``) and the old model (``old_multiply_adds``), of
+            converting a stored item (``convert_multiply_adds``) and of a query's view
+            (``query_multiply_adds``), over all updates; bytes that an item takes as stored by the
+            old model with its side-information (``bytes_before``), after the conversion
+            (``bytes_after``) and embedded anew (``bytes_new``), in float32.
         checkpoints: Generation -> hash of its weights.
         environment: Versions and device.
         side: Side-information that the method asked for: its kind and, by the generation that
             stores it, its size, own scores and CKA with the embedding; empty where none is used.
         backfilling: Scores along the refilling of the gallery, as the task ``backfilling`` gives
             them; empty where the protocol does not ask for it.
-        run: What differs between two runs of the same work: times, memory, code, command line.
+        adapter: The method's version: its module, the package that it comes with, and the hash of
+            its source.
+        parameters: What else the protocol and the track fix: splits, tasks, dataset, rates.
+        details: Hash of the details file beside it (:mod:`benchmark.details`); ``None`` without.
+        run: What differs between two runs of the same work: times (``stages`` by title, ``seconds``
+            by kind), memory, code, command line.
     """
 
     schema: int
@@ -69,7 +93,7 @@ class Record:
     status: str
     reason: str | None
     scores: Mapping[str, Mapping[str, float | None]]
-    intervals: Mapping[str, Any]
+    intervals: Mapping[str, Mapping[str, tuple[float, float] | None]]
     counts: Mapping[str, Mapping[str, int]]
     bounds: Mapping[str, Mapping[str, float | None]]
     upper: str
@@ -77,7 +101,7 @@ class Record:
     not_hurting: Mapping[str, bool | None]
     update_gain: Mapping[str, float | None]
     dataset: Mapping[str, Any]
-    models: Mapping[str, Any]
+    models: Mapping[str, Mapping[str, Any]]
     recipe: Mapping[str, Any]
     curves: Mapping[str, Any]
     cost: Mapping[str, Any]
@@ -86,6 +110,9 @@ class Record:
     run: Mapping[str, Any]
     backfilling: Mapping[str, Any] = field(default_factory=dict)
     side: Mapping[str, Any] = field(default_factory=dict)
+    adapter: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    details: str | None = None
 
     def path(self, root: Path) -> Path:
         """Where the record belongs below ``root``."""
@@ -108,33 +135,94 @@ def read_record(path: Path) -> Record:
     Raises:
         BenchError: If it is not JSON, of another schema, or a field is unknown, missing or wrong.
     """
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BenchError(f"{path}: cannot be read: {error}") from error
-    except ValueError as error:
-        raise BenchError(f"{path}: not valid JSON: {error}") from error
-    if not isinstance(value, dict) or value.get("schema") != SCHEMA:
-        got = value.get("schema") if isinstance(value, dict) else type(value).__name__
-        raise BenchError(f"{path}: schema: expected {SCHEMA}, got {got!r}")
+    value = _read_json(path)
+    schema = value.get("schema") if isinstance(value, dict) else type(value).__name__
+    if isinstance(schema, bool) or schema not in range(_OLDEST, SCHEMA + 1):
+        raise BenchError(f"{path}: schema: expected {_OLDEST} to {SCHEMA}, got {schema!r}")
     record = build(Record, value, str(path))
-    for case, metrics in record.scores.items():
-        for metric, score in metrics.items():
-            if score is not None and not 0.0 <= score <= 1.0:
-                raise BenchError(f"{path}: scores.{case}.{metric}: expected 0 to 1, got {score}")
+    for problem in _problems(record):
+        raise BenchError(f"{path}: {problem}")
     return record
 
 
-def read_records(root: Path) -> list[Record]:
+def read_records(
+    root: Path, on_damaged: Callable[[BenchError], None] | None = None
+) -> list[Record]:
     """Every record below a folder, in the order of their paths.
 
+    Args:
+        root: A folder, or one record.
+        on_damaged: Called with what is wrong with a file that is no record of ours, which is then
+            left out; without it such a file is an error.
+
     Raises:
-        BenchError: If the folder holds none, or one of them is damaged.
+        BenchError: If there is no record.
     """
     paths = [root] if root.is_file() else sorted(root.rglob("seed-*.json"))
     if not paths:
         raise BenchError(f"{root}: no records (files named seed-<n>.json)")
-    return [read_record(path) for path in paths]
+    found = []
+    for path in paths:
+        try:
+            found.append(read_record(path))
+        except BenchError as error:
+            if on_damaged is None or len(paths) == 1:
+                raise
+            on_damaged(error)
+    if not found:
+        raise BenchError(f"{root}: none of {len(paths)} files is a record that can be read")
+    return found
+
+
+def _read_json(path: Path) -> Any:
+    def refuse(name: str) -> None:
+        raise ValueError(f"{name} is no number")
+
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise BenchError(f"{path}: larger than any record ({_MOST_BYTES} bytes)")
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+    except (OSError, UnicodeDecodeError) as error:
+        raise BenchError(f"{path}: cannot be read: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise BenchError(f"{path}: not valid JSON: {error}") from error
+
+
+def _problems(record: Record) -> Iterator[str]:
+    """What the types leave open and whoever shows a record relies on."""
+    if record.kind != "measured":
+        yield f"kind: expected 'measured', got {record.kind!r}"
+    for name in ("protocol", "track", "method"):
+        # They become folder names, and go to terminals.
+        value = getattr(record, name)
+        if not value.strip(". ") or not value.isprintable() or re.search(r"[/\\]", value):
+            yield f"{name}: expected a name, got {value!r}"
+    if not record.models:
+        yield "models: expected at least one generation, got none"
+    if record.seed < 0:
+        yield f"seed: expected at least 0, got {record.seed}"
+    for name in ("stages", "seconds", "code"):
+        if not isinstance(record.run.get(name, {}), dict):
+            yield f"run.{name}: expected a mapping, got {record.run[name]!r}"
+    yield from _impossible(record)
+
+
+def _impossible(record: Record) -> Iterator[str]:
+    """Numbers that cannot be."""
+    for part in ("scores", "bounds"):
+        for case, metrics in getattr(record, part).items():
+            for metric, score in metrics.items():
+                if score is not None and not 0.0 <= score <= 1.0:
+                    yield f"{part}.{case}.{metric}: expected 0 to 1, got {score}"
+    for case, spans in record.intervals.items():
+        for metric, ends in spans.items():
+            if ends is not None and not ends[0] <= ends[1] < math.inf:
+                yield f"intervals.{case}.{metric}: expected [low, high], got {list(ends)}"
+    numbers = dict(record.cost) | {f"update_gain.{k}": v for k, v in record.update_gain.items()}
+    for name, value in numbers.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (number and math.isfinite(value)):
+            yield f"{name}: expected a number, got {value!r}"
 
 
 def packages() -> dict[str, str]:

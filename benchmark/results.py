@@ -6,13 +6,16 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from importlib.metadata import packages_distributions, version
 from typing import Any
 
 import torch
 
+from benchmark import __version__, registry
+from benchmark.costs import cost
 from benchmark.metrics import compatibility
 from benchmark.metrics.catalog import describe
-from benchmark.plan import Plan, Result, Stage
+from benchmark.plan import Plan, Result, Stage, source_hash
 from benchmark.record import (
     SCHEMA,
     Record,
@@ -20,10 +23,15 @@ from benchmark.record import (
     hardware,
     packages,
 )
-from benchmark.stages import read_backfilling, read_cases
-from benchmark.store import Store
+from benchmark.stages import DETAILS, read_backfilling, read_cases
+from benchmark.store import Store, file_digest
 
 Scores = Mapping[str, float | None]
+
+_ELSEWHERE = (
+    "id", "version", "title", "source", "question", "note", "needs_root", "extends", "models",
+    "recipe",
+)  # fmt: skip
 
 
 def make_record(
@@ -69,17 +77,48 @@ def make_record(
         bounds=bounds,
         upper=upper,
         **_judged(scores, bounds, bounds[upper], names),
-        dataset={"name": setup.track.dataset, **data["facts"]},
+        dataset={"name": setup.track.dataset, **data["facts"]}
+        | {"generations": _trained_on(result, names, metas)},
         models=dict(zip(names, map(dataclasses.asdict, setup.models), strict=True)),
         recipe=dataclasses.asdict(setup.track.recipe),
         curves=_curves(result, metas),
-        cost=_cost(result, metas),
+        cost=cost(result, metas, store),
         checkpoints=_checkpoints(stages, metas),
         environment=packages() | hardware() | _computed(metas),
         run=_run(result, metas, argv),
         backfilling={} if folder is None else read_backfilling(folder),
         side=_side(result, metas),
+        adapter=_adapter(result.label),
+        parameters={"protocol": _rest(setup.protocol), "track": _rest(setup.track)},
+        details=None if folder is None else file_digest(folder / DETAILS),
     )
+
+
+def _trained_on(
+    result: Result, names: list[str], metas: Mapping[str, Any]
+) -> dict[str, dict[str, int]]:
+    """Training images and classes of each generation, as the independent models saw them."""
+    found = {}
+    for i, name in enumerate(names):
+        facts = metas[result.bound.inputs[f"vectors{i}"].inputs["model"].name]["facts"]
+        found[name] = {"images": facts["n_images"], "classes": facts["n_classes"]}
+    return found
+
+
+def _adapter(label: str) -> dict[str, str]:
+    """The version of a method: its module, who ships it, and the hash of its source."""
+    module = registry.method_file(label).module
+    package = module.partition(".")[0]
+    shipped = packages_distributions().get(package, [])
+    by = f"{shipped[0]} {version(shipped[0])}" if shipped else f"compatbench {__version__}"
+    if package == "methods":
+        by = f"compatbench {__version__}"
+    return {"module": module, "package": by, "source": f"sha256:{source_hash(label)}"}
+
+
+def _rest(value: Any) -> dict[str, Any]:
+    """What a protocol or a track fixes, without words and what the record says elsewhere."""
+    return {k: v for k, v in dataclasses.asdict(value).items() if k not in _ELSEWHERE}
 
 
 def _run(result: Result, metas: Mapping[str, Any], argv: list[str]) -> dict[str, Any]:
@@ -89,8 +128,18 @@ def _run(result: Result, metas: Mapping[str, Any], argv: list[str]) -> dict[str,
         "code": code_version(),
         "argv": public(argv),
         "stages": {m["title"]: m["run"] for m in metas.values()},
+        "seconds": _seconds(metas),
+        "peak_memory_bytes": max(m["run"].get("peak_memory_bytes", 0) for m in metas.values()),
         "training_cost": _training_cost(result, metas),
     }
+
+
+def _seconds(metas: Mapping[str, Any]) -> dict[str, float]:
+    """Seconds by kind of stage, its own and shared ones."""
+    total: dict[str, float] = {}
+    for meta in metas.values():
+        total[meta["kind"]] = total.get(meta["kind"], 0.0) + meta["run"].get("seconds", 0.0)
+    return {kind: round(seconds, 3) for kind, seconds in total.items()}
 
 
 def _training_cost(result: Result, metas: Mapping[str, Any]) -> float | None:
@@ -176,20 +225,6 @@ def _judged(
 def _curves(result: Result, metas: Mapping[str, Any]) -> dict[str, Any]:
     mine = [s for s in _stages(result) if s.kind in ("train", "update", "side", "first")]
     return {metas[s.name]["title"]: metas[s.name]["facts"].get("curves", {}) for s in mine}
-
-
-def _cost(result: Result, metas: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of the new model, and of what the method adds to it."""
-    facts = [metas[s.name]["facts"] for s in result.updates]
-    # Not the models of side-information, which are no part of the new one.
-    trained = [m["facts"] for m in metas.values() if m["kind"] == "train"]
-    return {
-        "parameters": next(
-            (f["parameters"] for f in reversed(facts) if "parameters" in f),
-            trained[-1]["parameters"],
-        ),
-        "added_parameters": sum(f.get("added_parameters", 0) for f in facts),
-    }
 
 
 def _side(result: Result, metas: Mapping[str, Any]) -> dict[str, Any]:
