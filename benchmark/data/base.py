@@ -26,6 +26,15 @@ class Images(Protocol):
         ...
 
 
+def take(images: Images, rows: Ints) -> Images:
+    """Some of the images: in memory, or still in their files."""
+    chosen = getattr(images, "take_rows", None)
+    if chosen is not None:
+        made: Images = chosen(rows)
+        return made
+    return np.ascontiguousarray(images[rows])
+
+
 @dataclass(frozen=True)
 class ImageSet:
     """Images with a class each.
@@ -58,6 +67,10 @@ class Evaluation(ImageSet):
         galleries: For each enrolment gallery (IJB-C's G1, G2) its template ids. Each holds one
             template a subject; a probe whose subject is not enrolled is non-mated.
         group_names: Name of each group.
+        weight: How much of a face each item shows, ``[n]`` float; weighs the items of a template.
+            ``None`` weighs all alike.
+        pairs: Templates that 1:1 verification compares, ``[n_pair, 2]``, the first with the
+            second; ``None`` compares every probe with every enrolled one.
     """
 
     ids: Ints
@@ -70,6 +83,8 @@ class Evaluation(ImageSet):
     probes: Ints
     galleries: tuple[Ints, ...]
     group_names: tuple[str, ...]
+    weight: NDArray[np.float32] | None = None
+    pairs: Ints | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +111,8 @@ class Dataset:
         digest = hashlib.sha256()
         for part in (self.train, *(self.evaluations[k] for k in sorted(self.evaluations))):
             for name, column in sorted(vars(part).items()):
+                if column is None:  # a column that came later renames no earlier dataset
+                    continue
                 digest.update(name.encode())
                 for array in column if isinstance(column, tuple) else (column,):
                     _feed(digest, array)
@@ -106,6 +123,10 @@ class Dataset:
 def _feed(digest: hashlib._Hash, column: object) -> None:
     if isinstance(column, str):
         digest.update(column.encode())
+        return
+    named = getattr(column, "fingerprint", None)
+    if named is not None:  # images that stay in their files
+        digest.update(named().encode())
         return
     array: Images = column  # type: ignore[assignment]
     for start in range(0, array.shape[0], 4096):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,22 +37,117 @@ def decode(path: Path, size: int, channels: int) -> NDArray[np.uint8]:
     Raises:
         BenchError: Naming the file, if it cannot be decoded.
     """
+    return decode_view(path, View(size, size, channels), str(path))
+
+
+@dataclass(frozen=True)
+class View:
+    """How pictures of a data set become arrays of one shape.
+
+    Attributes:
+        height: Pixels.
+        width: Pixels.
+        channels: 3 for RGB, 1 for grey.
+        fit: ``middle``: the largest rectangle of that shape in the middle of the picture;
+            ``whole``: the picture, stretched; ``box``: the same rectangle around each picture's
+            own box; ``align``: five landmarks brought to where ArcFace has them.
+        keep: Share of the rectangle's sides that is kept, its middle (224 of 256: 0.875); above 1
+            a box is enlarged.
+    """
+
+    height: int
+    width: int
+    channels: int = 3
+    fit: Literal["middle", "whole", "box", "align"] = "middle"
+    keep: float = 1.0
+
+
+# Eyes, nose, corners of the mouth in a face of 112 x 112 (Deng et al., ArcFace, 2019).
+_FACE = np.array(
+    [[38.2946, 51.6963], [73.5318, 51.5014], [56.0252, 71.7366], [41.5493, 92.3655],
+     [70.7299, 92.2041]]
+)  # fmt: skip
+_FACE_SIDE = 112.0
+
+
+def decode_view(
+    encoded: Path | bytes, view: View, where: str, geometry: NDArray[np.float32] | None = None
+) -> NDArray[np.uint8]:
+    """Decode an image as a view asks for.
+
+    Args:
+        encoded: A file, or its bytes.
+        view: Shape and geometry.
+        where: What an error names.
+        geometry: ``x, y, width, height`` of its box, or x and y of five landmarks.
+
+    Returns:
+        ``[channels, height, width]`` uint8.
+
+    Raises:
+        BenchError: Naming ``where``, if it cannot be decoded or the box lies outside.
+    """
     from PIL import Image, ImageOps
 
+    size = (view.width, view.height)
     try:
-        with Image.open(path, formats=_FORMATS) as image:
-            image.draft(None, (2 * size, 2 * size))  # JPEG: decode no more than twice what is kept
-            upright = ImageOps.exif_transpose(image)
-            plain = _plain(upright, "RGB" if channels == 3 else "L")
+        opened = io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded
+        with Image.open(opened, formats=_FORMATS) as image:
+            if view.fit in ("middle", "whole"):  # the others count in pixels of the file
+                image.draft(None, (2 * size[0], 2 * size[1]))
+                upright = ImageOps.exif_transpose(image)
+            else:
+                upright = image
+            plain = _plain(upright, "RGB" if view.channels == 3 else "L")
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
-        reason = str(error).replace(str(path), path.name)
-        raise BenchError(f"{path}: image cannot be decoded: {reason}") from error
-    side = min(plain.size)
-    left, top = (plain.width - side) / 2, (plain.height - side) / 2
-    square = plain.resize(
-        (size, size), Image.Resampling.BICUBIC, box=(left, top, left + side, top + side)
-    )
-    return np.asarray(square, np.uint8).reshape(size, size, channels).transpose(2, 0, 1)
+        reason = str(error)
+        if isinstance(encoded, Path):
+            reason = reason.replace(str(encoded), encoded.name)
+        raise BenchError(f"{where}: image cannot be decoded: {reason}") from error
+    if view.fit == "align":
+        back = _alignment(np.asarray(geometry, np.float64).reshape(5, 2), view)
+        made = plain.transform(
+            size, Image.Transform.AFFINE, tuple(back.ravel()), Image.Resampling.BILINEAR
+        )
+    else:
+        box = _rectangle(plain.size, view, geometry, where)
+        made = plain.resize(size, Image.Resampling.BICUBIC, box=box)
+    return np.asarray(made, np.uint8).reshape(*size[::-1], view.channels).transpose(2, 0, 1)
+
+
+def _rectangle(
+    size: tuple[int, int], view: View, box: NDArray[np.float32] | None, where: str
+) -> tuple[float, float, float, float]:
+    """Left, top, right, bottom of what is resized."""
+    width, height = size
+    if view.fit == "whole":
+        return 0.0, 0.0, float(width), float(height)
+    x, y, w, h = (0.0, 0.0, float(width), float(height)) if box is None else map(float, box)
+    if w <= 0 or h <= 0 or x >= width or y >= height or x + w <= 0 or y + h <= 0:
+        raise BenchError(f"{where}: box {x:g},{y:g},{w:g},{h:g} lies outside {width} x {height}")
+    # A picture is cut to the shape; a box is filled up to it.
+    fit = max if view.fit == "box" else min
+    unit = view.keep * fit(w / view.width, h / view.height)
+    half = unit * view.width / 2, unit * view.height / 2
+    left, right = max(0.0, x + w / 2 - half[0]), min(float(width), x + w / 2 + half[0])
+    top, bottom = max(0.0, y + h / 2 - half[1]), min(float(height), y + h / 2 + half[1])
+    return left, top, right, bottom
+
+
+def _alignment(points: NDArray[np.float64], view: View) -> NDArray[np.float64]:
+    """From pixels of the result to those of the picture, ``[2, 3]``: a similarity transform.
+
+    Source:
+        Umeyama, Least-squares estimation of transformation parameters (1991), without mirroring.
+    """
+    scale = np.array([view.width / _FACE_SIDE, view.height / _FACE_SIDE])
+    target = (_FACE * scale)[:, 0] + 1j * (_FACE * scale)[:, 1]
+    found = points[:, 0] + 1j * points[:, 1]
+    middle, other = target.mean(), found.mean()
+    # In the complex plane a similarity is one product; its least squares are a line.
+    turn = np.vdot(target - middle, found - other) / np.vdot(target - middle, target - middle)
+    shift = other - turn * middle
+    return np.array([[turn.real, -turn.imag, shift.real], [turn.imag, turn.real, shift.imag]])
 
 
 def _plain(image: Picture, mode: str) -> Picture:

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from benchmark.data.base import Dataset, Evaluation, ImageSet
+from benchmark.data.encoded import EncodedImages, read_encoded
 from benchmark.errors import BenchError
 
 _WORDS = "dataset.json"
+_OPTIONAL = ("weight", "pairs")
 
 
 def write_dataset(made: Dataset, folder: Path) -> None:
@@ -38,7 +40,9 @@ def _write(images: ImageSet, folder: Path, part: str) -> None:
         if field.name == "galleries":
             for i, gallery in enumerate(value):
                 np.save(folder / f"{part}.gallery{i}.npy", gallery)
-        elif field.name != "group_names":
+        elif isinstance(value, EncodedImages):
+            value.write(folder, part)
+        elif field.name != "group_names" and value is not None:
             np.save(folder / f"{part}.{field.name}.npy", value[np.arange(len(value))])
 
 
@@ -61,8 +65,15 @@ def read_dataset(folder: Path) -> Dataset:
 
 
 def _load(folder: Path, part: str, column: str) -> Any:
+    if column == "images":
+        encoded = read_encoded(folder, part)
+        if encoded is not None:
+            return encoded
+    path = folder / f"{part}.{column}.npy"
+    if column in _OPTIONAL and not path.exists():
+        return None
     mode = "r" if column == "images" else None
-    return np.load(folder / f"{part}.{column}.npy", mmap_mode=mode, allow_pickle=False)  # type: ignore[arg-type]
+    return np.load(path, mmap_mode=mode, allow_pickle=False)  # type: ignore[arg-type]
 
 
 def _evaluation(folder: Path, part: str, facts: dict[str, Any]) -> Evaluation:

@@ -1,0 +1,118 @@
+"""Images that stay in their files: the same pixels as decoded at once, and how they are cut."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from benchmark.data import encoded
+from benchmark.data.base import Dataset, ImageSet, take
+from benchmark.data.decode import View, decode_view
+from benchmark.data.encoded import EncodedImages, Files, Records, images_of, listed
+from benchmark.data.stored import read_dataset, write_dataset
+from benchmark.errors import BenchError
+
+
+def png(pixels):
+    out = io.BytesIO()
+    Image.fromarray(np.asarray(pixels, np.uint8)).save(out, "PNG")
+    return out.getvalue()
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    rng = np.random.default_rng(0)
+    made = [rng.integers(0, 256, (20, 30, 3), np.uint8) for _ in range(5)]
+    for i, pixels in enumerate(made):
+        (tmp_path / f"{i}.png").write_bytes(png(pixels))
+    return made
+
+
+def test_rows_in_any_order_subsets_and_prefetching(tmp_path, pictures):
+    view = View(20, 30, fit="whole")
+    images = EncodedImages(listed(tmp_path, [f"{i}.png" for i in range(5)]), view)
+    assert images.shape == (5, 3, 20, 30)
+    want = np.stack(pictures).transpose(0, 3, 1, 2)
+    np.testing.assert_array_equal(images[np.array([3, 0, 3])], want[[3, 0, 3]])
+    part = take(images, np.array([4, 1]))
+    np.testing.assert_array_equal(part[np.array([0, 1])], want[[4, 1]])
+    images.prefetch(np.array([2, 1]))
+    np.testing.assert_array_equal(images[np.array([2, 1])], want[[2, 1]])
+    images.prefetch(np.array([2, 1]))
+    np.testing.assert_array_equal(images[np.array([0])], want[[0]])
+    small = images_of(images.source, view)
+    assert isinstance(small, np.ndarray)
+    np.testing.assert_array_equal(small, want)
+
+
+def test_a_dataset_of_files_comes_back_without_its_pixels(tmp_path, pictures, monkeypatch):
+    monkeypatch.setattr(encoded, "HELD_BYTES", 0)
+    raw = b"".join(png(p) for p in pictures)
+    (tmp_path / "all.rec").write_bytes(raw)
+    sizes = [len(png(p)) for p in pictures]
+    places = np.stack([np.cumsum([0, *sizes[:-1]]), sizes], axis=1)
+    view, labels = View(8, 8), np.arange(5)
+    want = np.stack([decode_view(png(p), view, "x") for p in pictures])
+    for name, source in (
+        ("files", Files(tmp_path, tuple(f"{i}.png" for i in range(5)))),
+        ("records", Records(tmp_path / "all.rec", places)),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        made = Dataset("folder", ImageSet(images_of(source, view), labels), {}, tuple("abcde"))
+        write_dataset(made, folder)
+        assert not (folder / "train.images.npy").exists()
+        again = read_dataset(folder)
+        np.testing.assert_array_equal(again.train.images[np.arange(5)], want)
+        assert again.fingerprint() == made.fingerprint()
+        other = Dataset("folder", ImageSet(images_of(source, View(8, 9)), labels), {}, ("a",) * 5)
+        assert other.fingerprint() != made.fingerprint()
+
+
+def test_middle_box_and_share_that_is_kept():
+    pixels = np.zeros((40, 80, 3), np.uint8)
+    pixels[:, 20:60] = 100
+    pixels[10:30, 30:50] = 200
+    raw = png(pixels)
+    assert (decode_view(raw, View(40, 40), "x") >= 100).all()
+    assert (decode_view(raw, View(20, 20, keep=0.5), "x") == 200).all()
+    box = np.array([30, 10, 20, 20], np.float32)
+    assert (decode_view(raw, View(20, 20, fit="box"), "x", box) == 200).all()
+    wide = decode_view(raw, View(40, 40, fit="box", keep=2.0), "x", box)
+    assert wide.min() >= 95 and (wide[:, 12:28, 12:28] == 200).all()
+    assert decode_view(raw, View(10, 12, 1, "whole"), "x").shape == (1, 10, 12)
+    with pytest.raises(BenchError, match=r"^x: box 90,0,5,5 lies outside 80 x 40"):
+        decode_view(raw, View(4, 4, fit="box"), "x", np.array([90, 0, 5, 5], np.float32))
+
+
+def test_landmarks_come_to_where_arcface_has_them():
+    """A face turned by a quarter, twice as large, somewhere in the picture."""
+    from benchmark.data.decode import _FACE
+
+    turned = np.stack([-_FACE[:, 1], _FACE[:, 0]], axis=1) * 2 + [260, 30]
+    pixels = np.zeros((300, 300), np.uint8)
+    for x, y in turned:
+        pixels[int(y) - 3 : int(y) + 4, int(x) - 3 : int(x) + 4] = 255
+    view = View(112, 112, 1, "align")
+    face = decode_view(png(pixels), view, "x", turned.astype(np.float32).ravel())[0]
+    for x, y in _FACE:
+        assert face[round(y), round(x)] > 200
+    assert face.mean() < 10
+
+
+@pytest.mark.parametrize("name", ["", "/etc/x", "a/../../x", "a\nb"])
+def test_names_that_leave_the_folder(tmp_path, name):
+    with pytest.raises(BenchError, match="unexpected file name"):
+        listed(tmp_path, [name])
+
+
+def test_broken_images_are_named(tmp_path):
+    (tmp_path / "a.jpg").write_bytes(b"no image")
+    images = EncodedImages(Files(tmp_path, ("a.jpg",)), View(4, 4))
+    with pytest.raises(BenchError, match=r"a\.jpg: image cannot be decoded"):
+        images[np.array([0])]
+    (tmp_path / "all.rec").write_bytes(b"short")
+    records = EncodedImages(Records(tmp_path / "all.rec", np.array([[2, 10]])), View(4, 4))
+    with pytest.raises(BenchError, match="at byte 2: expected 10 bytes, got 3"):
+        records[np.array([0])]
