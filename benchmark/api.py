@@ -12,9 +12,9 @@ from benchmark import registry
 from benchmark.errors import BenchError
 from benchmark.plan import Plan, record_key
 from benchmark.planner import make_plan
-from benchmark.protocol import Setup, set_up
 from benchmark.record import Record, read_record, read_records, record_path
 from benchmark.runner import Compute, Reporter, execute
+from benchmark.setup import Setup, set_up
 from benchmark.store import Store, default_store, digest, writable, write_json
 
 if TYPE_CHECKING:
@@ -194,7 +194,9 @@ def _compute(
     compute: Compute,
     reporter: Reporter | None,
 ) -> dict[tuple[str, int], Record]:
+    from benchmark.details import write_details
     from benchmark.results import make_record
+    from benchmark.stages import DETAILS
 
     stages = Store(Path(store) if store is not None else default_store())
     paths = asked.paths(out)
@@ -211,6 +213,8 @@ def _compute(
             result = replace(result, evaluation=None, updates=(), reason=reason)  # noqa: PLW2901
         record = make_record(plan, result, stages, first_seed=asked.first_seed, argv=sys.argv[1:])
         if pair in todo:
+            if result.evaluation is not None:
+                write_details(paths[pair], stages.path(result.evaluation.name) / DETAILS)
             write_json(paths[pair], vars(record))
             # What is shown is what was written.
             made[pair] = read_record(paths[pair])

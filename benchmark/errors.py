@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class BenchError(Exception):
@@ -12,6 +13,15 @@ class BenchError(Exception):
 
 class RefusedError(BenchError):
     """A method finds at work that it cannot make an update; other methods go on without it."""
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Name a place first in what goes wrong within: a file, a key."""
+    try:
+        yield
+    except BenchError as error:
+        raise type(error)(f"{where}: {error}" if where else str(error)) from error
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

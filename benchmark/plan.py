@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from benchmark import registry
-from benchmark.protocol import Setup
+from benchmark.setup import Setup
 from benchmark.store import digest
 
 TRAINING = 3
@@ -103,8 +103,14 @@ def record_key(
     """Hash of everything that determines a record; imports no method and no torch."""
     protocol, track = plain(setup.protocol), plain(setup.track)
     for value in (protocol, track):
-        for words in ("title", "source", "question", "note", "needs_root", "extends"):
+        for words in ("title", "source", "question", "note", "needs_root", "extends", "apart"):
             value.pop(words, None)
+    # What other protocols ask of the track renames no work; the models used stand below.
+    track["models"] = {name: track["models"][name] for name in ("old", "new")}
+    track.pop("protocols", None)
+    groups = track.pop("groups", {})
+    if any(setup.protocol.roles):
+        track["groups"] = {role: groups[role] for _, role in setup.protocol.roles}
     sources = [source_hash(label), source_hash("independent")]
     return digest(
         [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ from benchmark import registry
 from benchmark.errors import BenchError, unknown
 from benchmark.method import Step
 from benchmark.plan import Plan, Result, Stage, plain, record_key, source_hash
-from benchmark.protocol import Recipe, Setup
+from benchmark.protocol import GenerationSpec, ModelSpec, Recipe
 from benchmark.seeds import derive
+from benchmark.setup import Setup
 from benchmark.sides import SIDES
 
 _NOT_EMBEDDING = ("transform_steps", "transform_batch", "side_epochs")
@@ -98,16 +99,46 @@ class _Run:
         """Each update, as it is known beforehand."""
         generations, distance = self.setup.protocol.generations, self.setup.track.distance
         for i, (old, new) in enumerate(itertools.pairwise(self.setup.models), 1):
-            (low, high), (first, last) = generations[i - 1].classes, generations[i].classes
-            yield Step(old, new, low < last and first < high, distance)
+            yield Step(old, new, _share_classes(generations[i - 1], generations[i]), distance)
 
     def split(self, i: int) -> dict[str, Any]:
         """Which training images generation ``i`` sees."""
         protocol, g = self.setup.protocol, self.setup.protocol.generations[i]
-        return {
+        split: dict[str, Any] = {
             "classes": g.classes, "images": g.images, "order": protocol.order,
             "seed": protocol.split_seed,
         }  # fmt: skip
+        if protocol.image_order != "seeded":
+            split["image_order"] = protocol.image_order
+        if g.groups:
+            split["groups"] = self._members(g.groups)
+        if g.thinned:
+            split["thinned"] = [[self._members([r]), share] for r, share in g.thinned.items()]
+        return split
+
+    def _members(self, roles: Iterable[str]) -> list[str]:
+        """Groups of the dataset, by the track's names for them."""
+        return sorted({name for role in roles for name in self.setup.members(role)})
+
+    def _judged(self) -> dict[str, Any]:
+        """Which items judge, as far as the protocol says more than the track."""
+        protocol, chosen = self.setup.protocol, self.setup.protocol.evaluation
+        narrow: dict[str, Any] = {}
+        if chosen.classes != (0.0, 1.0):
+            narrow["classes"] = chosen.classes
+        if chosen.ranges:
+            narrow["ranges"] = chosen.ranges
+        if narrow:  # ranges of classes count as the splits do
+            narrow |= {"order": protocol.order, "seed": protocol.split_seed}
+        if chosen.groups:
+            narrow["groups"] = self._members(chosen.groups)
+        if chosen.against is not None:
+            narrow["against"] = [chosen.against, self._members([chosen.against])]
+        return {"narrow": narrow} if narrow else {}
+
+    @property
+    def _part(self) -> str:
+        return self.setup.protocol.evaluation.part or self.setup.track.evaluation
 
     def train(self, i: int, splits: list[dict[str, Any]] | None = None, what: str = "") -> Stage:
         """Generation ``i`` trained alone."""
@@ -117,13 +148,19 @@ class _Run:
             "train",
             f"train {what or ('independent ' if i else '') + name} model (seed {seed})",
             {
-                "spec": plain(self.setup.models[i]),
-                "recipe": _embedding_recipe(self.setup.track.recipe),
+                "spec": _spec(self.setup.models[i]),
+                "recipe": _embedding_recipe(self.setup.recipe(i)),
                 "splits": splits or [self.split(i)],
                 "seed": derive(seed, "generation", i),
             },
             {"data": self.data},
+            self._where(i),
         )
+
+    def _where(self, i: int) -> dict[str, str]:
+        """What an error about a generation's data names first."""
+        name = self.setup.protocol.generations[i].name
+        return {"where": f"{self.setup.protocol.id}: generations[{i}] '{name}'"}
 
     def embed(
         self, model: Stage, part: str | dict[str, Any], what: str, file: str = "model"
@@ -138,7 +175,7 @@ class _Run:
     def side(self, kind: str, i: int = 0) -> Stage:
         """The side-information model of generation ``i``, trained with it (FCT 3.4, 4.4)."""
         made = SIDES[kind]
-        recipe = _embedding_recipe(self.setup.track.recipe)
+        recipe = _embedding_recipe(self.setup.recipe(i))
         if made.epochs == "side":
             recipe["epochs"] = self.setup.track.recipe.side_epochs
         splits = [self.split(i)]
@@ -156,7 +193,7 @@ class _Run:
             {
                 "module": made.module,
                 "options": dict(made.options),
-                "spec": plain(self.setup.models[i]),
+                "spec": _spec(self.setup.models[i]),
                 "recipe": recipe,
                 "splits": splits,
                 "seed": derive(seed, "side", kind, i),
@@ -229,9 +266,10 @@ class _Run:
     def _method_stage(
         self, kind: str, label: str, method: Any, i: int, inputs: dict[str, Stage], old: int = 0
     ) -> Stage:
+        # A model's own recipe is for its training; maps are fitted alike for all.
         recipe = plain(self.setup.track.recipe)
         if method.own_model:
-            recipe = _embedding_recipe(self.setup.track.recipe)
+            recipe = _embedding_recipe(self.setup.recipe(i))
         seed = self.first_seed if i == 0 else self.seed
         names = [g.name for g in self.setup.protocol.generations]
         # A title of its own for each: records name times, curves and checkpoints by it.
@@ -243,7 +281,7 @@ class _Run:
                 "method": label,
                 "config": dataclasses.asdict(method),
                 "source": source_hash(label),
-                "spec": plain(self.setup.models[i]),
+                "spec": _spec(self.setup.models[i]),
                 "recipe": recipe,
                 "splits": [self.split(i)],
                 "old_head": self.setup.protocol.old_head,
@@ -251,15 +289,14 @@ class _Run:
                 "seed": derive(seed, "generation", i),
             },
             inputs,
+            self._where(i),
         )
 
     def _evaluate(self, label: str, chain: list[Stage], updates: list[Stage]) -> Stage:
         track, generations = self.setup.track, self.setup.protocol.generations
         inputs = {"data": self.data}
         for i, model in enumerate(chain):
-            inputs[f"vectors{i}"] = self.embed(
-                model, track.evaluation, f"{label}, {generations[i].name}"
-            )
+            inputs[f"vectors{i}"] = self.embed(model, self._part, f"{label}, {generations[i].name}")
         for i, update in enumerate(updates, 1):
             inputs[f"update{i}"] = update
         if updates:
@@ -267,22 +304,24 @@ class _Run:
         kind = _side_kind(registry.method(label, self.setup.params(label)))
         for i in range(self.n - 1 if kind is not None else 0):
             what = str(kind) if self.n == 2 else f"{kind}, {generations[i].name}"
-            inputs[f"side{i}"] = self.embed(self.side(str(kind), i), track.evaluation, what)
+            inputs[f"side{i}"] = self.embed(self.side(str(kind), i), self._part, what)
         side = {} if kind is None else {"side": {"kind": kind, "bits": SIDES[kind].bits}}
         refill, heads = self._refill(chain, updates)
         return Stage(
             "evaluate",
             f"evaluate {label} (seed {self.seed})",
             {
-                "part": track.evaluation,
+                "part": self._part,
                 "generations": [g.name for g in generations],
                 "distance": track.distance,
                 "far": track.far,
                 "fpir": track.fpir,
             }
             | refill
-            | side,
+            | side
+            | self._judged(),
             inputs | heads,
+            {"where": f"{self.setup.protocol.id}: evaluation"},
         )
 
     def _refill(
@@ -307,6 +346,13 @@ class _Run:
         return self._evaluate("independent", [self.train(0), model], [])
 
 
+def _share_classes(old: GenerationSpec, new: GenerationSpec) -> bool:
+    """Do two generations have a class in common, as far as the protocol tells?"""
+    apart = old.groups and new.groups and not {*old.groups} & {*new.groups}
+    (low, high), (first, last) = old.classes, new.classes
+    return not apart and low < last and first < high
+
+
 def _other_domain(chosen: Mapping[str, Any]) -> Stage:
     """The dataset of another domain, which is a built-in one."""
     options = dict(chosen)
@@ -329,6 +375,11 @@ def _side_kind(method: Any) -> str | None:
     if kinds and kinds[0] not in SIDES:
         raise unknown("side-information", kinds[0], SIDES)
     return kinds[0] if kinds else None
+
+
+def _spec(model: ModelSpec) -> dict[str, Any]:
+    """What a model is made of; its recipe stands with the track's."""
+    return {k: v for k, v in plain(model).items() if k != "recipe"}
 
 
 def _embedding_recipe(recipe: Recipe) -> dict[str, Any]:

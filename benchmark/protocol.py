@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from benchmark.config import build
-from benchmark.errors import BenchError, nearest
+from benchmark.errors import nearest
 
-BACKBONES = "convnet-<width> or timm:<name>"
+BACKBONES = "convnet-, plain-, mobilenet- or vit-<width>[x<depth>], or timm:<name>"
+OWN_BACKBONE = re.compile(r"(convnet|plain|mobilenet|vit)-([1-9]\d*)(?:x([1-9]\d*))?")
+"""Family, width, and depth: blocks a stage, or layers of a transformer."""
 HEADS = ("softmax", "norm-softmax", "cosface", "arcface")
 
 
@@ -25,6 +26,9 @@ class ModelSpec:
         head: Classifier and loss.
         scale: Logit scale of the normalised heads.
         margin: Margin of cosface and arcface.
+        relu: Does a ReLU end the embedding (BCT Table 3)?
+        recipe: What its training changes of the track's recipe: a transformer wants another
+            optimiser than a convolutional network (BT2 section 4.4).
     """
 
     backbone: str
@@ -32,12 +36,14 @@ class ModelSpec:
     head: Literal["softmax", "norm-softmax", "cosface", "arcface"] = "softmax"
     scale: float = 64.0
     margin: float = 0.5
+    relu: bool = False
+    recipe: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.dim < 1:
             raise ValueError(f"dim: expected at least 1, got {self.dim}")
         # timm's own names are checked when timm is loaded, which takes seconds.
-        if not re.fullmatch(r"convnet-[1-9]\d*|timm:.+", self.backbone):
+        if not (OWN_BACKBONE.fullmatch(self.backbone) or re.fullmatch("timm:.+", self.backbone)):
             raise ValueError(f"backbone: expected {BACKBONES}, got '{self.backbone}'")
 
 
@@ -101,6 +107,15 @@ class Recipe:
             raise ValueError(f"warmup: expected 0 <= warmup < 1, got {self.warmup}")
 
 
+Interval = tuple[float, float]
+
+
+def _within(key: str, interval: Interval) -> None:
+    low, high = interval
+    if not 0.0 <= low < high <= 1.0:
+        raise ValueError(f"{key}: expected 0 <= low < high <= 1, got [{low}, {high}]")
+
+
 @dataclass(frozen=True)
 class GenerationSpec:
     """One generation of a protocol: its share of the training data and its model.
@@ -110,21 +125,84 @@ class GenerationSpec:
         classes: Interval of the classes, as fractions.
         images: Interval of the images of each class, as fractions.
         model: Which of the track's models; by default ``old`` for the first, else ``new``.
+        groups: Only classes of these of the track's groups; fractions count within them.
+        thinned: One of the track's groups -> the share of its classes that stays.
     """
 
     name: str
-    classes: tuple[float, float] = (0.0, 1.0)
-    images: tuple[float, float] = (0.0, 1.0)
+    classes: Interval = (0.0, 1.0)
+    images: Interval = (0.0, 1.0)
     model: str | None = None
+    groups: tuple[str, ...] = ()
+    thinned: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for key in ("classes", "images"):
-            low, high = getattr(self, key)
-            if not 0.0 <= low < high <= 1.0:
+            _within(f"generation '{self.name}': {key}", getattr(self, key))
+        for group, share in self.thinned.items():
+            if not 0.0 < share <= 1.0:
+                where = f"generation '{self.name}': thinned.{group}"
+                raise ValueError(f"{where}: expected 0 < share <= 1, got {share:g}")
+            if self.groups and group not in self.groups:
                 raise ValueError(
-                    f"generation '{self.name}': {key}: expected 0 <= low < high <= 1, "
-                    f"got [{low}, {high}]"
+                    f"generation '{self.name}': thinned: '{group}' is none of its groups"
                 )
+
+    @property
+    def roles(self) -> set[str]:
+        """Groups of the track that it names."""
+        return {*self.groups, *self.thinned}
+
+
+@dataclass(frozen=True)
+class EvaluationSpec:
+    """What judges: which of the dataset's items ask and are stored, and how they are grouped.
+
+    Attributes:
+        part: One of the dataset's evaluation sets; by default the track's.
+        classes: Only items of this interval of the training classes, as fractions.
+        groups: Only items of these of the track's groups.
+        ranges: Items are grouped by this many ranges of the training classes (FCT C); 0: by the
+            dataset's groups.
+        against: Items of this one of the track's groups make one group, all others another.
+    """
+
+    part: str | None = None
+    classes: Interval = (0.0, 1.0)
+    groups: tuple[str, ...] = ()
+    ranges: int = 0
+    against: str | None = None
+
+    def __post_init__(self) -> None:
+        _within("evaluation: classes", self.classes)
+        if self.ranges < 0 or self.ranges == 1:
+            raise ValueError(f"evaluation: ranges: expected 0 or at least 2, got {self.ranges}")
+        if self.ranges and self.against is not None:
+            raise ValueError("evaluation: expected ranges or against, got both")
+
+    @property
+    def roles(self) -> set[str]:
+        """Groups of the track that it names."""
+        return {*self.groups, *([self.against] if self.against is not None else [])}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A row group of a protocol's table: the protocol with some fields changed.
+
+    Attributes:
+        name: Its name: ``--protocol arch-change:deeper`` runs it alone.
+        title: In words; by default its name.
+        set: What it changes, in the words of ``--set``: ``{old.head: softmax, new.dim: x2}``.
+    """
+
+    name: str
+    title: str = ""
+    set: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z0-9]+(?:[-.][a-z0-9]+)*", self.name):
+            raise ValueError(f"name: expected small letters, digits and hyphens, got '{self.name}'")
 
 
 @dataclass(frozen=True)
@@ -133,13 +211,19 @@ class Protocol:
 
     Attributes:
         old_head: May a method see the old classifier?
-        order: Fractions count in a seeded order, or in the dataset's own.
+        order: Classes count in a seeded order, or in the dataset's own (never that of names as
+            text, where 10 is before 9).
+        image_order: Images of a class count in a seeded order, or in the dataset's own.
         upper: Which training data the upper bound of the update gain sees: the new
             generation's (BCT), or all generations' together (MixBCT 4.1).
         split_seed: Seed of the order; part of the protocol, not of a run.
+        apart: No two generations may share an image; a check, which moves no score.
         direct: Are galleries also converted in one step over several generations (FCT 4.4)?
         orders: In which orders the task ``backfilling`` refills the gallery; names of
             ``benchmark.orders``.
+        evaluation: What judges.
+        set: Changes in the words of ``--set``, of a setting.
+        settings: Row groups of the table, each the protocol with some fields changed.
     """
 
     id: str
@@ -151,23 +235,32 @@ class Protocol:
     tasks: tuple[str, ...]
     old_head: Literal["kept", "discarded"] = "kept"
     order: Literal["seeded", "dataset"] = "seeded"
+    image_order: Literal["seeded", "dataset"] = "seeded"
     upper: Literal["new", "all"] = "new"
     split_seed: int = 0
+    apart: bool = False
     direct: bool = False
     orders: tuple[str, ...] = ("random", "priority", "entropy", "true-l2")
+    evaluation: EvaluationSpec = field(default_factory=EvaluationSpec)
+    set: Mapping[str, Any] = field(default_factory=dict)
+    settings: tuple[Setting, ...] = ()
 
     def __post_init__(self) -> None:
         names = [g.name for g in self.generations]
         if len(names) < 2:
             raise ValueError(f"generations: expected at least 2, got {len(names)}")
-        if len(set(names)) < len(names):
-            raise ValueError(f"generations: names must differ, got {', '.join(names)}")
+        _different("generations", names)
+        _different("settings", [s.name for s in self.settings])
+        if len(self.settings) == 1:
+            raise ValueError("settings: expected at least 2, got 1")
         if not self.tasks:
             raise ValueError("tasks: expected at least one")
         if set(self.tasks) == {"backfilling"}:
             raise ValueError("tasks: expected retrieval beside backfilling, whose ends it scores")
         if "backfilling" in self.tasks:
             self._check_orders()
+        if self.apart:
+            self._check_apart()
 
     def _check_orders(self) -> None:
         from benchmark.orders import ORDERS
@@ -177,6 +270,42 @@ class Protocol:
         for name in self.orders:
             if name not in ORDERS:
                 raise ValueError(f"orders: unknown order '{name}'{nearest(name, ORDERS)}")
+
+    def _check_apart(self) -> None:
+        for one, other in itertools.combinations(self.generations, 2):
+            classes, images = _common(one.classes, other.classes), _common(one.images, other.images)
+            # Fractions of different groups are of different wholes; equal names are the same.
+            grouped = one.groups and other.groups and not {*one.groups} & {*other.groups}
+            if classes and images and not grouped:
+                raise ValueError(
+                    f"generations: '{one.name}' and '{other.name}' share classes {classes} and "
+                    f"images {images}, which 'apart' rules out"
+                )
+
+    @property
+    def family(self) -> str:
+        """The id without the setting."""
+        return self.id.partition(":")[0]
+
+    @property
+    def roles(self) -> Iterator[tuple[str, str]]:
+        """Every group of the track that is named, and where."""
+        for i, generation in enumerate(self.generations):
+            for role in sorted(generation.roles):
+                yield f"generations[{i}]", role
+        for role in sorted(self.evaluation.roles):
+            yield "evaluation", role
+
+
+def _different(key: str, names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        raise ValueError(f"{key}: names must differ, got {', '.join(names)}")
+
+
+def _common(one: Interval, other: Interval) -> list[float]:
+    """What two intervals share; empty if nothing."""
+    low, high = max(one[0], other[0]), min(one[1], other[1])
+    return [low, high] if low < high else []
 
 
 @dataclass(frozen=True)
@@ -194,6 +323,9 @@ class Track:
             images of training classes).
         other_domain: A dataset that comes with the package, and options of its ``load``: where
             side-information from another domain is learned.
+        groups: Name -> groups of the dataset; protocols ask for them by these names.
+        protocols: Protocol -> what it changes on this track, in the words of ``--set``: Places has
+            182 old classes of 365, VGGFace2 863 of 8,631.
         needs_root: Must ``--data-root`` be given?
         extends: A track that this one changes; keys given here win.
     """
@@ -212,6 +344,8 @@ class Track:
     other_domain: Mapping[str, Any] = field(
         default_factory=lambda: {"dataset": "toy", "classes": 400, "images": 24, "size": 32}
     )
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     needs_root: bool = False
     note: str = ""
     extends: str | None = None
@@ -220,99 +354,6 @@ class Track:
         for name in ("old", "new"):
             if name not in self.models:
                 raise ValueError(f"models: missing '{name}'")
-
-
-@dataclass(frozen=True)
-class Setup:
-    """A protocol on a track with this run's changes.
-
-    Attributes:
-        models: The model of each generation, in order.
-        methods: Parameters changed for a method id or ``id:variant``.
-        changed: The changes as given; empty for the unmodified track.
-    """
-
-    protocol: Protocol
-    track: Track
-    models: tuple[ModelSpec, ...]
-    methods: Mapping[str, Mapping[str, Any]]
-    changed: Mapping[str, Any]
-
-    def params(self, method: str) -> dict[str, Any]:
-        """Changed parameters of ``bct`` or ``bct:distill``.
-
-        Those of the id give way to the variant's own values, those of ``id:variant`` do not.
-        """
-        base, _, variant = method.partition(":")
-        changed = dict(self.methods.get(base, {}))
-        if variant and changed:
-            from benchmark.registry import method_class
-
-            own = method_class(base).variants.get(variant, {})
-            changed = {name: value for name, value in changed.items() if name not in own}
-        return {**changed, **self.methods.get(method, {})}
-
-
-def set_up(
-    protocol: Protocol, track: Track, settings: Mapping[str, Any], methods: list[str]
-) -> Setup:
-    """Apply ``--set`` changes: ``old.head``, ``recipe.epochs``, ``data.strength``, ``bct.weight``.
-
-    Raises:
-        BenchError: If a key names nothing, or a value does not fit.
-    """
-    specs: dict[str, ModelSpec] = {}
-    for i, g in enumerate(protocol.generations):
-        name = g.model or ("old" if i == 0 else "new")
-        if name not in track.models:
-            known = nearest(name, track.models)
-            raise BenchError(
-                f"protocol {protocol.id}: track {track.id} has no model '{name}'{known}"
-            )
-        specs[g.name] = track.models[name]
-    owners = {m.partition(":")[0] for m in methods} | set(methods)
-    chosen: dict[str, dict[str, Any]] = {}
-    for key, value in settings.items():
-        owner, dot, name = key.rpartition(".")
-        where = f"--set {key}"
-        if not dot:
-            raise BenchError(f"{where}: expected owner.field, such as old.head or recipe.epochs")
-        if owner in specs:
-            specs[owner] = _change(specs[owner], name, value, where)
-        elif owner in ("recipe", "recipe.augment"):
-            track = dataclasses.replace(
-                track, recipe=_recipe(track.recipe, owner, name, value, where)
-            )
-        elif owner == "data":
-            track = dataclasses.replace(track, data={**track.data, name: value})
-        elif owner == "track":
-            track = _change(track, name, value, where)
-        elif owner == "protocol":
-            protocol = _change(protocol, name, value, where)
-        elif owner in owners:
-            chosen.setdefault(owner, {})[name] = value
-        else:
-            owners_known = {
-                *specs,
-                "recipe",
-                "recipe.augment",
-                "data",
-                "track",
-                "protocol",
-                *owners,
-            }
-            raise BenchError(f"{where}: unknown owner '{owner}'{nearest(owner, owners_known)}")
-    return Setup(protocol, track, tuple(specs.values()), chosen, dict(settings))
-
-
-def _recipe(recipe: Recipe, owner: str, name: str, value: Any, where: str) -> Recipe:
-    if owner == "recipe":
-        return _change(recipe, name, value, where)
-    return dataclasses.replace(recipe, augment=_change(recipe.augment, name, value, where))
-
-
-def _change(obj: Any, name: str, value: Any, where: str) -> Any:
-    known = {f.name: getattr(obj, f.name) for f in dataclasses.fields(obj)}
-    if name not in known:
-        raise BenchError(f"{where}: unknown key '{name}'{nearest(name, known)}")
-    return build(type(obj), {**known, name: value}, where)
+        for name, members in self.groups.items():
+            if not members:
+                raise ValueError(f"groups.{name}: expected at least one group of the dataset")

@@ -134,14 +134,18 @@ def track_files() -> dict[str, Path]:
 
 
 def protocol(name: str) -> Protocol:
-    """A protocol by id, or by the path of a YAML file."""
-    value = _read(name, protocol_files(), "protocol")
-    made = build(Protocol, value[1], str(value[0].name))
+    """A protocol by id, or by the path of a YAML file; ``arch-change:deeper`` is one setting."""
+    from benchmark.setup import check_settings, with_setting
+
+    base, _, setting = name.partition(":")
+    path, value = _read(base, protocol_files(), "protocol")
+    made = build(Protocol, value, path.name)
     known = tasks()
     for i, task in enumerate(made.tasks):
         if task not in known:
-            raise BenchError(f"{value[0].name}: tasks[{i}]: {unknown('task', task, known)}")
-    return made
+            raise BenchError(f"{path.name}: tasks[{i}]: {unknown('task', task, known)}")
+    check_settings(made, path.name)
+    return with_setting(made, setting) if setting else made
 
 
 def track(name: str) -> Track:
@@ -150,6 +154,10 @@ def track(name: str) -> Track:
     made = build(Track, _extended(path, value, ()), str(path.name))
     if made.dataset not in datasets():
         raise BenchError(f"{path.name}: {unknown('dataset', made.dataset, datasets())}")
+    for name_ in made.protocols:
+        if name_.partition(":")[0] not in protocol_files():
+            wrong = unknown("protocol", name_, protocol_files())
+            raise BenchError(f"{path.name}: protocols: {wrong}")
     return made
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmark import registry
-from benchmark.data.base import Dataset, Evaluation, ImageSet
+from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, take
 from benchmark.data.stored import read_dataset, write_dataset
-from benchmark.errors import unknown
+from benchmark.errors import located, unknown
 from benchmark.protocol import Augment, ModelSpec, Recipe
 from benchmark.sides import score_sides
 
@@ -80,7 +80,7 @@ def train(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
     """Train a generation alone: classification loss only."""
     from benchmark.training.embedding import new_model, train_embedding
 
-    chosen = _training_data(params, inputs)
+    chosen = _training_data(params, inputs, context.local)
     trainer = _trainer(params, context)
     encoder, head = new_model(_spec(params), chosen, trainer.recipe, trainer.seed)
     curve = train_embedding(
@@ -113,7 +113,7 @@ def embed(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
 
     made = read_dataset(inputs["data"])
     part = params["part"]
-    chosen = _evaluation(made, part) if isinstance(part, str) else _rows(made.train, [part])
+    chosen = _evaluation(made, part) if isinstance(part, str) else _rows(made, [part])
     model = load_module(inputs["model"] / f"{params['file']}.safetensors")
     device = _trainer_device(context)
     vectors = embed_images(model, chosen.images, device)
@@ -140,7 +140,7 @@ def update(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
         features = inputs["independent_features"]
         independent = _generation(inputs["independent"], features, inputs.get("new_side"), True)
     job = UpdateJob(
-        data=_training_data(params, inputs),
+        data=_training_data(params, inputs, context.local),
         chain=tuple(chain),
         independent=independent,
         spec=_spec(params),
@@ -159,7 +159,7 @@ def evaluate(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]
     from benchmark.picture import Collector
 
     made = read_dataset(inputs["data"])
-    items = _evaluation(made, params["part"])
+    items = _judging(made, params, context.local)
     named = [registry.task(name) for name in params["tasks"]]
     tasks = [t for t in named if not getattr(t, "PARTIAL", False)]
     results: dict[str, dict[str, Any]] = {}
@@ -201,26 +201,37 @@ def _evaluation(made: Dataset, name: str) -> Evaluation:
     return made.evaluations[name]
 
 
-def _rows(images: ImageSet, splits: list[Params]) -> ImageSet:
-    from benchmark.data.splits import select
+def _judging(made: Dataset, params: Params, local: Params) -> Evaluation:
+    """The items that judge, those that a protocol narrows them to."""
+    items = _evaluation(made, params["part"])
+    if "narrow" not in params:
+        return items
+    from benchmark.data.splits import narrow
 
-    parts = [
-        select(
-            images.labels, classes=tuple(s["classes"]), images=tuple(s["images"]),
-            order=s["order"], seed=s["seed"],
-        )
-        for s in splits
-    ]  # fmt: skip
-    rows = np.unique(np.concatenate(parts))
-    return ImageSet(np.ascontiguousarray(images.images[rows]), images.labels[rows])
+    with located(local.get("where", "")):
+        return narrow(items, made.train.labels, **params["narrow"])
 
 
-def _training_data(params: Params, inputs: Inputs) -> TrainingData:
+def _rows(made: Dataset, splits: list[Params], local: Params | None = None) -> ImageSet:
+    from benchmark.data.splits import rows_of
+
+    def class_ids(groups: Sequence[str]) -> Ints:
+        group = registry.dataset(made.name).class_group
+        found = [i for i, name in enumerate(made.class_names) if group(name) in groups]
+        return np.array(found, np.int64)
+
+    with located((local or {}).get("where", "")):
+        parts = [rows_of(made.train.labels, split, class_ids) for split in splits]
+    rows, images = np.unique(np.concatenate(parts)), made.train
+    return ImageSet(take(images.images, rows), images.labels[rows])
+
+
+def _training_data(params: Params, inputs: Inputs, local: Params | None = None) -> TrainingData:
     import torch
 
     from benchmark.method import TrainingData
 
-    chosen = _rows(read_dataset(inputs["data"]).train, params["splits"])
+    chosen = _rows(read_dataset(inputs["data"]), params["splits"], local)
     classes, labels = np.unique(chosen.labels, return_inverse=True)
     return TrainingData(chosen.images, torch.from_numpy(labels), torch.from_numpy(classes))
 

@@ -129,6 +129,10 @@ def load(data_root: Path | None, **options: object) -> Dataset:
     )
 
 
+OFFERS = ("templates",)
+"""What its items carry beside images and classes: each image is a template of its own."""
+
+
 @dataclass(frozen=True)
 class Item:
     """A photograph to be judged on, and whether it is stored, searched with, or both."""

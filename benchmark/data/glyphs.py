@@ -36,6 +36,9 @@ RENDERING = 1
 AMOUNTS = {1: Amounts()}
 """Distortion of each version of the dataset; a published version never changes."""
 
+OFFERS = ("seen", "cameras", "templates", "groups", "texts")
+"""What its items carry beside images and classes, and the evaluation sets beside ``test``."""
+
 _TRAIN, _TEST, _SEEN, _TEMPLATES = range(4)
 
 
@@ -77,6 +80,11 @@ def source(data_root: Path | None, **options: object) -> dict[str, object]:  # n
         "renderer": rendering.renderer(),
         "fonts": rendering.font_hash(),
     }
+
+
+def class_group(name: str) -> str:
+    """The script, or kind of symbol, of a class."""
+    return rendering.script(ord(unicodedata.lookup(name)))
 
 
 def load(data_root: Path | None, **options: object) -> Dataset:  # noqa: ARG001

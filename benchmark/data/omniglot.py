@@ -60,6 +60,10 @@ class Options:
             raise ValueError(f"seed: expected 0 or more, got {self.seed}")
 
 
+OFFERS = ("seen", "cameras", "templates", "groups")
+"""What its items carry beside images and classes, and the evaluation sets beside ``test``."""
+
+
 @dataclass(frozen=True, order=True)
 class Drawing:
     """Who drew what."""
@@ -81,6 +85,11 @@ def source(data_root: Path | None, **options: object) -> dict[str, object]:
         "decoder": decoder(),
         "files": content_hash(root, [f for f in files if f.is_file()]),
     }
+
+
+def class_group(name: str) -> str:
+    """The alphabet of a class."""
+    return name.rpartition(" ")[0]
 
 
 def load(data_root: Path | None, **options: object) -> Dataset:

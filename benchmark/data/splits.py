@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmark.data.base import Ints
+from benchmark.data.base import Evaluation, Ints
 from benchmark.data.seeding import generator
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, unknown
 
 Order = Literal["seeded", "dataset"]
 Interval = tuple[float, float]
@@ -34,6 +37,8 @@ def select(
     order: Order = "seeded",
     image_order: Order = "seeded",
     seed: int = 0,
+    only: Ints | None = None,
+    thinned: Sequence[tuple[Ints, float]] = (),
 ) -> Ints:
     """Rows of a fraction of the classes and, within each of them, a fraction of the images.
 
@@ -44,9 +49,12 @@ def select(
         labels: Class of each training image, ``[n]``; not every index needs to occur.
         classes: From and to, fractions of the classes that occur.
         images: From and to, fractions of each class's images.
-        order: Which classes come first: a seeded permutation, or ascending class index.
+        order: Which classes come first: a seeded permutation, or ascending class index (a number:
+            10 comes after 9).
         image_order: Which images come first within a class: a seeded permutation, or row order.
         seed: Drives both permutations; the classes' does not depend on the images.
+        only: Classes that may be taken; fractions count within them.
+        thinned: Classes, and the fraction of those taken that stays, the first in the order.
 
     Returns:
         Rows, ascending, ``[k]`` int64.
@@ -60,21 +68,149 @@ def select(
     for name, value in (("order", order), ("image_order", image_order)):
         if value not in ("seeded", "dataset"):
             raise BenchError(f"{name}: expected seeded or dataset, got {value!r}")
-    _, label, count = np.unique(labels, return_inverse=True, return_counts=True)
-    n = len(count)
-    rank = np.arange(n) if order == "dataset" else generator(seed, 0).permutation(n)
-    taken = (rank >= boundary(classes[0], n)) & (rank < boundary(classes[1], n))
+    known, label, count = np.unique(labels, return_inverse=True, return_counts=True)
+    taken = _taken(known, classes, order, seed, only, thinned)
     rows = np.flatnonzero(taken[label])
     if images != (0.0, 1.0):
         place = _place_in_class(label, count, None if image_order == "dataset" else seed)
         first, end = (_boundaries(fraction, count)[label] for fraction in images)
         rows = rows[((place >= first) & (place < end))[rows]]
     if not len(rows):
+        n = len(known)
         raise BenchError(
             f"classes [{classes[0]:g}, {classes[1]:g}] and images [{images[0]:g}, {images[1]:g}] "
             f"of {n} classes, {len(labels)} images: expected at least one image, got none"
         )
     return rows
+
+
+def rows_of(
+    labels: Ints, split: Mapping[str, Any], class_ids: Callable[[Sequence[str]], Ints]
+) -> Ints:
+    """Rows of a generation's split, as stages name it; see :func:`select`.
+
+    Args:
+        labels: Class of each training image, ``[n]``.
+        split: ``classes``, ``images``, ``order``, ``seed``; ``image_order``, ``groups`` and
+            ``thinned`` where they say something.
+        class_ids: Names of groups -> their classes.
+    """
+    groups = split.get("groups")
+    return select(
+        labels,
+        classes=tuple(split["classes"]),
+        images=tuple(split["images"]),
+        order=split["order"],
+        image_order=split.get("image_order", "seeded"),
+        seed=split["seed"],
+        only=None if groups is None else class_ids(groups),
+        thinned=[(class_ids(names), share) for names, share in split.get("thinned", ())],
+    )
+
+
+def _taken(
+    known: Ints,
+    classes: Interval,
+    order: Order,
+    seed: int,
+    only: Ints | None = None,
+    thinned: Sequence[tuple[Ints, float]] = (),
+) -> NDArray[np.bool_]:
+    """Which of the classes are taken, ``[n_class]``."""
+    allowed = np.ones(len(known), np.bool_) if only is None else np.isin(known, only)
+    n = int(allowed.sum())
+    rank = np.full(len(known), -1)
+    rank[allowed] = np.arange(n) if order == "dataset" else generator(seed, 0).permutation(n)
+    low, high = (boundary(fraction, n) for fraction in classes)
+    taken = allowed & (rank >= low) & (rank < high)
+    for members, share in thinned:
+        mine = np.flatnonzero(taken & np.isin(known, members))
+        mine = mine[np.argsort(rank[mine])]
+        taken[mine[boundary(share, len(mine)) :]] = False
+    return taken
+
+
+def narrow(
+    items: Evaluation,
+    trained: Ints,
+    *,
+    classes: Interval = (0.0, 1.0),
+    order: Order = "seeded",
+    seed: int = 0,
+    groups: Sequence[str] = (),
+    ranges: int = 0,
+    against: tuple[str, Sequence[str]] | None = None,
+) -> Evaluation:
+    """Let only some items ask and be stored, and group them otherwise.
+
+    Rows keep their places: only queries, galleries and templates become fewer.
+
+    Args:
+        items: All items of an evaluation set.
+        trained: Labels of the training images, whose classes the fractions count.
+        classes: Only items of this interval of the training classes.
+        order: As the protocol's splits count.
+        seed: As the protocol's splits count.
+        groups: Only items of these groups.
+        ranges: Group by this many ranges of the training classes.
+        against: A name, and the groups that make up the one so named; all others are the other.
+
+    Raises:
+        BenchError: If no query or no gallery is left, or a group is unknown.
+    """
+    known = np.unique(trained)
+    keep = np.ones(len(items.labels), np.bool_)
+    if classes != (0.0, 1.0):
+        keep &= np.isin(items.labels, known[_taken(known, classes, order, seed)])
+    if groups:
+        keep &= np.isin(items.group, _group_ids(items, groups))
+    made = _kept(items, keep)
+    if not len(made.query) or not len(made.gallery):
+        words = f"classes [{classes[0]:g}, {classes[1]:g}] of those trained on" + (
+            f", groups {', '.join(groups)}" if groups else ""
+        )
+        raise BenchError(f"{words}: expected items that ask and are stored, got none")
+    if ranges:
+        return _by_range(made, known, ranges, order, seed)
+    if against is not None:
+        return _by_one(made, *against)
+    return made
+
+
+def _kept(items: Evaluation, keep: NDArray[np.bool_]) -> Evaluation:
+    template = np.where(keep, items.template, -1)
+    left = np.unique(template[template >= 0])
+    return dataclasses.replace(
+        items,
+        query=items.query[keep[items.query]],
+        gallery=items.gallery[keep[items.gallery]],
+        template=template,
+        probes=items.probes[np.isin(items.probes, left)],
+        galleries=tuple(g[np.isin(g, left)] for g in items.galleries),
+    )
+
+
+def _group_ids(items: Evaluation, names: Sequence[str]) -> Ints:
+    for name in names:
+        if name not in items.group_names:
+            raise unknown("group of the dataset", name, items.group_names)
+    return np.array([items.group_names.index(name) for name in names], np.int64)
+
+
+def _by_one(items: Evaluation, name: str, members: Sequence[str]) -> Evaluation:
+    group = np.where(np.isin(items.group, _group_ids(items, members)), 0, 1)
+    return dataclasses.replace(items, group=group, group_names=(name, "others"))
+
+
+def _by_range(items: Evaluation, known: Ints, ranges: int, order: Order, seed: int) -> Evaluation:
+    """Ranges of the training classes; what was not trained on is a group of its own."""
+    group = np.full(len(items.labels), ranges, np.int64)
+    names = []
+    for i in range(ranges):
+        ends = (round(i / ranges, 6), round((i + 1) / ranges, 6))
+        group[np.isin(items.labels, known[_taken(known, ends, order, seed)])] = i
+        names.append(f"{100 * ends[0]:.4g}-{100 * ends[1]:.4g} %")
+    return dataclasses.replace(items, group=group, group_names=(*names, "not trained on"))
 
 
 def _place_in_class(label: Ints, count: Ints, seed: int | None) -> Ints:

@@ -13,6 +13,11 @@ from benchmark.data.base import Dataset, Evaluation, ImageSet
 from benchmark.data.seeding import generator
 from benchmark.data.templates import enrol
 
+OFFERS = ("seen", "cameras", "templates", "groups")
+"""What its items carry beside images and classes, and the evaluation sets beside ``test``."""
+
+GROUPS = ("even", "odd")
+
 
 @dataclass(frozen=True)
 class Options:
@@ -38,24 +43,33 @@ def source(data_root: Path | None, **options: object) -> dict[str, object]:  # n
     return asdict(build(Options, options, "dataset toy"))
 
 
+def class_group(name: str) -> str:
+    """Even and odd patterns are the groups."""
+    return GROUPS[int(name.removeprefix("pattern ")) % 2]
+
+
 def load(data_root: Path | None, **options: object) -> Dataset:  # noqa: ARG001
-    """Draw the patterns; test classes are none of the training classes."""
+    """Draw the patterns: ``test`` classes are not trained on, ``seen`` are other draws of those."""
     chosen = build(Options, options, "dataset toy")
     n_test = max(4, chosen.classes // 2)
     n = chosen.classes + n_test
     images = _draw(n, chosen)
     labels = np.repeat(np.arange(n), chosen.images)
     train = labels < chosen.classes
+    again = _draw(n, chosen, noise=1)
     return Dataset(
         name="toy",
         train=ImageSet(images[train], labels[train]),
-        evaluations={"test": _evaluation(images[~train], labels[~train], chosen)},
+        evaluations={
+            "test": _evaluation(images[~train], labels[~train], chosen),
+            "seen": _evaluation(again[train], labels[train], chosen),
+        },
         class_names=tuple(f"pattern {i}" for i in range(n)),
     )
 
 
-def _draw(n: int, chosen: Options) -> NDArray[np.uint8]:
-    """A few low frequencies a class, shifted and noisy in each image."""
+def _draw(n: int, chosen: Options, noise: int = 0) -> NDArray[np.uint8]:
+    """A few low frequencies a class, noisy in each image; another stream of noise if not 0."""
     rng = generator(chosen.seed, 0)
     size, k = chosen.size, chosen.images
     spectrum = np.zeros((n, 1, size, size // 2 + 1), np.complex128)
@@ -64,6 +78,8 @@ def _draw(n: int, chosen: Options) -> NDArray[np.uint8]:
     )
     patterns = np.repeat(np.fft.irfft2(spectrum, s=(size, size)), k, axis=0)
     patterns /= np.abs(patterns).max(axis=(1, 2, 3), keepdims=True)
+    if noise:
+        rng = generator(chosen.seed, noise)
     patterns += chosen.noise * 2 * rng.standard_normal(patterns.shape)
     return np.clip(patterns * 100 + 128, 0, 255).astype(np.uint8)
 
@@ -82,5 +98,5 @@ def _evaluation(
     return Evaluation(
         images=images, labels=labels, ids=rows, query=rows, gallery=rows, camera=place,
         media=rows, group=labels % 2, template=template, probes=probes, galleries=galleries,
-        group_names=("even", "odd"),
+        group_names=GROUPS,
     )  # fmt: skip

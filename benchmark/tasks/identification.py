@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from benchmark.data.base import Evaluation
 
+NEEDS = ("templates",)
+"""What a dataset must offer for it."""
+
 
 def evaluate(
     query: NDArray[float32], gallery: NDArray[float32], items: Evaluation, options: Options

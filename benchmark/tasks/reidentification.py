@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from benchmark.data.base import Evaluation
 
+NEEDS = ("cameras",)
+"""What a dataset must offer for it."""
+
 JUNK = -1
 """The label of images that count neither for nor against (Market-1501's identity -1)."""
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from benchmark.data.base import Evaluation
 
+NEEDS = ("templates",)
+"""What a dataset must offer for it."""
+
 SWAPPED = True
 """Which model makes the first template is a convention: old/new is scored beside new/old."""
 

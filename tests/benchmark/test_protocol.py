@@ -9,7 +9,8 @@ import yaml
 from benchmark import registry
 from benchmark.config import build
 from benchmark.errors import BenchError
-from benchmark.protocol import GenerationSpec, ModelSpec, Protocol, Recipe, Track, set_up
+from benchmark.protocol import GenerationSpec, ModelSpec, Protocol, Recipe, Track
+from benchmark.setup import set_up
 
 PROTOCOL = {
     "id": "p", "version": 1, "title": "P", "source": "s", "question": "q",

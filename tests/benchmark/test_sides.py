@@ -10,9 +10,9 @@ from benchmark import registry
 from benchmark.api import run
 from benchmark.errors import BenchError
 from benchmark.planner import make_plan
-from benchmark.protocol import set_up
 from benchmark.record import read_record
 from benchmark.runner import Compute
+from benchmark.setup import set_up
 from benchmark.sides import SIDES, score_sides
 
 

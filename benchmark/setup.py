@@ -1,0 +1,303 @@
+"""A protocol on a track with the changes of a run: files, settings and ``--set`` in one language.
+
+A change is ``owner.field``: the owner is a generation (``old.head``, ``old.classes``), ``recipe``,
+``recipe.augment``, ``data``, ``track``, ``protocol``, ``evaluation`` or a method (``bct.weight``).
+A number may be given as a multiple of what is there: ``new.dim=x2``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmark.config import build
+from benchmark.errors import BenchError, nearest
+from benchmark.protocol import (
+    EvaluationSpec,
+    GenerationSpec,
+    ModelSpec,
+    Protocol,
+    Recipe,
+    Setting,
+    Track,
+)
+
+_GENERATION = {f.name for f in dataclasses.fields(GenerationSpec)} - {"name"}
+_MODEL = {f.name for f in dataclasses.fields(ModelSpec)}
+_OWNERS = ("recipe", "recipe.augment", "data", "track", "protocol", "evaluation")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A protocol on a track with this run's changes.
+
+    Attributes:
+        models: The model of each generation, in order.
+        methods: Parameters changed for a method id or ``id:variant``.
+        changed: The changes as given; empty for the unmodified track.
+    """
+
+    protocol: Protocol
+    track: Track
+    models: tuple[ModelSpec, ...]
+    methods: Mapping[str, Mapping[str, Any]]
+    changed: Mapping[str, Any]
+
+    def params(self, method: str) -> dict[str, Any]:
+        """Changed parameters of ``bct`` or ``bct:distill``.
+
+        Those of the id give way to the variant's own values, those of ``id:variant`` do not.
+        """
+        base, _, variant = method.partition(":")
+        changed = dict(self.methods.get(base, {}))
+        if variant and changed:
+            from benchmark.registry import method_class
+
+            own = method_class(base).variants.get(variant, {})
+            changed = {name: value for name, value in changed.items() if name not in own}
+        return {**changed, **self.methods.get(method, {})}
+
+    def recipe(self, generation: int) -> Recipe:
+        """How a generation is trained: the track's recipe with its model's changes."""
+        recipe = self.track.recipe
+        for name, value in self.models[generation].recipe.items():
+            recipe = _change(recipe, name, value, f"models: recipe.{name}")
+        return recipe
+
+    def members(self, role: str) -> tuple[str, ...]:
+        """The dataset's groups behind one of the track's."""
+        return self.track.groups[role]
+
+
+def set_up(
+    protocol: Protocol, track: Track, settings: Mapping[str, Any], methods: Sequence[str]
+) -> Setup:
+    """Apply what the track, the protocol's setting and ``--set`` change, in this order.
+
+    Raises:
+        BenchError: If a key names nothing, a value does not fit, the protocol still has settings
+            to choose from, or the track cannot serve it.
+    """
+    if protocol.settings:
+        names = ", ".join(f"{protocol.id}:{s.name}" for s in protocol.settings)
+        raise BenchError(f"protocol {protocol.id}: expected one of its settings: {names}")
+    draft = _Draft(protocol, track)
+    layers = [
+        (track.protocols.get(protocol.family, {}), f"{track.id}.yaml: protocols.{protocol.family}"),
+        (protocol.set, f"{protocol.family}.yaml: {setting_words(protocol)}"),
+        (track.protocols.get(protocol.id, {}), f"{track.id}.yaml: protocols.{protocol.id}"),
+    ]
+    if ":" not in protocol.id:
+        layers.pop()
+    for changes, where in layers:
+        for key, value in changes.items():
+            draft.change(key, value, f"{where}: {key}", known_methods())
+    for key, value in settings.items():
+        owners = {m.partition(":")[0] for m in methods} | set(methods)
+        draft.change(key, value, f"--set {key}", owners)
+    made = draft.finish(settings)
+    check_served(made)
+    return made
+
+
+def setting_words(protocol: Protocol) -> str:
+    """Where a setting's changes stand."""
+    name = protocol.id.partition(":")[2]
+    return f"settings '{name}'" if name else "set"
+
+
+def known_methods() -> set[str]:
+    """Every method and variant, whether it is asked for or not."""
+    from benchmark.registry import method_files
+
+    files = method_files()
+    return {*files, *(f"{name}:{v}" for name, file in files.items() for v in file.variants)}
+
+
+def with_setting(protocol: Protocol, name: str) -> Protocol:
+    """The protocol of one setting, ``arch-change:deeper``.
+
+    Raises:
+        BenchError: If there is no such setting.
+    """
+    known = {s.name: s for s in protocol.settings}
+    if name not in known:
+        words = nearest(name, known) if known else "; it has none"
+        raise BenchError(f"protocol {protocol.id}: unknown setting '{name}'{words}")
+    return _resolved(protocol, known[name])
+
+
+def expand(protocol: Protocol) -> Iterator[Protocol]:
+    """The protocol of each setting; the protocol itself where it has none."""
+    if not protocol.settings:
+        yield protocol
+    for setting in protocol.settings:
+        yield _resolved(protocol, setting)
+
+
+def _resolved(protocol: Protocol, setting: Setting) -> Protocol:
+    return dataclasses.replace(
+        protocol,
+        id=f"{protocol.id}:{setting.name}",
+        title=f"{protocol.title}: {setting.title or setting.name}",
+        set={**protocol.set, **setting.set},
+        settings=(),
+    )
+
+
+def check_settings(protocol: Protocol, file: str) -> None:
+    """Refuse a setting whose changes name nothing or make a wrong protocol.
+
+    What depends on the track, such as its models, is looked at where they meet.
+
+    Raises:
+        BenchError: Naming file, setting, key and reason.
+    """
+    methods = known_methods() if protocol.set or protocol.settings else set()
+    for each in expand(protocol):
+        draft = _Draft(each, None)
+        for key, value in each.set.items():
+            draft.change(key, value, f"{file}: {setting_words(each)}: {key}", methods)
+
+
+class _Draft:
+    """A protocol and a track while changes come in; without a track, only the protocol's."""
+
+    def __init__(self, protocol: Protocol, track: Track | None) -> None:
+        self.protocol, self.track = protocol, track
+        self.models: list[tuple[str, str, Any, str]] = []
+        self.methods: dict[str, dict[str, Any]] = {}
+
+    def change(self, key: str, value: Any, where: str, methods: set[str]) -> None:
+        """Make one change, or keep it until the models are known."""
+        owner, dot, name = key.rpartition(".")
+        names = [g.name for g in self.protocol.generations]
+        if not dot:
+            raise BenchError(f"{where}: expected owner.field, such as old.head or recipe.epochs")
+        if owner in names:
+            self._generation(owner, name, value, where)
+        elif owner == "protocol":
+            self.protocol = _change(self.protocol, name, value, where)
+        elif owner == "evaluation":
+            spec: EvaluationSpec = _change(self.protocol.evaluation, name, value, where)
+            self.protocol = dataclasses.replace(self.protocol, evaluation=spec)
+        elif owner in _OWNERS:
+            self._track(owner, name, value, where)
+        elif owner in methods:
+            self.methods.setdefault(owner, {})[name] = value
+        else:
+            known = {*names, *_OWNERS, *methods}
+            raise BenchError(f"{where}: unknown owner '{owner}'{nearest(owner, known)}")
+
+    def _generation(self, owner: str, name: str, value: Any, where: str) -> None:
+        if name not in _GENERATION:
+            if name not in _MODEL:
+                known = nearest(name, _MODEL | _GENERATION)
+                raise BenchError(f"{where}: unknown key '{name}'{known}")
+            self.models.append((owner, name, value, where))
+            return
+        generations = tuple(
+            _change(g, name, value, where) if g.name == owner else g
+            for g in self.protocol.generations
+        )
+        try:
+            self.protocol = dataclasses.replace(self.protocol, generations=generations)
+        except ValueError as error:
+            raise BenchError(f"{where}: {error}") from error
+
+    def _track(self, owner: str, name: str, value: Any, where: str) -> None:
+        if self.track is None:
+            return
+        if owner == "data":
+            self.track = dataclasses.replace(self.track, data={**self.track.data, name: value})
+        elif owner == "track":
+            self.track = _change(self.track, name, value, where)
+        else:
+            recipe = self.track.recipe
+            if owner == "recipe":
+                recipe = _change(recipe, name, value, where)
+            else:
+                augment = _change(recipe.augment, name, value, where)
+                recipe = dataclasses.replace(recipe, augment=augment)
+            self.track = dataclasses.replace(self.track, recipe=recipe)
+
+    def finish(self, settings: Mapping[str, Any]) -> Setup:
+        """Look the models up, and change them."""
+        if self.track is None:
+            raise TypeError("a draft without a track cannot be finished")
+        specs: dict[str, ModelSpec] = {}
+        for i, g in enumerate(self.protocol.generations):
+            name = g.model or ("old" if i == 0 else "new")
+            if name not in self.track.models:
+                known = nearest(name, self.track.models)
+                raise BenchError(
+                    f"{self.protocol.family}.yaml: generations[{i}]: model: track {self.track.id} "
+                    f"has no model '{name}'{known}"
+                )
+            specs[g.name] = self.track.models[name]
+        for owner, name, value, where in self.models:
+            specs[owner] = _change(specs[owner], name, value, where)
+        made = Setup(self.protocol, self.track, tuple(specs.values()), self.methods, dict(settings))
+        for i in range(len(specs)):
+            made.recipe(i)
+        return made
+
+
+def check_served(setup: Setup) -> None:
+    """Refuse a protocol that asks for what the track does not have.
+
+    A dataset says by ``OFFERS`` what its items carry, a task by ``NEEDS`` what it looks at; a
+    dataset that does not say is believed to have all.
+
+    Raises:
+        BenchError: Naming file, key and reason.
+    """
+    from benchmark import registry
+
+    protocol, track = setup.protocol, setup.track
+    file = f"{protocol.family}.yaml"
+    for where, role in protocol.roles:
+        if role not in track.groups:
+            known = nearest(role, track.groups) or "; it names none"
+            raise BenchError(f"{file}: {where}: track {track.id} has no group '{role}'{known}")
+    offers = getattr(registry.dataset(track.dataset), "OFFERS", None)
+    if offers is None:
+        return
+    if track.groups and any(True for _ in protocol.roles) and "groups" not in offers:
+        raise BenchError(f"{file}: dataset {track.dataset} of track {track.id} has no groups")
+    for i, task in enumerate(protocol.tasks):
+        for need in getattr(registry.task(task), "NEEDS", ()):
+            if need not in offers:
+                raise BenchError(
+                    f"{file}: tasks[{i}]: {task} needs {need}, which dataset {track.dataset} of "
+                    f"track {track.id} does not have"
+                )
+    part = protocol.evaluation.part or track.evaluation
+    if part != "test" and part not in offers:
+        raise BenchError(
+            f"{file}: evaluation: part: dataset {track.dataset} of track {track.id} has no "
+            f"evaluation set '{part}'"
+        )
+
+
+def _change(obj: Any, name: str, value: Any, where: str) -> Any:
+    known = {f.name: getattr(obj, f.name) for f in dataclasses.fields(obj)}
+    if name not in known:
+        raise BenchError(f"{where}: unknown key '{name}'{nearest(name, known)}")
+    return build(type(obj), {**known, name: _multiple(known[name], value, where)}, where)
+
+
+def _multiple(now: Any, value: Any, where: str) -> Any:
+    """``x2`` as twice what is there."""
+    found = re.fullmatch(r"x(\d+(?:\.\d+)?)", value) if isinstance(value, str) else None
+    if found is None or isinstance(now, bool) or not isinstance(now, int | float):
+        return value
+    made = float(found[1]) * now
+    if isinstance(now, int):
+        if made != int(made):
+            raise BenchError(f"{where}: expected a whole number, got {value} of {now}: {made:g}")
+        return int(made)
+    return made
