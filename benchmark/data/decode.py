@@ -61,6 +61,14 @@ class View:
     fit: Literal["middle", "whole", "box", "align"] = "middle"
     keep: float = 1.0
 
+    def __post_init__(self) -> None:
+        if not (8 <= self.height <= 2048 and 8 <= self.width <= 2048):
+            raise BenchError(
+                f"image size: expected 8 to 2048 pixels, got {self.height} x {self.width}"
+            )
+        if not 0.1 <= self.keep <= 10:
+            raise BenchError(f"keep: expected 0.1 to 10, got {self.keep:g}")
+
 
 # Eyes, nose, corners of the mouth in a face of 112 x 112 (Deng et al., ArcFace, 2019).
 _FACE = np.array(

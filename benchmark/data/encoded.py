@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from benchmark.config import build
 from benchmark.data.base import Ints
 from benchmark.data.decode import View, decode_view
+from benchmark.data.recordio import joined
 from benchmark.errors import BenchError
 
 HELD_BYTES = 2 * 2**30
@@ -61,7 +62,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Records:
-    """Encoded images inside one large file.
+    """Encoded images inside one file of records.
 
     Attributes:
         root: The file.
@@ -86,7 +87,7 @@ class Records:
             raise BenchError(f"{where}: cannot be read: {error.strerror}") from error
         if len(found) < size:
             raise BenchError(f"{where}: expected {size} bytes, got {len(found)}")
-        return where, found
+        return where, joined(found)
 
     def take(self, rows: Ints) -> Records:
         """Some of them."""

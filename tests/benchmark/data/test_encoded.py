@@ -83,7 +83,7 @@ def test_middle_box_and_share_that_is_kept():
     assert wide.min() >= 95 and (wide[:, 12:28, 12:28] == 200).all()
     assert decode_view(raw, View(10, 12, 1, "whole"), "x").shape == (1, 10, 12)
     with pytest.raises(BenchError, match=r"^x: box 90,0,5,5 lies outside 80 x 40"):
-        decode_view(raw, View(4, 4, fit="box"), "x", np.array([90, 0, 5, 5], np.float32))
+        decode_view(raw, View(8, 8, fit="box"), "x", np.array([90, 0, 5, 5], np.float32))
 
 
 def test_landmarks_come_to_where_arcface_has_them():
@@ -109,10 +109,10 @@ def test_names_that_leave_the_folder(tmp_path, name):
 
 def test_broken_images_are_named(tmp_path):
     (tmp_path / "a.jpg").write_bytes(b"no image")
-    images = EncodedImages(Files(tmp_path, ("a.jpg",)), View(4, 4))
+    images = EncodedImages(Files(tmp_path, ("a.jpg",)), View(8, 8))
     with pytest.raises(BenchError, match=r"a\.jpg: image cannot be decoded"):
         images[np.array([0])]
     (tmp_path / "all.rec").write_bytes(b"short")
-    records = EncodedImages(Records(tmp_path / "all.rec", np.array([[2, 10]])), View(4, 4))
+    records = EncodedImages(Records(tmp_path / "all.rec", np.array([[2, 10]])), View(8, 8))
     with pytest.raises(BenchError, match="at byte 2: expected 10 bytes, got 3"):
         records[np.array([0])]

@@ -1,0 +1,404 @@
+"""The papers' data sets, on small files of their formats."""
+
+import io
+import struct
+import tarfile
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from benchmark.data import cifar100, imagenet, market1501, ms1mv3_ijbc, places365, vggface2
+from benchmark.data.files import natural
+from benchmark.data.recordio import joined
+from benchmark.errors import BenchError
+
+
+def picture(path, value, size=(24, 24)):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", size, (value % 256, 0, 0)).save(path, "JPEG", quality=100)
+
+
+def reds(images):
+    return images[np.arange(images.shape[0])][:, 0].mean((1, 2)).round().astype(int).tolist()
+
+
+# --- cifar100
+
+
+def cifar_files():
+    rng = np.random.default_rng(0)
+    made = {
+        "fine_label_names.txt": b"\n".join(b"fine%d" % i for i in range(12)) + b"\n\n",
+        "coarse_label_names.txt": b"animals\nthings\n",
+    }
+    for name, n in (("train.bin", 48), ("test.bin", 24)):
+        rows = rng.integers(0, 256, (n, cifar100.RECORD), np.uint8)
+        rows[:, 1] = np.arange(n) % 12
+        rows[:, 0] = rows[:, 1] % 2
+        made[name] = rows.tobytes()
+    return made
+
+
+def archive(path, files):
+    with tarfile.open(path, "w:gz") as tar:
+        for name, raw in files.items():
+            info = tarfile.TarInfo(f"cifar-100-binary/{name}")
+            info.size = len(raw)
+            tar.addfile(info, io.BytesIO(raw))
+
+
+def test_cifar100(tmp_path):
+    files = cifar_files()
+    archive(tmp_path / cifar100.ARCHIVE, files)
+    made = cifar100.load(tmp_path)
+    raw = np.frombuffer(files["train.bin"], np.uint8).reshape(48, -1)
+    np.testing.assert_array_equal(made.train.images[np.arange(48)].reshape(48, -1), raw[:, 2:])
+    assert made.train.images.shape == (48, 3, 32, 32)
+    assert made.train.labels.tolist() == [i % 12 for i in range(48)]
+    items = made.evaluations["test"]
+    assert items.group_names == ("animals", "things") and items.group.tolist() == [0, 1] * 12
+    assert len(items.probes) + sum(map(len, items.galleries)) == 24
+    folder = tmp_path / "x" / cifar100.FOLDER
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    assert cifar100.load(tmp_path / "x").fingerprint() == made.fingerprint()
+    assert cifar100.source(tmp_path)["files"] != cifar100.source(tmp_path / "x")["files"]
+
+
+def test_cifar100_refused(tmp_path):
+    (tmp_path / "cifar-100-python").mkdir()
+    with pytest.raises(BenchError, match="a pickle, which is never loaded"):
+        cifar100.load(tmp_path)
+    for name, raw, words in (
+        ("train.bin", b"x" * 3000, "records of 3074 bytes, got 3000"),
+        ("train.bin", b"\x00\x63" + bytes(3072), "fine labels below 12, got 99"),
+        ("fine_label_names.txt", b"a\na\n", "expected different ones"),
+    ):
+        archive(tmp_path / cifar100.ARCHIVE, {**cifar_files(), name: raw})
+        with pytest.raises(BenchError, match=words):
+            cifar100.load(tmp_path)
+    files = cifar_files()
+    del files["test.bin"]
+    archive(tmp_path / cifar100.ARCHIVE, files)
+    with pytest.raises(BenchError, match=r"expected a member cifar-100-binary/test\.bin"):
+        cifar100.load(tmp_path)
+    (tmp_path / cifar100.ARCHIVE).write_bytes(b"no archive")
+    with pytest.raises(BenchError, match="archive is broken"):
+        cifar100.load(tmp_path)
+
+
+# --- imagenet
+
+
+def test_imagenet_in_folders_and_as_the_competition_has_it(tmp_path):
+    synsets = ["n01440764", "n02000000", "n10000000"]
+    for base in (tmp_path / "a", tmp_path / "b" / "ILSVRC" / "Data" / "CLS-LOC"):
+        for i, s in enumerate(synsets):
+            for k in (10, 9):
+                picture(base / "train" / s / f"{s}_{k}.JPEG", 50 * i + k)
+    lines = ["ImageId,PredictionString"]
+    for i, s in enumerate(reversed(synsets)):
+        name = f"ILSVRC2012_val_0000000{i}"
+        picture(tmp_path / "a" / "val" / s / f"{name}.JPEG", 90 * i)
+        picture(tmp_path / "b" / "ILSVRC/Data/CLS-LOC/val" / f"{name}.JPEG", 90 * i)
+        lines.append(f"{name},{s} 1 2 3 4 ")
+    (tmp_path / "b" / "LOC_val_solution.csv").write_text("\n".join(lines))
+    mapping = "n01440764 tench, Tinca tinca\nn02000000 b\nn10000000 c\n"
+    (tmp_path / "b" / "LOC_synset_mapping.txt").write_text(mapping)
+    one, other = (imagenet.load(tmp_path / x, image_size=8) for x in "ab")
+    assert one.train.labels.tolist() == [0, 0, 1, 1, 2, 2]
+    assert reds(one.train.images) == [9, 10, 59, 60, 109, 110], "files count as numbers"
+    assert one.class_names == tuple(synsets) and other.class_names == ("tench", "b", "c")
+    for made in (one, other):
+        items = made.evaluations["test"]
+        assert sorted(zip(items.labels.tolist(), reds(items.images), strict=True)) == [
+            (0, 180), (1, 90), (2, 0)
+        ]  # fmt: skip
+    picture(tmp_path / "a" / "val" / "n12345678" / "x.JPEG", 1)
+    with pytest.raises(BenchError, match="n12345678 is not among those of train"):
+        imagenet.load(tmp_path / "a")
+    (tmp_path / "a" / "train" / "cats").mkdir()
+    with pytest.raises(BenchError, match="expected a folder named as n01440764"):
+        imagenet.load(tmp_path / "a")
+
+
+# --- places365
+
+
+def test_places365_classes_count_as_their_numbers(tmp_path):
+    names = [f"/{'ab'[i % 2]}/place_{i}" for i in range(11)]
+    (tmp_path / places365.CATEGORIES).write_text(
+        "\n".join(f"{name} {i}" for i, name in reversed(list(enumerate(names))))
+    )
+    train = [(f"{name}/0000000{k}.jpg", i) for i, name in enumerate(names) for k in (1, 2)]
+    (tmp_path / places365.TRAIN).write_text("\n".join(f"{n} {i}" for n, i in train))
+    for name, i in train:
+        picture(tmp_path / "data_256_standard" / name[1:], 20 * i)
+    val = [(f"Places365_val_{i:08d}.jpg", (i * 7) % 11) for i in range(11)]
+    (tmp_path / places365.VAL).write_text("\n".join(f"{n} {i}" for n, i in val))
+    for name, i in val:
+        picture(tmp_path / "val_256" / name, 20 * i)
+    made = places365.load(tmp_path, image_size=8)
+    assert made.class_names[10] == "place 10"
+    assert reds(made.train.images) == [20 * i for i in range(11) for _ in range(2)]
+    items = made.evaluations["test"]
+    assert reds(items.images) == [20 * i for i in items.labels]
+    (tmp_path / places365.VAL).write_text("../../secret.jpg 1")
+    with pytest.raises(BenchError, match="unexpected file name"):
+        places365.load(tmp_path)
+    (tmp_path / places365.VAL).write_text("a.jpg 11")
+    with pytest.raises(BenchError, match="class number below 11, got 11"):
+        places365.load(tmp_path)
+    (tmp_path / places365.VAL).write_text("a.jpg 1\nnonsense")
+    with pytest.raises(BenchError, match=r"places365_val.txt:2: expected a file.*'nonsense'"):
+        places365.load(tmp_path)
+
+
+# --- vggface2
+
+
+def test_vggface2(tmp_path):
+    for part, people in (("train", (10, 9, 100)), ("test", (1, 2))):
+        for p in people:
+            for k in range(6):
+                picture(tmp_path / part / f"n{p:06d}" / f"00{k + 6:02d}_01.jpg", p, (40, 30))
+    (tmp_path / "identity_meta.csv").write_text(
+        "Class_ID, Name, Sample_Num, Flag, Gender\n"
+        'n000001, "A, b", 6, 0, m\nn000009, "C", 6, 1, f\nn000002, "D", 6, 0, f\n'
+    )
+    made = vggface2.load(tmp_path, image_size=8, per_person=4)
+    assert made.class_names == ("n000009 f", "n000010", "n000100", "n000001 m", "n000002 f")
+    assert made.train.labels.tolist() == [0] * 6 + [1] * 6 + [2] * 6
+    items = made.evaluations["test"]
+    assert items.labels.tolist() == [3] * 4 + [4] * 4
+    assert [items.group_names[g] for g in items.group] == ["male"] * 4 + ["female"] * 4
+    assert made.fingerprint() == vggface2.load(tmp_path, image_size=8, per_person=4).fingerprint()
+    boxes = tmp_path / "bb_landmark"
+    boxes.mkdir()
+    (boxes / "loose_bb_train.csv").write_text("NAME_ID,X,Y,W,H\n")
+    with pytest.raises(BenchError, match=r"expected a box of n000009/0006_01, found none"):
+        vggface2.load(tmp_path)
+    names = [f"n{p:06d}/00{k + 6:02d}_01" for p in (9, 10, 100) for k in range(6)]
+    rows = "\n".join(f'"{n}",5,-2,10,20' for n in names)
+    (boxes / "loose_bb_train.csv").write_text(f"NAME_ID,X,Y,W,H\n{rows}\n")
+    assert vggface2.load(tmp_path, image_size=8).train.images.shape == (18, 3, 8, 8)
+
+
+# --- market1501
+
+
+@pytest.fixture
+def market(tmp_path):
+    root = tmp_path / "Market-1501-v15.09.15"
+    names = {
+        "bounding_box_train": ["0002_c1s1_000451_03", "0010_c2s1_000001_01", "0007_c6s3_000001_01"],
+        "bounding_box_test": [
+            "-1_c1s1_000401_03", "0000_c1s1_000151_01", "0001_c1s1_001051_03",
+            "0001_c2s1_000301_01", "1501_c3s1_000301_00",
+        ],
+        "query": ["0001_c1s1_001051_00", "1501_c1s1_000001_00"],
+    }  # fmt: skip
+    for part, stems in names.items():
+        for stem in stems:
+            picture(root / part / f"{stem}.jpg", 10, (16, 32))
+        (root / part / "Thumbs.db").write_bytes(b"x")
+    return root
+
+
+def test_market1501(market, tmp_path):
+    made = market1501.load(tmp_path, height=16, width=8)
+    assert made.train.images.shape == (3, 3, 16, 8)
+    assert made.class_names == ("0002", "0007", "0010", "0001", "1501", "distractors")
+    assert sorted(made.train.labels.tolist()) == [0, 1, 2]
+    items = made.evaluations["test"]
+    assert items.labels[items.query].tolist() == [3, 4]
+    assert items.labels[items.gallery].tolist() == [5, 3, 3, 4, -1]
+    assert items.camera[items.gallery].tolist() == [1, 1, 2, 3, 1]
+    assert (made.facts["junk"], made.facts["distractors"]) == (1, 1)
+    picture(market / "query" / "0002_c1s1_000001_00.jpg", 1)
+    with pytest.raises(BenchError, match="person 0002 is in bounding_box_train and among those"):
+        market1501.load(market)
+    picture(market / "query" / "someone.jpg", 1)
+    with pytest.raises(BenchError, match=r"expected a name as 0002_c1s1_000451_03\.jpg"):
+        market1501.load(market)
+
+
+def test_a_same_camera_match_never_counts(market, tmp_path):
+    """Query 0001 and an image of the same person and camera are alike; only camera 2 counts."""
+    from benchmark.tasks import reidentification
+
+    items = market1501.load(tmp_path, height=16, width=8).evaluations["test"]
+    vectors = np.eye(7, dtype=np.float32)
+    q, distractor, same, other, junk = 0, 2, 3, 4, 6
+    vectors[same] = vectors[q]
+    vectors[junk] = vectors[q]
+    vectors[other] = vectors[q] * 0.6 + vectors[distractor] * 0.8
+    scores = reidentification.evaluate(vectors, vectors, items, {"distance": "cosine"})
+    assert scores.per_query["cmc_at_1"][0] == 1.0, "neither junk nor the same camera stand before"
+    vectors[distractor] = vectors[q]
+    vectors[other] = 0.6 * np.eye(7)[5]
+    scores = reidentification.evaluate(vectors, vectors, items, {"distance": "cosine"})
+    assert scores.per_query["cmc_at_1"][0] == 0.0, "a same-camera match is none; distractors count"
+
+
+# --- ms1mv3_ijbc
+
+
+def jpeg(value):
+    out = io.BytesIO()
+    Image.new("RGB", (112, 112), (value, 0, 0)).save(out, "JPEG", quality=100)
+    return out.getvalue()
+
+
+def record(labels, raw=b"", number=0):
+    flag = 0 if isinstance(labels, int) else len(labels)
+    label = float(labels) if flag == 0 else 0.0
+    more = b"" if flag == 0 else struct.pack(f"<{flag}f", *labels)
+    return struct.pack("<IfQQ", flag, label, number, 0) + more + raw
+
+
+MAGIC = struct.pack("<I", 0xCED7230A)
+
+
+def packed(content):
+    """As MXNet writes it: cut wherever the magic number stands on a multiple of four."""
+    cuts = [at for at in range(0, len(content) - 3, 4) if content[at : at + 4] == MAGIC]
+    ends = [*cuts, len(content)]
+    starts = [0, *(at + 4 for at in cuts)]
+    parts = [content[a:b] for a, b in zip(starts, ends, strict=True)]
+    out = b""
+    for i, part in enumerate(parts):
+        kind = 0 if len(parts) == 1 else 1 if i == 0 else 3 if i == len(parts) - 1 else 2
+        out += MAGIC + struct.pack("<I", kind << 29 | len(part)) + part + bytes(-len(part) % 4)
+    return out
+
+
+def write_records(folder, records):
+    folder.mkdir(parents=True, exist_ok=True)
+    rec, idx = b"", []
+    for key, content in enumerate(records):
+        idx.append(f"{key}\t{len(rec)}")
+        rec += packed(content)
+    (folder / "train.rec").write_bytes(rec)
+    (folder / "train.idx").write_text("\n".join(idx) + "\n")
+
+
+def faces(n_people=11, each=2):
+    """Record 0, images, people: InsightFace's order."""
+    n = n_people * each
+    images = [record([i // each, 0.0], jpeg(20 * (i // each)), i) for i in range(n)]
+    people = [record([1 + each * p, 1 + each * (p + 1)]) for p in range(n_people)]
+    return [record([n + 1, n + 1 + n_people]), *images, *people]
+
+
+def write_ijbc(folder):
+    """Subjects 1 and 2 with four images and two templates each, subject 3 outside G1."""
+    meta = folder / "meta"
+    meta.mkdir(parents=True)
+    points = "38.3 51.7 73.5 51.5 56.0 71.7 41.5 92.4 70.7 92.2"
+    rows = [
+        ("1.jpg", 11, 100, 1), ("2.jpg", 11, 100, 1), ("3.jpg", 11, 101, 1), ("4.jpg", 12, 7, 1),
+        ("5.jpg", 21, 1, 2), ("6.jpg", 22, 1, 2), ("7.jpg", 31, 5, 3), ("8.jpg", 32, 6, 3),
+    ]  # fmt: skip
+    for i, (name, *_) in enumerate(rows):
+        picture(folder / "loose_crop" / name, 30 * i, (112, 112))
+    header = "TEMPLATE_ID,SUBJECT_ID,FILENAME"
+    lists = {
+        "ijbc_name_5pts_score.txt": [f"{r[0]} {points} 0.{i + 1}" for i, r in enumerate(rows)],
+        "ijbc_face_tid_mid.txt": [f"{r[0]} {r[1]} {r[2]}" for r in rows],
+        "ijbc_template_pair_label.txt": ["11 12 1", "21 22 1", "31 32 1", "11 22 0", "21 32 0"],
+        "ijbc_1N_gallery_G1.csv": [header, "11,1,img/1.jpg", "11,1,img/2.jpg", "21,2,img/5.jpg"],
+        "ijbc_1N_gallery_G2.csv": [header, "31,3,img/7.jpg"],
+        "ijbc_1N_probe_mixed.csv": [header, "12,1,img/4.jpg", "22,2,a/6.jpg", "32,3,img/8.jpg"],
+    }
+    for name, lines in lists.items():
+        (meta / name).write_text("\n".join(lines) + "\n")
+    return meta
+
+
+def test_ms1mv3_ijbc(tmp_path):
+    write_records(tmp_path / "ms1m-retinaface-t1", faces())
+    write_ijbc(tmp_path / "IJBC")
+    made = ms1mv3_ijbc.load(tmp_path)
+    assert reds(made.train.images) == [20 * (i // 2) for i in range(22)]
+    assert made.train.labels.tolist() == [i // 2 for i in range(22)]
+    assert made.class_names[9:] == ("person 9", "person 10", "subject 1", "subject 2", "subject 3")
+    items = made.evaluations["test"]
+    assert items.labels.tolist() == [11, 11, 11, 11, 12, 12, 13, 13]
+    assert [g.tolist() for g in items.galleries] == [[11, 21], [31]]
+    assert items.probes.tolist() == [12, 22, 32] and len(items.pairs) == 5
+    np.testing.assert_allclose(items.weight, np.arange(1, 9) / 10)
+    assert items.images.shape == (8, 3, 112, 112)
+
+
+def test_faces_in_folders_count_as_numbers(tmp_path):
+    for person in (10, 9, 100):
+        for k in (10, 2):
+            picture(tmp_path / "ms1mv3" / str(person) / f"{k}.jpg", person, (112, 112))
+    write_ijbc(tmp_path / "IJBC")
+    made = ms1mv3_ijbc.load(tmp_path)
+    assert reds(made.train.images) == [9, 9, 10, 10, 100, 100]
+    assert made.class_names[:3] == ("person 9", "person 10", "person 100")
+
+
+def test_records_that_contain_the_magic_number(tmp_path):
+    content = b"abcd" + MAGIC + b"efgh" + MAGIC + MAGIC + b"x" + MAGIC + b"yz"
+    assert joined(packed(content)[8 : 8 + len(content) + 12]) == content
+    raw = jpeg(200)
+    # A comment of the JPEG holds it; the image comes after.
+    pad = b"\xff\xfe" + struct.pack(">H", 2 + 6 + 4) + b"12" + MAGIC + b"3456"
+    with_comment = raw[:2] + pad + raw[2:]
+    assert with_comment.index(MAGIC) % 4 == 0
+    write_records(tmp_path, [record(0, jpeg(10)), record(1, with_comment), record(2, jpeg(90))])
+    write_ijbc(tmp_path / "IJBC")
+    made = ms1mv3_ijbc.load(tmp_path)
+    assert reds(made.train.images) == [10, 200, 90] and made.train.labels.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: f.joinpath("train.rec").write_bytes(bytes(40000)), "expected the magic number"),
+        (lambda f: f.joinpath("train.idx").write_text("0\t999999999\n"), "expected offsets below"),
+        (lambda f: f.joinpath("train.idx").write_text("zero"), "a key and an offset"),
+        (lambda f: f.joinpath("train.idx").unlink(), "expected train.idx beside it"),
+        (lambda f: write_records(f, faces()[:5]), "record 23: not in the index"),
+        (lambda f: write_records(f, [record([99, 98])]), "record 0: expected where people begin"),
+    ],
+)
+def test_records_refused(tmp_path, change, words):
+    write_records(tmp_path, faces())
+    change(tmp_path)
+    with pytest.raises(BenchError, match=words):
+        ms1mv3_ijbc.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("ijbc_template_pair_label.txt", "11 22 1\n", "11 and 22: the label contradicts"),
+        ("ijbc_template_pair_label.txt", "11 99 0\n", "template 99 has no image"),
+        ("ijbc_template_pair_label.txt", "11 22\n", "two templates and 0 or 1"),
+        ("ijbc_face_tid_mid.txt", "1.jpg 11 100\n", "expected the 8 images"),
+        ("ijbc_name_5pts_score.txt", "1.jpg 1 2 3\n", ":1: expected 1.jpg, ten coordinates"),
+        (
+            "ijbc_1N_gallery_G1.csv",
+            "TEMPLATE_ID\n11,1,x\n11,2,x\n",
+            "template 11 has subjects 1, 2",
+        ),
+        ("ijbc_1N_gallery_G2.csv", "TEMPLATE_ID\n77,3,x\n", "template 31 is in no list"),
+    ],
+)
+def test_tables_of_ijbc_refused(tmp_path, name, text, words):
+    write_records(tmp_path, faces())
+    (write_ijbc(tmp_path / "IJBC") / name).write_text(text)
+    with pytest.raises(BenchError, match=words):
+        ms1mv3_ijbc.load(tmp_path)
+
+
+def test_natural_order():
+    assert sorted(["10.jpg", "9.jpg", "1_10.jpg", "1_9.jpg"], key=natural) == [
+        "1_9.jpg", "1_10.jpg", "9.jpg", "10.jpg"
+    ]  # fmt: skip
