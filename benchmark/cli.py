@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmark import __version__
+from benchmark import __version__, cli_records
 from benchmark.errors import BenchError, nearest, unknown
 
 app = typer.Typer(
@@ -54,15 +54,6 @@ class Kind(StrEnum):
     tracks = "tracks"
 
 
-class Format(StrEnum):
-    """How a table is written."""
-
-    terminal = "terminal"
-    csv = "csv"
-    markdown = "markdown"
-    latex = "latex"
-
-
 Methods = Annotated[
     str, typer.Option("--methods", "-m", help="Methods, with commas: `bct,fct:simclr,mixbct`.")
 ]
@@ -81,7 +72,6 @@ Settings = Annotated[
     typer.Option("--set", help="Change a field: `old.head=arcface`, `bct.weight=2`. Repeatable."),
 ]
 Out = Annotated[Path, typer.Option("--out", help="Folder of records, tables, plots and the page.")]
-Runs = Annotated[Path, typer.Argument(help="Folder of records, or one record.")]
 
 
 @app.command(
@@ -131,6 +121,7 @@ def run(
     from benchmark import api, show
     from benchmark.config import parse_settings
     from benchmark.runner import parse_device
+    from benchmark.seeds import parse_seeds
     from benchmark.sweep import parse_axes, points
 
     axes = parse_axes(sweep or [])
@@ -179,40 +170,7 @@ def info(
     show.print_card(name, as_json=as_json)
 
 
-@app.command(
-    epilog="Examples: `bench table runs` · `bench table runs --format latex --metrics all`"
-)
-def table(
-    runs: Runs = Path("runs"),
-    form: Annotated[
-        Format, typer.Option("--format", "-f", help="How to write it.")
-    ] = Format.terminal,
-    metrics: Annotated[
-        str, typer.Option("--metrics", help="Metrics, with commas, or `all`; else the main ones.")
-    ] = "",
-) -> None:
-    """Print records as a table."""
-    from benchmark import show
-    from benchmark.record import read_records
-
-    show.print_table(read_records(runs), form.value, metrics)
-
-
-@app.command(epilog="Examples: `bench plot runs` · `bench plot runs --out figures --metrics map`")
-def plot(
-    runs: Runs = Path("runs"),
-    out: Annotated[Path, typer.Option("--out", help="Folder of the plots.")] = Path("plots"),
-    metrics: Annotated[str, typer.Option("--metrics", help="Metrics, with commas.")] = "",
-) -> None:
-    """Draw records as PNG and SVG."""
-    from benchmark.record import read_records
-    from benchmark.report import plots
-    from benchmark.store import writable
-
-    records = read_records(runs)
-    writable(out, "--out")
-    for path in plots.plot(records, out, metrics=[m for m in metrics.split(",") if m] or None):
-        typer.echo(path)
+app.add_typer(cli_records.app)
 
 
 @app.command(
@@ -277,22 +235,6 @@ def perf(
     show.print_rows(rows)
     if as_json is not None:
         write_json(as_json, rows)
-
-
-def parse_seeds(text: str) -> list[int]:
-    """``"0"``, ``"0,1,2"`` or ``"0-4"`` as numbers.
-
-    Example:
-        >>> parse_seeds("0-2,7")
-        [0, 1, 2, 7]
-    """
-    seeds: list[int] = []
-    for part in text.split(","):
-        low, dash, high = part.strip().partition("-")
-        if not low.isdigit() or (dash and not (high.isdigit() and int(high) >= int(low))):
-            raise BenchError(f"--seeds: expected numbers such as 0, 0,1,2 or 0-4, got '{text}'")
-        seeds.extend(range(int(low), int(high or low) + 1))
-    return seeds
 
 
 @app.callback(invoke_without_command=True)

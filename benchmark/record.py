@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from benchmark import __version__
 from benchmark.config import build
@@ -25,7 +25,7 @@ from benchmark.errors import BenchError
 SCHEMA = 2
 """Version of the layout. 2 adds ``details``, ``adapter``, ``parameters``, multiply-adds and bytes
 to ``cost``, ``generations`` to ``dataset``, ``seconds`` and ``peak_memory_bytes`` to ``run``."""
-_OLDEST = 1
+OLDEST = 1
 _CODE = ("benchmark", "methods", "protocols", "leaderboard", "pyproject.toml")
 _PACKAGES = (
     "torch", "torchvision", "lightning-fabric", "timm", "numpy", "numba", "scipy", "scikit-learn",
@@ -79,7 +79,7 @@ class Record:
     """
 
     schema: int
-    kind: str
+    kind: Literal["measured"]
     key: str
     protocol: str
     protocol_version: int
@@ -90,7 +90,7 @@ class Record:
     first_seed: int
     config: Mapping[str, Any]
     changed: Mapping[str, Any]
-    status: str
+    status: Literal["done", "not-applicable"]
     reason: str | None
     scores: Mapping[str, Mapping[str, float | None]]
     intervals: Mapping[str, Mapping[str, tuple[float, float] | None]]
@@ -137,17 +137,23 @@ def read_record(path: Path) -> Record:
     """
     value = _read_json(path)
     schema = value.get("schema") if isinstance(value, dict) else type(value).__name__
-    if isinstance(schema, bool) or schema not in range(_OLDEST, SCHEMA + 1):
-        raise BenchError(f"{path}: schema: expected {_OLDEST} to {SCHEMA}, got {schema!r}")
+    if isinstance(schema, bool) or schema not in range(OLDEST, SCHEMA + 1):
+        raise BenchError(f"{path}: schema: expected {OLDEST} to {SCHEMA}, got {schema!r}")
     record = build(Record, value, str(path))
     for problem in _problems(record):
         raise BenchError(f"{path}: {problem}")
     return record
 
 
-def read_records(
-    root: Path, on_damaged: Callable[[BenchError], None] | None = None
-) -> list[Record]:
+@dataclass(frozen=True)
+class Found:
+    """A record, and the file that it was read from."""
+
+    record: Record
+    path: Path
+
+
+def find_records(root: Path, on_damaged: Callable[[BenchError], None] | None = None) -> list[Found]:
     """Every record below a folder, in the order of their paths.
 
     Args:
@@ -164,7 +170,7 @@ def read_records(
     found = []
     for path in paths:
         try:
-            found.append(read_record(path))
+            found.append(Found(read_record(path), path))
         except BenchError as error:
             if on_damaged is None or len(paths) == 1:
                 raise
@@ -172,6 +178,15 @@ def read_records(
     if not found:
         raise BenchError(f"{root}: none of {len(paths)} files is a record that can be read")
     return found
+
+
+def read_records(root: Path) -> list[Record]:
+    """Every record below a folder; see :func:`find_records`.
+
+    Raises:
+        BenchError: If the folder holds none, or one of them is damaged.
+    """
+    return [found.record for found in find_records(root)]
 
 
 def _read_json(path: Path) -> Any:
@@ -190,8 +205,6 @@ def _read_json(path: Path) -> Any:
 
 def _problems(record: Record) -> Iterator[str]:
     """What the types leave open and whoever shows a record relies on."""
-    if record.kind != "measured":
-        yield f"kind: expected 'measured', got {record.kind!r}"
     for name in ("protocol", "track", "method"):
         # They become folder names, and go to terminals.
         value = getattr(record, name)
@@ -201,10 +214,24 @@ def _problems(record: Record) -> Iterator[str]:
         yield "models: expected at least one generation, got none"
     if record.seed < 0:
         yield f"seed: expected at least 0, got {record.seed}"
-    for name in ("stages", "seconds", "code"):
-        if not isinstance(record.run.get(name, {}), dict):
-            yield f"run.{name}: expected a mapping, got {record.run[name]!r}"
+    for name, value in _mappings(record):
+        if not isinstance(value, dict):
+            yield f"{name}: expected a mapping, got {value!r:.60}"
+            return
     yield from _impossible(record)
+
+
+def _mappings(record: Record) -> Iterator[tuple[str, Any]]:
+    """Parts that are mappings where they are there; each after the one that it lies in."""
+    for whole, names in (("run", ("code", "stages", "seconds")), ("dataset", ("generations",)),
+                         ("side", ("generations",)), ("backfilling", ("orders",))):  # fmt: skip
+        for name in names:
+            value = getattr(record, whole).get(name) or {}
+            yield f"{whole}.{name}", value
+            if name in ("stages", "generations", "orders"):
+                yield from ((f"{whole}.{name}.{k}", v) for k, v in value.items())
+            if name == "orders":
+                yield from ((f"{whole}.{name}.{k}.area", v.get("area")) for k, v in value.items())
 
 
 def _impossible(record: Record) -> Iterator[str]:

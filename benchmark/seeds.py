@@ -7,8 +7,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from benchmark.errors import BenchError
+
 if TYPE_CHECKING:
     import torch
+
+
+def parse_seeds(text: str) -> list[int]:
+    """``"0"``, ``"0,1,2"`` or ``"0-4"`` as numbers.
+
+    Raises:
+        BenchError: If it is anything else.
+
+    Example:
+        >>> parse_seeds("0-2,7")
+        [0, 1, 2, 7]
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        low, dash, high = part.strip().partition("-")
+        if not low.isdigit() or (dash and not (high.isdigit() and int(high) >= int(low))):
+            raise BenchError(f"--seeds: expected numbers such as 0, 0,1,2 or 0-4, got '{text}'")
+        seeds.extend(range(int(low), int(high or low) + 1))
+    return seeds
 
 
 def derive(seed: int, *names: str | int) -> int:

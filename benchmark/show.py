@@ -12,11 +12,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from benchmark import registry
-from benchmark.errors import unknown
+from benchmark.errors import BenchError, unknown
 from benchmark.store import Store, default_store, writable
 
 if TYPE_CHECKING:
     from benchmark.api import Request
+    from benchmark.compare import Line
     from benchmark.plan import Stage
     from benchmark.record import Record
     from benchmark.sweep import Axis
@@ -139,11 +140,11 @@ def _write_reports(records: Sequence[Record], csv: Path, plots: Path, page: Path
     mark.write_text(shown)
 
 
-def print_table(records: Sequence[Record], form: Any, metrics: str) -> None:
+def print_table(records: Sequence[Record], form: Any, metrics: str, cases: str = "") -> None:
     """Records as one table a protocol, track and set of changes."""
     from benchmark.report import backfilling, sequence, sides, table
 
-    made = table.make_tables(records, metrics=metrics or None)
+    made = table.make_tables(records, metrics=metrics or None, cases=cases or None)
     if form != "csv":
         made += sequence.make_tables(records, metrics=metrics or None)
     further = [
@@ -157,6 +158,63 @@ def print_table(records: Sequence[Record], form: Any, metrics: str) -> None:
     else:
         between = "" if form == "csv" else "\n"
         _print(between.join([table.render(made, form), *filter(None, further)]))
+
+
+def print_beside(records: Sequence[Record], form: str, metrics: str) -> None:
+    """What papers print on the protocols and data of some records, apart from these."""
+    from benchmark import published
+    from benchmark.report.listing import render
+    from benchmark.report.published import listings
+    from benchmark.report.table import make_tables
+
+    every = published.read_published()
+    shown = {key for table in make_tables(records, metrics or None) for key in table.metrics}
+    found = [n for n in published.beside(every, records) if n.metric in shown]
+    if found:
+        _print("\n" + render(listings(found, every), form).rstrip())
+    elif form == "terminal":
+        _print("\nNo paper prints numbers on these protocols and data.")
+
+
+def print_published(folder: Path | None, form: str, chosen: dict[str, list[str]]) -> None:
+    """Published numbers; without a choice the papers on a terminal, everything elsewhere."""
+    from benchmark import published
+    from benchmark.report.listing import render
+    from benchmark.report.published import listings, summary
+
+    every = published.read_published(folder)
+    if form == "terminal" and not any(chosen.values()):
+        _print(summary(every).rstrip())
+        return
+    found = published.select(every, **chosen)
+    if not found:
+        raise BenchError("published: no number has all of these")
+    _print(render(listings(found, every), form).rstrip())
+
+
+def print_record(record: Record, path: Path) -> None:
+    """All that a record and its details file say."""
+    from benchmark.details import find_details
+    from benchmark.report import one
+    from benchmark.report.listing import render
+
+    try:
+        details = find_details(record, path)
+    except BenchError as error:
+        sys.stderr.write(f"bench: skipped {error}\n")
+        details = None
+    _print(render([one.scores(record)], "terminal").rstrip())
+    for line in one.words(record, details):
+        _print(line)
+    _print("")
+
+
+def print_comparison(lines: Sequence[Line], left: str, right: str, by: Any, form: str) -> None:
+    """Differences of two methods."""
+    from benchmark.report.comparison import listing
+    from benchmark.report.listing import render
+
+    _print(render([listing(lines, left, right, by)], form).rstrip())
 
 
 def print_list(kind: str, *, as_json: bool) -> None:
