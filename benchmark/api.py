@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from benchmark import registry
-from benchmark.errors import BenchError
+from benchmark.details import details_path
+from benchmark.errors import BenchError, nearest
 from benchmark.plan import Plan, record_key
 from benchmark.planner import make_plan
-from benchmark.record import Record, read_record, read_records, record_path
+from benchmark.record import Record, read_record, record_path
 from benchmark.runner import Compute, Reporter, execute
 from benchmark.setup import Setup, set_up
 from benchmark.store import Store, default_store, digest, writable, write_json
@@ -180,6 +182,8 @@ def stored_records(
         if not path.exists():
             continue
         record = read_record(path)
+        if record.details is not None and not details_path(path).exists():
+            continue
         if any_key or record.key == record_key(setup, source, label, seed, asked.first_seed):
             found[label, seed] = record
     return found
@@ -221,12 +225,15 @@ def _compute(
     return made
 
 
-def load(root: str | Path = "runs", **where: Any) -> pd.DataFrame:
+def load(root: str | Path | Iterable[str | Path] = "runs", **where: Any) -> pd.DataFrame:
     """Records as a pandas frame: a row for each record, case and metric.
 
+    What is no record that can be read is left out, with a warning.
+
     Args:
-        root: A folder of records.
-        **where: Keep only rows with these values: ``protocol="open-class", metric="map"``.
+        root: A folder of records, a record, or several of them.
+        **where: Keep only rows with these values: ``protocol="open-class"``, or one of several:
+            ``metric=["map", "cmc_at_1"]``.
 
     Returns:
         Columns protocol, track, method, seed, status, case, metric, value, low, high, gain,
@@ -236,12 +243,16 @@ def load(root: str | Path = "runs", **where: Any) -> pd.DataFrame:
         BenchError: If there is no record, or a column is unknown.
     """
     from benchmark.report.frame import frame
+    from benchmark.selection import read_selection
 
-    table = frame(read_records(Path(root)))
+    roots = [root] if isinstance(root, str | Path) else root
+    found = read_selection(
+        map(Path, roots), on_damaged=lambda e: warnings.warn(str(e), stacklevel=4)
+    )
+    table = frame(one.record for one in found)
     for column, value in where.items():
         if column not in table:
-            raise BenchError(
-                f"load: unknown column '{column}'; known: {', '.join(map(str, table))}"
-            )
-        table = table[table[column] == value]
+            raise BenchError(f"load: unknown column '{column}'{nearest(column, map(str, table))}")
+        wanted = value if isinstance(value, list | tuple | set) else [value]
+        table = table[table[column].isin(list(wanted))]
     return table.reset_index(drop=True)

@@ -164,13 +164,15 @@ def print_beside(records: Sequence[Record], form: str, metrics: str) -> None:
     """What papers print on the protocols and data of some records, apart from these."""
     from benchmark import published
     from benchmark.report.listing import render
-    from benchmark.report.published import listings
+    from benchmark.report.published import listings, long_csv
     from benchmark.report.table import make_tables
 
     every = published.read_published()
     shown = {key for table in make_tables(records, metrics or None) for key in table.metrics}
     found = [n for n in published.beside(every, records) if n.metric in shown]
-    if found:
+    if form == "csv":
+        _print(long_csv(found).rstrip("\n"))
+    elif found:
         _print("\n" + render(listings(found, every), form).rstrip())
     elif form == "terminal":
         _print("\nNo paper prints numbers on these protocols and data.")

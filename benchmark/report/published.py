@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from textwrap import wrap
@@ -9,6 +11,7 @@ from textwrap import wrap
 from benchmark.published import Number, Published
 from benchmark.report import numbers
 from benchmark.report.listing import Listing
+from benchmark.report.text import COLUMNS
 
 _WIDTH = 100
 _APART = (
@@ -23,6 +26,27 @@ def listings(found: Sequence[Number], published: Published) -> list[Listing]:
         _listing([n for n in found if (n.protocol, n.dataset) == setting], published)
         for setting in settings
     ]
+
+
+def long_csv(found: Sequence[Number]) -> str:
+    """Lines below those of :func:`benchmark.report.text.csv`: the dataset stands for the track.
+
+    The paper and what it says of a number are its ``reason``; numbers that are no share (counts)
+    are left out.
+    """
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, restval="", lineterminator="\n")
+    for n in found:
+        if n.fraction is not None:
+            said = "; ".join(filter(None, (f"{n.paper}, {n.table}", n.variant, n.note)))
+            writer.writerow(
+                {
+                    "protocol": n.protocol, "track": n.dataset, "kind": "published",
+                    "method": n.method, "status": "published", "reason": said, "case": n.case,
+                    "metric": n.metric, "value": repr(round(n.fraction, 12)),
+                }
+            )  # fmt: skip
+    return out.getvalue()
 
 
 def _listing(found: Sequence[Number], published: Published) -> Listing:
