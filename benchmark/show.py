@@ -136,7 +136,8 @@ def _write_reports(records: Sequence[Record], csv: Path, plots: Path, page: Path
     from benchmark.report.plots import plot
 
     plots.mkdir(parents=True, exist_ok=True)
-    leaderboard.build(list(records), page.parent, plots=plot(list(records), plots))
+    plot(list(records), plots)
+    leaderboard.build(list(records), page.parent, root=page.parents[1])
     mark.write_text(shown)
 
 

@@ -1,5 +1,19 @@
 """The leaderboard: records in, static pages out."""
 
-from leaderboard.site import build
+from __future__ import annotations
 
-__all__ = ["build"]
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from leaderboard.site import build, build_folder
+
+__all__ = ["build", "build_folder"]
+
+
+def __getattr__(name: str) -> Any:
+    """The calls, imported when they are used."""
+    if name not in __all__:
+        raise AttributeError(f"module 'leaderboard' has no attribute '{name}'")
+    from leaderboard import site
+
+    return getattr(site, name)

@@ -13,7 +13,7 @@ from benchmark.record import Record
 from benchmark.report import notes, numbers, select
 from benchmark.report.ranking import Paired, Place, places
 from benchmark.report.table import Row, Table, group, make_table
-from leaderboard.facts import Facts, cost_label, costs
+from leaderboard.facts import Facts, cost_label, costs, costs_in_order
 from leaderboard.names import file_name
 from leaderboard.reading import Entry
 
@@ -133,9 +133,12 @@ class Board:
 
     @cached_property
     def cost_keys(self) -> list[str]:
-        """Costs that any of its methods has, in reading order."""
-        found = dict.fromkeys(key for mine in self.costs.values() for key in mine)
-        return [key for key in found if key != "parameters"] if found else []
+        """Costs that tell its methods apart, or say something of any, in reading order."""
+        values: dict[str, set[float]] = {}
+        for mine in self.costs.values():
+            for key, value in mine.items():
+                values.setdefault(key, set()).add(value)
+        return [key for key in costs_in_order(values) if values[key] != {0.0}]
 
 
 def make_boards(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -18,10 +18,11 @@ _OPTIONAL = " where it is kept"
 _COSTS = {
     "training_cost": "training cost",
     "added_parameters": "added parameters",
-    "multiply_adds": "multiply-adds an item",
-    "added_multiply_adds": "added multiply-adds",
-    "bytes_per_item": "bytes an item",
-    "parameters": "parameters",
+    "bytes_before": "bytes an item",
+    "bytes_after": "bytes after the update",
+    "convert_multiply_adds": "multiply-adds to convert",
+    "query_multiply_adds": "added multiply-adds a query",
+    "multiply_adds": "multiply-adds an image",
 }
 
 
@@ -91,22 +92,26 @@ def costs(records: Sequence[Record]) -> dict[str, float]:
         if record.status != "done":
             continue
         ratio = record.run.get("training_cost")
-        known = {"training_cost": ratio, "bytes_per_item": _bytes(record), **record.cost}
+        known = {"training_cost": ratio, "bytes_before": _bytes(record), **record.cost}
         for key, value in known.items():
             if value is not None:
                 found.setdefault(key, []).append(float(value))
-    order = [*_COSTS, *sorted(set(found) - set(_COSTS))]
-    return {key: statistics.median(found[key]) for key in order if key in found}
+    return {key: statistics.median(found[key]) for key in _COSTS if key in found}
 
 
 def _bytes(record: Record) -> float | None:
-    """What the gallery stores of an item before the update: embedding and side-information."""
+    """What the gallery stores of an item before the update; records of schema 1 do not say."""
     name, model = next(iter(record.models.items()))
     dim = model.get("dim") if isinstance(model, Mapping) else None
     if not isinstance(dim, int):
         return None
     side = record.side.get("generations", {}).get(name, {}).get("bytes", 0)
     return 4.0 * dim + (side if isinstance(side, int | float) else 0)
+
+
+def costs_in_order(keys: Iterable[str]) -> list[str]:
+    """Costs in reading order."""
+    return [key for key in _COSTS if key in set(keys)]
 
 
 def cost_label(key: str) -> str:

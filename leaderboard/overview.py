@@ -100,7 +100,7 @@ def _choice(board: Board, way: str) -> Choice | None:
         costs=tuple(
             f"{cost_text(key, value)} {cost_label(key)}"
             for key, value in board.costs[best.method].items()
-            if key in ("training_cost", "added_parameters", "bytes_per_item")
+            if key in ("training_cost", "added_parameters", "bytes_before")
         ),
     )
 
@@ -219,6 +219,6 @@ def _option(board: Board, row: Any, about: Facts, way: str, place: Place) -> dic
         "gain": None if verdict is None else verdict.gain,
         "costs": [
             f"{cost_text(key, costs[key])} {cost_label(key)}"
-            for key in ("training_cost", "added_parameters", "bytes_per_item") if key in costs
+            for key in ("training_cost", "added_parameters", "bytes_before") if key in costs
         ],
     }  # fmt: skip

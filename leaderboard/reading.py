@@ -132,7 +132,9 @@ def _check_curves(curves: Mapping[str, Any]) -> None:
         for part, lines in _mapping(parts, f"curves.{title}").items():
             for key, line in _mapping(lines, f"curves.{title}.{part}").items():
                 if isinstance(line, list):
-                    _numbers(line, f"curves.{title}.{part}.{key}")
+                    # A training that diverged has losses that are none.
+                    known = [value for value in line if value is not None]
+                    _numbers(known, f"curves.{title}.{part}.{key}")
 
 
 def _check_backfilling(found: Mapping[str, Any]) -> None:

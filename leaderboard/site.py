@@ -1,73 +1,73 @@
-"""One static page: a section for each protocol and track, with the numbers of the Table model.
+"""The site: pages of boards, methods and records, downloads, and what they need, in one folder.
 
-Nothing here computes a score. The page needs no script and no other host, and the same records
-give the same bytes: its date is the newest record's.
+Nothing here computes a score. Pages open from disk and ask no host for anything; the same records
+give the same bytes, for the only dates are those of records.
 """
 
 from __future__ import annotations
 
-import os
+import json
+import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from benchmark import registry
+from benchmark.details import details_path
 from benchmark.errors import BenchError
 from benchmark.record import Record
-from benchmark.report import backfilling, grid, notes, numbers, refills
-from benchmark.report.table import Table, group, make_tables, render
-from leaderboard.provenance import Origin, command, origins, versions
+from benchmark.report import numbers, sequence
+from benchmark.report.pairing import Pairs
+from benchmark.report.ranking import MEAN_RULE, RULE
+from leaderboard import overview, sections
+from leaderboard.boards import Board, block, make_boards, worded
+from leaderboard.charts import board_data
+from leaderboard.entries import download, entry_name, entry_page, find_details, href
+from leaderboard.facts import Facts, method_facts
+from leaderboard.methods import method_page
+from leaderboard.names import file_name
+from leaderboard.pages import Pages
+from leaderboard.provenance import command, origins, versions
+from leaderboard.reading import Entry, Skipped, entries_of, read_folder
 
-_TEMPLATES = Path(__file__).parent / "templates"
-
-
-@dataclass(frozen=True)
-class Image:
-    """A plot, by its address relative to the page."""
-
-    source: str
-    words: str
-
-
-@dataclass(frozen=True)
-class Refill:
-    """Areas under the backfilling curves, and the curves."""
-
-    title: str
-    heads: tuple[str, ...]
-    lines: tuple[backfilling.Line, ...]
-    notes: tuple[str, ...]
-    images: tuple[Image, ...]
+_HERE = Path(__file__).parent
+_FOLDERS = ("assets", "boards", "methods", "records", "published")
+_MARK = ".compatbench-site"
+_FAMILIES = ("compatible training", "transformation", "baseline", "control", "unknown")
 
 
-@dataclass(frozen=True)
-class Section:
-    """What the page shows of one protocol on one track."""
+def build_folder(root: str | Path, out: str | Path) -> tuple[Path, list[Skipped]]:
+    """Write the site of the records below a folder; one that is damaged is passed over.
 
-    table: Table
-    protocol: str
-    question: str
-    note: str
-    changed: bool
-    blocks: tuple[grid.Block, ...]
-    images: dict[str, tuple[Image, ...]]
-    refill: Refill | None
-    curves: Image | None
-    csv: str
-    command: str
-    origins: tuple[Origin, ...]
-    versions: dict[str, str]
+    Args:
+        root: Folder of records.
+        out: Where ``index.html`` goes; made if missing.
+
+    Returns:
+        The path of ``index.html``, and what was passed over.
+
+    Raises:
+        BenchError: If there is no record.
+        OSError: If a file cannot be written.
+    """
+    entries, skipped = read_folder(Path(root))
+    if not entries:
+        raise BenchError(f"{root}: none of {len(skipped)} files is a record that can be shown")
+    return _Site(entries, skipped, Path(out)).write(), skipped
 
 
 def build(
-    records: Iterable[Record], folder: str | Path, plots: Sequence[Path] | None = None
+    records: Iterable[Record],
+    out: str | Path,
+    root: str | Path | None = None,
+    plots: Sequence[Path] | None = None,  # noqa: ARG001 - what a run that began before passes
 ) -> Path:
-    """Write the page, a CSV for each table and, if none are given, the plots.
+    """Write the site of some records.
 
     Args:
         records: Any records.
-        folder: Where ``index.html`` goes; made if missing.
-        plots: Files of :func:`benchmark.report.plots.plot` for these records; by default they are
-            drawn into ``folder/plots``.
+        out: Where ``index.html`` goes; made if missing.
+        root: Folder that their files lie below, for downloads and details.
 
     Returns:
         The path of ``index.html``.
@@ -76,104 +76,155 @@ def build(
         BenchError: If there is no record.
         OSError: If a file cannot be written.
     """
-    records = list(records)
-    if not records:
+    entries = entries_of(records, None if root is None else Path(root))
+    if not entries:
         raise BenchError("leaderboard: expected at least one record, got none")
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    if plots is None:
-        from benchmark.report.plots import plot
-
-        plots = plot(records, folder / "plots", formats="svg")
-    groups = group(records)
-    tables = make_tables(records)
-    full = make_tables(records, metrics="all", cases="all")
-    sections = []
-    for members, table, whole in zip(groups, tables, full, strict=True):
-        csv = f"{table.slug}.csv"
-        refilled = backfilling.make_tables(members)
-        _write(folder / csv, render(whole, "csv") + backfilling.render(refilled, "csv"))
-        sections.append(_section(members, table, _addresses(plots, folder), csv))
-    page = folder / "index.html"
-    _write(page, _page(sections, records))
-    return page
+    return _Site(entries, [], Path(out)).write()
 
 
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="\n")
+class _Site:
+    """What all pages share."""
 
+    def __init__(self, entries: Sequence[Entry], skipped: Sequence[Skipped], out: Path) -> None:
+        self.out = out
+        names = sorted({e.record.method for e in entries}, key=lambda m: m.partition(":"))
+        self.facts: dict[str, Facts] = {name: method_facts(name) for name in names}
+        by_record = {id(entry.record): entry for entry in entries}
+        pairs = Pairs(lambda record: find_details(by_record[id(record)]))
+        self.boards = make_boards(entries, self.facts, pairs)
+        newest = overview.newest(entries, 1)[0].record
+        self.entries = entries
+        self.pages = Pages({
+            "n_records": len(entries), "skipped": list(skipped), "schema": newest.schema,
+            "newest": origins([newest])[0],
+        })  # fmt: skip
 
-def _addresses(plots: Sequence[Path], folder: Path) -> dict[str, str]:
-    """Name of a plot -> where the page finds it."""
-    return {
-        path.stem: Path(os.path.relpath(path, folder)).as_posix()
-        for path in plots
-        if path.suffix == ".svg"
-    }
+    def write(self) -> Path:
+        """Write everything; what an earlier site left behind goes."""
+        _clear(self.out)
+        self._copy_assets()
+        self._page("index", "index.html", **self._index())
+        self._page("methods", "methods.html", families=self._families())
+        self._page("published", "published.html", papers=[])
+        self._page("submit", "submit.html", protocols=list(registry.protocol_files()))
+        self._page("skipped", "skipped.html")
+        for board in self.boards:
+            self._board(board)
+        known = frozenset(self.facts)
+        for name, facts in self.facts.items():
+            page = method_page(facts, self.boards, known)
+            self._page("method", f"methods/{file_name(name)}.html", **page)
+        return self.out / "index.html"
 
+    def _copy_assets(self) -> None:
+        for source, target in (("assets", "assets"), ("vendor", "assets/vendor")):
+            (self.out / target).mkdir(parents=True, exist_ok=True)
+            for path in sorted((_HERE / source).iterdir()):
+                shutil.copyfile(path, self.out / target / path.name)
 
-def _section(records: Sequence[Record], table: Table, plots: dict[str, str], csv: str) -> Section:
-    first = records[0]
-    blocks = tuple(grid.blocks(table))
-    images = {}
-    for block in blocks:
-        kinds = {
-            "tradeoff": f"{block.label}: cross-test against self-test of each method",
-            "bars": f"{block.label}: cross-test and self-test of each method between the bounds",
+    def _page(self, template: str, address: str, **values: Any) -> None:
+        root = "../" * address.count("/")
+        self._write(address, self.pages.render(template, root, **values).encode())
+
+    def _write(self, address: str, content: bytes) -> None:
+        path = self.out / address
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+    def _index(self) -> dict[str, Any]:
+        columns, standings, general = overview.matrix(self.boards)
+        ways, lines = overview.advice(self.boards)
+        chooser = overview.chooser_data(self.boards)
+        shown = {board.slug for board in columns}
+        methods = {
+            name: {"family": f.family, "needs": f.needs, "changes": f.changes}
+            for name, f in self.facts.items()
         }
-        names = {f"{table.slug}-{kind}-{block.metric}": words for kind, words in kinds.items()}
-        images[block.metric] = tuple(
-            Image(plots[name], words) for name, words in names.items() if name in plots
+        routes = [{"id": i, "words": words} for i, words, _ in overview.ROUTES]
+        return {
+            "columns": [(board, sections.words(board)) for board in columns],
+            "standings": standings, "general": general, "rules": RULE, "mean_rule": MEAN_RULE, "ways": ways,
+            "advice": lines, "routes": overview.ROUTES, "chooser": chooser,
+            "changed": [board for board in self.boards if board.slug not in shown],
+            "newest": self._newest(),
+            "data": {"chooser": chooser, "routes": routes, "methods": methods},
+        }  # fmt: skip
+
+    def _newest(self) -> list[dict[str, Any]]:
+        homes = {id(entry): board for board in self.boards for entry in board.entries}
+        return [
+            {
+                "record": entry.record, "board": homes[id(entry)],
+                "href": href(homes[id(entry)], entry),
+                "finished": origins([entry.record])[0].finished,
+            }
+            for entry in overview.newest(self.entries)
+        ]  # fmt: skip
+
+    def _families(self) -> list[tuple[str, list[Facts]]]:
+        found = {name: [f for f in self.facts.values() if f.family == name] for name in _FAMILIES}
+        return [(name, members) for name, members in found.items() if members]
+
+    def _board(self, board: Board) -> None:
+        data = board_data(board, self.boards)
+        rows = [dict(zip(data["columns"], row, strict=True)) for row in data["rows"]]
+        text = json.dumps(rows, indent=1, allow_nan=False) + "\n"
+        self._write(f"boards/{board.slug}.json", text.encode())
+        self._write(f"boards/{board.slug}.csv", sections.csv_bytes(data["columns"], data["rows"]))
+        self._page("board", f"boards/{board.slug}.html", **self._board_page(board, data))
+        for entry in board.entries:
+            name = f"records/{board.slug}/{entry_name(entry)}"
+            self._page("record", f"{name}.html", **entry_page(entry, board))
+            self._write(f"{name}.json", download(entry))
+            packed = None if entry.path is None else details_path(entry.path)
+            if packed is not None and packed.is_file():
+                self._write(f"{name}.details.gz", packed.read_bytes())
+
+    def _board_page(self, board: Board, data: dict[str, Any]) -> dict[str, Any]:
+        records = board.records
+        links: dict[str, list[tuple[str, int]]] = {}
+        for entry in board.entries:
+            place = (href(board, entry), entry.record.seed)
+            links.setdefault(entry.record.method, []).append(place)
+        return {
+            "board": board,
+            "words": sections.words(board),
+            "blocks": [block(board, key) for key in board.main],
+            "bounds": sections.bounds(board),
+            "siblings": self._siblings(board),
+            "notes": worded(board, records),
+            "refill": sections.refill(records),
+            "steps": sections.steps(sequence.make_tables(records)),
+            "sides": sections.side_tables(records),
+            "published": "",
+            "command": command(records),
+            "records": list(links.items()),
+            "versions": list(versions(records).items()),
+            "data": data,
+        }
+
+    def _siblings(self, board: Board) -> list[tuple[Board, str]]:
+        found = [
+            (other, numbers.number(other.bound("lower", board.metric)))
+            for other in self.boards
+            if other.first.protocol == board.first.protocol and other.latest and not other.changed
+        ]
+        return found if len(found) > 1 and board in [other for other, _ in found] else []
+
+
+def _clear(out: Path) -> None:
+    """Take away what an earlier site left, and nothing else.
+
+    Raises:
+        BenchError: If the folder has things of others in our places.
+    """
+    mine = (out / _MARK).exists()
+    there = [name for name in _FOLDERS if (out / name).exists()]
+    if there and not mine:
+        raise BenchError(
+            f"{out}: expected an empty folder or an earlier site, found the folder '{there[0]}'"
         )
-    curves = plots.get(f"{table.slug}-curves")
-    return Section(
-        table=table,
-        protocol=notes.protocol_title(first),
-        question=notes.question(first),
-        note=notes.track_note(first),
-        changed=bool(first.changed),
-        blocks=blocks,
-        images=images,
-        refill=_refill(records, table.slug, plots),
-        curves=None if curves is None else Image(curves, "Training loss of each trained part"),
-        csv=csv,
-        command=command(records),
-        origins=tuple(origins(records)),
-        versions=versions(records),
-    )
-
-
-def _refill(records: Sequence[Record], slug: str, plots: dict[str, str]) -> Refill | None:
-    made = backfilling.make_tables(records)
-    if not made:
-        return None
-    heads, lines = backfilling.printed(made[0])
-    names = {f"{slug}-backfilling-{key}": key for key in refills.metrics(records)}
-    images = [
-        Image(plots[name], f"{numbers.metric(key).label} while the gallery is refilled")
-        for name, key in names.items()
-        if name in plots
-    ]
-    below = tuple(note.replace("* is the best", "Bold is the best") for note in made[0].notes)
-    return Refill(made[0].title, tuple(heads), tuple(lines), below, tuple(images))
-
-
-def _page(sections: Sequence[Section], records: Sequence[Record]) -> str:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    newest = max(records, key=lambda r: (str(r.run.get("finished")), r.method, r.seed))
-    return environment.get_template("page.html").render(
-        sections=sections,
-        style=(_TEMPLATES / "style.css").read_text(encoding="utf-8"),
-        newest=origins([newest])[0],
-        schema=newest.schema,
-        n_records=len(records),
-    )
+    for name in there:
+        shutil.rmtree(out / name)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / _MARK).write_text("Made by bench leaderboard; the folders beside are its own.\n")

@@ -154,7 +154,8 @@ def _notes(case: str, stored: str, records: Sequence[Record]) -> Iterator[str]:
         yield "Other domain: learned on another dataset, the track's other_domain (FCT 4.3)."
 
 
-def _printed(table: SideTable, spread: bool) -> tuple[list[str], list[shared.Line]]:
+def printed(table: SideTable, spread: bool = True) -> tuple[list[str], list[shared.Line]]:
+    """Headings and lines of printed cells; with intervals or without."""
     heads = ["side-information", "method"]
     heads += [numbers.metric(key).label for key in table.metrics]
     heads += ["CKA", "bytes", "by itself"]
@@ -180,7 +181,7 @@ def plain(table: SideTable, width: int = _WIDTH) -> str:
 
     lines: list[str] = []
     for spread in (True, False):
-        heads, cells = _printed(table, spread)
+        heads, cells = printed(table, spread)
         rows = [[value + ("*" if best else "") for value, best in line] for line in cells]
         wide = [max(len(x) for x in column) for column in zip(heads, *rows, strict=True)]
         lines = [shared.padded(values, wide) for values in (heads, *rows)]
@@ -212,9 +213,9 @@ def csv(table: SideTable) -> str:
 
 def markdown(table: SideTable) -> str:
     """A table as GitHub reads it."""
-    return shared.markdown(table.title, *_printed(table, spread=True), table.notes)
+    return shared.markdown(table.title, *printed(table, spread=True), table.notes)
 
 
 def latex(table: SideTable) -> str:
     """A booktabs table."""
-    return shared.latex(table.title, table.slug, *_printed(table, spread=True), table.notes)
+    return shared.latex(table.title, table.slug, *printed(table, spread=True), table.notes)

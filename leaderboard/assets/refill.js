@@ -1,0 +1,132 @@
+// Backfilling curves, and the matrix of a sequence of updates.
+(() => {
+  "use strict";
+  const { data, colour, chart, tagged, choice, figure, style } = window.kit;
+  const refill = data.refill;
+  const box = document.getElementById("refill-charts");
+
+  // ---- One method or order against the others, along the refilling.
+  function curves(parent) {
+    const fig = figure(parent, "While the gallery is refilled", true);
+    const keys = Object.keys(refill.curves[refill.metrics[0].key]);
+    const orders = [...new Set(Object.values(refill.curves[refill.metrics[0].key]).flatMap((o) => Object.keys(o)))];
+    let redraw = () => {};
+    const key = choice(fig, "Score", refill.metrics.map((m) => [m.key, m.label]), () => redraw());
+    const view = choice(fig, "Compare", [
+      ...orders.map((o) => [`order\n${o}`, `methods, order ${o}`]),
+      ...keys.map((m) => [`method\n${m}`, `orders of ${m}`]),
+    ], () => redraw());
+    redraw = chart(fig, () => `${key.selectedOptions[0].text} while the gallery is refilled: ${view.selectedOptions[0].text}. The areas are in the table below.`, (width, { passes }) => {
+      const found = refill.curves[key.value] || {};
+      const [kind, name] = view.value.split("\n");
+      const lines = kind === "order"
+        ? Object.entries(found).filter(([m, o]) => o[name] && (m === "independent" || passes(m))).map(([m, o]) => [m, o[name], m])
+        : Object.entries(found[name] || {}).map(([o, line], i) => [o, line, null, i]);
+      if (!lines.length) return null;
+      const palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#7f7f7f", "#b15928"];
+      const look = ([label, , method, i]) => (method === null ? palette[i % palette.length] : colour(label));
+      const rows = lines.flatMap((line) => line[1].map((y, i, all) => ({ label: line[0], method: line[2], x: (100 * i) / (all.length - 1), y })));
+      const area = (label) => {
+        const id = kind === "order" ? `${label}\n${name}` : `${name}\n${label}`;
+        const value = refill.areas[id] && refill.areas[id][key.value];
+        return value === undefined || value === null ? "" : ` (area ${(100 * value).toFixed(1)})`;
+      };
+      const ends = refill.offline[key.value];
+      const wait = ends ? [[0, 100 * ends.before], [100, 100 * ends.before], [100, 100 * ends.after]] : [];
+      const right = Math.min(200, width * 0.34);
+      const last = lines.map((line) => ({ label: `${line[0]}${area(line[0])}`, method: line[2], y: line[1][line[1].length - 1], mid: line[1][Math.floor(line[1].length / 2)], look: look(line) }));
+      // Names stand at the right in the order of the curves' middles, evenly apart.
+      last.sort((a, b) => b.mid - a.mid);
+      const height = Math.max(340, 22 * last.length + 90);
+      return Plot.plot({
+        width, height, style, marginLeft: 50, marginBottom: 42, marginTop: 24, marginRight: right,
+        color: { type: "identity" },
+        x: { domain: [0, 100], label: "refilled, % of the gallery" },
+        y: { label: `${key.selectedOptions[0].text} (%)`, grid: true, nice: true },
+        marks: [
+          Plot.line(wait, { stroke: "var(--faint)", strokeDasharray: "2,3" }),
+          ...lines.map((line) => Plot.line(rows.filter((r) => r.label === line[0]), {
+            x: "x", y: "y", stroke: look(line), strokeWidth: 1.8,
+            strokeDasharray: kind === "method" && refill.cheating.includes(line[0]) ? "5,3" : undefined,
+            render: tagged(line[2] || line[0]),
+          })),
+          ...last.map((l, i) => Plot.text([0], { frameAnchor: "top-right", dx: 10, dy: 6 + 19 * i, textAnchor: "start", text: () => `━ ${l.label}`, fill: l.look, render: tagged(l.method || l.label.split(" (")[0]) })),
+          Plot.tip(rows, Plot.pointer({ x: "x", y: "y", title: (d) => `${d.label}\n${d.x.toFixed(0)} % refilled: ${d.y.toFixed(1)}` })),
+        ],
+        caption: `${wait.length ? "Dotted: offline, the old model until all is refilled. " : ""}${kind === "method" ? "Dashed orders cheat: they know what only backfilling would tell." : ""}`,
+      });
+    });
+  }
+
+  // ---- How early each group's items are refilled, and how its queries fare.
+  function groups(parent) {
+    const found = refill.groups;
+    if (!found || found.names.length < 2) return;
+    const fig = figure(parent, "Share of each group", true);
+    let redraw = () => {};
+    const methods = Object.keys(found.methods);
+    const method = choice(fig, "Method", methods.map((m) => [m, m]), () => redraw());
+    const orders = [...new Set(methods.flatMap((m) => Object.keys(found.methods[m])))];
+    const order = choice(fig, "Order", orders.map((o) => [o, o]), () => redraw());
+    redraw = chart(fig, () => `Share of each group along the ${order.value} order of ${method.value}.`, (width) => {
+      const mine = found.methods[method.value][order.value];
+      if (!mine) return Plot.plot({ width, height: 60, style, marks: [Plot.text(["not measured"], { frameAnchor: "middle" })] });
+      const rows = found.names.map((name, i) => ({ name, share: mine[0][i], score: mine[1][i] })).filter((r) => r.share !== null);
+      const left = Math.min(190, 20 + 7 * Math.max(...rows.map((r) => r.name.length)));
+      return Plot.plot({
+        width, height: 60 + 20 * rows.length, style, marginLeft: left, marginRight: 60, marginBottom: 42,
+        x: { label: "mean share refilled along the order; 0.5 where the order does not look at groups", domain: [0, 1] },
+        y: { label: null, domain: rows.map((r) => r.name) },
+        marks: [
+          Plot.barX(rows, { x: "share", y: "name", fill: "var(--accent)", opacity: 0.6 }),
+          Plot.ruleX([0.5], { strokeDasharray: "4,3" }),
+          Plot.text(rows, { x: "share", y: "name", dx: 4, textAnchor: "start", text: (d) => `${d.share.toFixed(2)}`, fill: "currentColor", stroke: "var(--card)", strokeWidth: 4 }),
+          Plot.tip(rows, Plot.pointerY({ x: "share", y: "name", title: (d) => `${d.name}\nshare ${d.share.toFixed(2)}\nCMC@1 along the order ${d.score === null ? "none" : (100 * d.score).toFixed(1)}` })),
+        ],
+      });
+    });
+  }
+
+  // ---- A sequence: who asks down, what is stored across.
+  function matrix(parent) {
+    const seq = data.sequence;
+    const fig = figure(parent, "Every pair of generations", true);
+    const keys = Object.keys(seq.scores);
+    let redraw = () => {};
+    const labels = new Map(data.metrics.map((m) => [m.key, m.label]));
+    const key = choice(fig, "Score", keys.map((k) => [k, labels.get(k) || k]), () => redraw());
+    const method = choice(fig, "Method", Object.keys(seq.scores[keys[0]]).map((m) => [m, m]), () => redraw());
+    redraw = chart(fig, () => `Matrix of ${method.value}: each generation asking in galleries stored by each earlier one. The table below has the numbers.`, (width) => {
+      const rows = (seq.scores[key.value][method.value] || []).filter((r) => r[2] !== null);
+      const own = new Map(rows.filter((r) => r[0] === r[1]).map((r) => [r[0], r[2]]));
+      const cells = rows.filter((r) => !r[3]).map((r) => ({
+        asks: r[0], stored: r[1], value: r[2], more: r[2] - (own.get(r[1]) ?? r[2]),
+        direct: (rows.find((d) => d[3] && d[0] === r[0] && d[1] === r[1]) || [])[2],
+      }));
+      if (!cells.length) return null;
+      const most = Math.max(0.02, ...cells.map((c) => Math.abs(c.more)));
+      const n = seq.generations.length;
+      const side = Math.min(width, 130 * n + 80);
+      return Plot.plot({
+        width: side, height: 66 * n + 70, style, marginLeft: 60, marginTop: 44, marginBottom: 10, padding: 0.06,
+        x: { domain: seq.generations, label: "stored by", axis: "top" },
+        y: { domain: seq.generations, label: "asks" },
+        color: { type: "diverging", scheme: "PuOr", domain: [-most, most], pivot: 0 },
+        marks: [
+          Plot.cell(cells, { x: "stored", y: "asks", fill: "more", fillOpacity: 0.75 }),
+          Plot.text(cells, { x: "stored", y: "asks", text: (d) => `${(100 * d.value).toFixed(1)}${d.direct === undefined ? "" : `\ndirect ${(100 * d.direct).toFixed(1)}`}`, fill: "#111", fontSize: 13, fontWeight: 600 }),
+          Plot.tip(cells, Plot.pointer({ x: "stored", y: "asks", title: (d) => `${d.asks} asks, stored by ${d.stored}: ${(100 * d.value).toFixed(1)}\n${d.more >= 0 ? "+" : ""}${(100 * d.more).toFixed(1)} over ${d.stored}/${d.stored}` })),
+        ],
+        caption: "Purple: better than the stored model by itself; orange: worse.",
+      });
+    });
+  }
+
+  if (box && refill) {
+    box.className = "plots scripted";
+    curves(box);
+    groups(box);
+  }
+  const steps = document.getElementById("sequence");
+  if (steps && data.sequence) matrix(steps);
+})();

@@ -1,0 +1,129 @@
+// Tables: cards on narrow screens, filters, one metric at a time, downloads of what is shown.
+(() => {
+  "use strict";
+  const $ = (query, root = document) => root.querySelector(query);
+  const $$ = (query, root = document) => [...root.querySelectorAll(query)];
+  const data = $("#data") ? JSON.parse($("#data").textContent) : {};
+
+  // ---- A row becomes a card on a narrow screen: every cell then needs its column's name, and
+  // ---- the roles that other display values take from a table.
+  const roles = { TABLE: "table", THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TD: "cell" };
+  for (const table of $$("table")) {
+    const heads = $$("thead th", table).map((th) => th.textContent.replace(/\s+/g, " ").trim());
+    if (heads.length < 3) continue;
+    table.classList.add("stacked");
+    for (const part of [table, ...$$("thead, tbody, tr, td", table)]) {
+      part.setAttribute("role", roles[part.tagName]);
+    }
+    $$("thead th", table).forEach((th) => th.setAttribute("role", "columnheader"));
+    $$("tbody th", table).forEach((th) => th.setAttribute("role", "rowheader"));
+    for (const td of $$("tbody td:not([colspan])", table)) td.dataset.label = heads[td.cellIndex];
+  }
+
+  // ---- Columns that begin sorted say so.
+  for (const table of $$("table.ranking, table.matrix")) {
+    const first = $(table.matches(".matrix") ? "th:nth-child(2)" : "th", table.tHead);
+    if (first) first.setAttribute("aria-sort", "ascending");
+  }
+
+  // ---- Filters: what a method is, needs and changes.
+  const methods = data.methods || {};
+  const known = (name) => [...new Set(Object.values(methods).flatMap((m) => m[name]))].sort();
+  const groups = [
+    ["family", "Show", known("family").filter((f) => f !== "baseline"), true],
+    ["needs", "Hide what needs", known("needs"), false],
+    ["changes", "Hide what changes", known("changes"), false],
+  ];
+  const words = { dimension: "the dimension (extra dimensions)", gallery: "the gallery", queries: "the queries" };
+  for (const form of $$("form.filters")) {
+    for (const [name, title, values, on] of groups) {
+      if (values.length < (on ? 2 : 1)) continue;
+      const set = document.createElement("fieldset");
+      const legend = set.appendChild(document.createElement("legend"));
+      legend.textContent = title;
+      const box = set.appendChild(document.createElement("div"));
+      box.className = "checks";
+      for (const value of values) {
+        const label = box.appendChild(document.createElement("label"));
+        const input = label.appendChild(document.createElement("input"));
+        Object.assign(input, { type: "checkbox", name, value, checked: on });
+        label.append(words[value] || value);
+      }
+      form.append(set);
+    }
+    form.addEventListener("change", filter);
+    form.addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  function passes(method) {
+    const about = methods[method];
+    const form = $("form.filters");
+    if (!about || !form) return true;
+    const boxes = (name) => $$(`input[name="${name}"]`, form);
+    const families = boxes("family");
+    if (families.length && !families.some((b) => b.checked && b.value === about.family)) {
+      if (families.some((b) => b.value === about.family)) return false;
+    }
+    return ["needs", "changes"].every((name) =>
+      boxes(name).every((box) => !box.checked || !about[name].includes(box.value)),
+    );
+  }
+
+  function filter() {
+    const rows = $$("tr[data-method]");
+    for (const row of rows) row.hidden = !passes(row.dataset.method);
+    const table = $(".block:not([hidden]) .ranking") || $("#matrix-table");
+    const mine = table ? $$("tr[data-method]", table) : [];
+    const count = $("#count");
+    if (count) count.textContent = `${mine.filter((r) => !r.hidden).length} of ${mine.length} methods shown`;
+    document.dispatchEvent(new CustomEvent("methods", { detail: passes }));
+  }
+
+  // ---- One metric at a time.
+  const select = $("#metric");
+  function showMetric() {
+    for (const block of $$(".block")) block.hidden = block.dataset.metric !== select.value;
+    document.dispatchEvent(new CustomEvent("metric", { detail: select.value }));
+    filter();
+  }
+  if (select) {
+    select.addEventListener("change", showMetric);
+    showMetric();
+  }
+
+  // ---- Downloads of exactly the rows shown, in their order.
+  function shownRows() {
+    const at = (name) => data.columns.indexOf(name);
+    const table = $(".block:not([hidden]) .ranking");
+    const order = $$("tr[data-method]", table).filter((r) => !r.hidden).map((r) => r.dataset.method);
+    const mine = data.rows.filter((row) => row[at("metric")] === select.value);
+    const bounds = mine.filter((row) => row[at("kind")] !== "method");
+    const rows = order.map((m) => mine.find((r) => r[at("kind")] === "method" && r[at("method")] === m));
+    return [...bounds, ...rows.filter(Boolean)];
+  }
+  function csvField(value) {
+    if (value === null) return "";
+    let text = String(value);
+    if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  }
+  function save(name, type, text) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.download = name;
+    document.body.append(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+  if ($("#csv")) {
+    $("#csv").addEventListener("click", () => {
+      const lines = [data.columns, ...shownRows()].map((row) => row.map(csvField).join(","));
+      save(`${data.slug}-${select.value}.csv`, "text/csv", lines.join("\n") + "\n");
+    });
+    $("#json").addEventListener("click", () => {
+      const rows = shownRows().map((row) => Object.fromEntries(row.map((v, i) => [data.columns[i], v])));
+      save(`${data.slug}-${select.value}.json`, "application/json", JSON.stringify(rows, null, 1) + "\n");
+    });
+  }
+})();

@@ -1,0 +1,250 @@
+"""The page of a record: full provenance, the command to repeat it, every number."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmark.details import Details, details_path, read_details
+from benchmark.errors import BenchError
+from benchmark.record import Record
+from benchmark.report import numbers
+from benchmark.report.curves import name as stage_name
+from leaderboard.boards import Board
+from leaderboard.names import file_name
+from leaderboard.provenance import command, origins
+from leaderboard.reading import Entry
+
+Pair = tuple[str, str]
+# A text longer than this is cut on the page; the file has all of it.
+_LONGEST = 2000
+
+
+def entry_name(entry: Entry) -> str:
+    """Name of a record's page among those of its board."""
+    return f"{file_name(entry.record.method)}-seed-{entry.record.seed}"
+
+
+def href(board: Board, entry: Entry) -> str:
+    """Address of a record's page from the site's root."""
+    return f"records/{board.slug}/{entry_name(entry)}.html"
+
+
+def find_details(entry: Entry) -> Details | None:
+    """The details file of a record, where there is one that can be read."""
+    if entry.path is None:
+        return None
+    path = details_path(entry.path)
+    try:
+        return read_details(path) if path.is_file() else None
+    except BenchError:
+        return None
+
+
+def entry_page(entry: Entry, board: Board) -> dict[str, Any]:
+    """What the template of a record shows."""
+    record = entry.record
+    heads, rows = scores(record)
+    data = pictures(record, find_details(entry))
+    packed = None if entry.path is None else details_path(entry.path)
+    has = packed is not None and packed.is_file()
+    return {
+        "record": record,
+        "board": board,
+        "command": command([record]),
+        "provenance": provenance(record),
+        "heads": heads,
+        "rows": rows,
+        "data": data,
+        "has_charts": any(data.values()),
+        "tables": list(tables(record)),
+        "sections": list(sections(record)),
+        "download": f"{entry_name(entry)}.json",
+        "details_link": f"{entry_name(entry)}.details.gz" if has else "",
+        "details_size": f"{packed.stat().st_size / 1024:.0f} KiB" if has and packed else "",
+    }
+
+
+def provenance(record: Record) -> list[Pair]:
+    """When, by what, for how long."""
+    origin = origins([record])[0]
+    clean = {None: "unknown", True: "yes", False: "no"}[origin.clean]
+    argv = " ".join(map(str, record.run.get("argv") or []))
+    found = [
+        ("finished", origin.finished),
+        ("code", f"{origin.version} {origin.commit}".strip()),
+        ("unchanged code", clean),
+        ("seconds, with shared stages", f"{origin.seconds:.0f}"),
+        ("as it was called", f"bench {argv}" if argv else ""),
+        ("protocol and track version", f"{record.protocol_version}, {record.track_version}"),
+        ("schema", str(record.schema)),
+        ("key", record.key),
+        ("seed of the first generation", str(record.first_seed)),
+    ]
+    return [(key, value) for key, value in found if value]
+
+
+def scores(record: Record) -> tuple[list[str], list[tuple[str, list[Pair]]]]:
+    """Headings and rows: a metric a row, a case a column, then bounds and verdicts."""
+    names = list(record.scores)
+    bounds = [name for name in ("lower", "upper", "upper-all") if name in record.bounds]
+    keys = numbers.ordered(
+        m for part in (record.scores, record.bounds) for each in part.values() for m in each
+    )
+    heads = [*names, *(f"{name} bound" for name in bounds), "compatible", "not hurting", "gain"]
+    rows = []
+    for key in keys:
+        about = numbers.metric(key)
+        cells = [_cell(record, name, key, about.unit) for name in names]
+        cells += [(_number(record.bounds[name].get(key), about.unit), "") for name in bounds]
+        cells += [(_answer(part.get(key)), "") for part in (record.compatible, record.not_hurting)]
+        cells.append((_number(record.update_gain.get(key), "share"), ""))
+        rows.append((about.label, cells))
+    return heads, rows
+
+
+def _cell(record: Record, case: str, key: str, unit: str) -> Pair:
+    value = record.scores[case].get(key)
+    low, high = record.intervals.get(case, {}).get(key) or (None, None)
+    if value is None:
+        return "", ""
+    return numbers.number(value, unit), numbers.spread(value, low, high, unit)
+
+
+def _number(value: float | None, unit: str) -> str:
+    return "" if value is None else numbers.number(value, unit)
+
+
+def _answer(value: bool | None) -> str:
+    return "" if value is None else "yes" if value else "no"
+
+
+def tables(record: Record) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """Tables below the scores: backfilling, side-information, counts, times."""
+    yield from _refills(record)
+    if record.counts:
+        names = list(dict.fromkeys(n for counts in record.counts.values() for n in counts))
+        lines = [
+            [case, *(f"{counts[n]:,}" if n in counts else "" for n in names)]
+            for case, counts in record.counts.items()
+        ]
+        yield "Counts", ["case", *(n.replace("_", " ") for n in names)], lines
+    stages = record.run.get("stages") or {}
+    if stages:
+        lines = [
+            [title, _text(stage.get("seconds")), _mebi(stage.get("peak_memory_bytes")),
+             _text(stage.get("device"))]
+            for title, stage in stages.items()
+        ]  # fmt: skip
+        yield "Stages", ["stage", "seconds", "peak memory, MiB", "device"], lines
+
+
+def _refills(record: Record) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    found = record.backfilling
+    orders = found.get("orders") or {}
+    keys = numbers.ordered(m for each in orders.values() for m in each["area"])
+    if not keys:
+        return
+    truths = list(dict.fromkeys(t for each in orders.values() for t in each["tau"]))
+    lines = [["offline", *(_area(found["offline"].get(k, {}).get("area")) for k in keys),
+              *("" for _ in truths)]]  # fmt: skip
+    for name, each in orders.items():
+        areas = [_area(each["area"].get(k), each["intervals"].get(k)) for k in keys]
+        taus = [_number(each["tau"].get(t), "coefficient") for t in truths]
+        lines.append([name, *areas, *taus])
+    labels = [numbers.metric(k).label for k in keys]
+    yield "Areas under the backfilling curves, percent", [
+        "order", *labels, *(f"tau {t}" for t in truths),
+    ], lines  # fmt: skip
+
+
+def _area(value: float | None, span: Any = None) -> str:
+    low, high = span or (None, None)
+    words = f"{_number(value, 'share')} {numbers.spread(value, low, high)}"
+    return words.strip()
+
+
+def _mebi(value: Any) -> str:
+    return "" if value is None else f"{value / 2**20:.0f}"
+
+
+def sections(record: Record) -> Iterator[tuple[str, list[Pair]]]:
+    """Everything else that the record says, part by part."""
+    parts = {
+        "Cost": record.cost,
+        "Parameters of the method": record.config,
+        "Changed settings": record.changed,
+        "Protocol and track": record.parameters,
+        "Models": record.models,
+        "Recipe": record.recipe,
+        "Dataset": record.dataset,
+        "Side-information": record.side,
+        "Left out of backfilling": record.backfilling.get("omitted") or {},
+        "Adapter": record.adapter,
+        "Weights": record.checkpoints,
+        "Environment": record.environment,
+    }
+    for title, part in parts.items():
+        lines = list(_flat(part, ""))
+        if lines:
+            yield title, lines
+
+
+def _flat(value: Any, name: str) -> Iterator[Pair]:
+    """Nested mappings as lines: ``augment.rotate``."""
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name}.{key}" if name else str(key))
+    elif name:
+        yield name.replace("_", " "), _text(value)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, str):
+        text = value
+    elif isinstance(value, list | tuple) and not any(isinstance(v, Mapping | list) for v in value):
+        text = ", ".join(map(_text, value))
+    else:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + " …"
+
+
+def pictures(record: Record, details: Details | None) -> dict[str, Any]:
+    """What the charts of a record's page are drawn from; empty parts are not shown."""
+    lines = {}
+    for title, parts in record.curves.items():
+        for part, curve in parts.items():
+            loss = curve.get("loss") if isinstance(curve, Mapping) else None
+            if isinstance(loss, list) and any(value is not None for value in loss):
+                lines[stage_name(title, part)] = [
+                    None if v is None else float(f"{v:.5g}") for v in loss
+                ]
+    found: dict[str, Any] = {"curves": lines, "picture": None, "ordering": None}
+    if details is not None and details.picture is not None:
+        shown = details.picture
+        found["picture"] = {
+            "case": shown.case, "classes": list(shown.classes), "label": shown.label.tolist(),
+            "old": shown.old.round(4).tolist(), "new": shown.new.round(4).tolist(),
+        }  # fmt: skip
+    if details is not None and details.ordering is not None:
+        order = details.ordering
+        found["ordering"] = {
+            "predicted": order.predicted.round(4).tolist(), "true": order.true.round(4).tolist(),
+            "tau": order.tau, "items": order.n_items,
+        }  # fmt: skip
+    return found
+
+
+def download(entry: Entry) -> bytes:
+    """The record's file, byte for byte; made anew where it has none."""
+    if entry.path is not None:
+        return Path(entry.path).read_bytes()
+    return (json.dumps(vars(entry.record), indent=1, default=dict) + "\n").encode()

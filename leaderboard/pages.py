@@ -1,0 +1,67 @@
+"""Templates: compiled once, every value escaped."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from benchmark.report import numbers
+from leaderboard.names import file_name
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
+
+
+def embed(value: Any) -> Markup:
+    """JSON that may stand in a script element: nothing in it ends the element or a line.
+
+    Example:
+        >>> str(embed({"a": "</script>"}))
+        '{"a":"\\\\u003c/script\\\\u003e"}'
+    """
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return Markup(text.translate(_ESCAPED))  # noqa: S704 - that is what the translation is for
+
+
+class Pages:
+    """Renders the templates for one site.
+
+    Args:
+        site: What every page shows.
+    """
+
+    def __init__(self, site: dict[str, Any]) -> None:
+        self._site = site
+
+    @cached_property
+    def _environment(self) -> Environment:
+        made = Environment(
+            loader=FileSystemLoader(_TEMPLATES),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+        )
+        made.filters["embed"] = embed
+        made.filters["file_name"] = file_name
+        made.filters["metric"] = lambda key: numbers.metric(key).label
+        return made
+
+    def render(self, template: str, root: str = "", **values: Any) -> str:
+        """A page.
+
+        Args:
+            template: File name without ``.html``.
+            root: Way from the page to the site's root, ``../`` or empty.
+            **values: What the template shows.
+        """
+        page = self._environment.get_template(f"{template}.html")
+        text = page.render(site=self._site, root=root, **values)
+        # Lone surrogates have no bytes in UTF-8.
+        return text.encode("utf-8", "replace").decode("utf-8")
