@@ -87,7 +87,9 @@ def new_model(
     _, channels, height, _ = data.images.shape
     dim = spec.dim if dim is None else dim
     with drawing_from(seed, "init"):
-        encoder = Encoder(spec.backbone, dim, channels, height)
+        # Given only where asked for: what a model was made with is a part of its file's hash.
+        ending = {"relu": True} if spec.relu else {}
+        encoder = Encoder(spec.backbone, dim, channels, height, **ending)
         head = Head(
             spec.head, dim if head_dim is None else head_dim, data.classes.tolist(), spec.scale,
             spec.margin, recipe.label_smoothing,
