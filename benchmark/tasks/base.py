@@ -91,11 +91,15 @@ def key(prefix: str, target: float) -> str:
 def template_vectors(
     vectors: NDArray[Any], items: Evaluation, wanted: NDArray[np.int64]
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Vectors and subjects of some templates, in the order of ``wanted``."""
+    """Vectors and subjects of some templates, in the order of ``wanted``.
+
+    An item counts as much as it shows of a face, where the dataset says how much.
+    """
     from benchmark.metrics.templates import templates
 
     rows = np.flatnonzero(np.isin(items.template, wanted))
-    ids, made = templates(vectors[rows], items.template[rows], items.media[rows])
+    weights = None if items.weight is None else items.weight[rows]
+    ids, made = templates(vectors[rows], items.template[rows], items.media[rows], weights=weights)
     _, first = np.unique(items.template[rows], return_index=True)
     place = np.searchsorted(ids, wanted)
     return made[place], items.labels[rows[first]][place]

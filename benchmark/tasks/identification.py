@@ -47,8 +47,11 @@ def evaluate(
         outsiders = int((~found.mated).sum())
         targets = [t for t in options["fpir"] if t * outsiders >= 1]
         for point in tpir_at_fpir(found, targets) if targets else ():
-            values.setdefault(key("tpir_at_fpir", point.target), {})[i] = point.hits, who
+            name = key("tpir_at_fpir", point.target)
+            values.setdefault(name, {})[i] = point.hits, who
+            result.counts[f"n_accepted_outsiders_g{i}_{name}"] = round(point.fpir * outsiders)
         result.counts.update({f"n_enrolled_g{i}": len(enrolled), f"n_mated_g{i}": len(who)})
+        result.counts[f"n_outsiders_g{i}"] = outsiders
     for name, parts in values.items():
         _add_mean(result, name, list(parts.values()))
         if len(items.galleries) > 1:  # of a single gallery the mean says it all

@@ -19,6 +19,7 @@ def problem(seed):
     items = SimpleNamespace(
         template=np.arange(240) // 2, media=np.arange(240), labels=labels,
         probes=np.setdiff1d(np.arange(120), enrolled), galleries=(enrolled[:20], enrolled[20:]),
+        weight=None, pairs=None,
     )  # fmt: skip
     return x.astype(np.float32), items
 
@@ -48,3 +49,57 @@ def test_verification_is_that_of_all_products(seed) -> None:
     threshold = impostor[int(0.01 * len(impostor))]  # refuses this one and all below
     got = verification.evaluate(x, x, items, {"far": [0.01]})
     assert got.scores["tar_at_far_1e-2"] == np.mean(scores[same] > threshold)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_listed_pairs_with_models_on_both_sides(seed) -> None:
+    """The first template by one model, the second by the other; swapped, another score."""
+    x, items = problem(seed)
+    rng = np.random.default_rng(seed + 10)
+    other = (x + 0.3 * rng.normal(size=x.shape)).astype(np.float32)
+    pairs = rng.integers(0, 120, (3000, 2))
+    pairs[:300, 1] = pairs[:300, 0] // 3 * 3 + (pairs[:300, 0] + 1) % 3
+    items.pairs = pairs
+
+    def unit(vectors):
+        made = vectors.reshape(120, 2, 8).sum(1)
+        return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+    for a, b in ((x, other), (other, x)):
+        scores = (unit(a)[pairs[:, 0]] * unit(b)[pairs[:, 1]]).sum(1)
+        same = pairs[:, 0] // 3 == pairs[:, 1] // 3
+        got = verification.evaluate(a, b, items, {"far": [0.01]})
+        threshold = np.sort(scores[~same])[::-1][int(0.01 * (~same).sum())]
+        assert got.scores["tar_at_far_1e-2"] == pytest.approx(np.mean(scores[same] > threshold))
+        assert got.counts["n_genuine"] == same.sum()
+        accepted = got.counts["n_accepted_impostor_tar_at_far_1e-2"]
+        assert accepted == (scores[~same] > threshold).sum() <= 0.01 * (~same).sum()
+
+
+def test_items_count_as_much_as_they_show_of_a_face() -> None:
+    x, items = problem(0)
+    spoilt = x.copy()
+    spoilt[1::2] = np.random.default_rng(1).normal(size=(120, 8)) * 5
+    items.weight = np.tile(np.float32([1.0, 1e-6]), 120)
+    clean = verification.evaluate(spoilt, spoilt, items, {"far": [0.01]})
+    items.weight = np.ones(240, np.float32)
+    plain = verification.evaluate(spoilt, spoilt, items, {"far": [0.01]})
+    assert clean.scores["tar_at_far_1e-2"] > plain.scores["tar_at_far_1e-2"] + 0.1
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("fpir", [0.05, 0.2])
+def test_probes_outside_each_gallery_are_refused(seed, fpir) -> None:
+    """By plain loops: of the probes whose subject a gallery lacks, at most FPIR find anybody."""
+    x, items = problem(seed)
+    got = identification.evaluate(x, x, items, {"fpir": [fpir]})
+    made = x.reshape(120, 2, 8).sum(1)
+    made /= np.linalg.norm(made, axis=1, keepdims=True)
+    for i, enrolled in enumerate(items.galleries, 1):
+        best = made[items.probes] @ made[enrolled].T
+        outside = ~np.isin(items.probes // 3, enrolled // 3)
+        assert got.counts[f"n_outsiders_g{i}"] == outside.sum() == 40
+        allowed = int(fpir * outside.sum())
+        threshold = np.sort(best[outside].max(1))[::-1][allowed]
+        name = f"n_accepted_outsiders_g{i}_tpir_at_fpir_{fpir:.0e}".replace("e-0", "e-")
+        assert got.counts[name] == (best[outside].max(1) > threshold).sum() <= allowed
