@@ -47,7 +47,7 @@ results: $(STAMP)  ## Every committed record anew: hours on 2 cores; goes on whe
 	test ! -d $(OMNIGLOT) || $(RUN) -p open-class -t omniglot --data-root $(OMNIGLOT) -m $(CONTROLS),$(TRAINED),fct,fct:simclr
 
 site: $(STAMP)  ## The static leaderboard of the committed records.
-	$(BIN)/python -c "import leaderboard; from pathlib import Path; from benchmark.record import read_records; print(leaderboard.build(read_records(Path('results/measured')), Path('site')))"
+	$(BIN)/bench leaderboard --out site
 
 clean:
 	rm -rf $(VENV) runs site

@@ -58,7 +58,11 @@ Methods = Annotated[
     str, typer.Option("--methods", "-m", help="Methods, with commas: `bct,fct:simclr,mixbct`.")
 ]
 ProtocolName = Annotated[
-    str, typer.Option("--protocol", "-p", help="A protocol, or the path of a YAML file.")
+    str,
+    typer.Option(
+        "--protocol", "-p",
+        help="A protocol, one of its settings (`arch-change:deeper`), or the path of a YAML file.",
+    ),
 ]
 TrackName = Annotated[
     str, typer.Option("--track", "-t", help="A track, or the path of a YAML file.")
@@ -126,11 +130,12 @@ def run(
 
     axes = parse_axes(sweep or [])
     requests = [
-        api.request(
+        asked
+        for chosen in points(axes, parse_settings(settings or []))
+        for asked in api.requests(
             methods.split(","), protocol, str(chosen.pop("track", track)), data_root=data_root,
             seeds=parse_seeds(seeds), settings=chosen, first_seed=first_seed,
         )
-        for chosen in points(axes, parse_settings(settings or []))
     ]  # fmt: skip
     compute = parse_device(device, str(engine))
     if dry_run:
@@ -145,7 +150,8 @@ def run(
     if axes:
         show.print_sweep([record for records in found for record in records], axes, out)
     else:
-        show.print_results(found[0], requests[0].folder(out))
+        together = [record for records in found for record in records]
+        show.print_results(together, requests[0].folder(out))
 
 
 @app.command("list", epilog="Examples: `bench list methods` · `bench list tracks --json`")
@@ -235,6 +241,25 @@ def perf(
     show.print_rows(rows)
     if as_json is not None:
         write_json(as_json, rows)
+
+
+@app.command(
+    epilog="Examples: `bench leaderboard --out site` · `bench leaderboard runs --out /tmp/site`"
+)
+def leaderboard(
+    out: Annotated[Path, typer.Option("--out", help="Folder of the site.")],
+    runs: Annotated[Path, typer.Argument(help="Folder of records.")] = Path("results/measured"),
+) -> None:
+    """Write records as a static site, which opens from disk."""
+    from benchmark.store import plain_io_errors, writable
+    from leaderboard.site import build_folder
+
+    writable(out, "--out")
+    with plain_io_errors(out):
+        page, skipped = build_folder(runs, out)
+    for each in skipped:
+        typer.echo(f"bench: {each}", err=True)
+    typer.echo(page)
 
 
 @app.callback(invoke_without_command=True)

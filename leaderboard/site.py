@@ -19,7 +19,7 @@ from benchmark.record import Record
 from benchmark.report import numbers, sequence
 from benchmark.report.pairing import Pairs
 from benchmark.report.ranking import MEAN_RULE, RULE
-from leaderboard import overview, sections
+from leaderboard import overview, published, sections
 from leaderboard.boards import Board, block, make_boards, worded
 from leaderboard.charts import board_data
 from leaderboard.entries import download, entry_name, entry_page, find_details, href
@@ -94,6 +94,7 @@ class _Site:
         self.boards = make_boards(entries, self.facts, pairs)
         newest = overview.newest(entries, 1)[0].record
         self.entries = entries
+        self.published = published.read()
         self.pages = Pages({
             "n_records": len(entries), "skipped": list(skipped), "schema": newest.schema,
             "newest": origins([newest])[0],
@@ -105,7 +106,11 @@ class _Site:
         self._copy_assets()
         self._page("index", "index.html", **self._index())
         self._page("methods", "methods.html", families=self._families())
-        self._page("published", "published.html", papers=[])
+        papers = published.papers(self.published)
+        self._page("published", "published.html", papers=papers)
+        for paper in papers:
+            address = f"published/{paper.file}.html"
+            self._page("paper", address, paper=paper, heads=published.HEADS)
         self._page("submit", "submit.html", protocols=list(registry.protocol_files()))
         self._page("skipped", "skipped.html")
         for board in self.boards:
@@ -196,7 +201,8 @@ class _Site:
             "refill": sections.refill(records),
             "steps": sections.steps(sequence.make_tables(records)),
             "sides": sections.side_tables(records),
-            "published": "",
+            "published": published.beside(self.published, board),
+            "published_heads": published.HEADS,
             "command": command(records),
             "records": list(links.items()),
             "versions": list(versions(records).items()),
