@@ -1,0 +1,168 @@
+"""The details file: what goes in comes out, it stays small, and bad ones are refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+from benchmark import details
+from benchmark.details import Answers, Details, Ordering, Picture, pack, read_details
+from benchmark.errors import BenchError
+
+MAIN = ("new/old", "new/new", "old/old")
+
+
+def answers(values, identity=None) -> Answers:
+    n = len(values)
+    who = np.arange(n) // 4 if identity is None else identity
+    return Answers(np.asarray(values, float), who, np.arange(n), n)
+
+
+def made(n: int, cases=MAIN, seed: int = 0) -> Details:
+    rng = np.random.default_rng(seed)
+    found = {}
+    for case in cases:
+        found[case, "map"] = answers(rng.beta(0.7, 0.7, n))
+        found[case, "cmc_at_1"] = answers(rng.random(n) < 0.6)
+    return Details(found)
+
+
+@pytest.fixture
+def back(tmp_path):
+    """Packs and reads back."""
+
+    def through(given: Details, **options) -> Details:
+        path = tmp_path / "seed-0.details.gz"
+        path.write_bytes(pack(given, MAIN, **options))
+        return read_details(path)
+
+    return through
+
+
+def test_what_goes_in_comes_out(back) -> None:
+    rng = np.random.default_rng(0)
+    picture = Picture(
+        "new/old", ("a", "<b>"), np.array([0, 1, 1]), rng.random((3, 2)), np.eye(3, 2)
+    )
+    order = Ordering(rng.random(5), rng.random(5), -0.25, 100)
+    given = made(41)
+    got = back(Details(given.answers, picture, order, ("something",)))
+    assert got.left_out == ("something",)
+    assert got.picture is not None
+    assert got.ordering is not None
+    assert (got.picture.case, got.picture.classes) == ("new/old", ("a", "<b>"))
+    assert got.picture.label.tolist() == [0, 1, 1]
+    np.testing.assert_allclose(got.picture.old, picture.old, atol=1e-5)
+    np.testing.assert_allclose(got.picture.new, picture.new, atol=1e-5)
+    np.testing.assert_allclose(got.ordering.true, order.true, atol=1e-5)
+    assert (got.ordering.tau, got.ordering.n_items) == (-0.25, 100)
+    assert got.answers.keys() == given.answers.keys()
+    for key, found in got.answers.items():
+        want = given.answers[key]
+        assert found.identity.tolist() == want.identity.tolist()
+        assert found.rows.tolist() == list(range(41))
+        if key[1] == "cmc_at_1":
+            assert (found.values.tolist(), found.step) == (want.values.tolist(), 0.0)
+        else:
+            assert np.abs(found.values - want.values).max() < found.step == 1 / 255
+
+
+def test_steps_are_unbiased_and_keep_ends_and_equals(back) -> None:
+    # All at one value that no step meets: plain rounding would be off by up to half a step.
+    n = 20_000
+    given = Details(
+        {
+            ("new/old", "map"): answers(np.full(n, 0.5)),
+            ("new/new", "map"): answers(np.r_[np.full(n - 2, 0.5), 0.0, 1.0]),
+        }
+    )
+    got = back(given).answers
+    assert abs(got["new/old", "map"].values.mean() - 0.5) < 5e-5
+    left, right = got["new/old", "map"].values, got["new/new", "map"].values
+    assert (left[:-2] == right[:-2]).all()
+    assert right[-2:].tolist() == [0.0, 1.0]
+
+
+def test_same_bytes_every_time() -> None:
+    assert pack(made(300), MAIN) == pack(made(300), MAIN)
+
+
+@pytest.mark.parametrize(("n", "cases"), [(7000, 30), (60_000, 3), (400_000, 3)])
+def test_stays_small_and_says_what_is_left_out(back, n, cases) -> None:
+    names = [*MAIN, *(f"{i}/{j}" for i in range(6) for j in range(5))][:cases]
+    got = back(made(n, names))
+    assert {case for case, _ in got.answers} >= set(MAIN)
+    assert got.left_out
+    for found in got.answers.values():
+        assert found.rows.tolist() == details.kept_rows(n, len(found.rows)).tolist()
+
+
+def test_fewer_queries_are_part_of_more() -> None:
+    few, many = details.kept_rows(1000, 100), details.kept_rows(1000, 500)
+    assert set(few) <= set(many)
+    assert (np.diff(few) > 0).all()
+
+
+def test_identities_have_one_number_however_many_are_kept(back) -> None:
+    n = 60_000
+    short = back(made(n)).answers["new/old", "map"]
+    assert len(short.rows) < n
+    assert short.identity.tolist() == (short.rows // 4).tolist()
+
+
+def test_cannot_be_made_so_small() -> None:
+    with pytest.raises(ValueError, match="10 bytes"):
+        pack(made(10), limit=10)
+
+
+def edited(change) -> bytes:
+    """A details file whose header or arrays were changed by hand."""
+    raw = gzip.decompress(pack(made(20), MAIN))
+    from safetensors.numpy import load
+
+    arrays = load(raw)
+    size = int.from_bytes(raw[:8], "little")
+    header = json.loads(json.loads(raw[8 : 8 + size])["__metadata__"]["details"])
+    change(header, arrays)
+    return gzip.compress(save(arrays, {"details": json.dumps(header)}))
+
+
+def test_refused(tmp_path) -> None:
+    good = pack(made(20), MAIN)
+    bad = {
+        "not gzip": b"not gzip at all",
+        "not gzip:": good[:-20],
+        "unpacks to more": gzip.compress(bytes(1 << 24)),
+        "not a details file": gzip.compress(b"\x05" + bytes(40)),
+        "expected at most": bytes(details.LIMIT + 1),
+        "schema: expected 1, got 9": edited(lambda h, a: h.update(schema=9)),
+        "unknown key 'extra'": edited(lambda h, a: h.update(extra=1)),
+        "missing array 'answers0'": edited(lambda h, a: a.pop("answers0")),
+        "answers0: expected uint8": edited(lambda h, a: a.update(answers0=np.zeros(20, "f4"))),
+        "answers0: expected uint8 [20]": edited(lambda h, a: a.update(answers0=np.zeros(3, "u1"))),
+        "numbers that cannot be": edited(lambda h, a: h["queries"]["queries0"].update(n_queries=1)),
+        "that cannot be": edited(lambda h, a: h["queries"]["queries0"].update(n_queries=10**15)),
+        "cannot be": edited(lambda h, a: h["answers"][0].update(levels=0)),
+        "no 'elsewhere'": edited(lambda h, a: h["answers"][0].update(queries="elsewhere")),
+        "value above its scale": edited(lambda h, a: h["answers"][0].update(levels=2)),
+        "missing array 'xy'": edited(lambda h, a: h.update(case="new/old")),
+        "label: expected below 0": edited(
+            lambda h, a: (
+                h.update(case="new/old"),
+                a.update(xy=np.zeros((2, 4), "u2"), label=np.zeros(2, "u1")),
+            )
+        ),
+    }
+    for words, raw in bad.items():
+        path = tmp_path / "seed-0.details.gz"
+        path.write_bytes(raw)
+        with pytest.raises(BenchError) as caught:
+            read_details(path)
+        text = str(caught.value)
+        assert words in text
+        assert text.startswith(str(path))
+        assert "\n" not in text
