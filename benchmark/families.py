@@ -112,6 +112,7 @@ class CompatibleTraining(Method, Generic[State]):
             state=state,
             old=job.old.features if job.chain else None,
             on_epoch=lambda epoch: self.refresh(state, job, epoch),
+            spec=job.spec,
         )
         made = self.finish(job, encoder, head, state)
         return Update(

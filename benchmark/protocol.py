@@ -27,6 +27,8 @@ class ModelSpec:
         scale: Logit scale of the normalised heads.
         margin: Margin of cosface and arcface.
         relu: Does a ReLU end the embedding (BCT Table 3)?
+        triplet: Weight of a batch-hard triplet loss beside the classifier's (Hermans et al., 2017).
+        per_class: Images of a class in a batch, as triplets need; 0 draws images alike.
         recipe: What its training changes of the track's recipe: a transformer wants another
             optimiser than a convolutional network (BT2 section 4.4).
     """
@@ -37,6 +39,8 @@ class ModelSpec:
     scale: float = 64.0
     margin: float = 0.5
     relu: bool = False
+    triplet: float = 0.0
+    per_class: int = 0
     recipe: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -45,6 +49,11 @@ class ModelSpec:
         # timm's own names are checked when timm is loaded, which takes seconds.
         if not (OWN_BACKBONE.fullmatch(self.backbone) or re.fullmatch("timm:.+", self.backbone)):
             raise ValueError(f"backbone: expected {BACKBONES}, got '{self.backbone}'")
+        if self.triplet < 0:
+            raise ValueError(f"triplet: expected 0 or more, got {self.triplet:g}")
+        if self.per_class < 0 or (self.triplet and self.per_class < 2):
+            least = "at least 2 beside triplet" if self.triplet else "0 or more"
+            raise ValueError(f"per_class: expected {least}, got {self.per_class}")
 
 
 @dataclass(frozen=True)

@@ -84,8 +84,9 @@ def train(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
     trainer = _trainer(params, context)
     encoder, head = new_model(_spec(params), chosen, trainer.recipe, trainer.seed)
     curve = train_embedding(
-        encoder, head, lambda batch, own, _: own(batch.new, batch.labels), chosen, trainer
-    )
+        encoder, head, lambda batch, own, _: own(batch.new, batch.labels), chosen, trainer,
+        spec=_spec(params),
+    )  # fmt: skip
     return _write_model(encoder, head, context.out) | {
         "n_images": len(chosen), "n_classes": len(chosen.classes),
         "curves": {"model": curve.state_dict()},

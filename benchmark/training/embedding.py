@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from benchmark.protocol import Augment, ModelSpec, Recipe
 from benchmark.seeds import drawing_from, generator
 from benchmark.training.augment import augment
 from benchmark.training.loop import Budget, Curve, Trainer
+from benchmark.training.triplet import balanced, batch_hard
 
 if TYPE_CHECKING:
     from benchmark.method import TrainingData
@@ -102,11 +104,11 @@ class _Learner(nn.Module):
 
     def __init__(
         self, encoder: nn.Module, head: Head, state: nn.Module, loss: Loss, data: TrainingData,
-        old: Tensor | None, how: Augment, device: torch.device, steps: int,
+        old: Tensor | None, how: Augment, device: torch.device, steps: int, triplet: float = 0.0,
     ) -> None:  # fmt: skip
         super().__init__()
         self.encoder, self.head, self.state, self.loss = encoder, head, state, loss
-        self.data, self.how, self.device = data, how, device
+        self.data, self.how, self.device, self.triplet = data, how, device, triplet
         self.labels = data.labels.to(device)
         self.old = torch.empty(len(data), 0) if old is None else old
         self.old = self.old.to(device)
@@ -130,7 +132,16 @@ class _Learner(nn.Module):
                 images, self.labels[rows], rows, new.float(), old, self.progress, self.choices
             )
             self.progress += self.one_step
-            return self.loss(batch, self.head, self.state)
+            loss = self.loss(batch, self.head, self.state)
+            if self.triplet:
+                loss = loss + self.triplet * batch_hard(batch.new, batch.labels)
+            return loss
+
+    def prefetch(self, rows: Tensor) -> None:
+        """The next batch: images that lie in files are decoded meanwhile."""
+        ahead = getattr(self.data.images, "prefetch", None)
+        if ahead is not None:
+            ahead(rows.numpy())
 
 
 def train_embedding(
@@ -143,6 +154,7 @@ def train_embedding(
     state: nn.Module | None = None,
     old: Tensor | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
+    spec: ModelSpec | None = None,
     name: str = "model",
 ) -> Curve:
     """Train encoder, classifier and the modules of a method, in place.
@@ -157,20 +169,26 @@ def train_embedding(
             checkpoint; what must stay frozen says ``requires_grad_(False)``.
         old: Stored old embeddings of the data, ``[n, d_old]``.
         on_epoch: Called before each epoch.
+        spec: Of the model; says whether a triplet loss is added to any other, and how batches
+            are drawn.
         name: Name of the training in checkpoints and random streams.
     """
     recipe, device = trainer.recipe, trainer.torch_device()
     own = nn.Module() if state is None else state  # an empty container is false, and yet a state
     batch = min(recipe.batch_size, len(data))
     budget = Budget(recipe.epochs * max(1, len(data) // batch), batch)
-    learner = _Learner(encoder, head, own, loss, data, old, recipe.augment, device, budget.steps)
+    triplet, per_class = (0.0, 0) if spec is None else (spec.triplet, spec.per_class)
+    learner = _Learner(
+        encoder, head, own, loss, data, old, recipe.augment, device, budget.steps, triplet
+    )
+    order = functools.partial(balanced, data.labels, batch, per_class) if per_class else None
 
     def before(epoch: int, progress: float, rng: torch.Generator) -> None:
         learner.start(progress, rng)
         if on_epoch is not None:
             on_epoch(Epoch(epoch, progress, encoder, device))
 
-    return trainer.run(learner, len(data), budget, on_epoch=before, name=name)
+    return trainer.run(learner, len(data), budget, on_epoch=before, order=order, name=name)
 
 
 def load_images(images: Images, rows: Tensor, device: torch.device) -> Tensor:

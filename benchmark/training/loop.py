@@ -89,6 +89,7 @@ class Trainer:
         optimizer: Callable[[list[nn.Parameter]], torch.optim.Optimizer] | None = None,
         schedule: Callable[[float], float] | None = None,
         on_epoch: OnEpoch | None = None,
+        order: Callable[[torch.Generator], torch.Tensor] | None = None,
         name: str = "main",
     ) -> Curve:
         """Train ``system`` in place.
@@ -104,6 +105,8 @@ class Trainer:
             schedule: Progress in [0, 1) -> factor of the learning rate; by default the recipe's.
             on_epoch: Called before each epoch with its number, the progress, and a random stream
                 for everything that the epoch draws.
+            order: Random stream -> the rows of an epoch in their order, as many as there are
+                items or more; by default each item once.
             name: Name of the checkpoint and of the random streams.
 
         Raises:
@@ -117,6 +120,7 @@ class Trainer:
         rates = torch.optim.lr_scheduler.LambdaLR(made, lambda step: factor(step / budget.steps))
         model, opt = fabric.setup(system, made)
         curve = Curve(steps_an_epoch=an_epoch)
+        prefetch: Callable[[torch.Tensor], None] | None = getattr(system, "prefetch", None)
         keep = {"system": system, "optimizer": made, "rates": rates, "curve": curve}
         self._resume(keep, name)
         for epoch in range(len(curve.loss), math.ceil(budget.steps / an_epoch)):
@@ -129,13 +133,18 @@ class Trainer:
             if on_epoch is not None:
                 on_epoch(epoch, epoch * an_epoch / budget.steps, rng)
             system.train()  # the callback may have embedded something
-            order = torch.randperm(n, generator=generator(self.seed, name, "order", epoch))
+            stream = generator(self.seed, name, "order", epoch)
+            rows_now = torch.randperm(n, generator=stream) if order is None else order(stream)
+            mine = [
+                rows_now[step * batch : (step + 1) * batch][fabric.global_rank :: fabric.world_size]
+                for step in range(steps)
+            ]
             curve.lr.append(opt.param_groups[0]["lr"])
             total = torch.zeros((), device=fabric.device)
             for step in range(steps):
-                rows = order[step * batch : (step + 1) * batch]
-                share = rows[fabric.global_rank :: fabric.world_size]
-                loss = model(share)
+                loss = model(mine[step])
+                if step + 1 < steps and prefetch is not None:
+                    prefetch(mine[step + 1])
                 opt.zero_grad()
                 fabric.backward(loss)
                 opt.step()

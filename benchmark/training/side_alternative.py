@@ -74,6 +74,7 @@ def train(
         lambda batch, own, _: own(batch.new, batch.labels),
         data,
         trainer,
+        spec=spec,
         name="side",
     )
     return encoder, curve

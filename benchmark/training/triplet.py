@@ -1,0 +1,93 @@
+"""The batch-hard triplet loss of re-identification, and the batches it needs."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from benchmark.errors import BenchError
+
+MARGIN = 0.3
+"""Luo et al., Bag of Tricks (2019), section 3; Hermans et al. tried 0.1 to 1."""
+
+
+def batch_hard(features: Tensor, labels: Tensor, margin: float = MARGIN) -> Tensor:
+    """Each item shall be nearer to its farthest fellow than to its nearest stranger.
+
+    Args:
+        features: ``[n, d]``, not normalised.
+        labels: Class of each, ``[n]``.
+        margin: By how much.
+
+    Returns:
+        The mean of ``max(0, margin + farthest fellow - nearest stranger)`` over the items that have
+        both; 0 where none has.
+
+    Source:
+        Hermans et al., In Defense of the Triplet Loss (2017), eq. 5: distances are Euclidean.
+
+    Example:
+        >>> x = torch.tensor([[0.0], [1.0], [1.5]])
+        >>> round(batch_hard(x, torch.tensor([0, 0, 1])).item(), 6)
+        0.3
+    """
+    squared = (features[:, None] - features[None]).square().sum(2)
+    # The root of zero, an item's distance to itself, has no gradient.
+    distance = squared.clamp_min(1e-12).sqrt()
+    same = labels[:, None] == labels[None]
+    fellow = distance.masked_fill(~same, -torch.inf).amax(1)
+    stranger = distance.masked_fill(same, torch.inf).amin(1)
+    both = (same.sum(1) > 1) & ~same.all(1)
+    if not both.any():
+        return features.sum() * 0.0
+    return torch.relu(margin + fellow - stranger)[both].mean()
+
+
+def balanced(labels: Tensor, batch: int, per_class: int, rng: torch.Generator) -> Tensor:
+    """Rows of an epoch in batches of a few classes, ``per_class`` images of each.
+
+    A class's images are shuffled and dealt in handfuls; one that has fewer repeats some. Classes
+    are drawn without replacement until fewer are left than a batch takes, then all are dealt anew.
+
+    Args:
+        labels: Class of each image, ``[n]``.
+        batch: Images a batch.
+        per_class: Images of a class in it.
+        rng: Source of the draws.
+
+    Returns:
+        At least ``n`` rows; every ``batch`` of them have ``batch / per_class`` classes.
+
+    Raises:
+        BenchError: If the batch cannot be divided so, or there are too few classes.
+
+    Source:
+        Hermans et al. (2017), section 2: P classes, K images of each.
+    """
+    classes, counts = torch.unique(labels, return_counts=True)
+    n_classes = batch // per_class
+    if batch % per_class or not 2 <= n_classes <= len(classes):
+        raise BenchError(
+            f"per_class: expected batches of {per_class} images of each of 2 to {len(classes)} "
+            f"classes, got batches of {batch} images"
+        )
+    members = torch.split(torch.argsort(labels, stable=True), counts.tolist())
+    rows: list[Tensor] = []
+    while len(rows) * batch < len(labels):
+        hands = [_hands(each, per_class, rng) for each in members]
+        left = list(range(len(hands)))
+        while len(left) >= n_classes:
+            drawn = torch.randperm(len(left), generator=rng)[:n_classes].tolist()
+            chosen = [left[place] for place in drawn]
+            rows.append(torch.cat([hands[c].pop() for c in chosen]))
+            left = [c for c in left if hands[c]]
+    return torch.cat(rows)
+
+
+def _hands(members: Tensor, per_class: int, rng: torch.Generator) -> list[Tensor]:
+    """A class's images, shuffled, so many at a time; the last few that fill no hand are left."""
+    order = members[torch.randperm(len(members), generator=rng)]
+    if len(order) < per_class:
+        order = order.repeat(-(-per_class // len(order)))[:per_class]
+    whole = len(order) // per_class
+    return list(torch.split(order[: whole * per_class], per_class))

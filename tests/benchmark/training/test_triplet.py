@@ -1,0 +1,89 @@
+"""The batch-hard triplet loss by plain loops, and batches of P classes by K images."""
+
+import pytest
+import torch
+
+from benchmark import run
+from benchmark.errors import BenchError
+from benchmark.runner import Compute
+from benchmark.training.triplet import balanced, batch_hard
+
+
+def by_loops(x, labels, margin):
+    losses = []
+    for i in range(len(x)):
+        gap = [(x[i] - x[j]).norm().item() for j in range(len(x))]
+        fellows = [g for j, g in enumerate(gap) if j != i and labels[j] == labels[i]]
+        strangers = [g for j, g in enumerate(gap) if labels[j] != labels[i]]
+        if fellows and strangers:
+            losses.append(max(0.0, margin + max(fellows) - min(strangers)))
+    return sum(losses) / len(losses) if losses else 0.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_batch_hard(seed):
+    rng = torch.Generator().manual_seed(seed)
+    x = torch.randn(24, 3, generator=rng, dtype=torch.float64, requires_grad=True)
+    labels = torch.randint(5, (24,), generator=rng)
+    loss = batch_hard(x, labels, 0.7)
+    assert loss.item() == pytest.approx(by_loops(x, labels, 0.7))
+    loss.backward()
+    assert x.grad.isfinite().all() and x.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 0], [0, 1, 2]])
+def test_without_a_fellow_or_a_stranger_there_is_no_loss(labels):
+    x = torch.randn(3, 2, requires_grad=True)
+    loss = batch_hard(x, torch.tensor(labels))
+    loss.backward()
+    assert loss.item() == 0.0 and (x.grad == 0).all()
+
+
+def test_equal_features_have_a_gradient():
+    x = torch.zeros(4, 2, requires_grad=True)
+    batch_hard(x, torch.tensor([0, 0, 1, 1])).backward()
+    assert x.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_batch_has_p_classes_and_k_images_of_each(seed):
+    rng = torch.Generator().manual_seed(seed)
+    labels = torch.cat([torch.full((n,), c) for c, n in enumerate((2, 4, 5, 9, 13, 8, 7))])
+    labels = labels[torch.randperm(len(labels), generator=rng)]
+    rows = balanced(labels, 12, 4, rng)
+    assert len(rows) >= len(labels) and len(rows) % 12 == 0
+    for batch in rows.split(12):
+        classes, counts = labels[batch].unique(return_counts=True)
+        assert len(classes) == 3 and (counts == 4).all()
+        for c in classes:
+            mine = batch[labels[batch] == c]
+            assert len(mine.unique()) == min(4, int((labels == c).sum()))
+    again = balanced(labels, 12, 4, torch.Generator().manual_seed(9))
+    assert again.equal(balanced(labels, 12, 4, torch.Generator().manual_seed(9)))
+    assert not again.equal(balanced(labels, 12, 4, torch.Generator().manual_seed(8)))
+
+
+@pytest.mark.parametrize(("batch", "per_class"), [(10, 4), (4, 4), (32, 4)])
+def test_batches_that_cannot_be_made(batch, per_class):
+    labels = torch.arange(5).repeat(6)
+    with pytest.raises(BenchError, match="2 to 5 classes, got batches of"):
+        balanced(labels, batch, per_class, torch.Generator())
+
+
+def test_market1501_protocol(tmp_path):
+    """The new model, alone or by any method, is trained with triplets; the old one without."""
+    records = run(
+        ["mixbct", "l2"], "market1501", "toy", store=tmp_path / "s", out=tmp_path / "o",
+        compute=Compute("cpu"),
+    )  # fmt: skip
+    for record in records:
+        assert (record.models["old"]["triplet"], record.models["new"]["triplet"]) == (0.0, 1.0)
+        assert {m["head"] for m in record.models.values()} == {"softmax"}
+        assert set(record.scores["new/old"]) >= {"cmc_at_1", "cmc_at_10", "map", "minp"}
+        assert record.counts["new/old"]["n_junk"] == 0
+    without = run(
+        ["l2"], "market1501", "toy", store=tmp_path / "s", out=tmp_path / "o",
+        compute=Compute("cpu"), settings={"new.triplet": 0.0},
+    )  # fmt: skip
+    assert without[1].scores["old/old"] == records[1].scores["old/old"]
+    assert without[1].scores["new/new"] != records[1].scores["new/new"]
