@@ -152,17 +152,15 @@ class _Pair:
         every = [d.answers.keys() for side in self.details for d in side]
         both = [key for key in every[0] if all(key in keys for keys in every)]
         names = list(self.found[0][0].record.models)
-        cases = cases or [f"{names[-1]}/{names[0]}", f"{names[-1]}/{names[-1]}"]
-        known = list(dict.fromkeys(metric for _, metric in both))
-        metrics = metrics or [m for m in ("cmc_at_1", "map") if m in known] or known
-        for kind, asked, there in (
-            ("case", cases, {c for c, _ in both}),
-            ("metric", metrics, known),
-        ):
+        known = [list(dict.fromkeys(column)) for column in zip(*both, strict=True)] or [[], []]
+        for kind, asked, there in zip(("case", "metric"), (cases, metrics), known, strict=True):
             for name in asked:
                 if name not in there:
                     raise unknown(f"{kind} with results by query in both", name, there)
-        return [(c, m) for c in cases for m in metrics if (c, m) in both]
+        usual = [f"{names[-1]}/{names[0]}", f"{names[-1]}/{names[-1]}"]
+        chosen = cases or [case for case in usual if case in known[0]] or known[0]
+        shown = metrics or [m for m in ("cmc_at_1", "map") if m in known[1]] or known[1]
+        return [(c, m) for c in chosen for m in shown if (c, m) in both]
 
     def line(self, case: str, metric: str, by: By, n: int, seed: int) -> Line:
         """Compare the means over the seeds, query by query."""

@@ -72,8 +72,8 @@ def test_only_directions_count_with_cosine() -> None:
 
 def test_does_not_depend_on_threads() -> None:
     rng = np.random.default_rng(0)
-    labels = np.repeat(np.arange(5), 30)
-    old = (rng.normal(size=(5, 16))[labels] + rng.normal(size=(150, 16))).astype(np.float32)
+    labels = np.repeat(np.arange(5), 12)
+    old = (rng.normal(size=(5, 16))[labels] + rng.normal(size=(60, 16))).astype(np.float32)
     made = []
     for threads in (1, 2):
         with threadpool_limits(threads):

@@ -1,0 +1,47 @@
+"""Records and their details files, made by hand from one of an older schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmark.details import Answers, Details, details_path, pack
+from benchmark.record import SCHEMA, Found, read_record, record_path
+from benchmark.store import file_digest
+
+OLDER = Path(__file__).parent / "records"
+Values = Mapping[tuple[str, str], Any]
+
+
+def older(name: str = "schema-1-bct") -> dict[str, Any]:
+    """What a record of an older schema says."""
+    value: dict[str, Any] = json.loads((OLDER / f"{name}.json").read_text())
+    return value
+
+
+def write(path: Path, value: Any) -> Path:
+    """Write JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value))
+    return path
+
+
+def stored(
+    root: Path, method: str, values: Values, identity: Any, seed: int = 0, **fields: Any
+) -> Found:
+    """A record with results by query, read back from disk."""
+    value = older() | {"schema": SCHEMA, "method": method, "seed": seed} | fields
+    path = record_path(root, value["protocol"], value["track"], method, seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    n = len(identity)
+    answers = {
+        key: Answers(np.asarray(x, float), np.asarray(identity), np.arange(n), n)
+        for key, x in values.items()
+    }
+    details_path(path).write_bytes(pack(Details(answers)))
+    write(path, value | {"details": file_digest(details_path(path))})
+    return Found(read_record(path), path)

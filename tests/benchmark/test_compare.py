@@ -1,0 +1,171 @@
+"""Two methods compared: the very numbers of a paired bootstrap written out by hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+
+import numpy as np
+import pytest
+
+from benchmark.cli import main
+from benchmark.compare import compare
+from benchmark.details import details_path, read_details
+from benchmark.errors import BenchError
+
+from .stored import older, stored, write
+
+CROSS, OWN = "new/old", "new/new"
+
+
+def drawn(seed: int, shift: float, n: int = 120):
+    """Hits and average precisions of queries, six of each identity, which share their luck."""
+    rng = np.random.default_rng(seed)
+    luck = np.random.default_rng(99).normal(size=n // 6).repeat(6)
+    score = 1 / (1 + np.exp(-(luck + shift + rng.normal(size=n))))
+    return {
+        (case, metric): score > 0.5 if metric == "cmc_at_1" else score
+        for case in (CROSS, OWN)
+        for metric in ("cmc_at_1", "map")
+    }
+
+
+WHO = np.arange(120) // 6
+
+
+@pytest.fixture
+def pair(tmp_path):
+    return (
+        stored(tmp_path, "bct", drawn(1, 0.4), WHO), stored(tmp_path, "mixbct", drawn(2, 0.0), WHO),
+    )  # fmt: skip
+
+
+def by_hand(pair, case, metric, grouped, n=4_000):
+    """Differences read from the files, identities drawn one by one in plain loops."""
+    a, b = (read_details(details_path(f.path)).answers[case, metric] for f in pair)
+    assert a.identity.tolist() == b.identity.tolist()
+    difference = a.values - b.values
+    parts = [difference[a.identity == k] for k in np.unique(a.identity)]
+    if not grouped:
+        parts = [difference[i : i + 1] for i in range(len(difference))]
+    rng = np.random.default_rng(5)
+    means = []
+    for _ in range(n):
+        some = np.concatenate([parts[i] for i in rng.integers(0, len(parts), len(parts))])
+        means.append(some.mean())
+    sums = np.array([part.sum() for part in parts])
+    flips = [abs((rng.choice([-1, 1], len(sums)) * sums).sum()) for _ in range(n)]
+    p = (1 + np.sum(np.array(flips) >= abs(sums.sum()) * (1 - 1e-12))) / (1 + n)
+    return difference.mean(), *np.quantile(means, [0.025, 0.975]), p
+
+
+@pytest.mark.parametrize("by", ["identity", "query"])
+def test_agrees_with_a_paired_bootstrap_by_hand(pair, by) -> None:
+    lines = compare([pair[0]], [pair[1]], by=by)
+    assert [(x.case, x.metric) for x in lines] == [
+        *itertools.product((CROSS, OWN), ("cmc_at_1", "map"))
+    ]
+    for line in lines[:2]:
+        mean, low, high, p = by_hand(pair, line.case, line.metric, by == "identity")
+        assert line.difference == pytest.approx(mean, abs=1e-12)
+        assert line.left - line.right == pytest.approx(mean, abs=1e-12)
+        # Samples of 10,000 and of 4,000; a mean of hits moves in steps of 1 in 120.
+        assert line.low == pytest.approx(low, abs=0.0085)
+        assert line.high == pytest.approx(high, abs=0.0085)
+        assert line.p_value == pytest.approx(p, abs=0.02)
+        assert (line.n_queries, line.n_identities, line.wins) == (120, 20, 1)
+
+
+def test_identities_make_intervals_honest(tmp_path) -> None:
+    """Queries of an identity that win together are not so many witnesses."""
+    wins = np.random.default_rng(0).normal(size=20).repeat(6) > 0
+    pair = (
+        stored(tmp_path, "bct", {(CROSS, "map"): wins * 1.0}, WHO),
+        stored(tmp_path, "l2", {(CROSS, "map"): ~wins * 1.0}, WHO),
+    )
+    each, whole = (compare([pair[0]], [pair[1]], by=by)[0] for by in ("query", "identity"))
+    assert whole.high - whole.low > 2 * (each.high - each.low)
+
+
+def test_holm_over_all_lines(pair) -> None:
+    lines = compare([pair[0]], [pair[1]])
+    order = sorted(lines, key=lambda x: x.p_value)
+    want, last = {}, 0.0
+    for i, line in enumerate(order):
+        last = max(last, min(1.0, line.p_value * (len(lines) - i)))
+        want[line.case, line.metric] = last
+    assert {(x.case, x.metric): x.adjusted for x in lines} == pytest.approx(want)
+
+
+def test_seeds_are_averaged_query_by_query(tmp_path) -> None:
+    one = {seed: stored(tmp_path, "bct", drawn(seed, 0.5), WHO, seed) for seed in (0, 1, 2)}
+    other = {seed: stored(tmp_path, "l2", drawn(7 + seed, 0.0), WHO, seed) for seed in (1, 2, 3)}
+    line = compare(list(one.values()), list(other.values()), cases=[CROSS], metrics=["map"])[0]
+    assert line.seeds == (1, 2)
+    values = [
+        np.mean(
+            [read_details(details_path(f[s].path)).answers[CROSS, "map"].values for s in (1, 2)]
+        )
+        for f in (one, other)
+    ]
+    assert line.difference == pytest.approx(values[0] - values[1])
+    assert line.n_queries == 120
+
+
+def test_the_same_twice_does_not_differ(pair) -> None:
+    for line in compare([pair[0]], [pair[0]]):
+        assert (line.difference, line.low, line.high, line.p_value) == (0, 0, 0, 1)
+
+
+def test_refused(tmp_path, pair) -> None:
+    others = stored(tmp_path / "o", "l2", {(CROSS, "map"): np.ones(120)}, WHO[::-1] // 2)
+    with pytest.raises(BenchError, match="other queries"):
+        compare([pair[0]], [others])
+    with pytest.raises(BenchError, match=r"unknown metric .*'mapp'; did you mean 'map'"):
+        compare([pair[0]], [pair[1]], metrics=["mapp"])
+    elsewhere = stored(tmp_path, "l2", drawn(1, 0), WHO, protocol="open-data")
+    with pytest.raises(BenchError, match="no protocol, track and seed that both"):
+        compare([pair[0]], [elsewhere])
+    twin = stored(tmp_path / "twin", "bct", drawn(1, 0), WHO)
+    with pytest.raises(BenchError, match="two records of one seed"):
+        compare([pair[0], twin], [pair[1]])
+
+
+def test_other_file_beside_a_record_is_noticed(pair) -> None:
+    details_path(pair[0].path).write_bytes(details_path(pair[1].path).read_bytes())
+    with pytest.raises(BenchError, match="hashes differ"):
+        compare([pair[0]], [pair[1]])
+    details_path(pair[0].path).unlink()
+    with pytest.raises(BenchError, match="missing, though"):
+        compare([pair[0]], [pair[1]])
+
+
+def command(capsys, *words) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as end:
+        main([str(word) for word in words])
+    out = capsys.readouterr()
+    return int(end.value.code or 0), out.out, out.err
+
+
+def test_from_the_command_line(tmp_path, pair, capsys) -> None:
+    code, out, err = command(capsys, "compare", "bct", "mixbct", tmp_path, "--format", "csv")
+    assert (code, err) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    lines = compare([pair[0]], [pair[1]])
+    assert [float(row["difference"]) for row in rows] == [line.difference for line in lines]
+    assert [float(row["adjusted"]) for row in rows] == [line.adjusted for line in lines]
+    files = [f.path for f in pair]
+    code, shown, _ = command(capsys, "compare", *files, "--by", "query", "--metrics", "map")
+    assert code == 0
+    assert "each query by itself" in shown
+    assert "CMC@1" not in shown
+    for form in ("terminal", "markdown", "latex"):
+        assert command(capsys, "compare", *files, "--format", form)[0] == 0
+    write(tmp_path / "old" / "seed-0.json", older())
+    code, out, err = command(capsys, "compare", pair[1].path, tmp_path / "old" / "seed-0.json")
+    assert (code, out) == (2, "")
+    assert "no results by query (schema 1)" in err
+    code, _, err = command(capsys, "compare", "bct", "mixbtc", tmp_path)
+    assert code == 2
+    assert "'mixbct'" in err
