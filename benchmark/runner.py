@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -152,16 +152,39 @@ def measured(
 
 @contextmanager
 def _resources(device: Device) -> Iterator[dict[str, Any]]:
-    import resource
+    import torch
 
-    from benchmark.training.loop import device_name
+    from benchmark.training.loop import device_name, torch_device
 
     used: dict[str, Any] = {}
+    on_gpu = torch_device(device).type == "cuda"
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    _forget_peak()
     started = time.perf_counter()
     yield used
     used["seconds"] = round(time.perf_counter() - started, 3)
-    used["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    used["peak_memory_bytes"] = _peak()
+    if on_gpu:
+        used["peak_device_memory_bytes"] = torch.cuda.max_memory_allocated()
     used["device"] = device_name(device)
+
+
+def _forget_peak() -> None:
+    """Let the peak of this process's memory begin anew, where the system can (Linux)."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak() -> int:
+    """The peak of this process's memory, in bytes; elsewhere than on Linux since it began."""
+    import resource
+
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def parse_device(text: str, engine: str = "local") -> Compute:
