@@ -1,0 +1,212 @@
+"""Records: every schema stays readable, what is damaged is passed over with one line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import warnings
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from benchmark import BenchError, load
+from benchmark.cli import main
+from benchmark.record import OLDEST, SCHEMA, find_records, read_record, read_records
+from benchmark.schema import json_schema
+
+from .stored import OLDER, older, write
+
+
+def command(capsys, *words) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as end:
+        main([str(word) for word in words])
+    out = capsys.readouterr()
+    return int(end.value.code or 0), out.out, out.err
+
+
+def with_newer_fields() -> dict:
+    """A record of the present schema."""
+    return older() | {
+        "schema": SCHEMA,
+        "adapter": {"module": "methods.bct", "package": "compatbench 0.1.0", "source": "sha256:0"},
+        "parameters": {"protocol": {"old_head": "kept"}, "track": {}},
+        "details": None,
+    }
+
+
+def test_there_is_a_fixture_of_every_older_schema() -> None:
+    kept = {json.loads(path.read_text())["schema"] for path in OLDER.glob("*.json")}
+    assert kept == set(range(OLDEST, SCHEMA))
+
+
+@pytest.mark.parametrize("path", sorted(OLDER.glob("*.json")), ids=lambda p: p.stem)
+def test_older_schemas_are_read_and_shown(path: Path, capsys) -> None:
+    record = read_record(path)
+    said = json.loads(path.read_text())
+    assert record.scores == said["scores"]
+    assert record.schema == said["schema"]
+    assert record.details is None
+    for verb in (
+        ("table",),
+        ("show",),
+        ("table", "-f", "csv", "--metrics", "all"),
+        ("show", "--json"),
+    ):
+        code, out, err = command(capsys, *verb, path)
+        assert (code, err) == (0, "")
+        assert record.method in out
+
+
+def test_json_schema_accepts_records_and_refuses_what_reading_refuses(tmp_path) -> None:
+    schema = json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    for value in (older(), older("schema-1-fastfill"), with_newer_fields()):
+        validator.validate(value)
+    for field, bad in (("seed", "0"), ("status", "good"), ("scores", {"new/old": {"map": "1"}})):
+        value = with_newer_fields() | {field: bad}
+        assert not validator.is_valid(value)
+        with pytest.raises(BenchError, match=field):
+            read_record(write(tmp_path / "seed-0.json", value))
+    assert set(schema["properties"]) == set(vars(read_record(OLDER / "schema-1-bct.json")))
+    told = [name for name, about in schema["properties"].items() if about.get("description")]
+    assert {"cost", "details", "parameters", "run", "adapter", "intervals"} <= set(told)
+
+
+def changed(**fields) -> str:
+    return json.dumps(with_newer_fields() | fields)
+
+
+BAD = {
+    "{": "not valid JSON",
+    "[1, 2]": "schema: expected 1 to 2, got 'list'",
+    "\x00\xff": "not valid JSON",
+    "[" * 100_000: "not valid JSON",
+    '{"schema": 9}': "schema: expected 1 to 2, got 9",
+    '{"schema": true}': "schema: expected 1 to 2, got True",
+    '{"name": "of another program"}': "schema: expected 1 to 2, got None",
+    '{"schema": 1}': "missing key 'kind'",
+    changed(extra=1): "unknown key 'extra'",
+    changed(kind="published"): "kind: expected 'measured'",
+    changed(scores={"new/old": {"map": 1.5}}): "scores.new/old.map: expected 0 to 1, got 1.5",
+    changed(bounds={"lower": {"map": -1}}): "bounds.lower.map: expected 0 to 1",
+    changed(scores={"new/old": {"map": float("nan")}}): "NaN is no number",
+    changed(intervals={"new/old": {"map": [0.5]}}): "intervals.new/old.map: expected 2 values",
+    changed(intervals={"new/old": {"map": [0.5, 0.4]}}): "expected [low, high]",
+    changed(intervals={"new/old": 5}): "intervals.new/old: expected a mapping",
+    changed(cost={"parameters": "many"}): "parameters: expected a number",
+    changed(method="../../etc/passwd"): "method: expected a name",
+    changed(method="bct\x1b[2J"): "method: expected a name",
+    changed(track=".."): "track: expected a name",
+    changed(models={}): "models: expected at least one generation",
+    changed(run={"stages": 7}): "run.stages: expected a mapping",
+    changed(run={"stages": {"a": 7}}): "run.stages.a: expected a mapping",
+    changed(side={"generations": {"old": []}}): "side.generations.old: expected a mapping",
+    changed(backfilling={"orders": {"random": {}}}): "orders.random.area: expected a mapping",
+    changed(seed=-1): "seed: expected at least 0",
+}
+
+
+@pytest.mark.parametrize(("text", "said"), BAD.items(), ids=range(len(BAD)))
+def test_damaged(tmp_path, text: str, said: str) -> None:
+    path = tmp_path / "seed-0.json"
+    path.write_text(text)
+    with pytest.raises(BenchError) as caught:
+        read_record(path)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_not_text_and_not_there(tmp_path) -> None:
+    path = tmp_path / "seed-0.json"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BenchError, match="cannot be read"):
+        read_record(path)
+    with pytest.raises(BenchError, match="no records"):
+        read_records(tmp_path / "nothing")
+
+
+@pytest.fixture
+def mixed(tmp_path) -> Path:
+    """One good record among all the bad ones."""
+    for i, text in enumerate(BAD):
+        (tmp_path / str(i)).mkdir()
+        (tmp_path / str(i) / "seed-0.json").write_text(text)
+    write(tmp_path / "good" / "seed-0.json", with_newer_fields())
+    return tmp_path
+
+
+def test_damaged_ones_are_skipped_with_a_line_each(mixed, capsys) -> None:
+    lines: list[BenchError] = []
+    found = find_records(mixed, lines.append)
+    assert [one.record.method for one in found] == ["bct"]
+    assert len(lines) == len(BAD)
+    for verb in (("table", mixed), ("show", mixed), ("table", mixed, "-f", "latex", "--published")):
+        code, out, err = command(capsys, *verb)
+        assert code == 0
+        assert "bct" in out
+        told = err.splitlines()
+        assert len(told) == len(BAD)
+        assert all(line.startswith("bench: skipped ") for line in told)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        assert set(load(mixed).method) == {"bct"}
+    assert len(heard) == len(BAD)
+
+
+def test_nothing_but_damaged_ones(mixed, capsys) -> None:
+    (mixed / "good" / "seed-0.json").unlink()
+    code, out, err = command(capsys, "table", mixed)
+    assert (code, out) == (2, "")
+    assert f"none of {len(BAD)} files" in err.splitlines()[-1]
+    with pytest.raises(BenchError, match=r"seed-0\.json"):
+        read_records(mixed)
+
+
+@pytest.fixture
+def many(tmp_path) -> Path:
+    """Two protocols, two methods, two seeds."""
+    for protocol in ("open-class", "open-data"):
+        for method in ("bct", "l2"):
+            for seed in (0, 1):
+                value = with_newer_fields() | {"protocol": protocol, "method": method, "seed": seed}
+                write(tmp_path / protocol / method / f"seed-{seed}.json", value)
+    return tmp_path
+
+
+def test_any_selection(many, capsys) -> None:
+    words = ("table", many, "-f", "csv", "--cases", "new/old", "--metrics", "map")
+    code, out, _ = command(capsys, *words, "-m", "l2", "-p", "open-data", "--seeds", "1")
+    assert code == 0
+    rows = [row for row in csv.DictReader(io.StringIO(out)) if row["kind"] == "method"]
+    assert [(r["protocol"], r["method"], r["seeds"], r["case"], r["metric"]) for r in rows] == [
+        ("open-data", "l2", "1", "new/old", "map")
+    ]
+    twice = command(capsys, "table", many, many / "open-data", "-f", "csv", "-p", "open-data")
+    assert twice[0] == 0
+    assert twice[1] == command(capsys, "table", many / "open-data", "-f", "csv")[1]
+    for option, value, said in (
+        ("-m", "l3", "no record of method 'l3'; did you mean 'l2'"),
+        ("-p", "opendata", "did you mean 'open-data'"),
+        ("--seeds", "7", "no record of seed '7'"),
+        ("--seeds", "x", "--seeds"),
+        ("--cases", "new/odl", "new/old"),
+        ("--metrics", "mapp", "'map'"),
+    ):
+        code, out, err = command(capsys, "table", many, option, value)
+        assert (code, out) == (2, "")
+        assert said in err
+    code, _, err = command(capsys, "table", many, "-m", "l2", "-p", "open-data", "--seeds", "0-1")
+    assert (code, err) == (0, "")
+
+
+def test_load_selects(many) -> None:
+    frame = load([many / "open-class", many / "open-data"], metric=["map", "cmc_at_1"], seed=1)
+    assert set(frame.metric) == {"map", "cmc_at_1"}
+    assert set(frame.protocol) == {"open-class", "open-data"}
+    assert set(frame.seed) == {1}
+    with pytest.raises(BenchError, match="did you mean 'method'"):
+        load(many, methd="bct")
