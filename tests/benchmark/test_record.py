@@ -189,7 +189,7 @@ def test_any_selection(many, capsys) -> None:
     assert twice[0] == 0
     assert twice[1] == command(capsys, "table", many / "open-data", "-f", "csv")[1]
     for option, value, said in (
-        ("-m", "l3", "no record of method 'l3'; did you mean 'l2'"),
+        ("-m", "l3", "no record of method 'l3'; known: bct, l2"),
         ("-p", "opendata", "did you mean 'open-data'"),
         ("--seeds", "7", "no record of seed '7'"),
         ("--seeds", "x", "--seeds"),
