@@ -27,17 +27,15 @@ def curves(
     """Filled items, ranks, average precisions and matches: what ``backfill.Curves`` holds."""
     run = Run(vectors, given, order, steps, distance, threads)
     n, points = len(run.by.q_order), len(steps[0])
-    rank = np.zeros((points, n), np.int64)
-    ap = np.full((points, n), np.nan)
+    # A row for each query: the kernels write it as a whole, which one thread would take long to turn.
+    rank, ap = np.zeros((n, points), np.int64), np.full((n, points), np.nan)
     matches = np.zeros(n, np.int64)
     first = 0
     while first < n:
         last = run.chunk_end(first)
-        part_rank, part_ap, part_n = run.chunk(first, last)
-        rows = run.by.q_order[first:last]
-        rank[:, rows], ap[:, rows], matches[rows] = part_rank.T, part_ap.T, part_n
+        matches[run.by.q_order[first:last]] = run.chunk(first, last, rank, ap)
         first = last
-    return steps[0], rank, ap, matches
+    return steps[0], rank.T, ap.T, matches
 
 
 class Run:
@@ -88,9 +86,13 @@ class Run:
         return first + max(1, int(np.searchsorted(needed, self.room, "right")))
 
     def chunk(
-        self, first: int, last: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-        """Ranks and average precisions ``[query, point]``, and matches, of some ordered queries."""
+        self, first: int, last: int, rank: NDArray[np.int64], ap: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """Fill in rank and average precision ``[query, point]`` of some ordered queries.
+
+        Returns:
+            How many matches each has.
+        """
         by = grouping.Grouped(
             self.by.q_order[first:last],
             self.by.g_order,
@@ -130,17 +132,16 @@ class Run:
         cells = self._clean(n * self.points * width).reshape(n, self.points * width)
         totals = np.zeros((n, width), np.int32)
         self._fill(by.q_order, 2 * offset, thresholds, width, cells, totals)
-        rank, ap = np.zeros((n, self.points), np.int64), np.full((n, self.points), np.nan)
         engine.share(
             lambda s: filling.summarise(
                 2 * offset, thresholds, offset, old, new, moment, left_offset, left_old, left_new,
                 left_moment, *s, self.points, width, 1 << lookup.depth_of(width - 1), cells,
-                totals, rank, ap,
+                totals, by.q_order, rank, ap,
             ),
             engine.spans(n, 64),
             self.threads,
         )  # fmt: skip
-        return rank, ap, np.diff(offset)
+        return np.diff(offset)
 
     def _clean(self, n: int) -> NDArray[Any]:
         """Room for histograms, all zero; each chunk leaves it so."""

@@ -247,8 +247,8 @@ def _change(row: Any, p: int, width: int, held: Any) -> None:
 def summarise(
     offset: Any, thresholds: Any, own_offset: Any, old: Any, new: Any, moment: Any,
     left_offset: Any, left_old: Any, left_new: Any, left_moment: Any,
-    first: int, last: int, points: int, width: int, nodes: int, cells: Any, totals: Any, rank: Any,
-    ap: Any,
+    first: int, last: int, points: int, width: int, nodes: int, cells: Any, totals: Any,
+    q_order: Any, rank: Any, ap: Any,
 ) -> None:  # fmt: skip
     """Ranks and average precisions of queries ``first`` ... at every point of the curve."""
     most = (width - 1) // 2
@@ -264,7 +264,7 @@ def summarise(
         n = b - a
         if n == 0:
             continue
-        row, held = cells[i], totals[i]
+        row, held, query = cells[i], totals[i], q_order[i]
         for x in range(left_offset[i], left_offset[i + 1]):
             place, slot = left_moment[x] * width, _reached(t, left_old[x])
             held[slot] -= 1
@@ -288,8 +288,8 @@ def summarise(
             _change(row, p, width, held)
             _above(slots, held, is_own, m, above)
             best = _terms(m, n, own, above, falling, terms)
-            rank[i, p] = 1 + np.int64(above[m]) - best
-            ap[i, p] = added(terms, n) / n
+            rank[query, p] = 1 + np.int64(above[m]) - best
+            ap[query, p] = added(terms, n) / n
 
 
 @jit
