@@ -27,7 +27,7 @@ def curves(
     """Filled items, ranks, average precisions and matches: what ``backfill.Curves`` holds."""
     run = Run(vectors, given, order, steps, distance, threads)
     n, points = len(run.by.q_order), len(steps[0])
-    # A row for each query: the kernels write it as a whole, which one thread would take long to turn.
+    # A row for each query, which the kernels write as a whole: turning it takes one thread long.
     rank, ap = np.zeros((n, points), np.int64), np.full((n, points), np.nan)
     matches = np.zeros(n, np.int64)
     first = 0
