@@ -14,9 +14,10 @@ from benchmark.details import details_path
 from benchmark.errors import BenchError, nearest
 from benchmark.plan import Plan, record_key
 from benchmark.planner import make_plan
+from benchmark.protocol import Protocol
 from benchmark.record import Record, read_record, record_path
 from benchmark.runner import Compute, Reporter, execute
-from benchmark.setup import Setup, set_up
+from benchmark.setup import Setup, expand, set_up
 from benchmark.store import Store, default_store, digest, writable, write_json
 
 if TYPE_CHECKING:
@@ -64,9 +65,21 @@ class Request:
         )  # fmt: skip
 
 
+def requests(
+    methods: Iterable[str], protocol: str, track: str = "glyphs", **options: Any
+) -> list[Request]:
+    """A request for each setting of a protocol, or for the protocol; see :func:`request`.
+
+    Raises:
+        BenchError: As :func:`request`.
+    """
+    labels = list(methods)
+    return [request(labels, each, track, **options) for each in expand(registry.protocol(protocol))]
+
+
 def request(
     methods: Iterable[str],
-    protocol: str,
+    protocol: str | Protocol,
     track: str = "glyphs",
     *,
     data_root: str | Path | None = None,
@@ -89,7 +102,8 @@ def request(
     if not chosen or min(chosen) < 0:
         raise BenchError(f"seeds: expected whole numbers from 0, got {chosen or 'none'}")
     changes = dict(settings or {})
-    setup = set_up(registry.protocol(protocol), registry.track(track), changes, labels)
+    chosen_protocol = registry.protocol(protocol) if isinstance(protocol, str) else protocol
+    setup = set_up(chosen_protocol, registry.track(track), changes, labels)
     if first_seed is not None:
         changes["first_seed"] = first_seed
         setup = Setup(setup.protocol, setup.track, setup.models, setup.methods, changes)
@@ -120,7 +134,8 @@ def run(
 
     Args:
         methods: ``bct``, ``bct:distill``, ...; ``independent`` is added.
-        protocol: Protocol id, or the path of a YAML file.
+        protocol: Protocol id, or the path of a YAML file; ``arch-change:deeper`` is one of the
+            settings that ``arch-change`` runs.
         track: Track id, or the path of a YAML file.
         data_root: Folder of the images, for tracks that need one.
         seeds: One record for each.
@@ -134,16 +149,20 @@ def run(
         reporter: Hears how it goes on.
 
     Returns:
-        Records by seed, then method.
+        Records by setting, seed, then method.
 
     Raises:
         BenchError: On bad input, an output folder that cannot be written, or a full disk.
     """
-    asked = request(
-        methods, protocol, track, data_root=data_root, seeds=seeds, settings=settings,
+    asked = requests(
+        methods, protocol, track, data_root=data_root, seeds=list(seeds), settings=settings,
         first_seed=first_seed,
     )  # fmt: skip
-    return carry_out(asked, existing, store, Path(out), compute or Compute(), reporter)
+    return [
+        record
+        for each in asked
+        for record in carry_out(each, existing, store, Path(out), compute or Compute(), reporter)
+    ]
 
 
 def carry_out(

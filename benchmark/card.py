@@ -107,11 +107,10 @@ def _costs(name: str, made: Method, measured: Path) -> dict[str, str]:
 
 def _added(record: Record, made: Method, measured: Path) -> int:
     """Parameters of the parts, and of the model beyond those of the independent one."""
-    from benchmark.record import read_record
+    from benchmark.record import read_record, record_path
 
     parts = int(record.cost["added_parameters"])
-    folder = measured / record.protocol / record.track / "independent"
-    alone = folder / f"seed-{record.seed}.json"
+    alone = record_path(measured.parent, record.protocol, record.track, "independent", record.seed)
     if not made.own_model or not alone.exists():
         return parts
     return parts + int(record.cost["parameters"]) - int(read_record(alone).cost["parameters"])

@@ -125,7 +125,7 @@ class Record:
 
 def record_path(root: Path, protocol: str, track: str, method: str, seed: int) -> Path:
     """``measured/<protocol>/<track>/<method>/seed-<n>.json``; ``a:b`` becomes ``a+b``."""
-    folder = root / "measured" / protocol / track / method.replace(":", "+")
+    folder = root / "measured" / protocol.replace(":", "+") / track / method.replace(":", "+")
     return folder / f"seed-{seed}.json"
 
 

@@ -91,14 +91,17 @@ def print_results(records: Sequence[Record], folder: Path) -> None:
     """The table, and the files beside the records: CSV, plots, page."""
     print_table(records, "terminal", "")
     first = records[0]
-    name = f"{first.protocol}-{first.track}"
+    protocols = {r.protocol for r in records}
+    own = first.protocol.replace(":", "+")
+    name = f"{own if len(protocols) == 1 else own.partition('+')[0]}-{first.track}"
     csv = folder / "tables" / f"{name}.csv"
     page = folder / "site" / "index.html"
     plots_folder = folder / "plots" / name
     writable(csv.parent, "--out")
     _write_reports(records, csv, plots_folder, page)
     paths = [r.path(folder) for r in records]
-    _print(f"\nrecords  {paths[0].parents[1]} ({len(paths)} files)")
+    above = paths[0].parents[1 if len(protocols) == 1 else 3]
+    _print(f"\nrecords  {above} ({len(paths)} files)")
     _print(f"table    {csv}\nplots    {plots_folder}\npage     {page}")
 
 
@@ -143,19 +146,23 @@ def _write_reports(records: Sequence[Record], csv: Path, plots: Path, page: Path
 
 def print_table(records: Sequence[Record], form: Any, metrics: str, cases: str = "") -> None:
     """Records as one table a protocol, track and set of changes."""
-    from benchmark.report import backfilling, sequence, sides, table
+    from benchmark.report import backfilling, groups, sequence, settings, sides, table
 
-    made = table.make_tables(records, metrics=metrics or None, cases=cases or None)
+    # Settings of one protocol stand in one table of their own; as CSV they all look alike.
+    single = records if form == "csv" else settings.alone(records)
+    made = table.make_tables(single, metrics=metrics or None, cases=cases or None)
     if form != "csv":
         made += sequence.make_tables(records, metrics=metrics or None)
     further = [
+        settings.render(settings.make_tables(records, metrics=metrics or None), form),
+        groups.render(groups.make_tables(records), form),
         backfilling.render(backfilling.make_tables(records), form),
         sides.render(sides.make_tables(records), form),
     ]
     if form == "terminal":
         table.print_table(made)
         for more in filter(None, further):
-            _print("\n" + more.rstrip())
+            _print(("\n" if made else "") + more.rstrip() + ("" if made else "\n"))
     else:
         between = "" if form == "csv" else "\n"
         _print(between.join([table.render(made, form), *filter(None, further)]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 _RETRIEVAL = (
@@ -136,6 +136,7 @@ EXAMPLES: tuple[str, ...] = (
     "rank_1",
     "area_cmc_at_1",
     "pooled_tpir_at_fpir_1e-2",
+    "group_latin__cmc_at_1",
 )
 
 
@@ -188,6 +189,9 @@ def _find(key: str) -> Metric | None:
         match = re.fullmatch(pattern, key)
         if match and not (match[1].isdigit() and int(match[1]) < 1):
             return _share(key, label.format(match[1]), rules)
+    of_group = re.fullmatch(r"group_(.+?)__(.+)", key)
+    if of_group is not None:
+        return _of_group(key, *of_group.groups())
     for prefix, (label, rules) in sorted(_PREFIXES.items(), key=lambda item: -len(item[0])):
         if key.startswith(prefix):
             inner = _find(key.removeprefix(prefix))
@@ -204,3 +208,11 @@ def _find(key: str) -> Metric | None:
                 inner.unit,
             )
     return None
+
+
+def _of_group(key: str, group: str, of: str) -> Metric | None:
+    inner = _find(of)
+    if inner is None:
+        return None
+    rules = f"Queries of one group, all stored items. {inner.rules}"
+    return replace(inner, key=key, label=f"{inner.label} ({group.replace('-', ' ')})", rules=rules)

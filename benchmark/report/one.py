@@ -41,7 +41,7 @@ def scores(record: Record) -> Listing:
         lines=lines,
         words=2,
         notes=[],
-        slug=f"{record.protocol}-{record.track}-{record.method}-{record.seed}",
+        slug=f"{record.protocol.replace(':', '+')}-{record.track}-{record.method}-{record.seed}",
         columns=("case", "metric", "value", "low", "high"),
         values=values,
     )

@@ -177,7 +177,7 @@ def slugs(groups: Sequence[Sequence[Record]]) -> list[str]:
     names: list[str] = []
     count: dict[str, int] = {}
     for members in groups:
-        base = f"{members[0].protocol}-{members[0].track}"
+        base = f"{members[0].protocol}-{members[0].track}".replace(":", "+")
         base += "-changed" if members[0].changed else ""
         count[base] = count.get(base, 0) + 1
         names.append(base if count[base] == 1 else f"{base}-{count[base]}")
