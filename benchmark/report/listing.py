@@ -85,7 +85,7 @@ def _terminal(listing: Listing) -> Iterator[str]:
         console.print(table)
         for note in listing.notes:
             console.print(Text(_plain(note)))
-    yield _plain(listing.title)
+    yield _plain(listing.title).rstrip()
     yield from (line.rstrip() for line in caught.get().rstrip().splitlines())
 
 
