@@ -25,12 +25,14 @@ class Case:
         query: ``[n, d]`` of all items, in the space of the gallery.
         gallery: ``[n, d]`` of all items.
         swapped: The old model asks and the new one is stored; only for symmetric tasks.
+        texts: Its queries are texts; only for tasks that ask so.
     """
 
     name: str
     query: Vectors
     gallery: Vectors
     swapped: bool = False
+    texts: bool = False
 
 
 Stored = tuple[Vectors, Vectors | None]
@@ -43,6 +45,10 @@ def build_cases(params: Mapping[str, Any], inputs: Mapping[str, Path]) -> Iterat
     Case i/j asks with generation i, whose queries pass the views i, i - 1, ..., j + 1, in a
     gallery stored by generation j and converted by the updates j + 1, ..., i. ``j/j`` uses neither.
     ``i/j direct`` leaves the generations between out: one conversion from j to i.
+
+    Where the first generation asks with texts, its images are stored by an encoder of their own:
+    ``old/old`` is a text among them, ``old/old images`` an image, and ``old/new`` a text among
+    those of the new model, which the update makes comparable: converted texts, viewed images.
     """
     n = sum(role.startswith("vectors") for role in inputs)
     # With a model chain shorter than the names (an upper bound) the last ones are meant.
@@ -52,7 +58,12 @@ def build_cases(params: Mapping[str, Any], inputs: Mapping[str, Path]) -> Iterat
     stored: list[Stored] = []
     converted: list[bool] = []
     for i in range(n):
-        yield Case(f"{names[i]}/{names[i]}", own[i], own[i])
+        if i == 0 and "images0" in inputs:
+            images: Vectors = np.load(inputs["images0"] / VECTORS)
+            yield Case(f"{names[0]}/{names[0]}", own[0], images, texts=True)
+            yield Case(f"{names[0]}/{names[0]} images", images, images)
+        else:
+            yield Case(f"{names[i]}/{names[i]}", own[i], own[i])
         update = inputs.get(f"update{i}")
         changes = has(update, "convert")
         stored = [convert(each, update) for each in stored]
@@ -61,6 +72,10 @@ def build_cases(params: Mapping[str, Any], inputs: Mapping[str, Path]) -> Iterat
         for j in range(i - 1, -1, -1):
             asking = view(asking, inputs.get(f"update{j + 1}"))
             marks = "'" * (i - j) if converted[j] else ""
+            if j == 0 and "images0" in inputs:
+                if asking.shape[1] == stored[0][0].shape[1]:
+                    yield Case(f"{names[0]}/{names[i]}", stored[0][0], asking, texts=True)
+                continue
             yield from _across(names[i], names[j], asking, stored[j][0], marks)
             direct = inputs.get(f"direct{j}-{i}")
             if direct is not None:

@@ -67,7 +67,8 @@ def _work(result: Result, metas: Mapping[str, Any], store: Store) -> dict[str, f
     beside = side["bytes"] if stored[1] is kept else _FLOAT * stored[1].shape[1]
     return {
         "multiply_adds": _embedding(embedded[-1], store),
-        "old_multiply_adds": _embedding(embedded[0], store),
+        # Where the old model reads texts, images have an encoder of their own.
+        "old_multiply_adds": _embedding(inputs.get("images0", embedded[0]), store),
         "convert_multiply_adds": convert,
         "query_multiply_adds": query,
         "bytes_before": _FLOAT * old + side["bytes"],

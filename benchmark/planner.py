@@ -92,6 +92,11 @@ class _Run:
         protocol = self.setup.protocol
         if "old_head" in method.needs and protocol.old_head == "discarded":
             return f"needs the old classifier, which protocol {protocol.id} discards"
+        if protocol.generations[0].queries == "texts":
+            if method.own_first:
+                return "trains the first generation its own way, on images; here texts ask"
+            if _side_kind(method) is not None:
+                return "stores side-information of images; here texts ask"
         found = (method.refuses(step) for step in self._steps())
         return next((reason for reason in found if reason is not None), None)
 
@@ -143,11 +148,14 @@ class _Run:
     def train(self, i: int, splits: list[dict[str, Any]] | None = None, what: str = "") -> Stage:
         """Generation ``i`` trained alone."""
         seed = self.first_seed if i == 0 else self.seed
-        name = self.setup.protocol.generations[i].name
+        generation = self.setup.protocol.generations[i]
+        name, texts = generation.name, generation.queries == "texts"
+        kind = "text and image models" if texts else "model"
         return Stage(
             "train",
-            f"train {what or ('independent ' if i else '') + name} model (seed {seed})",
-            {
+            f"train {what or ('independent ' if i else '') + name} {kind} (seed {seed})",
+            ({"texts": True} if texts else {})
+            | {
                 "spec": _spec(self.setup.models[i]),
                 "recipe": _embedding_recipe(self.setup.recipe(i)),
                 "splits": splits or [self.split(i)],
@@ -297,6 +305,10 @@ class _Run:
         inputs = {"data": self.data}
         for i, model in enumerate(chain):
             inputs[f"vectors{i}"] = self.embed(model, self._part, f"{label}, {generations[i].name}")
+        if generations[0].queries == "texts":
+            inputs["images0"] = self.embed(
+                chain[0], self._part, f"{generations[0].name}, images", "images"
+            )
         for i, update in enumerate(updates, 1):
             inputs[f"update{i}"] = update
         if updates:

@@ -136,6 +136,8 @@ class GenerationSpec:
         model: Which of the track's models; by default ``old`` for the first, else ``new``.
         groups: Only classes of these of the track's groups; fractions count within them.
         thinned: One of the track's groups -> the share of its classes that stays.
+        queries: What it is asked with. With ``texts`` it is a text and an image encoder that are
+            trained as one; methods see the embeddings of the images' texts (BT2 4.7).
     """
 
     name: str
@@ -144,6 +146,7 @@ class GenerationSpec:
     model: str | None = None
     groups: tuple[str, ...] = ()
     thinned: Mapping[str, float] = field(default_factory=dict)
+    queries: Literal["images", "texts"] = "images"
 
     def __post_init__(self) -> None:
         for key in ("classes", "images"):
@@ -152,10 +155,6 @@ class GenerationSpec:
             if not 0.0 < share <= 1.0:
                 where = f"generation '{self.name}': thinned.{group}"
                 raise ValueError(f"{where}: expected 0 < share <= 1, got {share:g}")
-            if self.groups and group not in self.groups:
-                raise ValueError(
-                    f"generation '{self.name}': thinned: '{group}' is none of its groups"
-                )
 
     @property
     def roles(self) -> set[str]:
@@ -270,6 +269,7 @@ class Protocol:
             self._check_orders()
         if self.apart:
             self._check_apart()
+        self._check_texts()
 
     def _check_orders(self) -> None:
         from benchmark.orders import ORDERS
@@ -279,6 +279,19 @@ class Protocol:
         for name in self.orders:
             if name not in ORDERS:
                 raise ValueError(f"orders: unknown order '{name}'{nearest(name, ORDERS)}")
+
+    def _check_texts(self) -> None:
+        texts = [g.name for g in self.generations if g.queries == "texts"]
+        if texts and (texts != [self.generations[0].name] or len(self.generations) > 2):
+            raise ValueError(
+                "generations: expected texts to ask the first of two generations only, got "
+                f"{', '.join(texts)}"
+            )
+        if bool(texts) != ("text_retrieval" in self.tasks):
+            raise ValueError(
+                "tasks: expected text_retrieval where the first generation's queries are texts, "
+                f"and only there, got {', '.join(self.tasks)}"
+            )
 
     def _check_apart(self) -> None:
         for one, other in itertools.combinations(self.generations, 2):

@@ -202,7 +202,9 @@ def _judged(
     names: list[str],
 ) -> dict[str, dict[str, Any]]:
     """Criterion, not hurting, and gain of the last generation against the first, per metric."""
-    cross = scores.get(f"{names[-1]}/{names[0]}", {})
+    # A text among new images is the cross-test where the first generation is asked with texts.
+    asks_new = f"{names[-1]}/{names[0]}" in scores
+    cross = scores.get(f"{names[-1]}/{names[0]}" if asks_new else f"{names[0]}/{names[-1]}", {})
     own = scores.get(f"{names[-1]}/{names[-1]}", {})
     judged: dict[str, dict[str, Any]] = {"compatible": {}, "not_hurting": {}, "update_gain": {}}
     for metric, low in bounds["lower"].items():

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,12 +20,15 @@ from benchmark.protocol import Augment, ModelSpec, Recipe
 from benchmark.sides import score_sides
 
 if TYPE_CHECKING:
+    from benchmark.cases import Case
     from benchmark.method import Generation, TrainingData, Update
     from benchmark.models.module import Portable
     from benchmark.training.loop import Device, Trainer
 
 MODEL, HEAD, VECTORS = "model.safetensors", "head.safetensors", "vectors.npy"
 REFILL = "backfilling.json"
+IMAGES = "images"
+"""The image encoder of a generation whose model reads texts."""
 DETAILS = "details.gz"
 
 
@@ -82,6 +86,8 @@ def train(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
 
     chosen = _training_data(params, inputs, context.local)
     trainer = _trainer(params, context)
+    if params.get("texts"):
+        return _train_pair(params, inputs, chosen, trainer, context)
     encoder, head = new_model(_spec(params), chosen, trainer.recipe, trainer.seed)
     curve = train_embedding(
         encoder, head, lambda batch, own, _: own(batch.new, batch.labels), chosen, trainer,
@@ -90,6 +96,23 @@ def train(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
     return _write_model(encoder, head, context.out) | {
         "n_images": len(chosen), "n_classes": len(chosen.classes),
         "curves": {"model": curve.state_dict()},
+    }  # fmt: skip
+
+
+def _train_pair(
+    params: Params, inputs: Inputs, chosen: TrainingData, trainer: Trainer, context: Context
+) -> dict[str, Any]:
+    """A generation that is asked with texts: its model reads these; images have another."""
+    from benchmark.models.module import save_module
+    from benchmark.training.pair import train_pair
+
+    names = read_dataset(inputs["data"]).class_names
+    texts, encoder, head, curve = train_pair(_spec(params), chosen, names, trainer)
+    save_module(encoder.cpu(), context.out / f"{IMAGES}.safetensors")
+    return _write_model(texts, head, context.out) | {
+        "n_images": len(chosen), "n_classes": len(chosen.classes),
+        "curves": {"model": curve.state_dict()},
+        "image_parameters": sum(p.numel() for p in encoder.parameters()),
     }  # fmt: skip
 
 
@@ -110,6 +133,7 @@ def side(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
 def embed(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
     """Embed the test items or the training images of a split."""
     from benchmark.models.module import load_module
+    from benchmark.models.texts import TextEncoder, embed_texts
     from benchmark.training.embedding import embed as embed_images
 
     made = read_dataset(inputs["data"])
@@ -117,7 +141,12 @@ def embed(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
     chosen = _evaluation(made, part) if isinstance(part, str) else _rows(made, [part])
     model = load_module(inputs["model"] / f"{params['file']}.safetensors")
     device = _trainer_device(context)
-    vectors = embed_images(model, chosen.images, device)
+    if isinstance(model, TextEncoder):  # the text of an item is the name of its class
+        classes, place = np.unique(chosen.labels, return_inverse=True)
+        texts = [made.class_names[c] for c in classes]
+        vectors = embed_texts(model, texts, device).numpy()[place]
+    else:
+        vectors = embed_images(model, chosen.images, device)
     np.save(context.out / VECTORS, vectors)
     return {"n": len(vectors), "dim": int(vectors.shape[1])}
 
@@ -166,7 +195,7 @@ def evaluate(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]
     results: dict[str, dict[str, Any]] = {}
     shown = Collector(params, inputs, items, made.class_names)
     for case in build_cases(params, inputs):
-        asked = [t for t in tasks if not case.swapped or getattr(t, "SWAPPED", False)]
+        asked = [t for t in tasks if _asks(t, case)]
         got = [t.evaluate(case.query, case.gallery, items, params) for t in asked]
         if got:
             results[case.name] = {
@@ -181,6 +210,13 @@ def evaluate(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]
 
         (context.out / REFILL).write_text(json.dumps(judge(params, inputs, items)))
     return score_sides(params, inputs, items)
+
+
+def _asks(task: ModuleType, case: Case) -> bool:
+    """Does a task judge such a case?"""
+    if getattr(task, "TEXTS", False) or case.texts:
+        return case.texts and getattr(task, "TEXTS", False)
+    return not case.swapped or getattr(task, "SWAPPED", False)
 
 
 def read_cases(folder: Path) -> dict[str, dict[str, Any]]:

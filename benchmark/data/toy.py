@@ -13,7 +13,7 @@ from benchmark.data.base import Dataset, Evaluation, ImageSet
 from benchmark.data.seeding import generator
 from benchmark.data.templates import enrol
 
-OFFERS = ("seen", "cameras", "templates", "groups")
+OFFERS = ("seen", "cameras", "templates", "groups", "texts")
 """What its items carry beside images and classes, and the evaluation sets beside ``test``."""
 
 GROUPS = ("even", "odd")

@@ -20,9 +20,14 @@ def generations(records: Sequence[Record]) -> list[str]:
 
 
 def cross_case(records: Sequence[Record]) -> str:
-    """The newest model asks, the oldest one's gallery answers."""
+    """The newest model asks, the oldest one's gallery answers.
+
+    Where the oldest is asked with texts it is the other way round: they find new images.
+    """
     names = generations(records)
-    return f"{names[-1]}/{names[0]}"
+    cross, swapped = f"{names[-1]}/{names[0]}", f"{names[0]}/{names[-1]}"
+    found = {case for record in records for case in record.scores}
+    return swapped if swapped in found and cross not in found else cross
 
 
 def self_case(records: Sequence[Record]) -> str:
@@ -49,7 +54,7 @@ def role(case: str, names: Sequence[str]) -> Role:
         return ""
     if query == gallery:
         return "self-test"
-    return "cross-test" if names.index(query) > names.index(gallery) else ""
+    return "cross-test"
 
 
 def cases(records: Sequence[Record], asked: str | Iterable[str] | None = None) -> list[str]:
@@ -65,9 +70,19 @@ def cases(records: Sequence[Record], asked: str | Iterable[str] | None = None) -
     marks = {name: "'" * (len(names) - 1 - i) for i, name in enumerate(names[:-1])}
     wanted += [f"{name}{mark}/{name}{mark}" for name, mark in marks.items()]
     main = [case for case in wanted if case in found]
+    if _symmetric(records):
+        main.insert(1, f"{names[0]}/{names[-1]}")
     if asked is None:
         return main or [cross_case(records), self_case(records)]
     return numbers.chosen("case", asked, [*main, *sorted(found - set(main))])
+
+
+def _symmetric(records: Sequence[Record]) -> bool:
+    """Is all that is scored also scored with the models exchanged, as 1:1 verification is?"""
+    names = generations(records)
+    cross, swapped = f"{names[-1]}/{names[0]}", f"{names[0]}/{names[-1]}"
+    both = [r.scores for r in records if swapped in r.scores]
+    return bool(both) and all(set(s[swapped]) == set(s.get(cross, s[swapped])) for s in both)
 
 
 def metrics(records: Sequence[Record], asked: str | Iterable[str] | None = None) -> list[str]:
@@ -103,8 +118,9 @@ def _strictest(records: Sequence[Record], known: list[str], family: str) -> str:
 def _impostors(records: Sequence[Record], family: str) -> int:
     """Impostor pairs, or probes without a mate in a gallery; the fewest of all records."""
     found = []
+    case = cross_case(records)
     for record in records:
-        count = record.counts.get(cross_case(records), {})
+        count = record.counts.get(case, {})
         if family == "tar_at_far_":
             found.append(count.get("n_impostor", 0))
         else:

@@ -1,0 +1,77 @@
+"""A small text encoder: words, pairs of words and letters of a short name, to an embedding."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+import torch
+from torch import Tensor, nn
+
+from benchmark.models.module import Portable
+
+BUCKETS = 8192
+_WIDTH = 128
+_LETTERS = 3
+
+
+class TextEncoder(Portable):
+    """Short texts to embeddings, in the space of an image encoder that was trained with it.
+
+    A text is the mean of learned vectors of its words, of pairs of neighbours, and of its runs of
+    three letters, each in a bucket of its own but for collisions, through two layers. So names of
+    unseen classes mean something as far as they share words with those of seen ones.
+
+    Args:
+        dim: Embedding dimension.
+
+    Source:
+        Bojanowski et al., Enriching Word Vectors with Subword Information (2017), for the input.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.bag = nn.EmbeddingBag(BUCKETS, _WIDTH, mode="mean")
+        self.mix = nn.Sequential(
+            nn.Linear(_WIDTH, 2 * _WIDTH), nn.ReLU(), nn.Linear(2 * _WIDTH, dim)
+        )
+
+    def forward(self, texts: Sequence[str]) -> Tensor:
+        """Embed ``n`` texts as ``[n, dim]``, not normalised."""
+        parts = [pieces(text) for text in texts]
+        device = self.bag.weight.device
+        flat = torch.tensor([p for each in parts for p in each], device=device)
+        ends = torch.tensor([len(each) for each in parts]).cumsum(0)
+        starts = torch.cat([ends.new_zeros(1), ends[:-1]]).to(device)
+        out: Tensor = self.mix(self.bag(flat, starts))
+        return out
+
+
+@lru_cache(maxsize=1 << 17)
+def pieces(text: str) -> tuple[int, ...]:
+    """Buckets of a text's parts; the same on every machine. An empty text has one part.
+
+    Example:
+        >>> pieces("Latin letter A") == pieces("LATIN  letter-a")
+        True
+    """
+    words = re.findall(r"\w+", text.lower())
+    marked = [f"<{word}>" for word in words]
+    pairs = [f"{a} {b}" for a, b in itertools.pairwise(words)]
+    runs = [w[i : i + _LETTERS] for w in marked for i in range(len(w) - _LETTERS + 1)]
+    return tuple(_bucket(part) for part in (*marked, *pairs, *runs)) or (0,)
+
+
+def _bucket(part: str) -> int:
+    raw = hashlib.blake2b(part.encode(), digest_size=8).digest()
+    return int.from_bytes(raw, "little") % BUCKETS
+
+
+@torch.inference_mode()
+def embed_texts(model: TextEncoder, texts: Iterable[str], device: torch.device) -> Tensor:
+    """Embeddings of all texts, ``[n, d]`` float32 on the CPU."""
+    out: Tensor = model.to(device).eval()(list(texts)).float().cpu()
+    return out

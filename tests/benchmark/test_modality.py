@@ -1,0 +1,146 @@
+"""Texts ask, images are stored: the old pair, and updates of its image model."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from benchmark.api import request, run
+from benchmark.errors import BenchError
+from benchmark.models.module import load_module, save_module
+from benchmark.models.texts import TextEncoder, embed_texts, pieces
+from benchmark.report.select import cases, cross_case, role
+from benchmark.runner import Compute
+from benchmark.store import Store
+from benchmark.tasks import text_retrieval
+from benchmark.training.pair import contrastive
+
+CPU = Compute("cpu")
+# Names of classes that were not trained on mean nothing here: other images of those that were.
+SEEN = {
+    "evaluation.part": "seen", "data.classes": 12, "recipe.epochs": 12, "fct.width": 32,
+    "recipe.transform_steps": 100,
+}  # fmt: skip
+METHODS = ["bct", "l2", "fct", "d-simplex", "fct:simclr"]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("modality")
+    options = {"protocol": "modality", "track": "toy", "settings": SEEN}
+    records = run(METHODS, **options, store=folder / "s", out=folder / "o", compute=CPU)
+    plan = request(METHODS, **options).plan()
+    return {r.method: r for r in records}, plan, Store(folder / "s")
+
+
+def test_a_text_finds_images_through_an_updated_image_model(done):
+    records, _, _ = done
+    chance = 1 / 12
+    low, alone = records["independent"].bounds["lower"], records["independent"].scores
+    assert low["map"] > 4 * chance, "the old pair answers texts"
+    assert alone["old/new"]["map"] < 0.5 * low["map"], "an independent image model does not"
+    for name in ("bct", "l2", "fct"):
+        assert records[name].scores["old/new"]["map"] > 2 * alone["old/new"]["map"], name
+        assert records[name].compatible["map"] == (
+            records[name].scores["old/new"]["map"] > low["map"]
+        )
+    assert set(records["bct"].scores) == {"old/old", "old/old images", "old/new", "new/new"}
+
+
+def test_each_class_asks_once_and_images_ask_by_themselves(done):
+    record = done[0]["bct"]
+    assert record.counts["old/new"]["n_query"] == 12
+    assert record.counts["new/new"]["n_query"] == record.counts["new/new"]["n_gallery"] == 96
+
+
+def test_what_needs_images_of_the_old_model_is_refused_with_the_reason(done):
+    records, _, _ = done
+    assert "texts ask" in records["d-simplex"].reason
+    assert "side-information of images" in records["fct:simclr"].reason
+
+
+def test_the_old_classifier_is_made_of_the_names(done):
+    _, plan, store = done
+    stage = next(s for s in plan.stages if s.title.startswith("train old text and image models"))
+    folder = store.path(stage.name)
+    head, texts = (load_module(folder / f"{n}.safetensors") for n in ("head", "model"))
+    names = [f"pattern {i}" for i in range(12)]
+    made = embed_texts(texts, names, torch.device("cpu"))
+    assert torch.allclose(head.weight, made, atol=1e-5) and head.kind == "norm-softmax"
+
+
+def test_tables_call_the_text_case_the_cross_test(done):
+    records = [r for r in done[0].values() if r.status == "done"]
+    assert cross_case(records) == "old/new" and role("old/new", ["old", "new"]) == "cross-test"
+    assert cases(records)[:2] == ["new/new", "old/new"]
+
+
+# --- parts
+
+
+def test_names_share_what_their_words_share(tmp_path):
+    a, b = pieces("GREEK SMALL LETTER ALPHA"), pieces("GREEK SMALL LETTER BETA")
+    other = pieces("NUMERAL")
+    assert len(set(a) & set(b)) > len(a) / 2 > 4 * len(set(a) & set(other))
+    assert pieces("") == (0,)
+    torch.manual_seed(0)
+    encoder = TextEncoder(8).eval()
+    save_module(encoder, tmp_path / "t.safetensors")
+    names = ["one", "two words", "one"]
+    got = embed_texts(load_module(tmp_path / "t.safetensors"), names, torch.device("cpu"))
+    assert torch.equal(got, embed_texts(encoder, names, torch.device("cpu")))
+    assert torch.equal(got[0], got[2]) and got.shape == (3, 8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_contrastive_by_plain_loops(seed):
+    rng = torch.Generator().manual_seed(seed)
+    images = torch.randn(7, 4, generator=rng, dtype=torch.float64)
+    labels = torch.tensor([0, 1, 2, 0, 3, 1, 0])
+    texts = torch.randn(4, 4, generator=rng, dtype=torch.float64)[labels]
+    scale = torch.tensor(5.0)
+    want = 0.0
+    for a, b in ((images, texts), (texts, images)):
+        for i in range(7):
+            scores = [5.0 * F.cosine_similarity(a[i], b[j], dim=0).item() for j in range(7)]
+            total = np.logaddexp.reduce(scores)
+            right = [j for j in range(7) if labels[j] == labels[i]]
+            want += sum(total - scores[j] for j in right) / len(right) / 7 / 2
+    assert contrastive(images, texts, labels, scale).item() == pytest.approx(want)
+
+
+def test_text_retrieval_leaves_no_image_out():
+    """The item whose row stands for its class's text is an image like the others."""
+    from benchmark.data.templates import each_alone
+
+    labels = np.array([0, 0, 1, 1, 1])
+    items = each_alone(np.zeros((5, 1, 1, 1), np.uint8), labels, seed=0)
+    texts = np.eye(2, dtype=np.float32)[labels]
+    images = np.float32([[1, 0], [0, 1], [0, 1], [0.1, 1], [1, 0.1]])
+    got = text_retrieval.evaluate(texts, images, items, {"distance": "cosine"})
+    assert got.counts["n_query"] == 2
+    assert got.per_query["cmc_at_1"].tolist() == [1.0, 0.0], "a tie with another class is no hit"
+
+
+@pytest.mark.parametrize(
+    ("generations", "tasks", "words"),
+    [
+        (
+            [{"name": "old"}, {"name": "new", "queries": "texts"}],
+            ["text_retrieval"],
+            "first of two",
+        ),
+        ([{"name": "old", "queries": "texts"}, {"name": "new"}], ["retrieval"], "text_retrieval"),
+        ([{"name": "old"}, {"name": "new"}], ["text_retrieval"], "and only there"),
+    ],
+)
+def test_protocols_refused(tmp_path, generations, tasks, words):
+    value = {
+        "id": "p", "version": 1, "title": "P", "source": "s", "question": "q",
+        "generations": generations, "tasks": tasks,
+    }  # fmt: skip
+    (tmp_path / "p.yaml").write_text(json.dumps(value))
+    with pytest.raises(BenchError, match=rf"p\.yaml.*{words}"):
+        request(["bct"], str(tmp_path / "p.yaml"), "toy")
