@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Mapping
@@ -45,6 +46,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return value
 
 
+_hints = functools.cache(typing.get_type_hints)
+
+
 def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
     """Make the dataclass ``cls`` from ``values``: no unknown key, no wrong type.
 
@@ -56,7 +60,7 @@ def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
     Raises:
         BenchError: On an unknown or missing key, or a value of the wrong type.
     """
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:

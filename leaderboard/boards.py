@@ -47,7 +47,7 @@ class Board:
     costs: Mapping[str, Mapping[str, float]]
     latest: bool
 
-    @property
+    @cached_property
     def records(self) -> list[Record]:
         """Its records."""
         return [entry.record for entry in self.entries]
@@ -77,7 +77,7 @@ class Board:
         """The changes in words; empty for the unmodified track."""
         return ", ".join(f"{key}={value}" for key, value in self.first.changed.items())
 
-    @property
+    @cached_property
     def title(self) -> str:
         """Protocol and track in words."""
         words = f"{self.protocol_title} on {self.track_title}"
@@ -88,17 +88,17 @@ class Board:
         """The metric that gives the rank."""
         return self.main[0]
 
-    @property
+    @cached_property
     def cross(self) -> str:
         """The newest model asks in the oldest one's gallery."""
         return select.cross_case(self.records)
 
-    @property
+    @cached_property
     def own(self) -> str:
         """The newest model by itself."""
         return select.self_case(self.records)
 
-    @property
+    @cached_property
     def general(self) -> bool:
         """Can any method take part? One update, judged by every task, unmodified."""
         try:
@@ -108,7 +108,7 @@ class Board:
         two = len(protocol.generations) == 2
         return two and set(protocol.tasks) >= _GENERAL and self.latest and not self.changed
 
-    @property
+    @cached_property
     def methods(self) -> list[Row]:
         """Rows of methods and controls, best first by the metric that gives the rank."""
         return self.rows(self.metric)
@@ -119,7 +119,7 @@ class Board:
         place = {m: i for i, m in enumerate(self.places[metric])}
         return sorted(found, key=lambda row: (place.get(row.method, len(place)), row.method))
 
-    @property
+    @cached_property
     def bounds(self) -> list[Row]:
         """Rows of bounds and the independent model."""
         return [row for row in self.table.rows if row.kind != "method"]

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmark.details import Details, details_path, read_details
+from benchmark.details import Details, details_path
+from benchmark.details import find_details as find
 from benchmark.errors import BenchError
 from benchmark.record import Record
 from benchmark.report import numbers
@@ -36,9 +37,8 @@ def find_details(entry: Entry) -> Details | None:
     """The details file of a record, where there is one that can be read."""
     if entry.path is None:
         return None
-    path = details_path(entry.path)
     try:
-        return read_details(path) if path.is_file() else None
+        return find(entry.record, entry.path)
     except BenchError:
         return None
 

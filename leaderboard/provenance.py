@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from benchmark import registry
 from benchmark.errors import BenchError
@@ -67,12 +68,13 @@ def command(records: Sequence[Record]) -> str:
             ["--first-seed", str(value)] if key == "first_seed" else ["--set", f"{key}={value}"]
         )
     quoted = shlex.join(words)
-    return f"{quoted} --data-root DIR" if _needs_root(first) else quoted
+    return f"{quoted} --data-root DIR" if _needs_root(first.track) else quoted
 
 
-def _needs_root(record: Record) -> bool:
+@cache
+def _needs_root(track: str) -> bool:
     try:
-        return registry.track(record.track).needs_root
+        return registry.track(track).needs_root
     except BenchError:
         return False
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -117,6 +119,24 @@ def paired(
     return Comparison(float((a - b).mean()), low, high, (1 + extreme) / (1 + n))
 
 
+@cache
+def t_factor(n: int, level: float = 0.95) -> float:
+    """Half of Student's t interval of a mean, in standard deviations (``ddof=1``) of its values.
+
+    Args:
+        n: How many values, at least 2.
+        level: Share covered, in (0, 1).
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    from scipy.special import stdtrit  # scipy.stats takes over a second to import
+
+    if n < 2:
+        raise ValueError(f"n: expected at least 2, got {n}")
+    return float(stdtrit(n - 1, 0.5 + _level(level) / 2)) / math.sqrt(n)
+
+
 def t_interval(values: Any, *, level: float = 0.95) -> tuple[float, float] | None:
     """Student's t interval of a mean over seeds.
 
@@ -130,15 +150,13 @@ def t_interval(values: Any, *, level: float = 0.95) -> tuple[float, float] | Non
     Raises:
         ValueError: If values are empty or NaN, or ``level`` is out of range.
     """
-    from scipy.special import stdtrit  # scipy.stats takes over a second to import
-
     x = arrays.scores("values", values).astype(np.float64)
     _level(level)
     if not len(x):
         raise ValueError("values: expected at least one, got none")
     if len(x) == 1:
         return None
-    half = float(stdtrit(len(x) - 1, 0.5 + level / 2)) * float(x.std(ddof=1)) / np.sqrt(len(x))
+    half = t_factor(len(x), level) * float(x.std(ddof=1))
     return float(x.mean() - half), float(x.mean() + half)
 
 

@@ -6,6 +6,7 @@ The rule, as :data:`RULE` states it for readers. Nothing here knows a page or a 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -75,7 +76,10 @@ def places(
     """
     values = _values(records, metric, case)
     rivals = [m for m in values if m not in unranked and m != "independent"]
-    scores = {m: _score(values, m, rivals) for m in rivals}
+    count = Counter(seed for m in rivals for seed in values[m])
+    # Methods without any value, where all refuse a metric, say nothing about seeds.
+    n = sum(bool(values[m]) for m in rivals)
+    scores = {m: _score(values[m], count, n) for m in rivals}
     sign = -1.0 if numbers.metric(metric).higher_is_better is False else 1.0
     known = sorted(
         (m for m, score in scores.items() if score is not None),
@@ -108,18 +112,20 @@ def _values(records: Sequence[Record], metric: str, case: str) -> dict[str, dict
     return found
 
 
-def _score(
-    values: Mapping[str, Mapping[int, float]], method: str, rivals: Sequence[str]
-) -> float | None:
-    """Mean over the seeds that count for a method; what it has itself has no say in these."""
-    mine = values[method]
-    # Methods without any value, where all refuse a metric, say nothing about seeds.
-    others = [values[m] for m in rivals if m != method and values[m]]
-    seeds = {s for other in others for s in other if 2 * sum(s in o for o in others) >= len(others)}
+def _score(mine: Mapping[int, float], count: Mapping[int, int], n: int) -> float | None:
+    """Mean over the seeds that count for a method; what it has itself has no say in these.
+
+    Args:
+        mine: Seed -> its score.
+        count: Seed -> how many of the ``n`` methods have it, this one among them.
+        n: Methods that have a score.
+    """
+    others = n - bool(mine)
+    seeds = {seed for seed, have in count.items() if 2 * (have - (seed in mine)) >= others > 0}
     seeds = seeds or set(mine)
-    if not seeds or not seeds <= set(mine):
+    if not seeds or not seeds <= mine.keys():
         return None
-    return math.fsum(mine[s] for s in seeds) / len(seeds)
+    return math.fsum(mine[s] for s in sorted(seeds)) / len(seeds)
 
 
 def _apart(
@@ -130,19 +136,15 @@ def _apart(
     paired: Paired | None,
 ) -> bool:
     """Does the interval of the difference leave out zero?"""
-    seeds = sorted(set(left) & set(right))
-    pairs = [(left[s], right[s]) for s in seeds]
-    both = [
-        (a.scores[case][metric], b.scores[case][metric])
+    pairs = [(left[s], right[s]) for s in sorted(left.keys() & right.keys())]
+    differences = [
+        x - y
         for a, b in pairs
-        if _has(a, case, metric) and _has(b, case, metric)
+        if (x := _value(a, case, metric)) is not None
+        and (y := _value(b, case, metric)) is not None
     ]
-    if len(both) > 1:
-        from benchmark.metrics.statistics import t_interval
-
-        span = t_interval([float(a or 0.0) - float(b or 0.0) for a, b in both])
-        # Without any spread over the seeds the interval is a point.
-        return span is not None and not span[0] <= 0.0 <= span[1]
+    if len(differences) > 1:
+        return _leaves_out_zero(differences)
     for a, b in pairs:
         span = paired(a, b, case, metric) if paired is not None else None
         if span is not None:
@@ -150,8 +152,18 @@ def _apart(
     return _disjoint([_span(r, case, metric) for r in (*left.values(), *right.values())])
 
 
-def _has(record: Record, case: str, metric: str) -> bool:
-    return record.scores.get(case, {}).get(metric) is not None
+def _leaves_out_zero(differences: Sequence[float]) -> bool:
+    """Does Student's t interval of the mean?"""
+    from benchmark.metrics.statistics import t_factor
+
+    # Plain numbers: a few seeds, and thousands of pairs.
+    mean = math.fsum(differences) / len(differences)
+    spread = math.fsum((d - mean) ** 2 for d in differences) / (len(differences) - 1)
+    return abs(mean) > t_factor(len(differences)) * math.sqrt(spread)
+
+
+def _value(record: Record, case: str, metric: str) -> float | None:
+    return record.scores.get(case, {}).get(metric)
 
 
 def _span(record: Record, case: str, metric: str) -> Span | None:
@@ -168,9 +180,7 @@ def _disjoint(spans: Sequence[Span | None]) -> bool:
     return b < c or d < a
 
 
-def letter_groups(
-    methods: Sequence[str], apart: Callable[[str, str], bool]
-) -> dict[str, str]:
+def letter_groups(methods: Sequence[str], apart: Callable[[str, str], bool]) -> dict[str, str]:
     """Letters such that two methods share one if, and only if, they cannot be told apart.
 
     Args:
