@@ -72,6 +72,7 @@ def test_own_vectors(tmp_path, monkeypatch) -> None:
 def test_commands_exist(bench) -> None:
     verbs = set(re.findall(r"`bench (\w+)", TEXT))
     assert verbs >= {"run", "list", "info", "table", "plot", "check", "doctor", "perf"}
+    assert verbs >= {"show", "compare", "published", "schema"}
     for verb in verbs:
         assert bench(verb, "--help")[0] == 0
 

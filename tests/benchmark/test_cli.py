@@ -129,7 +129,7 @@ def test_full_disk(bench, tmp_path) -> None:
 
 def test_damaged_record(bench, tmp_path) -> None:
     path = tmp_path / "seed-0.json"
-    for text, said in (("{", "not valid JSON"), ('{"schema": 9}', "expected 1, got 9")):
+    for text, said in (("{", "not valid JSON"), ('{"schema": 9}', "expected 1 to 2, got 9")):
         path.write_text(text)
         refused(bench("table", tmp_path), "seed-0.json", said)
 
@@ -158,7 +158,8 @@ def test_dry_run_prints_the_plan_and_runs_nothing(bench, tmp_path) -> None:
 
 
 def test_help_has_examples(bench) -> None:
-    for verb in ("run", "list", "info", "table", "plot", "check", "doctor", "perf"):
+    verbs = ("run", "list", "info", "check", "doctor", "perf")
+    for verb in (*verbs, "table", "plot", "show", "compare", "published", "schema"):
         code, out, _ = bench(verb, "--help")
         assert code == 0
         assert f"bench {verb}" in out
