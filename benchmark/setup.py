@@ -11,6 +11,7 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from benchmark.config import build
@@ -96,7 +97,7 @@ def set_up(
         for key, value in changes.items():
             draft.change(key, value, f"{where}: {key}", known_methods())
     for key, value in settings.items():
-        owners = {m.partition(":")[0] for m in methods} | set(methods)
+        owners = frozenset(methods) | {m.partition(":")[0] for m in methods}
         draft.change(key, value, f"--set {key}", owners)
     made = draft.finish(settings)
     check_served(made)
@@ -109,12 +110,14 @@ def setting_words(protocol: Protocol) -> str:
     return f"settings '{name}'" if name else "set"
 
 
-def known_methods() -> set[str]:
+@cache
+def known_methods() -> frozenset[str]:
     """Every method and variant, whether it is asked for or not."""
     from benchmark.registry import method_files
 
     files = method_files()
-    return {*files, *(f"{name}:{v}" for name, file in files.items() for v in file.variants)}
+    variants = (f"{name}:{v}" for name, file in files.items() for v in file.variants)
+    return frozenset((*files, *variants))
 
 
 def with_setting(protocol: Protocol, name: str) -> Protocol:
@@ -156,7 +159,7 @@ def check_settings(protocol: Protocol, file: str) -> None:
     Raises:
         BenchError: Naming file, setting, key and reason.
     """
-    methods = known_methods() if protocol.set or protocol.settings else set()
+    methods = known_methods() if protocol.set or protocol.settings else frozenset()
     for each in expand(protocol):
         draft = _Draft(each, None)
         for key, value in each.set.items():
@@ -171,7 +174,7 @@ class _Draft:
         self.models: list[tuple[str, str, Any, str]] = []
         self.methods: dict[str, dict[str, Any]] = {}
 
-    def change(self, key: str, value: Any, where: str, methods: set[str]) -> None:
+    def change(self, key: str, value: Any, where: str, methods: frozenset[str]) -> None:
         """Make one change, or keep it until the models are known."""
         owner, dot, name = key.rpartition(".")
         names = [g.name for g in self.protocol.generations]

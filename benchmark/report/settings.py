@@ -135,8 +135,11 @@ def _by_setting(members: Sequence[Record]) -> dict[str, list[Record]]:
         known = {f"{family}:{s.name}": s.title or s.name for s in made.settings}
     except BenchError:
         known = {}
-    ids = sorted({r.protocol for r in members}, key=lambda i: (list(known).index(i)
-                 if i in known else len(known), i))  # fmt: skip
+    order = list(known)
+    ids = sorted(
+        {r.protocol for r in members},
+        key=lambda i: (order.index(i) if i in known else len(order), i),
+    )
     return {known.get(i, i.partition(":")[2]): [r for r in members if r.protocol == i] for i in ids}
 
 

@@ -3,8 +3,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.data.splits import boundary, select
+from benchmark import registry
+from benchmark.data.base import Evaluation
+from benchmark.data.splits import boundary, narrow, rows_of, select
 from benchmark.errors import BenchError
+from benchmark.setup import set_up
 
 LABELS = np.repeat(np.arange(40), 10)
 
@@ -107,3 +110,142 @@ def test_wrong_intervals(options, message):
     with pytest.raises(BenchError) as error:
         select(LABELS, **options)
     assert message in str(error.value)
+
+
+# --- what the papers print
+
+
+@pytest.mark.parametrize(
+    ("protocol", "n", "sizes"),
+    [
+        ("open-class", 93_431, [28_029, 65_402]),  # MixBCT Table 1
+        ("extended-class", 93_431, [28_029, 93_431]),
+        ("sequential-mixed", 93_431, [28_029, 65_402, 93_431]),  # MixBCT Table 9
+        ("data-share:first-50", 365, [182, 365]),  # Places-182, FCT section 4.1
+        ("data-share:first-10", 8_631, [863, 8_631]),  # VGGFace2-863
+        ("data-share:first-50", 1_000, [500, 1_000]),  # ImageNet-500
+        ("sequential", 1_000, [250, 500, 1_000]),  # FCT section 4.4
+        ("sequential-six", 100, [50, 60, 70, 80, 90, 100]),  # FCT appendix H
+        ("unseen:seen", 1_000, [250, 500]),  # FastFill appendix C.3
+    ],
+)
+def test_class_counts_of_the_papers(protocol, n, sizes):
+    made = registry.protocol(protocol)
+    made = set_up(made, registry.track("toy"), {}, []).protocol
+    seen = [resolved(g, made) for g in made.generations]
+    assert [len(select(np.arange(n), **how)) for how in seen] == sizes
+
+
+def resolved(generation, protocol):
+    return {"classes": generation.classes, "images": generation.images, "order": protocol.order}
+
+
+def test_image_counts_of_mixbct_table_1():
+    """1,554,138 of 5,179,510 images: rounded to nearest person by person, as here.
+
+    The papers do not print how many images each person has, so other people with as many images in
+    all stand in: rounding to nearest loses next to nothing of 30 %, rounding each person down would
+    lose 42,000 images. Of the other 70 % the paper prints 3,625,384, 12 more than what is left.
+    """
+    people, total, published = 93_431, 5_179_510, 1_554_138
+    sizes = np.random.default_rng(0).integers(12, 99, people)
+    missing = total - int(sizes.sum())
+    sizes[: abs(missing)] += np.sign(missing)
+    assert sizes.sum() == total
+    n, count = np.unique(sizes, return_counts=True)
+    nearest = sum(boundary(0.3, int(k)) * c for k, c in zip(n, count, strict=True))
+    down = sum(3 * int(k) // 10 * c for k, c in zip(n, count, strict=True))
+    assert abs(nearest - published) < 2_000 and published - down > 35_000
+    assert total - published == 3_625_384 - 12
+    assert total == 1_581_241 + 3_598_269, "by classes the printed parts make the whole"
+
+
+def test_dataset_order_is_that_of_numbers_not_of_their_names():
+    labels = np.repeat(np.arange(12), 2)
+    rows = select(labels, classes=(0.0, 0.5), order="dataset")
+    assert set(labels[rows].tolist()) == {0, 1, 2, 3, 4, 5}, "as text 10 and 11 come before 2"
+
+
+# --- groups
+
+EVEN, ODD = np.arange(0, 40, 2), np.arange(1, 40, 2)
+
+
+def test_fractions_count_within_the_groups():
+    rows = select(LABELS, classes=(0.0, 0.5), only=EVEN)
+    taken = set(LABELS[rows].tolist())
+    assert len(taken) == 10 and taken <= set(EVEN.tolist())
+    first = select(LABELS, classes=(0.0, 0.5), only=EVEN, order="dataset")
+    assert set(LABELS[first].tolist()) == set(EVEN[:10].tolist())
+
+
+def test_a_thinned_group_keeps_the_first_of_its_classes():
+    whole = select(LABELS, classes=(0.0, 0.5), order="dataset")
+    thin = select(LABELS, classes=(0.0, 0.5), order="dataset", thinned=[(ODD, 0.1)])
+    assert set(LABELS[whole].tolist()) - set(LABELS[thin].tolist()) == set(ODD[1:10].tolist())
+    with pytest.raises(BenchError, match="at least one image"):
+        select(LABELS, only=ODD, classes=(0.0, 0.1), thinned=[(ODD, 0.1)])
+
+
+def test_rows_of_a_split_as_stages_name_it():
+    groups = {"even": EVEN, "odd": ODD}
+    split = {"classes": [0.0, 0.5], "images": [0.0, 1.0], "order": "dataset", "seed": 0}
+
+    def ids(names):
+        return np.concatenate([groups[name] for name in names])
+
+    assert np.array_equal(rows_of(LABELS, split, ids), np.arange(200))
+    rows = rows_of(LABELS, {**split, "groups": ["odd"], "thinned": [[["odd"], 0.5]]}, ids)
+    assert set(LABELS[rows].tolist()) == set(ODD[:5].tolist())
+    rows = rows_of(LABELS, {**split, "images": [0.0, 0.2], "image_order": "dataset"}, ids)
+    assert np.array_equal(rows, np.flatnonzero((np.arange(400) % 10 < 2) & (np.arange(400) < 200)))
+
+
+# --- who judges
+
+
+def evaluation():
+    """Classes 0 to 7, two items each, even and odd, one template an item; 8 is not trained on."""
+    labels = np.repeat(np.arange(9), 2)
+    rows = np.arange(18)
+    return Evaluation(
+        images=np.zeros((18, 1, 2, 2), np.uint8), labels=labels, ids=rows, query=rows[::2],
+        gallery=rows, camera=rows, media=rows, group=labels % 2, template=rows, probes=rows[1::2],
+        galleries=(rows[:8:2], rows[8::2]), group_names=("even", "odd"),
+    )  # fmt: skip
+
+
+TRAINED = np.repeat(np.arange(8), 3)
+
+
+def test_narrowed_to_classes_and_groups():
+    made = narrow(evaluation(), TRAINED, classes=(0.0, 0.5), order="dataset")
+    assert set(made.labels[made.query].tolist()) == {0, 1, 2, 3}
+    assert set(made.labels[made.gallery].tolist()) == {0, 1, 2, 3}
+    assert made.probes.tolist() == [1, 3, 5, 7] and [len(g) for g in made.galleries] == [4, 0]
+    assert (made.template[8:] == -1).all() and len(made.labels) == 18
+    made = narrow(evaluation(), TRAINED, groups=["odd"])
+    assert set(made.labels[made.gallery].tolist()) == {1, 3, 5, 7}
+
+
+def test_grouped_by_range_and_against_one():
+    made = narrow(evaluation(), TRAINED, ranges=2, order="dataset")
+    assert made.group_names == ("0 to 50 %", "50 to 100 %", "not trained on")
+    assert made.group.tolist() == [0] * 8 + [1] * 8 + [2] * 2
+    assert len(made.query) == 9
+    made = narrow(evaluation(), TRAINED, against=("scarce", ["odd"]))
+    assert made.group_names == ("scarce", "others")
+    assert (made.group == (evaluation().group == 0)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"groups": ["eevn"]}, "did you mean 'even'"),
+        ({"against": ("scarce", ["od"])}, "did you mean 'odd'"),
+        ({"classes": (0.0, 0.01)}, r"classes \[0, 0.01\] of those trained on: .*got none"),
+    ],
+)
+def test_nobody_to_judge(options, words):
+    with pytest.raises(BenchError, match=words):
+        narrow(evaluation(), TRAINED, **options)
