@@ -46,7 +46,13 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return value
 
 
+# Thousands of records have the same types.
 _hints = functools.cache(typing.get_type_hints)
+
+
+@functools.cache
+def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    return typing.get_origin(hint), typing.get_args(hint)
 
 
 def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
@@ -78,10 +84,13 @@ def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
 
 def coerce(hint: Any, value: Any, where: str) -> Any:  # noqa: PLR0911 - one return a kind of type
     """``value`` as ``hint`` asks, or a BenchError that names ``where``."""
-    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if type(value) is hint:
+        return value
+    origin, args = _parts(hint)
     if origin in (typing.Union, types.UnionType):
-        if value is None and type(None) in args:
-            return None
+        # Exact types: true is no number.
+        if type(value) in args:
+            return value
         return coerce(next(a for a in args if a is not type(None)), value, where)
     if origin is typing.Literal:
         if value not in args:
