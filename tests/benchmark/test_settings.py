@@ -1,0 +1,294 @@
+"""Settings of a protocol, overrides by tracks, groups: read strictly, and run."""
+
+import dataclasses
+
+import pytest
+import yaml
+
+from benchmark import registry
+from benchmark.api import request, requests, run
+from benchmark.errors import BenchError
+from benchmark.plan import record_key
+from benchmark.runner import Compute
+from benchmark.setup import expand, set_up
+
+MINE = {
+    "id": "mine", "version": 1, "title": "Mine", "source": "s", "question": "q",
+    "generations": [{"name": "old", "classes": [0, 0.5]}, {"name": "new"}],
+    "tasks": ["retrieval"],
+}  # fmt: skip
+
+
+def write(folder, **changes):
+    path = folder / "mine.yaml"
+    path.write_text(yaml.safe_dump({**MINE, **changes}))
+    return str(path)
+
+
+def settings(*sets):
+    return [{"name": f"s{i}", "set": each} for i, each in enumerate(sets)]
+
+
+# --- what comes with it
+
+
+@pytest.mark.parametrize("name", sorted(registry.protocol_files()))
+def test_every_setting_of_every_protocol_plans_on_toy_and_glyphs(name) -> None:
+    for track in ("toy", "glyphs"):
+        made = registry.track(track)
+        for each in expand(registry.protocol(name)):
+            try:
+                setup = set_up(each, made, {}, ["independent", "bct"])
+            except BenchError as error:  # texts, which toy has none of
+                assert track == "toy" and "texts" in str(error)
+                continue
+            assert len(setup.models) == len(each.generations)
+            assert setup.changed == {}
+
+
+def test_a_protocol_names_its_source_and_what_it_asks() -> None:
+    for name in registry.protocol_files():
+        made = registry.protocol(name)
+        assert any(p in made.source for p in ("FCT", "BCT", "BT2", "FastFill")), name
+        assert len(made.question) > 40 and made.version >= 1
+
+
+def heads(name):
+    models = request(["bct"], name, "glyphs").setup.models
+    return [(m.backbone, m.dim, m.head, m.relu) for m in models]
+
+
+def test_loss_change_pairs_heads_on_one_backbone() -> None:
+    assert heads("loss-change:norm-softmax-cosface") == [
+        ("convnet-32", 64, "norm-softmax", False), ("convnet-32", 64, "cosface", False),
+    ]  # fmt: skip
+    assert heads("loss-change:relu")[1] == ("convnet-32", 64, "cosface", True)
+
+
+def test_arch_change_changes_backbones_and_lengths_alone() -> None:
+    found = {p.id.partition(":")[2]: heads(p.id) for p in expand(registry.protocol("arch-change"))}
+    deep, shallow = ("convnet-32x2", 64), ("convnet-32", 64)
+    pairs = {name: tuple(m[:2] for m in models) for name, models in found.items()}
+    assert pairs["same"] == (shallow, shallow) and pairs["deeper"] == (shallow, deep)
+    assert pairs["longer"] == (("convnet-32x2", 32), deep)
+    assert pairs["deeper-longer"] == (shallow, ("convnet-32x2", 128))
+    assert pairs["family"][0][0] == "mobilenet-32" and pairs["transformer"][1][0] == "vit-96x4"
+    assert {m[2] for n, ms in found.items() if n != "softmax-arcface" for m in ms} == {"arcface"}
+    assert [m[2] for m in found["softmax-arcface"]] == ["softmax", "arcface"]
+
+
+def test_settings_share_trainings() -> None:
+    plans = [r.plan().stages for r in requests(["fct"], "unseen", "toy")]
+    trained = [{s.name for s in plan if s.kind in ("train", "update")} for plan in plans]
+    assert trained[0] == trained[1] == trained[2]
+    scored = [{s.name for s in plan if s.kind == "evaluate"} for plan in plans]
+    assert not scored[0] & scored[1]
+
+
+def test_a_model_s_own_recipe_is_for_its_training_alone() -> None:
+    stages = request(["fct"], "arch-change:transformer", "toy").plan().stages
+    optimizers = {s.title: s.params["recipe"].get("optimizer", "sgd")
+                  for s in stages if "recipe" in s.params}  # fmt: skip
+    assert optimizers == {
+        "train old model (seed 0)": "sgd", "train independent new model (seed 0)": "adamw",
+        "fit independent (seed 0)": "sgd", "fit fct (seed 0)": "sgd",
+    }  # fmt: skip
+
+
+# --- names and places
+
+
+def test_one_setting_by_name() -> None:
+    made = registry.protocol("arch-change:longer")
+    assert (made.id, made.settings) == ("arch-change:longer", ())
+    assert made.title == "Architecture change: twice as long" and made.family == "arch-change"
+    with pytest.raises(BenchError, match="unknown setting 'depper'; did you mean 'deeper'"):
+        registry.protocol("arch-change:depper")
+    with pytest.raises(BenchError, match="unknown setting 'x'; it has none"):
+        registry.protocol("open-class:x")
+
+
+def test_a_setting_must_be_chosen_before_anything_is_planned() -> None:
+    with pytest.raises(BenchError, match=r"expected one of its settings: arch-change:same, "):
+        request(["bct"], "arch-change", "toy")
+
+
+def test_settings_do_not_count_as_changes_but_make_records_of_their_own(tmp_path) -> None:
+    asked = requests(["bct"], "dimension", "toy")
+    paths = {str(p) for each in asked for p in each.paths(tmp_path).values()}
+    assert len(paths) == 2 * len(asked)
+    assert f"{tmp_path}/measured/dimension+size-x2/toy/bct/seed-0.json" in paths
+    keys = {each.plan().results[1].key for each in asked}
+    assert len(keys) == len(asked)
+
+
+def test_what_others_ask_of_a_track_renames_no_record() -> None:
+    protocol, track = registry.protocol("open-class"), registry.track("toy")
+    bare = dataclasses.replace(
+        track, groups={}, protocols={}, models={n: track.models[n] for n in ("old", "new")}
+    )
+    keys = {record_key(set_up(protocol, t, {}, []), {}, "bct", 0, None) for t in (track, bare)}
+    assert len(keys) == 1
+    grouped = registry.protocol("disjoint")
+    other = dataclasses.replace(track, groups={**track.groups, "away": ("even",)})
+    keys = {record_key(set_up(grouped, t, {}, []), {}, "bct", 0, None) for t in (track, other)}
+    assert len(keys) == 2
+
+
+# --- tracks
+
+
+def test_a_track_overrides_fractions(tmp_path) -> None:
+    """Places has 182 old classes of 365, the first of the data set."""
+    path = tmp_path / "places.yaml"
+    change = {"old.classes": [0, 0.5], "protocol.order": "dataset"}
+    value = {"id": "places", "version": 1, "title": "P", "extends": "toy",
+             "protocols": {"extended-class": change}}  # fmt: skip
+    path.write_text(yaml.safe_dump(value))
+    setup = request(["bct"], "extended-class", str(path)).setup
+    assert setup.protocol.generations[0].classes == (0, 0.5)
+    assert setup.protocol.order == "dataset" and setup.changed == {}
+    assert request(["bct"], "open-class", str(path)).setup.protocol.order == "seeded"
+    for wrong, words in (
+        ({"extended-clas": change}, "did you mean 'extended-class'"),
+        (
+            {"extended-class": {"odl.classes": [0, 0.5]}},
+            "places.yaml: protocols.extended-class: odl",
+        ),
+    ):
+        path.write_text(yaml.safe_dump({**value, "protocols": wrong}))
+        with pytest.raises(BenchError, match=words):
+            request(["bct"], "extended-class", str(path))
+
+
+def test_multiples_of_what_the_track_says() -> None:
+    setup = request(["bct"], "open-class", "toy", settings={"old.dim": "x2", "recipe.lr": "x0.5"})
+    assert setup.setup.models[0].dim == 32 and setup.setup.track.recipe.lr == 0.05
+    with pytest.raises(BenchError, match=r"expected a whole number, got x0.3 of 16: 4.8"):
+        request(["bct"], "open-class", "toy", settings={"old.dim": "x0.3"})
+
+
+def test_fractions_and_models_of_a_generation_from_the_command_line() -> None:
+    changes = {"old.classes": [0.0, 0.25], "new.model": "vit", "protocol.order": "dataset"}
+    setup = request(["bct"], "extended-class", "toy", settings=changes).setup
+    assert setup.protocol.generations[0].classes == (0, 0.25)
+    assert setup.models[1].backbone == "vit-16x1" and setup.changed == changes
+
+
+# --- refused
+
+
+OLD, NEW = {"name": "old", "classes": [0, 0.5]}, {"name": "new"}
+TWO = {"apart": True, "generations": [OLD, {"name": "new", "classes": [0.5, 1]}]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"settings": settings({"old.head": "softmax"})}, "settings: expected at least 2, got 1"),
+        ({"settings": [{"name": "a"}, {"name": "a"}]}, "settings: names must differ"),
+        ({"settings": [{"name": "A b"}, {"name": "c"}]}, "small letters"),
+        ({"settings": [{"nme": "a"}, {"name": "c"}]}, "unknown key 'nme'; did you mean 'name'"),
+        ({"set": {"old.haed": "softmax"}}, "mine.yaml: set: old.haed: .*did you mean 'head'"),
+        ({"apart": True}, r"'old' and 'new' share classes \[0.0, 0.5\]"),
+        ({"evaluation": {"classes": [0.5, 0.5]}}, "evaluation: classes: expected 0 <= low < high"),
+        ({"evaluation": {"clases": [0, 1]}}, "did you mean 'classes'"),
+        ({"evaluation": {"ranges": 4, "against": "x"}}, "expected ranges or against, got both"),
+        ({"generations": [{**OLD, "thinned": {"a": 0}}, NEW]}, "thinned.a: expected 0 < share"),
+    ],
+)
+def test_files_refused(tmp_path, changes, words) -> None:
+    with pytest.raises(BenchError, match=words) as caught:
+        registry.protocol(write(tmp_path, **changes))
+    assert str(caught.value).startswith("mine.yaml: ") and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("odl.head", "softmax", "unknown owner 'odl'; did you mean 'old'"),
+        ("old.haed", "softmax", "unknown key 'haed'; did you mean 'head'"),
+        ("old.classes", [0.5, 0.2], "'old': classes: expected 0 <= low"),
+        ("new.classes", [0.4, 1], r"share classes \[0.4, 0.5\]"),
+        ("protocol.tasks", [], "tasks: expected at least one"),
+        ("evaluation.ranges", 1, "ranges: expected 0 or at least 2"),
+        ("bt3.extra", 8, "unknown owner 'bt3'"),
+        ("head", "softmax", "expected owner.field"),
+    ],
+)
+def test_settings_refused(tmp_path, key, value, words) -> None:
+    with pytest.raises(BenchError, match=rf"mine.yaml: settings 's1': {key}: .*{words}"):
+        registry.protocol(write(tmp_path, **TWO, settings=settings({}, {key: value})))
+
+
+@pytest.mark.parametrize(
+    ("changes", "track", "words"),
+    [
+        ({"generations": [{"name": "old"}, {"name": "new", "model": "vti"}]}, "toy",
+         r"generations\[1\]: model: track toy has no model 'vti'; did you mean 'vit'"),
+        ({"generations": [{"name": "old", "groups": ["hoem"]}, {"name": "new"}]}, "toy",
+         r"generations\[0\]: track toy has no group 'hoem'; did you mean 'home'"),
+        ({"evaluation": {"against": "few"}}, "toy", "evaluation: track toy has no group 'few'"),
+        ({"evaluation": {"part": "sene"}}, "toy", "evaluation: part: dataset toy of track toy has"),
+        ({"tasks": ["retrieval", "reidentification"]}, "folder",
+         r"tasks\[1\]: reidentification needs cameras, which dataset folder of track folder"),
+        ({"tasks": ["retrieval", "groups"]}, "folder", r"tasks\[1\]: groups needs groups"),
+    ],
+)  # fmt: skip
+def test_what_a_track_cannot_serve(tmp_path, changes, track, words) -> None:
+    path = write(tmp_path, **changes)
+    root = tmp_path if track == "folder" else None
+    with pytest.raises(BenchError, match=words) as caught:
+        request(["bct"], path, track, data_root=root)
+    assert str(caught.value).startswith("mine.yaml: ")
+
+
+def quick(tmp_path, protocol, methods=("independent",), **options):
+    return run(
+        methods, protocol, "toy", store=tmp_path / "store", out=tmp_path / "out",
+        compute=Compute("cpu"), settings={"recipe.epochs": 1, "data.classes": 16}, **options,
+    )  # fmt: skip
+
+
+def test_a_generation_without_data(tmp_path) -> None:
+    path = write(tmp_path, generations=[{"name": "old", "classes": [0, 0.01]}, {"name": "new"}])
+    with pytest.raises(BenchError, match=r"mine: generations\[0\] 'old': .*got none"):
+        quick(tmp_path, path)
+
+
+def test_an_evaluation_without_items(tmp_path) -> None:
+    """Classes count among those trained on, of which ``test`` has none."""
+    path = write(tmp_path, evaluation={"classes": [0, 0.5]})
+    with pytest.raises(BenchError, match=r"mine: evaluation: classes .*trained on.*got none"):
+        quick(tmp_path, path)
+
+
+# --- a new protocol is one file
+
+
+def test_a_new_protocol_is_one_file_that_mixes_what_there_is(tmp_path) -> None:
+    """Groups, a thinned one, another model, ranges, backfilling and settings, in one file."""
+    path = write(
+        tmp_path,
+        generations=[
+            {"name": "v1", "classes": [0, 0.5], "groups": ["home", "away"],
+             "thinned": {"scarce": 0.5}},
+            {"name": "v2", "model": "mobile"},
+        ],
+        order="dataset", evaluation={"part": "seen"}, tasks=["retrieval", "groups", "backfilling"],
+        orders=["random"],
+        settings=[
+            {"name": "one", "set": {"evaluation.against": "scarce"}},
+            {"name": "two", "title": "by range", "set": {"evaluation.ranges": 4, "v2.dim": "x2"}},
+        ],
+    )  # fmt: skip
+    records = quick(tmp_path, path, ["bct"])
+    assert [(r.protocol, r.method) for r in records] == [
+        ("mine:one", "independent"), ("mine:one", "bct"),
+        ("mine:two", "independent"), ("mine:two", "bct"),
+    ]  # fmt: skip
+    one, two = records[1].scores["v2/v2"], records[3].scores["v2/v2"]
+    assert {"group_scarce__cmc_at_1", "group_others__cmc_at_1", "group_gap"} <= set(one)
+    assert sum(k.startswith("group_") for k in two) == 5
+    assert records[1].models["v2"]["dim"] == 16 and records[3].models["v2"]["dim"] == 32
+    assert records[1].backfilling["groups"] == ["scarce", "others"]
