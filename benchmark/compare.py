@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from benchmark import registry
 from benchmark.details import Answers, Details, find_details
 from benchmark.errors import BenchError, unknown
 from benchmark.record import Found, Record, read_record
@@ -115,12 +116,13 @@ _Setting = tuple[Any, ...]
 def _grouped(side: Sequence[Found]) -> dict[_Setting, dict[int, Found]]:
     """Seed -> record, for each setting whose scores may be compared."""
     groups: dict[_Setting, dict[int, Found]] = {}
+    methods = {*registry.method_files(), *(_base(found.record) for found in side)}
     for found in sorted(side, key=lambda f: str(f.path)):
         r = found.record
         if r.status != "done":
             raise BenchError(f"compare: {r.method} on {r.protocol}: not applicable: {r.reason}")
-        # Parameters of a method may differ: that is what is compared.
-        changed = {k: v for k, v in r.changed.items() if re.split("[.:]", k)[0] != _base(r)}
+        # Parameters of methods may differ: they are what is compared.
+        changed = {k: v for k, v in r.changed.items() if re.split("[.:]", k)[0] not in methods}
         setting = (
             r.protocol, r.protocol_version, r.track, r.track_version,
             repr(sorted(changed.items())), r.dataset.get("fingerprint"),
