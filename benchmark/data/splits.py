@@ -209,7 +209,7 @@ def _by_range(items: Evaluation, known: Ints, ranges: int, order: Order, seed: i
     for i in range(ranges):
         ends = (round(i / ranges, 6), round((i + 1) / ranges, 6))
         group[np.isin(items.labels, known[_taken(known, ends, order, seed)])] = i
-        names.append(f"{100 * ends[0]:.4g} to {100 * ends[1]:.4g} %")
+        names.append(f"{100 * ends[0]:.4g}-{100 * ends[1]:.4g} %")
     return dataclasses.replace(items, group=group, group_names=(*names, "not trained on"))
 
 

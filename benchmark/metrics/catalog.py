@@ -215,4 +215,4 @@ def _of_group(key: str, group: str, of: str) -> Metric | None:
     if inner is None:
         return None
     rules = f"Queries of one group, all stored items. {inner.rules}"
-    return replace(inner, key=key, label=f"{inner.label} ({group.replace('-', ' ')})", rules=rules)
+    return replace(inner, key=key, label=f"{inner.label} ({group.replace('_', ' ')})", rules=rules)

@@ -83,7 +83,7 @@ def _table(members: Sequence[Record], slug: str) -> GroupTable:
 
 def _name(key: str) -> str:
     found = _KEY.fullmatch(key)
-    return key if found is None else found[1].replace("-", " ")
+    return key if found is None else found[1].replace("_", " ")
 
 
 def _place(key: str) -> tuple[bool, float, str]:

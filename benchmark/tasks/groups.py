@@ -61,6 +61,6 @@ def score_key(group: str) -> str:
     """The metric of a group.
 
     >>> score_key("Box drawing")
-    'group_box-drawing__cmc_at_1'
+    'group_box_drawing__cmc_at_1'
     """
-    return f"group_{'-'.join(group.lower().split())}__cmc_at_1"
+    return f"group_{'_'.join(group.lower().split())}__cmc_at_1"

@@ -230,7 +230,7 @@ def test_narrowed_to_classes_and_groups():
 
 def test_grouped_by_range_and_against_one():
     made = narrow(evaluation(), TRAINED, ranges=2, order="dataset")
-    assert made.group_names == ("0 to 50 %", "50 to 100 %", "not trained on")
+    assert made.group_names == ("0-50 %", "50-100 %", "not trained on")
     assert made.group.tolist() == [0] * 8 + [1] * 8 + [2] * 2
     assert len(made.query) == 9
     made = narrow(evaluation(), TRAINED, against=("scarce", ["odd"]))
