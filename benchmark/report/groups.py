@@ -146,8 +146,8 @@ def plain(table: GroupTable, width: int = _WIDTH) -> str:
 
 def _parts(wide: Sequence[int], width: int) -> Iterator[list[int]]:
     """Columns that fit beside the words."""
-    room, part = width - wide[0] - wide[1] - 2, []
-    used = 0
+    room, used = width - wide[0] - wide[1] - 2, 0
+    part: list[int] = []
     for i in range(2, len(wide)):
         if part and used + wide[i] + 2 > room:
             yield part
