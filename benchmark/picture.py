@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.cases import load_stored
-from benchmark.details import Answers, Details, Ordering, Picture, pack
+from benchmark.details import Answers, Details, Ordering, Picture
+from benchmark.packing import pack
 
 if TYPE_CHECKING:
     from benchmark.cases import Case

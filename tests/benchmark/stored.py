@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.details import Answers, Details, details_path, pack
+from benchmark.details import Answers, Details, details_path
+from benchmark.packing import pack
 from benchmark.record import SCHEMA, Found, read_record, record_path
 from benchmark.store import file_digest
 

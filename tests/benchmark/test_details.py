@@ -10,8 +10,9 @@ import pytest
 from safetensors.numpy import save
 
 from benchmark import details
-from benchmark.details import Answers, Details, Ordering, Picture, pack, read_details
+from benchmark.details import Answers, Details, Ordering, Picture, read_details
 from benchmark.errors import BenchError
+from benchmark.packing import pack
 
 MAIN = ("new/old", "new/new", "old/old")
 
