@@ -147,7 +147,7 @@ def make_boards(
     """A board for each protocol, track and setting, the unmodified ones first."""
     entries = list(entries)
     by_record = {id(entry.record): entry for entry in entries}
-    groups = [g for g in group(entry.record for entry in entries)]
+    groups = group(entry.record for entry in entries)
     newest: dict[tuple[str, str], tuple[int, int]] = {}
     for members in groups:
         key, version = _version(members[0])
@@ -202,9 +202,7 @@ def _board(
         entries=entries,
         table=table,
         main=(*main, *(key for key in table.metrics if key not in main)),
-        places={
-            key: places(records, key, cross, unranked, paired) for key in table.metrics
-        },
+        places={key: places(records, key, cross, unranked, paired) for key in table.metrics},
         facts={method: facts[method] for method in by_method},
         costs={method: costs(mine) for method, mine in by_method.items()},
         latest=latest,

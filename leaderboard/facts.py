@@ -6,11 +6,11 @@ import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from benchmark.errors import BenchError
 from benchmark.record import Record
+from leaderboard import cards
 
 Family = Literal["compatible training", "transformation", "baseline", "control", "unknown"]
 
@@ -54,19 +54,15 @@ class Facts:
 
 def method_facts(name: str) -> Facts:
     """The facts of ``bct`` or ``bct:distill``; ``unknown`` where it is not installed here."""
-    from benchmark.card import method_card
-
     try:
-        # Its costs come from the records on the site, not from those of the checkout.
-        card = method_card(name, Path("no-such-folder"))
+        card = cards.card(name)
     except BenchError as error:
         return Facts(name, "unknown", "", (), (), why=str(error))
     needs = [_plain(word) for word in card["needs"] if not word.endswith(_OPTIONAL)]
     changes = tuple(word for word in card["changes"] if word != "training")
-    kept = {key: value for key, value in card.items() if key not in ("cost",)}
     return Facts(
         name, _family(name, card), card["summary"], tuple(dict.fromkeys(filter(None, needs))),
-        changes, kept,
+        changes, card,
     )  # fmt: skip
 
 

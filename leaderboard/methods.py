@@ -42,7 +42,9 @@ def method_page(facts: Facts, boards: Sequence[Board], known: frozenset[str]) ->
         "facts": facts,
         "idea": facts.card.get("idea", ""),
         "card": _card(facts, plain),
-        "standings": [_standing(board, facts.method, key) for board in plain for key in _shown(board)],
+        "standings": [
+            _standing(board, facts.method, key) for board in plain for key in _shown(board)
+        ],
         "sensitivity": sweeps,
         "data": sweeps,
         "parameters": [_parameter(k, v) for k, v in facts.card.get("parameters", {}).items()],

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +20,42 @@ _ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
 
 def embed(value: Any) -> Markup:
-    """JSON that may stand in a script element: nothing in it ends the element or a line.
+    r"""JSON that may stand in a script element: nothing in it ends the element or a line.
 
     Example:
         >>> str(embed({"a": "</script>"}))
         '{"a":"\\\\u003c/script\\\\u003e"}'
     """
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return Markup(text.translate(_ESCAPED))  # noqa: S704 - that is what the translation is for
+    return Markup(text.translate(_ESCAPED))
+
+
+def definitions(pairs: Iterable[tuple[str, str]]) -> Markup:
+    r"""Names and values as a definition list, every text escaped.
+
+    Long lists and tables are put together here: a template takes five times as long.
+
+    Example:
+        >>> str(definitions([("a", "<b>")]))
+        '<dl class="pairs">\n<div><dt>a</dt><dd>&lt;b&gt;</dd></div>\n</dl>'
+    """
+    lines = [f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in pairs]
+    return Markup("\n".join(['<dl class="pairs">', *lines, "</dl>"]))
+
+
+def cells(values: Iterable[str | tuple[str, str]]) -> Markup:
+    """Cells of a row: texts, or texts with an interval; every one escaped.
+
+    Example:
+        >>> str(cells(["<1", ("61.4", "±2.0")]))
+        '<td>&lt;1</td><td>61.4 <small>±2.0</small></td>'
+    """
+    found = []
+    for value in values:
+        text, spread = (value, "") if isinstance(value, str) else value
+        more = f" <small>{escape(spread)}</small>" if spread else ""
+        found.append(f"<td>{escape(text)}{more}</td>")
+    return Markup("".join(found))
 
 
 class Pages:
@@ -49,6 +79,8 @@ class Pages:
             keep_trailing_newline=True,
         )
         made.filters["embed"] = embed
+        made.filters["definitions"] = definitions
+        made.filters["cells"] = cells
         made.filters["file_name"] = file_name
         made.filters["metric"] = lambda key: numbers.metric(key).label
         return made

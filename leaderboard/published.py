@@ -94,4 +94,3 @@ def beside(known: Published | None, board: Board) -> tuple[Setting, ...]:
     if known is None:
         return ()
     return settings(published.beside(known, board.records))
-

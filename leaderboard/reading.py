@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,30 +87,14 @@ def check(record: Record) -> None:
     Raises:
         BenchError: If a part has another form than ours.
     """
-    for name in ("models", "dataset", "recipe", "cost", "environment", "config", "changed"):
+    for name in ("dataset", "recipe", "cost", "environment", "config", "changed"):
         _mapping(getattr(record, name), name)
-    if not record.models:
-        raise BenchError("models: expected at least one generation, got none")
-    for case, spans in _mapping(record.intervals, "intervals").items():
-        for metric, span in _mapping(spans, f"intervals.{case}").items():
-            if span is not None:
-                _numbers(span, f"intervals.{case}.{metric}", n=2)
-    for name, value in record.cost.items():
-        if value is not None:
-            _number(value, f"cost.{name}")
-    for metric, gain in record.update_gain.items():
-        if gain is not None:
-            _number(gain, f"update_gain.{metric}")
-    for name, bounds in record.bounds.items():
-        for metric, value in bounds.items():
-            if value is not None:
-                _number(value, f"bounds.{name}.{metric}")
+    for name, about in _mapping(record.side.get("generations", {}), "side.generations").items():
+        _mapping(about, f"side.generations.{name}")
     _check_run(record.run)
     _check_curves(record.curves)
     if record.backfilling.get("orders"):
         _check_backfilling(record.backfilling)
-    for name, about in _mapping(record.side.get("generations", {}), "side.generations").items():
-        _mapping(about, f"side.generations.{name}")
 
 
 def _check_run(run: Mapping[str, Any]) -> None:
@@ -144,26 +127,28 @@ def _check_backfilling(found: Mapping[str, Any]) -> None:
     for metric, ends in _mapping(found.get("offline"), "backfilling.offline").items():
         for key in ("before", "after", "area"):
             _number(_mapping(ends, f"backfilling.offline.{metric}").get(key), f"offline.{key}")
-    lengths: Counter[int] = Counter()
+    lengths: set[int] = set()
     for name, order in _mapping(found["orders"], "backfilling.orders").items():
-        where = f"backfilling.orders.{name}"
-        for key in ("area", "intervals", "curves", "flips", "groups", "tau"):
-            _mapping(_mapping(order, where).get(key), f"{where}.{key}")
-        for metric, area in order["area"].items():
-            _number(area, f"{where}.area.{metric}")
-        for metric, span in order["intervals"].items():
-            if span is not None:
-                _numbers(span, f"{where}.intervals.{metric}", n=2)
-        for metric, curve in order["curves"].items():
-            _numbers(curve, f"{where}.curves.{metric}")
-            lengths[len(curve)] += 1
-        for key in ("positive", "negative"):
-            _numbers(order["flips"].get(key), f"{where}.flips.{key}")
-        for truth, tau in order["tau"].items():
-            if tau is not None:
-                _number(tau, f"{where}.tau.{truth}")
+        _check_order(_mapping(order, f"backfilling.orders.{name}"), f"backfilling.orders.{name}")
+        lengths |= {len(curve) for curve in order["curves"].values()}
     if len(lengths) > 1 or min(lengths, default=2) < 2:
         raise BenchError("backfilling.orders: expected curves of one length, of 2 points or more")
+
+
+def _check_order(order: Mapping[str, Any], where: str) -> None:
+    for key in ("area", "intervals", "curves", "flips", "groups", "tau"):
+        _mapping(order.get(key), f"{where}.{key}")
+    for part in ("area", "tau"):
+        for name, value in order[part].items():
+            if value is not None:
+                _number(value, f"{where}.{part}.{name}")
+    for metric, span in order["intervals"].items():
+        if span is not None:
+            _numbers(span, f"{where}.intervals.{metric}", n=2)
+    for metric, curve in order["curves"].items():
+        _numbers(curve, f"{where}.curves.{metric}")
+    for key in ("positive", "negative"):
+        _numbers(order["flips"].get(key), f"{where}.flips.{key}")
 
 
 def _mapping(value: Any, where: str) -> Mapping[str, Any]:

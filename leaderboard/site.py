@@ -7,7 +7,10 @@ give the same bytes, for the only dates are those of records.
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +35,8 @@ from leaderboard.reading import Entry, Skipped, entries_of, read_folder
 
 _HERE = Path(__file__).parent
 _FOLDERS = ("assets", "boards", "methods", "records", "published")
+_MANY = 400
+"""From so many records on a second process pays."""
 _MARK = ".compatbench-site"
 _FAMILIES = ("compatible training", "transformation", "baseline", "control", "unknown")
 
@@ -60,7 +65,7 @@ def build(
     records: Iterable[Record],
     out: str | Path,
     root: str | Path | None = None,
-    plots: Sequence[Path] | None = None,  # noqa: ARG001 - what a run that began before passes
+    plots: Sequence[Path] | None = None,  # noqa: ARG001
 ) -> Path:
     """Write the site of some records.
 
@@ -68,6 +73,7 @@ def build(
         records: Any records.
         out: Where ``index.html`` goes; made if missing.
         root: Folder that their files lie below, for downloads and details.
+        plots: Nothing; what a run that began with an earlier version still passes.
 
     Returns:
         The path of ``index.html``.
@@ -113,8 +119,7 @@ class _Site:
             self._page("paper", address, paper=paper, heads=published.HEADS)
         self._page("submit", "submit.html", protocols=list(registry.protocol_files()))
         self._page("skipped", "skipped.html")
-        for board in self.boards:
-            self._board(board)
+        self._write_boards()
         known = frozenset(self.facts)
         for name, facts in self.facts.items():
             page = method_page(facts, self.boards, known)
@@ -148,8 +153,8 @@ class _Site:
         routes = [{"id": i, "words": words} for i, words, _ in overview.ROUTES]
         return {
             "columns": [(board, sections.words(board)) for board in columns],
-            "standings": standings, "general": general, "rules": RULE, "mean_rule": MEAN_RULE, "ways": ways,
-            "advice": lines, "routes": overview.ROUTES, "chooser": chooser,
+            "standings": standings, "general": general, "rules": RULE, "mean_rule": MEAN_RULE,
+            "ways": ways, "advice": lines, "routes": overview.ROUTES, "chooser": chooser,
             "changed": [board for board in self.boards if board.slug not in shown],
             "newest": self._newest(),
             "data": {"chooser": chooser, "routes": routes, "methods": methods},
@@ -169,6 +174,26 @@ class _Site:
     def _families(self) -> list[tuple[str, list[Facts]]]:
         found = {name: [f for f in self.facts.values() if f.family == name] for name in _FAMILIES}
         return [(name, members) for name, members in found.items() if members]
+
+    def _write_boards(self) -> None:
+        """Boards and their records; many of them by two processes, where processes can fork."""
+        cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+        if len(self.entries) < _MANY or cores < 2 or len(self.boards) < 2:
+            for board in self.boards:
+                self._board(board)
+            return
+        context = multiprocessing.get_context("fork")
+        halves = [context.Process(target=self._some_boards, args=(k,)) for k in range(2)]
+        for half in halves:
+            half.start()
+        for half in halves:
+            half.join()
+        if any(half.exitcode for half in halves):
+            raise BenchError(f"{self.out}: some pages could not be written; see above")
+
+    def _some_boards(self, k: int) -> None:
+        for board in self.boards[k::2]:
+            self._board(board)
 
     def _board(self, board: Board) -> None:
         data = board_data(board, self.boards)

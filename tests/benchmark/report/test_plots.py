@@ -8,6 +8,7 @@ from benchmark.report import labels, style
 from benchmark.report.curves import panels
 from benchmark.report.plots import plot
 from benchmark.report.tradeoff import Point, front
+from leaderboard.cards import card
 
 
 def test_svg_is_the_same_every_time(records, tmp_path):
@@ -68,7 +69,11 @@ def test_curves_share_what_is_trained_once(make):
     assert found == {"old model": {0: [1.0]}, "c": {1: [2.0, 1.0, 0.5]}}
 
 
-def test_plots_and_pages_load_no_torch(tmp_path):
+def test_plots_and_pages_load_no_torch(tmp_path, monkeypatch):
+    # Cards of methods are kept; making one the first time imports its module.
+    monkeypatch.setenv("COMPATBENCH_STORE", str(tmp_path / "store"))
+    for name in ("bct", "l2"):
+        card(name)
     code = (
         "import sys, importlib.util as u\n"
         "s = u.spec_from_file_location('factory', sys.argv[1]); f = u.module_from_spec(s)\n"
@@ -79,6 +84,6 @@ def test_plots_and_pages_load_no_torch(tmp_path):
         "sys.exit('torch' in sys.modules or 'torchvision' in sys.modules)"
     )
     factory = str(__file__).replace("test_plots.py", "conftest.py")
-    words = [sys.executable, "-c", code, factory, str(tmp_path)]
+    words = [sys.executable, "-c", code, factory, str(tmp_path / "site")]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
