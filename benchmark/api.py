@@ -86,8 +86,19 @@ def request(
     seeds: Iterable[int] = (0,),
     settings: Mapping[str, Any] | None = None,
     first_seed: int | None = None,
+    without_data: bool = False,
 ) -> Request:
     """Check the names and values of a run.
+
+    Args:
+        methods: As for :func:`run`, as all that follows but
+        protocol: a protocol;
+        track: a track;
+        data_root: a folder;
+        seeds: seeds;
+        settings: changes;
+        first_seed: a seed;
+        without_data: the data may be missing: the request can be looked at, not carried out.
 
     Raises:
         BenchError: On an unknown name, key or value, or a missing data root.
@@ -108,7 +119,7 @@ def request(
         changes["first_seed"] = first_seed
         setup = Setup(setup.protocol, setup.track, setup.models, setup.methods, changes)
     root = None if data_root is None else Path(data_root)
-    if setup.track.needs_root and root is None:
+    if setup.track.needs_root and root is None and not without_data:
         raise BenchError(f"track {setup.track.id}: needs --data-root, the folder of its images")
     if root is not None and not root.exists():
         raise BenchError(f"--data-root: {root} does not exist")

@@ -134,7 +134,7 @@ def run(
         for chosen in points(axes, parse_settings(settings or []))
         for asked in api.requests(
             methods.split(","), protocol, str(chosen.pop("track", track)), data_root=data_root,
-            seeds=parse_seeds(seeds), settings=chosen, first_seed=first_seed,
+            seeds=parse_seeds(seeds), settings=chosen, first_seed=first_seed, without_data=dry_run,
         )
     ]  # fmt: skip
     compute = parse_device(device, str(engine))

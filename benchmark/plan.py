@@ -105,6 +105,7 @@ def record_key(
     for value in (protocol, track):
         for words in ("title", "source", "question", "note", "needs_root", "extends", "apart"):
             value.pop(words, None)
+    track.pop("facts", None)
     # What other protocols ask of the track renames no work; the models used stand below.
     track["models"] = {name: track["models"][name] for name in ("old", "new")}
     track.pop("protocols", None)

@@ -46,8 +46,7 @@ def make_plan(
             from benchmark.models.backbones import check_backbone
 
             check_backbone(spec.backbone)
-    module = registry.dataset(setup.track.dataset)
-    source = module.source(data_root, **setup.track.data)
+    source = _source(setup, data_root)
     data = Stage(
         "data",
         f"dataset {setup.track.dataset}",
@@ -61,6 +60,15 @@ def make_plan(
             key = record_key(setup, source, label, seed, first_seed)
             results.append(run.result(label, key))
     return Plan(setup, tuple(results))
+
+
+def _source(setup: Setup, data_root: Path | None) -> Mapping[str, Any]:
+    """What determines the data; without them what is declared, for plans that are only read."""
+    track = setup.track
+    if track.needs_root and data_root is None:
+        return {"declared": dict(track.facts)}
+    made: Mapping[str, Any] = registry.dataset(track.dataset).source(data_root, **track.data)
+    return made
 
 
 class _Run:

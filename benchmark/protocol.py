@@ -63,6 +63,7 @@ class Augment:
     Attributes:
         rotate: Largest rotation, degrees.
         scale: Largest relative change of size.
+        crop: Smallest share of the area that a random crop shows, enlarged; 0 crops nothing.
         shift: Largest shift, as a fraction of the side.
         contrast: Largest relative change of contrast.
         brightness: Largest change of brightness, as a fraction of the range.
@@ -75,6 +76,11 @@ class Augment:
     contrast: float = 0.0
     brightness: float = 0.0
     flip: bool = False
+    crop: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.crop <= 1.0:
+            raise ValueError(f"crop: expected 0 to 1, got {self.crop:g}")
 
 
 @dataclass(frozen=True)
@@ -349,6 +355,8 @@ class Track:
         protocols: Protocol -> what it changes on this track, in the words of ``--set``: Places has
             182 old classes of 365, VGGFace2 863 of 8,631.
         needs_root: Must ``--data-root`` be given?
+        facts: What is known of the data without having it: ``train_classes``, ``train_images``,
+            ``test_images``.
         extends: A track that this one changes; keys given here win.
     """
 
@@ -369,6 +377,7 @@ class Track:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     needs_root: bool = False
+    facts: Mapping[str, int] = field(default_factory=dict)
     note: str = ""
     extends: str | None = None
 

@@ -74,14 +74,25 @@ class Progress:
 
 def print_plan(asked: Request, store: Path | None, out: Path) -> None:
     """The stages of a request, what of them is stored, and where records go."""
-    stages = asked.plan().stages
+    from benchmark.sizes import generation_lines
+
+    plan = asked.plan()
+    stages = plan.stages
     kept = Store(store or default_store())
-    missing = [s for s in stages if not kept.has(s.name)]
+    there = asked.data_root is not None or not asked.setup.track.needs_root
+    missing = [s for s in stages if not there or not kept.has(s.name)]
+    for line in generation_lines(asked.setup):
+        _print(line)
     for stage in stages:
-        _print(f"{'stored ' if stage not in missing else 'to do  '} {stage.title}  [{stage.name}]")
-    for result in asked.plan().results:
+        # Without the data a stage has no name yet: what is stored cannot be known.
+        name = f"  [{stage.name}]" if there else ""
+        _print(f"{'stored ' if stage not in missing else 'to do  '} {stage.title}{name}")
+    for result in plan.results:
         if result.reason:
             _print(f"left out {result.label}: {result.reason}")
+    if not there:
+        track = asked.setup.track.id
+        _print(f"data    not here: to run on track {track}, give --data-root, its images' folder")
     for (label, seed), path in asked.paths(out).items():
         _print(f"record  {label}, seed {seed}: {path}{' (exists)' if path.exists() else ''}")
     _print(f"{len(stages)} stages, {len(stages) - len(missing)} stored, {len(missing)} to do")
@@ -106,14 +117,19 @@ def print_results(records: Sequence[Record], folder: Path) -> None:
 
 
 def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> None:
-    """The table of a sweep, and the files beside it: CSV and plots."""
+    """The table of a sweep, and the files beside it; one for each setting of a protocol."""
+    for protocol in dict.fromkeys(record.protocol for record in records):
+        _print_sweep([r for r in records if r.protocol == protocol], axes, out)
+
+
+def _print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> None:
     from benchmark.report import sweeps
 
     made = sweeps.make_sweep(records, axes)
     sweeps.print_sweep(made)
     first = records[0]
     tracks = [] if any(a.key == "track" for a in axes) else [first.track]
-    name = "-".join([first.protocol, *tracks, *(a.key.replace(":", "+") for a in axes)])
+    name = "-".join([first.protocol, *tracks, *(a.key for a in axes)]).replace(":", "+")
     folder = out / "sweeps" / name
     writable(folder, "--out")
     (folder / "table.csv").write_text(sweeps.csv(made))
