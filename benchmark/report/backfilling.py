@@ -8,7 +8,8 @@ from __future__ import annotations
 import csv as _csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from benchmark.record import Record
 from benchmark.report import notes, numbers
@@ -17,6 +18,8 @@ from benchmark.report.table import group, slugs
 from benchmark.report.values import Cell, cell
 
 OFFLINE = "offline"
+BUDGETS = (10, 25, 50, 75)
+"""Percent of the gallery; the curves have every percent."""
 _WIDTH = 100
 Line = shared.Line
 
@@ -30,6 +33,7 @@ class Row:
         cheating: Does the order need the vectors that only backfilling gives?
         areas: Metric -> area under the curve.
         taus: Cheating order -> Kendall's tau with it.
+        budgets: (percent of the gallery, metric) -> score when so much is refilled.
     """
 
     method: str
@@ -38,6 +42,7 @@ class Row:
     seeds: tuple[int, ...]
     areas: Mapping[str, Cell]
     taus: Mapping[str, Cell]
+    budgets: Mapping[tuple[int, str], Cell] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,23 @@ def _rows(records: Sequence[Record]) -> Iterator[Row]:
             for truth in known[0]["tau"]
         }
         seeds = tuple(r.seed for r in records)
-        yield Row(records[0].method, order, cheating(order), seeds, areas, taus)
+        method = records[0].method
+        yield Row(method, order, cheating(order), seeds, areas, taus, _budgets(order, known))
+
+
+def _budgets(order: str, known: Sequence[Mapping[str, Any]]) -> dict[tuple[int, str], Cell]:
+    """Scores when a budget is spent, from curves that have a point for every percent."""
+    return {
+        (share, metric): cell(
+            order, [_at(each["curves"][metric], share) for each in known], [None] * len(known)
+        )
+        for metric in known[0]["curves"]
+        for share in BUDGETS
+    }
+
+
+def _at(curve: Sequence[float], share: int) -> float:
+    return curve[round(share * (len(curve) - 1) / 100)]
 
 
 def _offline(records: Sequence[Record]) -> Row:
@@ -261,7 +282,8 @@ def csv(table: RefillTable) -> str:
     """Lines in the columns of :mod:`benchmark.report.text`, without a heading.
 
     The case is ``new/old by random``, the metric ``area_cmc_at_1``; tau's is ``kendall_tau`` of
-    ``new/old by priority against true-l2``.
+    ``new/old by priority against true-l2``; scores at a budget have the case ``new/old by random
+    at 25 %`` and no interval.
     """
     out = io.StringIO()
     writer = _csv.writer(out, lineterminator="\n")
@@ -274,6 +296,9 @@ def csv(table: RefillTable) -> str:
         found = [(case, prefix + metric, each) for metric, each in row.areas.items()]
         found += [
             (f"{case} against {truth}", "kendall_tau", each) for truth, each in row.taus.items()
+        ]
+        found += [
+            (f"{case} at {share} %", metric, each) for (share, metric), each in row.budgets.items()
         ]
         for where, metric, each in found:
             if each.value is not None:

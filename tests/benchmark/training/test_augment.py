@@ -164,3 +164,18 @@ def test_flip(noise):
 def test_each_image_gets_its_own(smooth):
     out = augment(smooth.repeat(8, 1, 1, 1), EVERY, stream())
     assert len({x.numpy().tobytes() for x in out}) == 8
+
+
+def test_a_crop_shows_a_part_enlarged():
+    """Of an image whose value is the column, a crop has a narrower range, inside the image."""
+    ramp = torch.linspace(-1, 1, 33)[None, None, None].expand(64, 1, 33, 33).contiguous()
+    made = augment(ramp, Augment(crop=0.25), torch.Generator().manual_seed(0))
+    low, high = made.amin((1, 2, 3)), made.amax((1, 2, 3))
+    width = (high - low) / 2
+    assert (width > 0.45).all() and (width < 1.01).all() and width.min() < 0.6 < 0.9 < width.max()
+    assert (low >= -1).all() and (high <= 1).all()
+    inside = (low > -0.98) & (high < 0.98)
+    assert inside.float().mean() > 0.5, "crops lie anywhere, not at a border"
+    assert made.std(2).max() < 1e-5, "nothing is turned"
+    whole = augment(ramp, Augment(crop=1.0), torch.Generator().manual_seed(0))
+    assert torch.allclose(whole, ramp, atol=1e-5)
