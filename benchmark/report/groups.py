@@ -13,17 +13,23 @@ from textwrap import wrap
 from benchmark.record import Record
 from benchmark.report import notes, select
 from benchmark.report import printed as shared
+from benchmark.report.backfilling import orders
 from benchmark.report.table import group, slugs
 from benchmark.report.values import Cell, cell
 
 _KEY = re.compile(r"group_(.+?)__cmc_at_1")
 _GAP, _ALL = "group_gap", "cmc_at_1"
 _WIDTH = 100
+_SHARES = (0, 25, 50, 75, 100)
+_GAPS = (
+    "Percent CMC@1, best minus worst group, when a share of the gallery is refilled: 0 % is the "
+    "cross-test, 100 % the new model by itself (FastFill Figure 4). Smaller is better."
+)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A case of a method; mean over its seeds.
+    """A case of a method, or a method and an order; mean over its seeds.
 
     Attributes:
         cells: One for each column of the table.
@@ -42,6 +48,7 @@ class GroupTable:
         metrics: Columns: all queries, each group, the gap.
         heads: What they are called.
         notes: What stands below.
+        words: What the two columns before the numbers are called.
     """
 
     title: str
@@ -50,6 +57,7 @@ class GroupTable:
     heads: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
+    words: tuple[str, str] = ("query/gallery", "method")
 
 
 def make_tables(records: Iterable[Record]) -> list[GroupTable]:
@@ -61,6 +69,50 @@ def make_tables(records: Iterable[Record]) -> list[GroupTable]:
         if any(_GAP in scores for r in done for scores in r.scores.values()):
             found.append(_table(done, slug))
     return found
+
+
+def make_gap_tables(records: Iterable[Record]) -> list[GroupTable]:
+    """The gap between the groups while the gallery is refilled, by method and order.
+
+    Only for protocols that are scored by group: others have groups too, which nobody asks about.
+    """
+    groups = group(records)
+    found = []
+    for slug, members in zip(slugs(groups), groups, strict=True):
+        done = [r for r in members if r.status == "done"]
+        asked = any(_GAP in scores for r in done for scores in r.scores.values())
+        rows = list(_gap_rows(done)) if asked else []
+        if rows:
+            found.append(
+                GroupTable(
+                    title=f"{notes.title(done)}: gap between the groups while refilled",
+                    slug=f"{slug}-gaps",
+                    metrics=(),
+                    heads=tuple(f"{share} %" for share in _SHARES),
+                    rows=tuple(rows),
+                    notes=(_GAPS,),
+                    words=("method", "order"),
+                )
+            )
+    return found
+
+
+def _gap_rows(members: Sequence[Record]) -> Iterator[Row]:
+    by_method: dict[str, list[Record]] = {}
+    for record in sorted(members, key=lambda r: (r.method != "independent", r.method)):
+        by_method.setdefault(record.method, []).append(record)
+    for method, records in by_method.items():
+        for order in orders(records):
+            found = [r.backfilling.get("orders", {}).get(order, {}).get("groups") for r in records]
+            curves = [each["gap"] for each in found if each]
+            if len(curves) == len(records):
+                yield Row(method, order, tuple(_at(curves, share) for share in _SHARES))
+
+
+def _at(curves: Sequence[Sequence[float]], share: int) -> Cell:
+    """Mean over seeds where a share of the gallery is refilled; curves have even points."""
+    values = [curve[round(share / 100 * (len(curve) - 1))] for curve in curves]
+    return cell(f"{share} %", values, [None] * len(values))
 
 
 def _table(members: Sequence[Record], slug: str) -> GroupTable:
@@ -120,7 +172,7 @@ def printed(table: GroupTable) -> tuple[list[str], list[shared.Line]]:
         line: shared.Line = [(row.case, False), (row.method, False)]
         line += [shared.item(each, "share", False) for each in row.cells]
         lines.append(line)
-    return ["query/gallery", "method", *table.heads], lines
+    return [*table.words, *table.heads], lines
 
 
 def render(tables: Sequence[GroupTable], form: str) -> str:

@@ -108,3 +108,14 @@ def test_ranges_stand_in_their_order_and_below_one_another_where_they_do_not_fit
     assert table.heads[-2:] == ("not trained on", "gap")
     text = groups.render([table], "terminal")
     assert max(map(len, text.splitlines())) <= 100 and text.count("query/gallery") == 2
+
+
+def test_the_gap_while_refilled(make) -> None:
+    curve = [0.4 - 0.015 * i for i in range(21)]
+    refilled = {"orders": {"random": {"groups": {"gap": curve}}, "priority": {"groups": {}}}}
+    records = [grouped(make, "fct", 0.6, 0.7, backfilling=refilled)]
+    (table,) = groups.make_gap_tables(records)
+    assert [(r.case, r.method) for r in table.rows] == [("fct", "random")]
+    line = groups.render([table], "terminal").splitlines()[3]
+    assert line.split() == ["fct", "random", "40.0", "32.5", "25.0", "17.5", "10.0"]
+    assert groups.make_gap_tables([make("fct", 0.6, 0.8, backfilling=refilled)]) == []
