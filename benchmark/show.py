@@ -173,6 +173,7 @@ def print_table(records: Sequence[Record], form: Any, metrics: str, cases: str =
         settings.render(settings.make_tables(records, metrics=metrics or None), form),
         groups.render(groups.make_tables(records), form),
         backfilling.render(backfilling.make_tables(records), form),
+        groups.render(groups.make_gap_tables(records), form),
         sides.render(sides.make_tables(records), form),
     ]
     if form == "terminal":
