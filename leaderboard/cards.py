@@ -43,7 +43,7 @@ def card(name: str) -> dict[str, Any]:
 
 
 def _digest(name: str) -> str:
-    digest = hashlib.sha256(name.encode())
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass"))
     digest.update(registry.method_file(name).source)
     for file in _SHARED:
         digest.update((_BENCHMARK / file).read_bytes())

@@ -1,49 +1,54 @@
+import csv
+import importlib.util
+import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
 import leaderboard
 from benchmark.errors import BenchError
+from benchmark.record import read_record
 
-VOID = {"meta", "img", "br", "link"}
+_SPEC = importlib.util.spec_from_file_location("site_records", Path(__file__).with_name("conftest.py"))
+_SHARED = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(_SHARED)
+sample, write = _SHARED.sample, _SHARED.write
+
+NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(1)>&\"'\u2028\u202e\x07é\ud800"
 
 
-class Nesting(HTMLParser):
-    """Checks that tags close in order; collects addresses, ids and cells."""
+class Links(HTMLParser):
+    """Collects addresses, ids, scripts and the texts of cells."""
 
-    def __init__(self):
+    def __init__(self, page):
         super().__init__()
-        self.open, self.addresses, self.ids, self.cells = [], [], [], []
+        self.addresses, self.ids, self.scripts, self.tags = [], [], [], []
+        self.feed(page.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attrs):
         found = dict(attrs)
+        self.tags.append(tag)
         self.addresses += [found[k] for k in ("href", "src") if k in found]
         self.ids += [found["id"]] if "id" in found else []
-        assert tag != "script"
-        assert tag != "img" or found["alt"]
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "td":
-            self.cells.append("")
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if "td" in self.open:
-            self.cells[-1] += data
+        assert not [name for name in found if name.startswith("on")]
+        if tag == "script" and "src" not in found:
+            self.scripts.append(found.get("type"))
 
 
-@pytest.fixture
-def read():
-    def parse(page):
-        parser = Nesting()
-        parser.feed(page.read_text(encoding="utf-8"))
-        assert parser.open == []
-        return parser
+def pages(site):
+    return sorted(site.rglob("*.html"))
 
-    return parse
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    root = write(sample(), tmp_path_factory.mktemp("records"))
+    out = tmp_path_factory.mktemp("out") / "site"
+    page, skipped = leaderboard.build_folder(root, out)
+    assert page == out / "index.html"
+    assert not skipped
+    return out
 
 
 def test_the_same_records_give_the_same_bytes(make, tmp_path):
@@ -51,61 +56,188 @@ def test_the_same_records_give_the_same_bytes(make, tmp_path):
     for name in "ab":
         leaderboard.build(records if name == "a" else records[::-1], tmp_path / name)
     files = sorted(p.relative_to(tmp_path / "a") for p in (tmp_path / "a").rglob("*.*"))
-    assert len(files) == 5  # page, CSV, three plots
+    assert len(files) > 20
     for file in files:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
-def test_page_stands_alone_and_is_well_formed(make, tmp_path, read):
-    page = leaderboard.build([make(), make(track="omniglot")], tmp_path)
-    found = read(page)
-    assert page == tmp_path / "index.html"
-    assert not re.search(r"(https?:)?//[a-z]", page.read_text())
-    assert len(set(found.ids)) == len(found.ids) == 2
-    for address in found.addresses:
-        if address.startswith("#"):
-            assert address[1:] in found.ids
-        else:
-            assert (tmp_path / address).is_file()
+def test_every_link_leads_somewhere_in_the_site(site):
+    for page in pages(site):
+        found = Links(page)
+        assert len(set(found.ids)) == len(found.ids), page
+        for address in found.addresses:
+            path, _, mark = address.partition("#")
+            assert "//" not in path and not path.startswith("/"), (page, address)
+            target = page if not path else (page.parent / path).resolve()
+            assert target.is_file(), (page, address)
+            if mark:
+                assert mark in Links(target).ids, (page, address)
 
 
-def test_numbers_are_the_tables(make, tmp_path, read):
-    cells = read(leaderboard.build([make("bct", 0.614, 0.8)], tmp_path)).cells
-    assert "61.4 ±2.0" in cells
-    assert "yes" in cells
+def test_html_is_valid(site):
+    html5lib = pytest.importorskip("html5lib")
+    for page in pages(site):
+        parser = html5lib.HTMLParser(strict=False)
+        parser.parse(page.read_text(encoding="utf-8"))
+        assert not parser.errors, (page, parser.errors[:3])
 
 
-def test_markup_in_records_is_escaped(make, tmp_path, read):
-    nasty = "<script>alert(1)</script>&\"'"
-    records = [
-        make(nasty), make("lwf", reason=nasty), make("l2", changed={nasty: nasty}),
-        make("x", protocol="a b&c", track="<t>", environment={"cpu": nasty}),
-    ]  # fmt: skip
-    page = leaderboard.build(records, tmp_path, plots=[])
-    read(page)
-    assert "<script" not in page.read_text()
-    assert "&lt;script&gt;" in page.read_text()
+def test_pages_are_small(site):
+    assets = sum(p.stat().st_size for p in (site / "assets").rglob("*.*"))
+    for page in pages(site):
+        assert page.stat().st_size + assets < 1024 * 1024
 
 
-def test_page_says_what_a_reader_must_know(make, tmp_path):
-    records = [make("bct", seed=s) for s in (0, 1)] + [make("lwf", reason="no old head")]
-    text = leaderboard.build(records, tmp_path, plots=[]).read_text()
-    assert "rendered, not collected" in text
-    assert "not applicable: no old head" in text
-    assert "bench run --methods bct,lwf --protocol open-class --track glyphs --seeds 0,1" in text
-    assert "2025-01-02" in text
-    assert "with local changes" in text
+def test_downloads_are_the_rows_of_the_table(site):
+    text = (site / "boards" / "open-class-glyphs.json").read_text()
+    rows = json.loads(text)
+    lines = list(csv.DictReader((site / "boards" / "open-class-glyphs.csv").open()))
+    assert len(rows) == len(lines)
+    assert list(rows[0]) == list(lines[0])
+    best = next(r for r in rows if r["method"] == "fct:simclr" and r["metric"] == "cmc_at_1")
+    assert (best["rank"], best["new/old"], best["compatible"]) == (1, 0.75, "yes")
+    assert {r["rank"] for r in rows if r["method"] in ("independent", "keep-old")} == {None}
+    page = (site / "boards" / "open-class-glyphs.html").read_text()
+    assert "75.0" in page
+    assert "not applicable: needs the old classifier" in page
 
 
-def test_plots_that_are_there_already_are_linked(make, tmp_path, read):
-    drawn = tmp_path / "plots" / "open-class-glyphs-bars-cmc_at_1.svg"
-    drawn.parent.mkdir()
-    drawn.write_text("<svg/>")
-    page = leaderboard.build([make()], tmp_path / "site", plots=[drawn])
-    assert "../plots/open-class-glyphs-bars-cmc_at_1.svg" in read(page).addresses
-    assert not (tmp_path / "site" / "plots").exists()
+def test_a_record_is_downloaded_as_it_is(site, tmp_path):
+    name = "records/open-class-glyphs/fct+simclr-seed-0"
+    assert read_record(site / f"{name}.json").method == "fct:simclr"
+    text = (site / f"{name}.html").read_text()
+    assert "bench run --methods fct:simclr --protocol open-class --track glyphs --seeds 0" in text
+    assert "5000000" in text or "5e+06" in text
+
+
+def test_the_overview_answers_which_method(site):
+    text = (site / "index.html").read_text()
+    assert "the best of each way" in text.lower()
+    assert "fct:simclr" in text
+    assert "has no rank" in text  # the rule in words
+    assert "5.0 M added parameters" in text
+
+
+def test_pages_say_what_a_reader_must_know(site):
+    board = (site / "boards" / "open-class-glyphs.html").read_text()
+    assert "rendered, not collected" in board
+    assert "Glyphs, high-quality old model 65.0" in board
+    assert "with local changes" in board
+    assert "direct" in (site / "boards" / "sequential-glyphs.html").read_text()
+    assert "areas under the backfilling curves" in (
+        site / "boards" / "backfill-glyphs.html"
+    ).read_text()
+    method = (site / "methods" / "mixbct.html").read_text()
+    assert "Sensitivity" in method
+    assert "@misc{mixbct2023" in method
+    assert "methods/mixbct.py" in method
+
+
+def test_published_numbers_stand_apart(site):
+    text = (site / "published.html").read_text()
+    assert "never ranked" in text
+    assert list((site / "published").glob("*.html"))
+    assert not any("published" in str(r) for r in json.loads(
+        (site / "boards" / "open-class-glyphs.json").read_text()))  # fmt: skip
+
+
+def nasty(make, **fields):
+    return make(
+        NASTY, protocol=NASTY, track=NASTY, config={NASTY: NASTY}, cost={NASTY: 1.0},
+        dataset={NASTY: [NASTY], "name": NASTY, "fingerprint": NASTY}, recipe={NASTY: NASTY},
+        environment={"cpu": NASTY, NASTY: NASTY}, checkpoints={NASTY: NASTY},
+        curves={NASTY: {NASTY: {"loss": [1.0, 2.0]}}}, counts={NASTY: {NASTY: 1}},
+        run={"finished": NASTY, "argv": [NASTY], "code": {"version": NASTY, "commit": NASTY},
+             "stages": {NASTY: {"device": NASTY, "seconds": 1.0}}},
+        **fields,
+    )  # fmt: skip
+
+
+def test_markup_in_any_field_changes_nothing_but_its_text(make, tmp_path):
+    records = [nasty(make), nasty(make, changed={NASTY: NASTY}), make("lwf", reason=NASTY)]
+    records.append(make("l2", {NASTY: 0.5}, {NASTY: 0.6}))
+    leaderboard.build(records, tmp_path)
+    for page in pages(tmp_path):
+        found = Links(page)
+        assert "img" not in found.tags, page
+        assert set(found.scripts) <= {"application/json"}, page
+        text = page.read_text(encoding="utf-8")
+        assert "<script>" not in text
+        for block in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', text):
+            json.loads(block)
+            assert "\u2028" not in block
+    for file in tmp_path.rglob("*"):
+        assert re.fullmatch(r"[\w.+-]+", file.name)
 
 
 def test_no_records_are_an_error(tmp_path):
     with pytest.raises(BenchError, match="at least one record"):
         leaderboard.build([], tmp_path)
+
+
+def test_folders_of_others_are_left_alone(make, tmp_path):
+    mine = tmp_path / "methods" / "precious.py"
+    mine.parent.mkdir()
+    mine.write_text("x")
+    with pytest.raises(BenchError, match="expected an empty folder or an earlier site"):
+        leaderboard.build([make()], tmp_path)
+    assert mine.exists()
+    out = tmp_path / "site"
+    leaderboard.build([make(), make("l2")], out)
+    leaderboard.build([make()], out)
+    assert not (out / "methods" / "l2.html").exists()
+
+
+def test_damaged_older_and_foreign_files_are_passed_over_with_a_line(make, tmp_path, bench):
+    root = write([make(), make("l2")], tmp_path / "records")
+    folder = root / "measured" / "x"
+    folder.mkdir()
+    value = json.loads((make().path(root)).read_text())
+    bad = {
+        0: "{", 1: "[]", 2: json.dumps({**value, "schema": 0}),
+        3: json.dumps({**value, "kind": "published"}), 4: json.dumps(value),
+        5: json.dumps({**value, "method": "x", "curves": {"a": {"b": {"loss": ["<b>"]}}}}),
+        6: json.dumps({**value, "method": "y", "backfilling": {"orders": {"random": 3}}}),
+        7: "[" * 100_000,
+        8: json.dumps({**value, "method": "z", "run": {"stages": {"a": 1}}}),
+    }  # fmt: skip
+    for number, text in bad.items():
+        (folder / f"seed-{number}.json").write_text(text)
+    (folder / "seed-9.json").write_bytes(b"\xff\xfe")
+    code, out, err = bench("leaderboard", str(root), "--out", str(tmp_path / "site"))
+    assert code == 0, err
+    lines = [line for line in err.splitlines() if "skipped" in line]
+    assert len(lines) == 10
+    assert all(str(tmp_path) not in line for line in lines)
+    listed = (tmp_path / "site" / "skipped.html").read_text()
+    assert listed.count("<tr>") == 11
+    assert "&lt;b&gt;" in listed
+    assert out.strip().endswith("index.html")
+
+
+def test_a_folder_without_records_is_one_line(tmp_path, bench):
+    code, _, err = bench("leaderboard", str(tmp_path), "--out", str(tmp_path / "site"))
+    assert (code, len(err.strip().splitlines())) == (2, 1)
+    assert "no records" in err
+
+
+@pytest.mark.slow
+def test_five_thousand_records_build_within_twenty_seconds(make, tmp_path):
+    from time import perf_counter
+
+    names = ["bct", "l2", "fct", "linear", *(f"other-{i}" for i in range(46))]
+    cross = {f"cmc_at_{k}": 0.6 for k in range(1, 10)}
+    root = write(
+        [
+            make(m, {k: v + 0.001 * i + 0.01 * s for k, v in cross.items()}, cross, seed=s,
+                 protocol=p, track=t, recipe={f"r{i}": i for i in range(20)})
+            for p in ("open-class", "extended-class", "open-data", "extended-data", "backfill")
+            for t in ("glyphs", "glyphs-high") for i, m in enumerate(names) for s in range(10)
+        ],
+        tmp_path / "records",
+    )  # fmt: skip
+    started = perf_counter()
+    leaderboard.build_folder(root, tmp_path / "site")
+    assert perf_counter() - started < 20
+    assets = sum(p.stat().st_size for p in Path(tmp_path / "site" / "assets").rglob("*.*"))
+    assert max(p.stat().st_size for p in pages(tmp_path / "site")) + assets < 1024 * 1024
