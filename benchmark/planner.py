@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -116,42 +116,7 @@ class _Run:
 
     def split(self, i: int) -> dict[str, Any]:
         """Which training images generation ``i`` sees."""
-        protocol, g = self.setup.protocol, self.setup.protocol.generations[i]
-        split: dict[str, Any] = {
-            "classes": g.classes, "images": g.images, "order": protocol.order,
-            "seed": protocol.split_seed,
-        }  # fmt: skip
-        if protocol.image_order != "seeded":
-            split["image_order"] = protocol.image_order
-        if g.groups:
-            split["groups"] = self._members(g.groups)
-        if g.thinned:
-            split["thinned"] = [[self._members([r]), share] for r, share in g.thinned.items()]
-        return split
-
-    def _members(self, roles: Iterable[str]) -> list[str]:
-        """Groups of the dataset, by the track's names for them."""
-        return sorted({name for role in roles for name in self.setup.members(role)})
-
-    def _judged(self) -> dict[str, Any]:
-        """Which items judge, as far as the protocol says more than the track."""
-        protocol, chosen = self.setup.protocol, self.setup.protocol.evaluation
-        narrow: dict[str, Any] = {}
-        if chosen.classes != (0.0, 1.0):
-            narrow["classes"] = chosen.classes
-        if chosen.ranges:
-            narrow["ranges"] = chosen.ranges
-        if narrow:  # ranges of classes count as the splits do
-            narrow |= {"order": protocol.order, "seed": protocol.split_seed}
-        if chosen.groups:
-            narrow["groups"] = self._members(chosen.groups)
-        if chosen.against is not None:
-            narrow["against"] = [chosen.against, self._members([chosen.against])]
-        return {"narrow": narrow} if narrow else {}
-
-    @property
-    def _part(self) -> str:
-        return self.setup.protocol.evaluation.part or self.setup.track.evaluation
+        return self.setup.split(i)
 
     def train(self, i: int, splits: list[dict[str, Any]] | None = None, what: str = "") -> Stage:
         """Generation ``i`` trained alone."""
@@ -312,10 +277,12 @@ class _Run:
         track, generations = self.setup.track, self.setup.protocol.generations
         inputs = {"data": self.data}
         for i, model in enumerate(chain):
-            inputs[f"vectors{i}"] = self.embed(model, self._part, f"{label}, {generations[i].name}")
+            inputs[f"vectors{i}"] = self.embed(
+                model, self.setup.part, f"{label}, {generations[i].name}"
+            )
         if generations[0].queries == "texts":
             inputs["images0"] = self.embed(
-                chain[0], self._part, f"{generations[0].name}, images", "images"
+                chain[0], self.setup.part, f"{generations[0].name}, images", "images"
             )
         for i, update in enumerate(updates, 1):
             inputs[f"update{i}"] = update
@@ -324,14 +291,14 @@ class _Run:
         kind = _side_kind(registry.method(label, self.setup.params(label)))
         for i in range(self.n - 1 if kind is not None else 0):
             what = str(kind) if self.n == 2 else f"{kind}, {generations[i].name}"
-            inputs[f"side{i}"] = self.embed(self.side(str(kind), i), self._part, what)
+            inputs[f"side{i}"] = self.embed(self.side(str(kind), i), self.setup.part, what)
         side = {} if kind is None else {"side": {"kind": kind, "bits": SIDES[kind].bits}}
         refill, heads = self._refill(chain, updates)
         return Stage(
             "evaluate",
             f"evaluate {label} (seed {self.seed})",
             {
-                "part": self._part,
+                "part": self.setup.part,
                 "generations": [g.name for g in generations],
                 "distance": track.distance,
                 "far": track.far,
@@ -339,7 +306,7 @@ class _Run:
             }
             | refill
             | side
-            | self._judged(),
+            | self.setup.judged(),
             inputs | heads,
             {"where": f"{self.setup.protocol.id}: evaluation"},
         )

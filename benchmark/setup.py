@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -68,9 +68,45 @@ class Setup:
             recipe = _change(recipe, name, value, f"models: recipe.{name}")
         return recipe
 
-    def members(self, role: str) -> tuple[str, ...]:
-        """The dataset's groups behind one of the track's."""
-        return self.track.groups[role]
+    def split(self, generation: int) -> dict[str, Any]:
+        """Which training images a generation sees, as stages name it."""
+        protocol, g = self.protocol, self.protocol.generations[generation]
+        split: dict[str, Any] = {
+            "classes": g.classes, "images": g.images, "order": protocol.order,
+            "seed": protocol.split_seed,
+        }  # fmt: skip
+        if protocol.image_order != "seeded":
+            split["image_order"] = protocol.image_order
+        if g.groups:
+            split["groups"] = self._members(g.groups)
+        if g.thinned:
+            split["thinned"] = [[self._members([r]), share] for r, share in g.thinned.items()]
+        return split
+
+    def judged(self) -> dict[str, Any]:
+        """Which items judge, as far as the protocol says more than the track."""
+        protocol, chosen = self.protocol, self.protocol.evaluation
+        narrow: dict[str, Any] = {}
+        if chosen.classes != (0.0, 1.0):
+            narrow["classes"] = chosen.classes
+        if chosen.ranges:
+            narrow["ranges"] = chosen.ranges
+        if narrow:  # ranges of classes count as the splits do
+            narrow |= {"order": protocol.order, "seed": protocol.split_seed}
+        if chosen.groups:
+            narrow["groups"] = self._members(chosen.groups)
+        if chosen.against is not None:
+            narrow["against"] = [chosen.against, self._members([chosen.against])]
+        return {"narrow": narrow} if narrow else {}
+
+    @property
+    def part(self) -> str:
+        """Which of the dataset's evaluation sets judges."""
+        return self.protocol.evaluation.part or self.track.evaluation
+
+    def _members(self, roles: Iterable[str]) -> list[str]:
+        """Groups of the dataset, by the track's names for them."""
+        return sorted({name for role in roles for name in self.track.groups[role]})
 
 
 def set_up(
