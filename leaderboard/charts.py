@@ -137,7 +137,7 @@ def sequence_data(records: Sequence[Record]) -> dict[str, Any] | None:
     table = tables[0]
     found: dict[str, dict[str, list[Any]]] = {}
     for row in table.rows:
-        asking, _, stored = row.detail.partition("/")
+        asking, _, stored = row.method.partition("/")
         if not stored:
             continue
         direct = stored.endswith(" direct")

@@ -27,6 +27,11 @@ window.kit = (() => {
     const svg = made.tagName === "svg" ? made : made.querySelector("svg:last-of-type");
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", chart.words());
+    // A group of an image has no name of its own.
+    for (const part of svg.querySelectorAll("[aria-label]")) {
+      part.dataset.mark = part.getAttribute("aria-label");
+      part.removeAttribute("aria-label");
+    }
     settle(chart.box);
     light();
   }
@@ -68,7 +73,7 @@ window.kit = (() => {
   // ---- Names that would lie on one another: the first ones stay, the others show when lit.
   function settle(box) {
     const kept = [];
-    for (const text of box.querySelectorAll("[aria-label='text'].names text")) {
+    for (const text of box.querySelectorAll(".names text")) {
       const r = text.getBoundingClientRect();
       const hit = kept.some((k) => r.left < k.right && k.left < r.right && r.top < k.bottom && k.top < r.bottom);
       text.classList.toggle("spare", hit);
