@@ -46,8 +46,10 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return value
 
 
-# Thousands of records have the same types.
-_hints = functools.cache(typing.get_type_hints)
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    """Of one class once: thousands of records have the same."""
+    return typing.get_type_hints(cls)
 
 
 @functools.cache

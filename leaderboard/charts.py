@@ -8,7 +8,8 @@ from typing import Any
 from benchmark.record import Record
 from benchmark.report import backfilling, numbers, refills, sequence
 from benchmark.report.tradeoff import Point, front
-from leaderboard.boards import Board, cost_label, flat_rows, number_columns
+from leaderboard.boards import Board, flat_rows, number_columns
+from leaderboard.facts import cost_label
 
 _DIGITS = 5
 _GROUPS = 40

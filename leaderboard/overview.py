@@ -8,8 +8,8 @@ from typing import Any
 
 from benchmark.report import numbers
 from benchmark.report.ranking import Place, mean_ranks
-from leaderboard.boards import Board, cost_label, cost_text
-from leaderboard.facts import Facts
+from leaderboard.boards import Board, cost_text
+from leaderboard.facts import Facts, cost_label
 from leaderboard.reading import Entry
 
 ROUTES = (
@@ -69,8 +69,10 @@ def advice(boards: Sequence[Board]) -> tuple[list[int], list[Advice]]:
         choices = tuple(_choice(board, name) for name, _, _ in ROUTES)
         if any(choices):
             unit = numbers.metric(board.metric).unit
-            ends = [numbers.number(board.bound(k, board.metric), unit) for k in ("lower", "upper")]
-            found.append(Advice(board, *ends, choices))
+            low, high = (
+                numbers.number(board.bound(k, board.metric), unit) for k in ("lower", "upper")
+            )
+            found.append(Advice(board, low, high, choices))
     used = [i for i in range(len(ROUTES)) if any(line.choices[i] for line in found)]
     return used, found
 

@@ -91,7 +91,7 @@ def places(
         return _apart(by_seed[left], by_seed[right], case, metric, paired)
 
     letters = letter_groups(known, apart)
-    found = {}
+    found: dict[str, Place] = {}
     for i, method in enumerate(known):
         before = found[known[i - 1]] if i else None
         tied = before is not None and before.score == scores[method]
@@ -140,8 +140,7 @@ def _apart(
     differences = [
         x - y
         for a, b in pairs
-        if (x := _value(a, case, metric)) is not None
-        and (y := _value(b, case, metric)) is not None
+        if (x := _value(a, case, metric)) is not None and (y := _value(b, case, metric)) is not None
     ]
     if len(differences) > 1:
         return _leaves_out_zero(differences)

@@ -182,7 +182,9 @@ def test_no_page_is_wider_than_a_phone(visit, name):
     page = visit(name, width=360)
     page.wait_for_timeout(150)
     wide = "[...document.querySelectorAll('main *')].filter(e => e.scrollWidth > e.clientWidth + 1"
-    wide += " && /auto|scroll/.test(getComputedStyle(e).overflowX)).map(e => e.outerHTML.slice(0, 90))"
+    wide += (
+        " && /auto|scroll/.test(getComputedStyle(e).overflowX)).map(e => e.outerHTML.slice(0, 90))"
+    )
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert page.evaluate(wide) == []
 

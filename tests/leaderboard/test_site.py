@@ -11,7 +11,9 @@ import leaderboard
 from benchmark.errors import BenchError
 from benchmark.record import read_record
 
-_SPEC = importlib.util.spec_from_file_location("site_records", Path(__file__).with_name("conftest.py"))
+_SPEC = importlib.util.spec_from_file_location(
+    "site_records", Path(__file__).with_name("conftest.py")
+)
 _SHARED = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(_SHARED)
 sample, write = _SHARED.sample, _SHARED.write
@@ -124,9 +126,10 @@ def test_pages_say_what_a_reader_must_know(site):
     assert "Glyphs, high-quality old model 65.0" in board
     assert "with local changes" in board
     assert "direct" in (site / "boards" / "sequential-glyphs.html").read_text()
-    assert "areas under the backfilling curves" in (
-        site / "boards" / "backfill-glyphs.html"
-    ).read_text()
+    assert (
+        "areas under the backfilling curves"
+        in (site / "boards" / "backfill-glyphs.html").read_text()
+    )
     method = (site / "methods" / "mixbct.html").read_text()
     assert "Sensitivity" in method
     assert "@misc{mixbct2023" in method
