@@ -52,7 +52,7 @@
       const line = data.curves[part.value].map((y, i) => ({ x: i + 1, y })).filter((p) => p.y !== null);
       return Plot.plot({
         width, height: 260, style, marginLeft: 50, marginBottom: 42,
-        x: { label: "epoch", ticks: Math.min(8, line.length), tickFormat: "d" },
+        x: { label: "epoch", ticks: line.length <= 8 ? line.map((p) => p.x) : 8, tickFormat: "d" },
         y: { label: "loss", grid: true, nice: true },
         marks: [
           Plot.line(line, { x: "x", y: "y", stroke: "var(--accent)", strokeWidth: 1.8 }),

@@ -111,9 +111,9 @@
         width: side, height: 66 * n + 70, style, marginLeft: 60, marginTop: 44, marginBottom: 10, padding: 0.06,
         x: { domain: seq.generations, label: "stored by", axis: "top" },
         y: { domain: seq.generations, label: "asks" },
-        color: { type: "diverging", scheme: "PuOr", domain: [-most, most], pivot: 0 },
+        color: { type: "diverging", scheme: "PuOr", reverse: true, domain: [-most, most], pivot: 0 },
         marks: [
-          Plot.cell(cells, { x: "stored", y: "asks", fill: "more", fillOpacity: 0.75 }),
+          Plot.cell(cells, { x: "stored", y: "asks", fill: "more", fillOpacity: 0.6 }),
           Plot.text(cells, { x: "stored", y: "asks", text: (d) => `${(100 * d.value).toFixed(1)}${d.direct === undefined ? "" : `\ndirect ${(100 * d.direct).toFixed(1)}`}`, fill: "#111", fontSize: 13, fontWeight: 600 }),
           Plot.tip(cells, Plot.pointer({ x: "stored", y: "asks", title: (d) => `${d.asks} asks, stored by ${d.stored}: ${(100 * d.value).toFixed(1)}\n${d.more >= 0 ? "+" : ""}${(100 * d.more).toFixed(1)} over ${d.stored}/${d.stored}` })),
         ],

@@ -9,7 +9,11 @@
   // ---- the roles that other display values take from a table.
   const roles = { TABLE: "table", THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TD: "cell" };
   for (const table of $$("table")) {
-    const heads = $$("thead th", table).map((th) => th.textContent.replace(/\s+/g, " ").trim());
+    const heads = $$("thead th", table).map((th) => {
+      const below = $("small", th);
+      const parts = below ? [th.textContent.replace(below.textContent, ""), below.textContent] : [th.textContent];
+      return parts.map((part) => part.replace(/\s+/g, " ").trim()).join(" ");
+    });
     if (heads.length < 3) continue;
     table.classList.add("stacked");
     for (const part of [table, ...$$("thead, tbody, tr, td", table)]) {

@@ -203,6 +203,7 @@ def test_no_serious_fault_for_assistive_technology(visit, name, scheme):
     assert not serious
 
 
+@pytest.mark.slow  # on an idle machine
 def test_a_page_opens_within_a_second(visit):
     page = visit("boards/open-class-glyphs")
     took = "performance.getEntriesByType('navigation')[0].loadEventEnd"
