@@ -10,7 +10,7 @@ from benchmark import registry
 from benchmark.config import build
 from benchmark.errors import BenchError
 from benchmark.protocol import GenerationSpec, ModelSpec, Protocol, Recipe, Track
-from benchmark.setup import set_up
+from benchmark.setup import expand, set_up
 
 PROTOCOL = {
     "id": "p", "version": 1, "title": "P", "source": "s", "question": "q",
@@ -99,7 +99,7 @@ def test_every_protocol_and_track_that_comes_with_it():
     for name in registry.protocol_files():
         made = registry.protocol(name)
         assert made.id == name
-        assert set_up(made, registry.track("toy"), {}, [])
+        assert all(set_up(each, registry.track("toy"), {}, []) for each in expand(made))
 
 
 def test_the_four_scenarios_of_mixbct():
