@@ -68,7 +68,7 @@ def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
     Raises:
         BenchError: On an unknown or missing key, or a value of the wrong type.
     """
-    hints = _hints(cls)
+    hints = _hints(cls)  # type: ignore[arg-type]
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
