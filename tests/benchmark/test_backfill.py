@@ -126,6 +126,9 @@ def test_tables_and_plots(done, tmp_path):
     lines = report.render([table], "csv").splitlines()
     assert any("new/old by priority,area_map," in line for line in lines)
     assert any("new/old by priority against true-l2,kendall_tau," in line for line in lines)
+    curve = done[1]["shift"].backfilling["orders"]["priority"]["curves"]["map"]
+    (spent,) = [x for x in lines if ",shift," in x and "new/old by priority at 25 %,map," in x]
+    assert f",{curve[25]}," in spent
     paths = plot(records, tmp_path, kinds="backfilling", formats="png", metrics="map")
     assert [p.stem for p in paths] == ["backfill-toy-changed-backfilling-map"]
 

@@ -8,10 +8,20 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmark.data import cifar100, imagenet, market1501, ms1mv3_ijbc, places365, vggface2
+from benchmark import run
+from benchmark.data import (
+    cifar100,
+    encoded,
+    imagenet,
+    market1501,
+    ms1mv3_ijbc,
+    places365,
+    vggface2,
+)
 from benchmark.data.files import natural
 from benchmark.data.recordio import joined
 from benchmark.errors import BenchError
+from benchmark.runner import Compute
 
 
 def picture(path, value, size=(24, 24)):
@@ -402,3 +412,50 @@ def test_natural_order():
     assert sorted(["10.jpg", "9.jpg", "1_10.jpg", "1_9.jpg"], key=natural) == [
         "1_9.jpg", "1_10.jpg", "9.jpg", "10.jpg"
     ]  # fmt: skip
+
+
+# --- from files to records
+
+SMALL = {
+    "recipe.epochs": 1, "recipe.precision": "32-true", "recipe.warmup": 0.0,
+    "old.backbone": "convnet-4", "new.backbone": "convnet-4", "old.dim": 8, "new.dim": 8,
+}  # fmt: skip
+
+
+def test_market1501_from_files_to_a_record(tmp_path, monkeypatch):
+    """Oblong images that stay in their files, identity-balanced batches, distractors and junk."""
+    monkeypatch.setattr(encoded, "HELD_BYTES", 0)
+    root = tmp_path / "data"
+    for person in range(2, 14):
+        for i in range(4):
+            name = f"{person:04d}_c{1 + i % 3}s1_0000{i:02d}_00.jpg"
+            picture(root / "bounding_box_train" / name, 20 * person, (8, 16))
+    for person, part in ((15, "query"), (16, "query"), (15, "bounding_box_test"),
+                         (16, "bounding_box_test"), (0, "bounding_box_test")):  # fmt: skip
+        for camera in (1,) if part == "query" else (1, 2):
+            name = f"{person:04d}_c{camera}s1_000001_00.jpg"
+            picture(root / part / name, 12 * person, (8, 16))
+    picture(root / "bounding_box_test" / "-1_c1s1_000001_00.jpg", 180, (8, 16))
+    (record, _) = run(
+        ["independent", "l2"], "market1501", "market1501", data_root=root, store=tmp_path / "s",
+        out=tmp_path / "o", compute=Compute("cpu"),
+        settings={**SMALL, "recipe.batch_size": 8, "data.height": 16, "data.width": 8},
+    )  # fmt: skip
+    assert not list((tmp_path / "s").rglob("train.images.npy"))
+    counts = record.counts["new/old"]
+    assert (counts["n_query"], counts["n_gallery"], counts["n_junk"]) == (2, 7, 1)
+    assert record.dataset["facts"]["distractors"] == 2
+
+
+def test_ijbc_from_files_to_a_record(tmp_path):
+    write_records(tmp_path / "ms1mv3", faces(n_people=20))
+    write_ijbc(tmp_path / "IJBC")
+    (record,) = run(
+        ["independent"], "ijbc-1v1", "ms1mv3-ijbc", data_root=tmp_path, store=tmp_path / "s",
+        out=tmp_path / "o", compute=Compute("cpu"),
+        settings={**SMALL, "recipe.batch_size": 8, "data.image_size": 16, "track.far": [0.5]},
+    )  # fmt: skip
+    assert record.status == "done"
+    assert set(record.scores["old/new"]) == set(record.scores["new/old"])
+    counts = record.counts["old/new"]
+    assert (counts["n_genuine"], counts["n_impostor"]) == (3, 2)
