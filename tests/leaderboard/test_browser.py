@@ -53,7 +53,7 @@ def visit(browser, site):
         context = browser.new_context(viewport={"width": width, "height": 900}, **options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(30_000)
         page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on(
@@ -80,12 +80,12 @@ def test_columns_sort_by_mouse_and_by_keyboard(visit):
     assert methods(page)[:2] == ["fct:simclr", "fct"]
     head = page.locator(".block:not([hidden]) th button", has_text="new/new")
     head.click()
-    page.wait_for_timeout(60)
+    page.wait_for_timeout(300)
     assert methods(page)[0] == "l2" or methods(page)[0] == "bct"
     first = methods(page)
     head.focus()
     page.keyboard.press("Enter")
-    page.wait_for_timeout(60)
+    page.wait_for_timeout(300)
     assert methods(page) != first
     # What has no value is last in both directions.
     assert methods(page)[-1] == "lwf" == first[-1]
