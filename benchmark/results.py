@@ -143,13 +143,13 @@ def _seconds(metas: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _training_cost(result: Result, metas: Mapping[str, Any]) -> float | None:
-    """Seconds of the method's updates, in those of the independent models they replace.
+    """Time of the method's updates, in that of the independent models they replace.
 
     What needs the independent models pays for them too. ``None`` where a stage has no time.
     """
-    own = [metas[stage.name]["run"].get("seconds") for stage in result.updates]
+    own = [_work(metas[stage.name]["run"]) for stage in result.updates]
     alone = [
-        meta["run"].get("seconds")
+        _work(meta["run"])
         for meta in metas.values()
         if meta["title"].startswith("train independent ")
     ]
@@ -159,6 +159,12 @@ def _training_cost(result: Result, metas: Mapping[str, Any]) -> float | None:
         return None
     charged = any("independent" in stage.inputs for stage in result.updates)
     return float(sum(own) / sum(alone) + charged)
+
+
+def _work(run: Mapping[str, Any]) -> float | None:
+    """Seconds of the processor on a CPU, where a clock would count other people's work as well."""
+    found: float | None = run.get("cpu_seconds" if run.get("device") == "cpu" else "seconds")
+    return found
 
 
 def _computed(metas: Mapping[str, Any]) -> dict[str, str]:

@@ -161,9 +161,10 @@ def _resources(device: Device) -> Iterator[dict[str, Any]]:
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()
     _forget_peak()
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), time.process_time()
     yield used
     used["seconds"] = round(time.perf_counter() - started, 3)
+    used["cpu_seconds"] = round(time.process_time() - worked, 3)
     used["peak_memory_bytes"] = _peak()
     if on_gpu:
         used["peak_device_memory_bytes"] = torch.cuda.max_memory_allocated()

@@ -62,12 +62,12 @@ def test_judgement(done) -> None:
 
 def test_training_cost_stands_in_the_record(done) -> None:
     for name, record in done[1].items():
-        seconds = {title: used["seconds"] for title, used in record.run["stages"].items()}
-        alone = seconds["train independent new model (seed 0)"]
+        work = {title: used["cpu_seconds"] for title, used in record.run["stages"].items()}
+        alone = work["train independent new model (seed 0)"]
         if name == "independent":
             assert record.run["training_cost"] == 1.0
             continue
-        own = seconds.get(f"train {name} (seed 0)", seconds.get(f"fit {name} (seed 0)"))
+        own = work.get(f"train {name} (seed 0)", work.get(f"fit {name} (seed 0)"))
         # A map is charged with the model that it leads to.
         assert record.run["training_cost"] == pytest.approx(own / alone + (name == "fct"))
 
