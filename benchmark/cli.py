@@ -60,7 +60,8 @@ Methods = Annotated[
 ProtocolName = Annotated[
     str,
     typer.Option(
-        "--protocol", "-p",
+        "--protocol",
+        "-p",
         help="A protocol, one of its settings (`arch-change:deeper`), or the path of a YAML file.",
     ),
 ]
