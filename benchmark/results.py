@@ -155,10 +155,12 @@ def _training_cost(result: Result, metas: Mapping[str, Any]) -> float | None:
     ]
     if not result.updates:
         return 1.0 if result.evaluation is not None else None
-    if None in own or None in alone or not sum(alone):
+    known = [work for work in own if work is not None]
+    base = sum(work for work in alone if work is not None)
+    if len(known) < len(own) or None in alone or not base:
         return None
     charged = any("independent" in stage.inputs for stage in result.updates)
-    return float(sum(own) / sum(alone) + charged)
+    return float(sum(known) / base + charged)
 
 
 def _work(run: Mapping[str, Any]) -> float | None:
