@@ -34,7 +34,7 @@ def size(generation: GenerationSpec, facts: dict[str, int]) -> Size | None:
     Example:
         >>> from benchmark.protocol import GenerationSpec
         >>> size(GenerationSpec("old", (0.0, 0.5)), {"train_classes": 365, "train_images": 1803460})
-        Size(classes=182, images=899259, exact=False)
+        Size(classes=182, images=899260, exact=False)
     """
     if not {"train_classes", "train_images"} <= set(facts) or generation.roles:
         return None

@@ -24,7 +24,7 @@ def embed(value: Any) -> Markup:
 
     Example:
         >>> str(embed({"a": "</script>"}))
-        '{"a":"\\\\u003c/script\\\\u003e"}'
+        '{"a":"\\u003c/script\\u003e"}'
     """
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return Markup(text.translate(_ESCAPED))

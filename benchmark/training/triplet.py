@@ -29,7 +29,7 @@ def batch_hard(features: Tensor, labels: Tensor, margin: float = MARGIN) -> Tens
     Example:
         >>> x = torch.tensor([[0.0], [1.0], [1.5]])
         >>> round(batch_hard(x, torch.tensor([0, 0, 1])).item(), 6)
-        0.3
+        0.4
     """
     squared = (features[:, None] - features[None]).square().sum(2)
     # The root of zero, an item's distance to itself, has no gradient.

@@ -24,7 +24,7 @@ window.kit = (() => {
     chart.figure.hidden = !made;
     if (!made) return;
     chart.box.append(made);
-    const svg = made.tagName === "svg" ? made : made.querySelector("svg:last-of-type");
+    const svg = made.tagName === "svg" ? made : [...made.querySelectorAll("svg")].pop();
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", chart.words());
     // A group of an image has no name of its own.

@@ -40,7 +40,7 @@ def refused(answer, *words: str) -> None:
         ((*RUN, "--set", "bct.wieght=2"), ("unknown key 'wieght'", "'weight'")),
         ((*RUN, "--set", "recipe.epochs=many"), ("a whole number", "'many'")),
         ((*RUN, "--set", "data.nois=1"), ("unknown key 'nois'", "'noise'")),
-        ((*RUN, "--set", "old.backbone=resnet"), ("backbone", "convnet-<width>")),
+        ((*RUN, "--set", "old.backbone=resnet"), ("backbone", "convnet-", "<width>")),
         ((*RUN, "--set", "oops"), ("key=value",)),
         ((*RUN, "--seeds", "x"), ("--seeds",)),
         ((*RUN, "--existing", "foo"), ("--existing", "skip")),

@@ -148,4 +148,4 @@ def test_the_second_time_is_answered_from_records(swept, bench) -> None:
     )  # fmt: skip
     assert again[1] == out
     assert not (folder.parent / "none").exists()
-    assert json.loads(next(folder.rglob("seed-0.json")).read_text())["schema"] == 1
+    assert json.loads(next(folder.rglob("seed-0.json")).read_text())["schema"] == 2

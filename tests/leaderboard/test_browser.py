@@ -127,7 +127,6 @@ def test_a_method_is_highlighted_in_all_plots(visit):
     assert page.locator("tr.lit").first.get_attribute("data-method") == "mixbct"
     for figure in ("#tradeoff", "#cost", "#quality"):
         assert page.locator(f"{figure} [data-method=mixbct].on").count() > 0
-    page.locator("#tradeoff svg circle, #tradeoff svg path").first.hover()
 
 
 def test_hovering_says_the_numbers(visit):
