@@ -245,7 +245,7 @@ def perf(
 
 
 @app.command(
-    epilog="Examples: `bench leaderboard --out site` · `bench leaderboard runs --out /tmp/site`"
+    epilog="Examples: `bench leaderboard --out site` · `bench leaderboard runs --out site`"
 )
 def leaderboard(
     out: Annotated[Path, typer.Option("--out", help="Folder of the site.")],
