@@ -61,19 +61,13 @@ def build_folder(root: str | Path, out: str | Path) -> tuple[Path, list[Skipped]
     return _Site(entries, skipped, Path(out)).write(), skipped
 
 
-def build(
-    records: Iterable[Record],
-    out: str | Path,
-    root: str | Path | None = None,
-    plots: Sequence[Path] | None = None,  # noqa: ARG001
-) -> Path:
+def build(records: Iterable[Record], out: str | Path, root: str | Path | None = None) -> Path:
     """Write the site of some records.
 
     Args:
         records: Any records.
         out: Where ``index.html`` goes; made if missing.
         root: Folder that their files lie below, for downloads and details.
-        plots: Nothing; what a run that began with an earlier version still passes.
 
     Returns:
         The path of ``index.html``.
