@@ -39,16 +39,23 @@ Protocols = Annotated[str, typer.Option("--protocol", "-p", help=f"Protocols, {O
 Tracks = Annotated[str, typer.Option("--track", "-t", help=f"Tracks, {Only}")]
 Seeds = Annotated[str, typer.Option("--seeds", help="Seeds: `0`, `0,1,2` or `0-4`; else all.")]
 Metrics = Annotated[
-    str, typer.Option("--metrics", help="Metrics, with commas, or `all`; else the main ones.")
+    str,
+    typer.Option(
+        "--metrics", help="Metrics, with commas, or `all`; else the main ones. `avg` is MixBCT's."
+    ),
 ]
 Cases = Annotated[
-    str, typer.Option("--cases", help="Cases, with commas, or `all`; else the main ones.")
+    str,
+    typer.Option(
+        "--cases",
+        help="Cases, with commas, or `all`; else the main ones. `A - B` is their difference.",
+    ),
 ]
 
 
 @app.command(
     epilog="Examples: `bench table runs` · `bench table runs --format latex --metrics all` · "
-    "`bench table results -p open-class -m bct,fct --seeds 0-2 --cases new/old`"
+    "`bench table results -p open-class -m bct,fct --seeds 0-2 --cases 'new/old - old/old'`"
 )
 def table(
     runs: Runs = None,

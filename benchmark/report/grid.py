@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmark.report import numbers
+from benchmark.report.derived import is_difference
 from benchmark.report.table import Row, Table
 from benchmark.report.values import Verdict
 
@@ -61,7 +62,8 @@ def _block(table: Table, key: str) -> Block:
     columns += [Column("compatible", short="compat."), Column("gain")]
     arrow = " (lower is better)" if about.higher_is_better is False else ""
     items = [_items(row, key, table.cases, about.unit) for row in table.rows]
-    kept = [i for i in range(len(columns)) if i < len(table.cases) or any(x[i].text for x in items)]
+    texts = [{row[i].text for row in items} - {"", numbers.DASH} for i in range(len(columns))]
+    kept = [i for i in range(len(columns)) if texts[i]] or [0]
     return Block(
         key, about.label + arrow,
         tuple(columns[i] for i in kept),
@@ -79,7 +81,8 @@ def _items(row: Row, key: str, cases: Sequence[str], unit: str) -> list[Item]:
             found.append(Item())
         else:
             spread = numbers.spread(cell.value, cell.low, cell.high, unit)
-            found.append(Item(numbers.number(cell.value, unit), spread, cell.best))
+            text = numbers.number(cell.value, unit, signed=is_difference(case))
+            found.append(Item(text, spread, cell.best))
     verdict = row.verdicts.get(key)
     if verdict is None:
         return [*found, Item(), Item()]

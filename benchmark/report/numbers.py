@@ -21,18 +21,19 @@ def metric(key: str) -> Metric:
         return Metric(key, key, True, None, None, "", "share")
 
 
-def number(value: float | None, unit: str = "share") -> str:
-    """A score as tables print it.
+def number(value: float | None, unit: str = "share", *, signed: bool = False) -> str:
+    """A score as tables print it; a difference with its sign.
 
     Example:
-        >>> number(0.5746), number(None), number(0.5746, "coefficient")
-        ('57.5', '-', '0.575')
+        >>> number(0.5746), number(None), number(0.5746, "coefficient"), number(0.012, signed=True)
+        ('57.5', '-', '0.575', '+1.2')
     """
     if value is None:
         return DASH
+    sign = "+" if signed else ""
     if unit == "share":
-        return f"{100 * value:.1f}"
-    return f"{value:.3f}" if unit == "coefficient" else f"{value:g}"
+        return f"{100 * value:{sign}.1f}"
+    return f"{value:{sign}.3f}" if unit == "coefficient" else f"{value:{sign}g}"
 
 
 def spread(value: float | None, low: float | None, high: float | None, unit: str = "share") -> str:

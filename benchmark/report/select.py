@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from benchmark.record import Record
-from benchmark.report import numbers
+from benchmark.report import derived, numbers
 
-Role = Literal["cross-test", "self-test", "converted", ""]
+Role = Literal["cross-test", "self-test", "converted", "difference", ""]
 
 # A rate estimated from fewer accepts than this says little.
 _LEAST_ACCEPTS = 10.0
@@ -48,6 +48,8 @@ def role(case: str, names: Sequence[str]) -> Role:
         ('cross-test', 'converted')
     """
     query, _, gallery = case.partition("/")
+    if derived.is_difference(case):
+        return "difference"
     if "'" in case:
         return "converted"
     if query not in names or gallery not in names:
@@ -59,6 +61,8 @@ def role(case: str, names: Sequence[str]) -> Role:
 
 def cases(records: Sequence[Record], asked: str | Iterable[str] | None = None) -> list[str]:
     """Cases in reading order; by default what the newest model does, and converted galleries.
+
+    ``A - B`` asks for the difference of two.
 
     Raises:
         BenchError: If a case asked for is in no record.
@@ -74,7 +78,11 @@ def cases(records: Sequence[Record], asked: str | Iterable[str] | None = None) -
         main.insert(1, f"{names[0]}/{names[-1]}")
     if asked is None:
         return main or [cross_case(records), self_case(records)]
-    return numbers.chosen("case", asked, [*main, *sorted(found - set(main))])
+    known = [*main, *sorted(found - set(main))]
+    words = asked.split(",") if isinstance(asked, str) else asked
+    stripped = dict.fromkeys(word.strip() for word in words if word.strip())
+    numbers.chosen("case", [part for word in stripped for part in derived.parts(word)], known)
+    return known if list(stripped) == ["all"] else list(stripped)
 
 
 def _symmetric(records: Sequence[Record]) -> bool:
@@ -98,7 +106,11 @@ def metrics(records: Sequence[Record], asked: str | Iterable[str] | None = None)
         for metric in scores
     )
     if asked is not None:
-        return numbers.chosen("metric", asked, known)
+        both = derived.averaged(generations(records))
+        has = any(derived.mean(record, both) is not None for record in records)
+        # AVG is not measured, so "all" leaves it out.
+        more = [derived.AVG] if has and asked not in ("all", ["all"]) else []
+        return numbers.chosen("metric", asked, [*known, *more])
     strictest = [
         _strictest(records, known, "tar_at_far_"),
         _strictest(records, known, "tpir_at_fpir_"),

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmark.errors import BenchError
-from benchmark.metrics.compatibility import AVERAGED, average
 from benchmark.record import Record
-from benchmark.report import numbers, select, style
+from benchmark.report import derived, numbers, select, style
+from benchmark.report.derived import AVG
 from benchmark.report.values import Cell, cell
 from benchmark.sweep import Axis
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
     from rich.table import Table as RichTable
-
-AVG = "avg"
 
 
 @dataclass(frozen=True)
@@ -143,7 +141,7 @@ def _cells(
             spans = [_span(record.intervals.get(case, {}).get(key)) for record in done]
             values = [record.scores.get(case, {}).get(key) for record in done]
             made[key, case] = cell(case, values, spans)
-    averages = [_average(record, cases) for record in done]
+    averages = [derived.mean(record, cases[1:]) for record in done]
     if all(value is not None for value in averages):
         made[AVG, ""] = cell("", averages, [None] * len(done))
     return made
@@ -151,17 +149,6 @@ def _cells(
 
 def _span(found: Any) -> tuple[float, float] | None:
     return None if found is None else (float(found[0]), float(found[1]))
-
-
-def _average(record: Record, cases: Sequence[str]) -> float | None:
-    """MixBCT's AVG; none where the protocol has not both of its metrics."""
-    both = [
-        {k: v for k, v in record.scores.get(case, {}).items() if v is not None}
-        for case in cases[1:]
-    ]
-    if not all(set(AVERAGED) <= set(scores) for scores in both):
-        return None
-    return average(*both)
 
 
 def print_sweep(table: SweepTable, console: Console | None = None) -> None:

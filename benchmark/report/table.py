@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from benchmark.errors import BenchError
 from benchmark.record import Record
-from benchmark.report import notes, numbers, select
+from benchmark.report import derived, notes, numbers, select
 from benchmark.report.values import Cell, Verdict, cell, mean_gain
 
 if TYPE_CHECKING:
@@ -192,6 +192,8 @@ def _table(
 ) -> Table:
     keys = select.metrics(records, metrics)
     columns = select.cases(records, cases)
+    if derived.AVG in keys:
+        columns.append(derived.averaged_case(select.generations(records)))
     by_method: dict[str, list[Record]] = {}
     for record in records:
         by_method.setdefault(record.method, []).append(record)
@@ -266,7 +268,7 @@ def _method(records: Sequence[Record], keys: Sequence[str], columns: Sequence[st
     cells, verdicts = {}, {}
     for key in keys if done else ():
         for case in columns:
-            values = [record.scores.get(case, {}).get(key) for record in done]
+            values = [derived.score(record, case, key) for record in done]
             spans = [_interval(record, case, key) for record in done]
             cells[key, case] = cell(case, values, spans)
         verdicts[key] = Verdict(

@@ -199,3 +199,32 @@ def test_blocks_hold_what_is_printed(records):
         "new/old", "new/new", "old'/old'", "compatible", "gain",
     ]  # fmt: skip
     assert [item.whole for item in block.items[3]] == ["60.0 ±2.0", "80.0 ±2.0", "-", "yes", "25.0"]
+
+
+def test_a_difference_is_taken_within_each_seed(make):
+    made = [
+        make("bct", cross, 0.8, seed, lower=low)
+        for seed, (cross, low) in enumerate([(0.6, 0.5), (0.5, 0.3)])
+    ]
+    table = make_table(made, cases="new/old, new/old - old/old")
+    cell = row(table, "bct").cells[CMC, "new/old - old/old"]
+    assert cell.value == pytest.approx(0.15)
+    # Of 0.1 and 0.2: Student's t with one degree of freedom, 12.706, times 0.05.
+    assert cell.high - cell.value == pytest.approx(12.706 * 0.05, rel=1e-3)
+    text = render(table, "markdown")
+    assert "new/old - old/old difference" in text
+    assert "+15.0" in text
+    with pytest.raises(BenchError, match="unknown case 'old/odl'; did you mean 'old/old'"):
+        make_table(made, cases="new/old - old/odl")
+
+
+def test_avg_is_mixbcts(make):
+    scores = {"tar_at_far_1e-4": 0.2, "tpir_at_fpir_1e-2": 0.1}
+    own = {"tar_at_far_1e-4": 0.6, "tpir_at_fpir_1e-2": 0.3}
+    table = make_table([make("bct", scores, own)], metrics="avg,tar_at_far_1e-4")
+    assert row(table, "bct").cells["avg", "new/old + new/new"].value == pytest.approx(0.3)
+    heads = [[column.head for column in block.columns] for block in blocks(table)]
+    assert heads[0] == ["new/old + new/new"]
+    assert heads[1][:2] == ["new/old", "new/new"]
+    with pytest.raises(BenchError, match="unknown metric 'avg'"):
+        make_table([make("bct")], metrics="avg")
