@@ -249,15 +249,23 @@ def perf(
 )
 def leaderboard(
     out: Annotated[Path, typer.Option("--out", help="Folder of the site.")],
-    runs: Annotated[Path, typer.Argument(help="Folder of records.")] = Path("results/measured"),
+    runs: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Folder of records; by default `results/measured` if it is there, else `runs`."
+        ),
+    ] = None,
 ) -> None:
     """Write records as a static site, which opens from disk."""
     from benchmark.store import plain_io_errors, writable
     from leaderboard.site import build_folder
 
     writable(out, "--out")
+    committed = Path("results/measured")
     with plain_io_errors(out):
-        page, skipped = build_folder(runs, out)
+        page, skipped = build_folder(
+            runs or (committed if committed.is_dir() else Path("runs")), out
+        )
     for each in skipped:
         typer.echo(f"bench: {each}", err=True)
     typer.echo(page)

@@ -53,8 +53,30 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 @functools.cache
+def _fields(cls: type) -> dict[str, bool]:
+    """The fields that may be given, and whether each must be."""
+    missing = dataclasses.MISSING
+    return {
+        f.name: f.default is missing and f.default_factory is missing
+        for f in dataclasses.fields(cls)
+        if f.init
+    }
+
+
+@functools.cache
 def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     return typing.get_origin(hint), typing.get_args(hint)
+
+
+@functools.cache
+def _exact(hint: Any) -> frozenset[Any] | None:
+    """Types whose values are taken as they are, without a look; None where all are."""
+    if hint is typing.Any or hint is object:
+        return None
+    origin, args = _parts(hint)
+    if origin in (typing.Union, types.UnionType):
+        return frozenset(arg for arg in args if isinstance(arg, type))
+    return frozenset({hint} if origin is None and isinstance(hint, type) else ())
 
 
 def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
@@ -69,13 +91,12 @@ def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
         BenchError: On an unknown or missing key, or a value of the wrong type.
     """
     hints = _hints(cls)  # type: ignore[arg-type]
-    fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
+    fields = _fields(cls)  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
             raise BenchError(f"{where}: unknown key '{key}'{nearest(str(key), fields)}")
     given = {k: coerce(hints[k], v, f"{where}: {k}") for k, v in values.items()}
-    for name, f in fields.items():
-        required = f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+    for name, required in fields.items():
         if required and name not in given:
             raise BenchError(f"{where}: missing key '{name}'")
     try:
@@ -105,8 +126,10 @@ def coerce(hint: Any, value: Any, where: str) -> Any:  # noqa: PLR0911 - one ret
             return value
         return build(hint, _expect(dict, value, where), where)
     if origin is not None and issubclass(origin, Mapping):
+        exact = _exact(args[1])
         return {
-            k: coerce(args[1], v, f"{where}.{k}") for k, v in _expect(dict, value, where).items()
+            k: v if exact is None or type(v) in exact else coerce(args[1], v, f"{where}.{k}")
+            for k, v in _expect(dict, value, where).items()
         }
     if hint is typing.Any or hint is object:
         return value
@@ -134,11 +157,16 @@ def _tuple(args: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple):
         raise BenchError(f"{where}: expected a list, got {value!r}")
     if len(args) == 2 and args[1] is Ellipsis:
-        return tuple(coerce(args[0], v, f"{where}[{i}]") for i, v in enumerate(value))
+        exact = _exact(args[0])
+        return tuple(
+            v if exact is None or type(v) in exact else coerce(args[0], v, f"{where}[{i}]")
+            for i, v in enumerate(value)
+        )
     if len(value) != len(args):
         raise BenchError(f"{where}: expected {len(args)} values, got {len(value)}")
     return tuple(
-        coerce(a, v, f"{where}[{i}]") for i, (a, v) in enumerate(zip(args, value, strict=True))
+        v if type(v) is a else coerce(a, v, f"{where}[{i}]")
+        for i, (a, v) in enumerate(zip(args, value, strict=True))
     )
 
 

@@ -179,8 +179,12 @@ def kept_rows(n_queries: int, n: int) -> Ints:
     return np.sort(drawn).astype(np.int64)
 
 
-def read_details(path: Path) -> Details:
+def read_details(path: Path, answers: bool = True) -> Details:
     """Read and validate a details file.
+
+    Args:
+        path: Of the file.
+        answers: Shall the answers be read, or only looked at? They are most of the work.
 
     Raises:
         BenchError: If it is too large, damaged, of another schema, or says what cannot be.
@@ -200,7 +204,8 @@ def read_details(path: Path) -> Details:
         raise BenchError(f"{path}: schema: expected {SCHEMA}, got {got!r}")
     header = build(Header, value, str(path))
     reader = _Reader(path, arrays, header)
-    return Details(reader.answers(), reader.picture(), reader.ordering(), header.left_out)
+    found = reader.answers() if answers else reader.sound()
+    return Details(found, reader.picture(), reader.ordering(), header.left_out)
 
 
 def write_details(record: Path, made: Path) -> None:
@@ -213,8 +218,13 @@ def write_details(record: Path, made: Path) -> None:
         part.replace(path)
 
 
-def find_details(record: Record, path: Path) -> Details | None:
+def find_details(record: Record, path: Path, answers: bool = True) -> Details | None:
     """The details of a record that was read from ``path``; ``None`` if it has none.
+
+    Args:
+        record: Whose.
+        path: Its file.
+        answers: As for :func:`read_details`.
 
     Raises:
         BenchError: If the file is not there, not the record's own, or damaged.
@@ -226,7 +236,7 @@ def find_details(record: Record, path: Path) -> Details | None:
         raise BenchError(f"{beside}: missing, though {path.name} has its hash")
     if beside.stat().st_size <= LIMIT and file_digest(beside) != record.details:
         raise BenchError(f"{beside}: of another record than {path.name} (hashes differ)")
-    return read_details(beside)
+    return read_details(beside, answers)
 
 
 def _unpacked(path: Path) -> bytes:
@@ -271,25 +281,37 @@ class _Reader:
         """Values of every case and metric."""
         return {(c.case, c.metric): self._answers(c) for c in self.header.answers}
 
-    def _answers(self, column: Column) -> Answers:
+    def sound(self) -> dict[tuple[str, str], Answers]:
+        """Nothing, after a look at what :meth:`answers` would read."""
+        for column in self.header.answers:
+            self._stored(column)
+        return {}
+
+    def _stored(self, column: Column) -> tuple[NDArray[np.uint8], QuerySet]:
+        """Whole numbers or packed bits as they are kept, and their queries."""
         asked = self.header.queries.get(column.queries)
         if asked is None:
             raise BenchError(f"{self.path}: queries: no '{column.queries}'")
         counts = 0 < asked.n <= asked.n_queries <= _MOST_QUERIES
         if not counts or not 1 <= column.levels <= 255 or not 1.0 <= column.scale < math.inf:
             raise BenchError(f"{self.path}: {column.case} {column.metric}: numbers that cannot be")
-        n, step = asked.n, column.scale / column.levels
-        if column.levels == 1:
-            bits = self.array(column.array, np.uint8, ((n + 7) // 8,))
-            whole, step = np.unpackbits(bits, count=n), 0.0
-        else:
-            whole = self.array(column.array, np.uint8, (n,))
-        values = whole.astype(np.float64) * (column.scale / column.levels)
-        if (values > column.scale * (1 + 1e-9)).any():
+        self.array(column.queries, np.uint32, (asked.n,))
+        bits = column.levels == 1
+        found = self.array(column.array, np.uint8, ((asked.n + 7) // 8 if bits else asked.n,))
+        if not bits and int(found.max()) > column.levels:
             raise BenchError(f"{self.path}: {column.case} {column.metric}: value above its scale")
-        identity = self.array(column.queries, np.uint32, (n,)).astype(np.int64)
-        rows = np.arange(n) if n == asked.n_queries else kept_rows(asked.n_queries, n)
-        return Answers(values, identity, rows, asked.n_queries, step)
+        return found, asked
+
+    def _answers(self, column: Column) -> Answers:
+        stored, asked = self._stored(column)
+        step = column.scale / column.levels
+        bits = column.levels == 1
+        whole = np.unpackbits(stored, count=asked.n) if bits else stored
+        identity = self.array(column.queries, np.uint32, (asked.n,)).astype(np.int64)
+        every = asked.n == asked.n_queries
+        rows = np.arange(asked.n) if every else kept_rows(asked.n_queries, asked.n)
+        values = whole.astype(np.float64) * step
+        return Answers(values, identity, rows, asked.n_queries, 0.0 if bits else step)
 
     def picture(self) -> Picture | None:
         """The t-SNE."""

@@ -118,14 +118,16 @@ class _Words:
 
 
 def default_folder() -> Path:
-    """``results/published`` here, or in the checkout that this package runs from.
+    """``results/published`` here, in the checkout that this package runs from, or its copy.
 
     Raises:
         BenchError: If there is none.
     """
     here = Path("results/published")
     checkout = Path(__file__).parents[1] / here
-    for folder in (here, checkout):
+    # A wheel has a copy in the package.
+    packed = Path(__file__).parents[1] / "compatbench" / "published"
+    for folder in (here, checkout, packed):
         if (folder / WORDS).is_file():
             return folder
     raise BenchError(f"{here}: no published numbers here (a folder with {WORDS})")

@@ -7,20 +7,18 @@ file of an older layout is read as it is, its newer fields empty; see ``SCHEMA``
 from __future__ import annotations
 
 import json
-import math
 import os
 import platform
-import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from benchmark import __version__
+from benchmark import __version__, sound
 from benchmark.config import build
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, located
 
 SCHEMA = 2
 """Version of the layout. 2 adds ``details``, ``adapter``, ``parameters``, multiply-adds and bytes
@@ -140,8 +138,8 @@ def read_record(path: Path) -> Record:
     if isinstance(schema, bool) or schema not in range(OLDEST, SCHEMA + 1):
         raise BenchError(f"{path}: schema: expected {OLDEST} to {SCHEMA}, got {schema!r}")
     record = build(Record, value, str(path))
-    for problem in _problems(record):
-        raise BenchError(f"{path}: {problem}")
+    with located(str(path)):
+        sound.check(record)
     return record
 
 
@@ -201,55 +199,6 @@ def _read_json(path: Path) -> Any:
         raise BenchError(f"{path}: cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:
         raise BenchError(f"{path}: not valid JSON: {error}") from error
-
-
-def _problems(record: Record) -> Iterator[str]:
-    """What the types leave open and whoever shows a record relies on."""
-    for name in ("protocol", "track", "method"):
-        # They become folder names, and go to terminals.
-        value = getattr(record, name)
-        if not value.strip(". ") or not value.isprintable() or re.search(r"[/\\]", value):
-            yield f"{name}: expected a name, got {value!r}"
-    if not record.models:
-        yield "models: expected at least one generation, got none"
-    if record.seed < 0:
-        yield f"seed: expected at least 0, got {record.seed}"
-    for name, value in _mappings(record):
-        if not isinstance(value, dict):
-            yield f"{name}: expected a mapping, got {value!r:.60}"
-            return
-    yield from _impossible(record)
-
-
-def _mappings(record: Record) -> Iterator[tuple[str, Any]]:
-    """Parts that are mappings where they are there; each after the one that it lies in."""
-    for whole, names in (("run", ("code", "stages", "seconds")), ("dataset", ("generations",)),
-                         ("side", ("generations",)), ("backfilling", ("orders",))):  # fmt: skip
-        for name in names:
-            value = getattr(record, whole).get(name) or {}
-            yield f"{whole}.{name}", value
-            if name in ("stages", "generations", "orders"):
-                yield from ((f"{whole}.{name}.{k}", v) for k, v in value.items())
-            if name == "orders":
-                yield from ((f"{whole}.{name}.{k}.area", v.get("area")) for k, v in value.items())
-
-
-def _impossible(record: Record) -> Iterator[str]:
-    """Numbers that cannot be."""
-    for part in ("scores", "bounds"):
-        for case, metrics in getattr(record, part).items():
-            for metric, score in metrics.items():
-                if score is not None and not 0.0 <= score <= 1.0:
-                    yield f"{part}.{case}.{metric}: expected 0 to 1, got {score}"
-    for case, spans in record.intervals.items():
-        for metric, ends in spans.items():
-            if ends is not None and not ends[0] <= ends[1] < math.inf:
-                yield f"intervals.{case}.{metric}: expected [low, high], got {list(ends)}"
-    numbers = dict(record.cost) | {f"update_gain.{k}": v for k, v in record.update_gain.items()}
-    for name, value in numbers.items():
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if value is not None and not (number and math.isfinite(value)):
-            yield f"{name}: expected a number, got {value!r}"
 
 
 def packages() -> dict[str, str]:

@@ -242,8 +242,8 @@ def _flat(board: Board, row: Row, metric: str) -> list[Any]:
         None if place is None else place.rank,
         None if place is None or not place.letters else place.letters,
         *cells,
-        None if verdict is None else _share(verdict.compatible),
-        None if verdict is None else _share(verdict.not_hurting),
+        None if verdict is None else share(verdict.compatible),
+        None if verdict is None else share(verdict.not_hurting),
         None if verdict is None else verdict.gain,
         *(mine.get(key) for key in board.cost_keys),
         " ".join(map(str, row.seeds)),
@@ -251,7 +251,7 @@ def _flat(board: Board, row: Row, metric: str) -> list[Any]:
     ]  # fmt: skip
 
 
-def _share(answers: tuple[int, int] | None) -> str | None:
+def share(answers: tuple[int, int] | None) -> str | None:
     """``yes``, ``no`` or ``2 of 3`` seeds."""
     if answers is None:
         return None
@@ -343,10 +343,10 @@ def _judged(row: Row, metric: str) -> list[Shown]:
         return [Shown("")] * 3
     found = []
     for answers in (verdict.compatible, verdict.not_hurting):
-        words = _share(answers)
-        share = "" if answers is None else f"{answers[0] / answers[1]:.3g}"
+        words = share(answers)
+        part = "" if answers is None else f"{answers[0] / answers[1]:.3g}"
         look = words if words in ("yes", "no") else ""
-        found.append(Shown(words or numbers.DASH, sort=share, look=look))
+        found.append(Shown(words or numbers.DASH, sort=part, look=look))
     if verdict.gain is None:
         return [*found, Shown(numbers.DASH)]
     look = "best" if verdict.best else ""

@@ -49,6 +49,7 @@ def metric_data(board: Board, key: str) -> dict[str, Any]:
         "key": key,
         "label": about.label,
         "share": about.unit == "share",
+        "unit": about.unit,
         "higher": higher,
         "lower": board.bound("lower", key),
         "upper": board.bound("upper", key),

@@ -34,7 +34,7 @@ def href(board: Board, entry: Entry) -> str:
 
 
 def find_details(entry: Entry) -> Details | None:
-    """The details file of a record, where there is one that can be read."""
+    """The details of a record that can be read; where they cannot, its page says so."""
     if entry.path is None:
         return None
     try:
@@ -43,13 +43,21 @@ def find_details(entry: Entry) -> Details | None:
         return None
 
 
-def entry_page(entry: Entry, board: Board) -> dict[str, Any]:
-    """What the template of a record shows."""
+def entry_page(
+    entry: Entry, board: Board, details: Details | None = None, damaged: str = ""
+) -> dict[str, Any]:
+    """What the template of a record shows.
+
+    Args:
+        entry: The record.
+        board: Where it stands.
+        details: Its pictures, if it has any.
+        damaged: What is wrong with its details.
+    """
     record = entry.record
     heads, rows = scores(record)
-    data = pictures(record, find_details(entry))
-    packed = None if entry.path is None else details_path(entry.path)
-    has = packed is not None and packed.is_file()
+    data = pictures(record, details)
+    packed = None if details is None or entry.path is None else details_path(entry.path)
     return {
         "record": record,
         "board": board,
@@ -62,8 +70,9 @@ def entry_page(entry: Entry, board: Board) -> dict[str, Any]:
         "tables": list(tables(record)),
         "sections": list(sections(record)),
         "download": f"{entry_name(entry)}.json",
-        "details_link": f"{entry_name(entry)}.details.gz" if has else "",
-        "details_size": f"{packed.stat().st_size / 1024:.0f} KiB" if has and packed else "",
+        "details_link": "" if packed is None else f"{entry_name(entry)}.details.gz",
+        "details_size": "" if packed is None else f"{packed.stat().st_size / 1024:.0f} KiB",
+        "damaged": damaged,
     }
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from functools import cached_property
-from html import escape
+from functools import cached_property, lru_cache
+from html import escape as escape_once
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from benchmark.report import numbers
 from leaderboard.names import file_name
 
 _TEMPLATES = Path(__file__).parent / "templates"
+# Names, labels and verdicts come again on thousands of pages.
+escape = lru_cache(maxsize=1 << 16)(escape_once)
 _ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
 

@@ -6,17 +6,21 @@ give the same bytes, for the only dates are those of records.
 
 from __future__ import annotations
 
+import gc
 import json
 import multiprocessing
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from benchmark import registry
-from benchmark.details import details_path
+from benchmark.details import Details, details_path
+from benchmark.details import find_details as own_details
 from benchmark.errors import BenchError
 from benchmark.record import Record
 from benchmark.report import numbers, sequence
@@ -29,20 +33,23 @@ from leaderboard.entries import download, entry_name, entry_page, find_details, 
 from leaderboard.facts import Facts, method_facts
 from leaderboard.methods import method_page
 from leaderboard.names import file_name
+from leaderboard.olds import olds_data
 from leaderboard.pages import Pages
 from leaderboard.provenance import command, origins, versions
-from leaderboard.reading import Entry, Skipped, entries_of, read_folder
+from leaderboard.reading import Entry, Skipped, entries_of, read_folder, skip
 
 _HERE = Path(__file__).parent
 _FOLDERS = ("assets", "boards", "methods", "records", "published")
 _MANY = 400
-"""From so many records on a second process pays."""
+"""From so many records on more processes pay."""
+_PROCESSES = 4
+"""No more than these write pages."""
 _MARK = ".compatbench-site"
 _FAMILIES = ("compatible training", "transformation", "baseline", "control", "unknown")
 
 
 def build_folder(root: str | Path, out: str | Path) -> tuple[Path, list[Skipped]]:
-    """Write the site of the records below a folder; one that is damaged is passed over.
+    """Write the site of the records below a folder; what is damaged is passed over.
 
     Args:
         root: Folder of records.
@@ -55,10 +62,11 @@ def build_folder(root: str | Path, out: str | Path) -> tuple[Path, list[Skipped]
         BenchError: If there is no record.
         OSError: If a file cannot be written.
     """
-    entries, skipped = read_folder(Path(root))
-    if not entries:
-        raise BenchError(f"{root}: none of {len(skipped)} files is a record that can be shown")
-    return _Site(entries, skipped, Path(out)).write(), skipped
+    with _no_collection():
+        entries, skipped = read_folder(Path(root))
+        site = _Site(entries, skipped, Path(out), Path(root))
+        page = site.write()
+    return page, site.skipped
 
 
 def build(records: Iterable[Record], out: str | Path, root: str | Path | None = None) -> Path:
@@ -79,14 +87,36 @@ def build(records: Iterable[Record], out: str | Path, root: str | Path | None = 
     entries = entries_of(records, None if root is None else Path(root))
     if not entries:
         raise BenchError("leaderboard: expected at least one record, got none")
-    return _Site(entries, [], Path(out)).write()
+    where = None if root is None else Path(root)
+    with _no_collection():
+        return _Site(entries, [], Path(out), where).write()
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Looking for cycles among millions of values takes a third of the time and finds none."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 class _Site:
     """What all pages share."""
 
-    def __init__(self, entries: Sequence[Entry], skipped: Sequence[Skipped], out: Path) -> None:
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        skipped: Sequence[Skipped],
+        out: Path,
+        root: Path | None,
+    ) -> None:
         self.out = out
+        self.root = root or Path()
+        self.skipped = list(skipped)
         names = sorted({e.record.method for e in entries}, key=lambda m: m.partition(":"))
         self.facts: dict[str, Facts] = {name: method_facts(name) for name in names}
         by_record = {id(entry.record): entry for entry in entries}
@@ -96,14 +126,14 @@ class _Site:
         self.entries = entries
         self.published = published.read()
         self.pages = Pages({
-            "n_records": len(entries), "skipped": list(skipped), "schema": newest.schema,
-            "newest": origins([newest])[0],
+            "n_records": len(entries), "schema": newest.schema, "newest": origins([newest])[0],
         })  # fmt: skip
 
     def write(self) -> Path:
         """Write everything; what an earlier site left behind goes."""
         _clear(self.out)
         self._copy_assets()
+        self.skipped += self._write_boards()
         self._page("index", "index.html", **self._index())
         self._page("methods", "methods.html", families=self._families())
         papers = published.papers(self.published)
@@ -112,8 +142,7 @@ class _Site:
             address = f"published/{paper.file}.html"
             self._page("paper", address, paper=paper, heads=published.HEADS)
         self._page("submit", "submit.html", protocols=list(registry.protocol_files()))
-        self._page("skipped", "skipped.html")
-        self._write_boards()
+        self._page("skipped", "skipped.html", skipped=self.skipped)
         known = frozenset(self.facts)
         for name, facts in self.facts.items():
             page = method_page(facts, self.boards, known)
@@ -150,7 +179,7 @@ class _Site:
             "standings": standings, "general": general, "rules": RULE, "mean_rule": MEAN_RULE,
             "ways": ways, "advice": lines, "routes": overview.ROUTES, "chooser": chooser,
             "changed": [board for board in self.boards if board.slug not in shown],
-            "newest": self._newest(),
+            "newest": self._newest(), "n_skipped": len(self.skipped),
             "data": {"chooser": chooser, "routes": routes, "methods": methods},
         }  # fmt: skip
 
@@ -169,40 +198,72 @@ class _Site:
         found = {name: [f for f in self.facts.values() if f.family == name] for name in _FAMILIES}
         return [(name, members) for name, members in found.items() if members]
 
-    def _write_boards(self) -> None:
-        """Boards and their records; many of them by two processes, where processes can fork."""
-        cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
-        if len(self.entries) < _MANY or cores < 2 or len(self.boards) < 2:
-            for board in self.boards:
-                self._board(board)
-            return
-        context = multiprocessing.get_context("fork")
-        halves = [context.Process(target=self._some_boards, args=(k,)) for k in range(2)]
-        for half in halves:
-            half.start()
-        for half in halves:
-            half.join()
-        if any(half.exitcode for half in halves):
-            raise BenchError(f"{self.out}: some pages could not be written; see above")
+    def _write_boards(self) -> list[Skipped]:
+        """Boards and their records; many of them by processes, where these can fork.
 
-    def _some_boards(self, k: int) -> None:
-        for board in self.boards[k::2]:
+        Returns:
+            Details files that were passed over.
+        """
+        cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+        if len(self.entries) < _MANY or cores < 2:
+            return self._part(0, 1)
+        n = min(cores, _PROCESSES)
+        context = multiprocessing.get_context("fork")
+        parts = []
+        for k in range(n):
+            ours, theirs = context.Pipe(duplex=False)
+            process = context.Process(target=self._send_part, args=(k, n, theirs))
+            process.start()
+            # With the only other end in the process, its death ends the waiting.
+            theirs.close()
+            parts.append((process, ours))
+        found = []
+        for process, ours in parts:
+            try:
+                found += ours.recv()
+            except EOFError:
+                raise BenchError(f"{self.out}: some pages were not written; see above") from None
+            process.join()
+        return sorted(found, key=lambda each: each.file)
+
+    def _send_part(self, k: int, n: int, to: Connection) -> None:
+        to.send(self._part(k, n))
+
+    def _part(self, k: int, n: int) -> list[Skipped]:
+        """Every n-th board and every n-th record."""
+        for board in self.boards[k::n]:
             self._board(board)
+        pairs = [(board, entry) for board in self.boards for entry in board.entries]
+        found = [self._record(board, entry) for board, entry in pairs[k::n]]
+        return [each for each in found if each is not None]
 
     def _board(self, board: Board) -> None:
-        data = board_data(board, self.boards)
+        data = board_data(board, self.boards) | {"olds": olds_data(board)}
         rows = [dict(zip(data["columns"], row, strict=True)) for row in data["rows"]]
         text = json.dumps(rows, indent=1, allow_nan=False) + "\n"
         self._write(f"boards/{board.slug}.json", text.encode())
         self._write(f"boards/{board.slug}.csv", sections.csv_bytes(data["columns"], data["rows"]))
         self._page("board", f"boards/{board.slug}.html", **self._board_page(board, data))
-        for entry in board.entries:
-            name = f"records/{board.slug}/{entry_name(entry)}"
-            self._page("record", f"{name}.html", **entry_page(entry, board))
-            self._write(f"{name}.json", download(entry))
-            packed = None if entry.path is None else details_path(entry.path)
-            if packed is not None and packed.is_file():
-                self._write(f"{name}.details.gz", packed.read_bytes())
+
+    def _record(self, board: Board, entry: Entry) -> Skipped | None:
+        """A record's page and files; what is wrong with its details."""
+        details, wrong = self._details(entry)
+        name = f"records/{board.slug}/{entry_name(entry)}"
+        page = entry_page(entry, board, details, "" if wrong is None else wrong.reason)
+        self._page("record", f"{name}.html", **page)
+        self._write(f"{name}.json", download(entry))
+        if details is not None and entry.path is not None:
+            self._write(f"{name}.details.gz", details_path(entry.path).read_bytes())
+        return wrong
+
+    def _details(self, entry: Entry) -> tuple[Details | None, Skipped | None]:
+        """What is drawn of a record's details."""
+        if entry.path is None:
+            return None, None
+        try:
+            return own_details(entry.record, entry.path, answers=False), None
+        except BenchError as error:
+            return None, skip(error, self.root)
 
     def _board_page(self, board: Board, data: dict[str, Any]) -> dict[str, Any]:
         records = board.records

@@ -40,3 +40,8 @@ def test_wheel(tmp_path) -> None:
     out = bench("run", "-m", "bct", "-p", "open-class", "-t", "toy", "--store", "store")
     assert "Open-Class on Toy" in out
     assert (elsewhere / "runs" / "site" / "index.html").is_file()
+    # Published numbers come along; the site is whole, with all that its pages load.
+    assert "fct, Table 1" in bench("published", "--paper", "fct", "--metrics", "cmc_at_1")
+    page = Path(bench("leaderboard", "--out", "board").strip())
+    assert (elsewhere / page.parent / "published" / "fct.html").is_file()
+    assert (elsewhere / page.parent / "assets" / "vendor" / "plot.min.js").is_file()

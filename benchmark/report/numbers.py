@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from benchmark.errors import BenchError
 from benchmark.metrics.catalog import Metric, describe
@@ -13,6 +14,7 @@ DASH = "-"
 _ORDER = ("cmc_at_", "map", "mrr", "minp", "rank_", "tar_at_far_", "tpir_at_fpir_")
 
 
+@cache
 def metric(key: str) -> Metric:
     """What a key means; one that the catalogue does not know is shown as it is."""
     try:

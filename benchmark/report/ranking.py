@@ -61,6 +61,7 @@ def places(
     case: str,
     unranked: frozenset[str] = frozenset(),
     paired: Paired | None = None,
+    groups: bool = True,
 ) -> dict[str, Place]:
     """Every method's place by one score.
 
@@ -70,6 +71,7 @@ def places(
         case: ``new/old``.
         unranked: Methods that have a score but no rank, as ``independent`` always is.
         paired: Compares two records query by query, where it can.
+        groups: Shall it be found which methods cannot be told apart?
 
     Returns:
         Method -> place; best first, those without a rank last, by name.
@@ -88,15 +90,20 @@ def places(
     by_seed = {m: {r.seed: r for r in records if r.method == m} for m in known}
 
     def apart(left: str, right: str) -> bool:
+        differences = [
+            x - y for s, x in values[left].items() if (y := values[right].get(s)) is not None
+        ]
+        if len(differences) > 1:
+            return _leaves_out_zero(differences)
         return _apart(by_seed[left], by_seed[right], case, metric, paired)
 
-    letters = letter_groups(known, apart)
+    letters = letter_groups(known, apart) if groups else {}
     found: dict[str, Place] = {}
     for i, method in enumerate(known):
         before = found[known[i - 1]] if i else None
         tied = before is not None and before.score == scores[method]
         rank = before.rank if before is not None and tied else i + 1
-        found[method] = Place(method, scores[method], rank, letters[method])
+        found[method] = Place(method, scores[method], rank, letters.get(method, ""))
     rest = sorted(set(rivals) - set(known), key=lambda m: m.partition(":"))
     return found | {m: Place(m, None, None, "") for m in rest}
 
@@ -135,15 +142,8 @@ def _apart(
     metric: str,
     paired: Paired | None,
 ) -> bool:
-    """Does the interval of the difference leave out zero?"""
+    """Does the interval of the difference leave out zero, where one seed at most is shared?"""
     pairs = [(left[s], right[s]) for s in sorted(left.keys() & right.keys())]
-    differences = [
-        x - y
-        for a, b in pairs
-        if (x := _value(a, case, metric)) is not None and (y := _value(b, case, metric)) is not None
-    ]
-    if len(differences) > 1:
-        return _leaves_out_zero(differences)
     for a, b in pairs:
         span = paired(a, b, case, metric) if paired is not None else None
         if span is not None:
@@ -159,10 +159,6 @@ def _leaves_out_zero(differences: Sequence[float]) -> bool:
     mean = math.fsum(differences) / len(differences)
     spread = math.fsum((d - mean) ** 2 for d in differences) / (len(differences) - 1)
     return abs(mean) > t_factor(len(differences)) * math.sqrt(spread)
-
-
-def _value(record: Record, case: str, metric: str) -> float | None:
-    return record.scores.get(case, {}).get(metric)
 
 
 def _span(record: Record, case: str, metric: str) -> Span | None:

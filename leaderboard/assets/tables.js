@@ -3,7 +3,7 @@
   "use strict";
   const $ = (query, root = document) => root.querySelector(query);
   const $$ = (query, root = document) => [...root.querySelectorAll(query)];
-  const data = $("#data") ? JSON.parse($("#data").textContent) : {};
+  const data = window.kit ? window.kit.data : $("#data") ? JSON.parse($("#data").textContent) : {};
 
   // ---- A row becomes a card on a narrow screen: every cell then needs its column's name, and
   // ---- the roles that other display values take from a table.
@@ -60,6 +60,7 @@
   }
 
   function passes(method) {
+    if (data.present && !data.present.has(method)) return false;
     const about = methods[method];
     const form = $("form.filters");
     if (!about || !form) return true;
@@ -95,6 +96,8 @@
     showMetric();
   }
 
+  document.addEventListener("rows", filter);
+
   // ---- Downloads of exactly the rows shown, in their order.
   function shownRows() {
     const at = (name) => data.columns.indexOf(name);
@@ -120,14 +123,16 @@
     link.remove();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
+  const called = (ending) =>
+    `${[data.slug, select.value, ...(data.part ? ["old", data.part] : [])].join("-").replace(/[^\w.+-]+/g, "-").replace(/-$/, "")}.${ending}`;
   if ($("#csv")) {
     $("#csv").addEventListener("click", () => {
       const lines = [data.columns, ...shownRows()].map((row) => row.map(csvField).join(","));
-      save(`${data.slug}-${select.value}.csv`, "text/csv", lines.join("\n") + "\n");
+      save(called("csv"), "text/csv", lines.join("\n") + "\n");
     });
     $("#json").addEventListener("click", () => {
       const rows = shownRows().map((row) => Object.fromEntries(row.map((v, i) => [data.columns[i], v])));
-      save(`${data.slug}-${select.value}.json`, "application/json", JSON.stringify(rows, null, 1) + "\n");
+      save(called("json"), "application/json", JSON.stringify(rows, null, 1) + "\n");
     });
   }
 })();

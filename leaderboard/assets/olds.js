@@ -1,0 +1,126 @@
+// The quality of the old model: rows of some old models in place of those of all.
+(() => {
+  "use strict";
+  const select = document.getElementById("olds");
+  if (!select) return;
+  const { data } = window.kit;
+  const at = (name) => data.columns.indexOf(name);
+  const every = { rows: data.rows, metrics: data.metrics };
+  const FIRST = at("group") + 1;
+  const AFTER = at("compatible");
+  const key = (row) => [row[at("kind")], row[at("method")], row[at("metric")]].join("\n");
+  const known = new Map(every.rows.map((row) => [key(row), row]));
+
+  // A row as all others are: what does not depend on the old model comes from the row of all.
+  function expand([kind, method, metric, rank, cells, compatible, hurting, gain, seeds]) {
+    const row = [...(known.get([kind, method, metric].join("\n")) || data.columns.map(() => null))];
+    Object.assign(row, { [at("rank")]: rank, [at("group")]: null, [AFTER]: compatible });
+    Object.assign(row, { [AFTER + 1]: hurting, [AFTER + 2]: gain, [at("seeds")]: seeds });
+    cells.forEach((value, i) => (row[FIRST + i] = value));
+    return row;
+  }
+
+  const print = (value, about) =>
+    value === null ? "-" : about.unit === "share" ? (100 * value).toFixed(1)
+      : about.unit === "coefficient" ? value.toFixed(3) : String(Number(value.toPrecision(6)));
+
+  // What a row's cells say, in the order of the table's columns without the method's name.
+  function texts(row, about) {
+    const found = [{ text: row[at("rank")] ?? "-", sort: row[at("rank")] }, { text: "" }];
+    for (let i = FIRST; i < AFTER; i += 3) {
+      const [value, low, high] = row.slice(i, i + 3);
+      const wide = value === null || low === null ? "" : `±${print(Math.max(value - low, high - value, 0), about)}`;
+      found.push({ text: print(value, about), small: wide, sort: value, better: about.higher });
+    }
+    for (const answer of row.slice(AFTER, AFTER + 2)) {
+      const [good, , of] = answer === null ? [] : answer.split(" ");
+      const share = answer === null ? null : answer === "yes" ? 1 : answer === "no" ? 0 : good / of;
+      found.push({ text: answer ?? "-", sort: share, look: share === 1 ? "yes" : share === 0 ? "no" : "" });
+    }
+    const gain = row[AFTER + 2];
+    found.push({ text: gain === null ? "-" : (100 * gain).toFixed(1), sort: gain, better: true });
+    return found;
+  }
+
+  // The best of each column, as printed.
+  function best(lines) {
+    const tops = [];
+    for (const line of lines) {
+      line.forEach((cell, i) => {
+        if (cell.better === undefined || cell.sort === null) return;
+        const value = Number(cell.text);
+        if (tops[i] === undefined || (cell.better ? value > tops[i] : value < tops[i])) tops[i] = value;
+      });
+    }
+    return tops;
+  }
+
+  function paint(cell, said, top) {
+    cell.className = said.look || "";
+    if (said.sort === null || said.sort === undefined) cell.dataset.sort = "";
+    else cell.dataset.sort = said.sort;
+    const strong = said.better !== undefined && said.sort !== null && Number(said.text) === top;
+    const text = strong ? document.createElement("strong") : document.createTextNode(said.text);
+    if (strong) {
+      text.textContent = said.text;
+      cell.className = "best";
+    }
+    cell.replaceChildren(text);
+    if (!said.small) return;
+    const small = document.createElement("small");
+    small.textContent = said.small;
+    cell.append(" ", small);
+  }
+
+  const first = new Map();
+  function restore() {
+    for (const [cell, was] of first) {
+      cell.replaceChildren(...was.nodes);
+      cell.className = was.look;
+      if (was.sort === undefined) delete cell.dataset.sort;
+      else cell.dataset.sort = was.sort;
+    }
+  }
+  function keep(cell) {
+    if (first.has(cell)) return;
+    first.set(cell, { nodes: [...cell.childNodes], look: cell.className, sort: cell.dataset.sort });
+  }
+
+  function show() {
+    const part = data.olds[select.value];
+    restore();
+    data.rows = part ? part.rows.map(expand) : every.rows;
+    data.metrics = part ? every.metrics.map((m) => ({ ...m, ...part.metrics[m.key] })) : every.metrics;
+    data.part = part ? part.label : "";
+    data.present = part ? new Set(data.rows.filter((r) => r[at("kind")] === "method").map((r) => r[at("method")])) : null;
+    if (part) document.querySelectorAll(".block").forEach((block) => fill(block));
+    document.getElementById("olds-note").hidden = !part;
+    document.dispatchEvent(new CustomEvent("rows"));
+  }
+
+  function fill(block) {
+    const about = data.metrics.find((m) => m.key === block.dataset.metric);
+    const mine = data.rows.filter((row) => row[at("metric")] === about.key);
+    const lines = mine.map((row) => texts(row, about));
+    const top = best(lines.filter((_, i) => mine[i][at("kind")] === "method"));
+    mine.forEach((row, i) => {
+      const name = CSS.escape(row[at("method")]);
+      const method = row[at("kind")] === "method";
+      const line = block.querySelector(method ? `tr[data-method="${name}"]` : `tr[data-bound="${name}"]`);
+      if (!line || line.querySelector("td[colspan]")) return;
+      const cells = [...line.querySelectorAll("td")];
+      lines[i].forEach((said, k) => {
+        keep(cells[k]);
+        const blank = !method && (said.text === "-" || k < 2);
+        paint(cells[k], blank ? { text: "" } : said, method ? top[k] : undefined);
+      });
+      const seeds = cells[cells.length - 1];
+      keep(seeds);
+      const n = String(row[at("seeds")].split(" ").filter(Boolean).length);
+      paint(seeds, { text: n, sort: n });
+    });
+  }
+  select.addEventListener("change", show);
+  // A reloaded page may come with what was chosen before.
+  if (select.value !== "") show();
+})();

@@ -1,0 +1,116 @@
+"""Which old models a board's numbers are of: what a reader filters by their quality.
+
+The records of one protocol and track have an old model for each seed. Where there are several, the
+page carries the rows of some of them beside those of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from benchmark.report import notes, numbers, select
+from benchmark.report.ranking import places
+from benchmark.report.table import Row, make_table
+from leaderboard.boards import Board, share
+from leaderboard.charts import metric_data
+
+_MOST = 3
+"""At most so many parts: each single model, or the worse, the middle and the better ones."""
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Part:
+    """Old models of like quality.
+
+    Attributes:
+        seeds: Theirs.
+        low: The worst one's old/old, in the metric that gives the rank.
+        high: The best one's.
+    """
+
+    seeds: tuple[int, ...]
+    low: float
+    high: float
+
+
+def parts(board: Board) -> list[Part]:
+    """Old models of a board by their quality, the worst first; none where there is but one."""
+    quality: dict[int, float] = {}
+    # The bound of a seed is the same in all its records; the independent model's comes first.
+    for record in sorted(board.records, key=lambda record: record.method != "independent"):
+        value = record.bounds.get("lower", {}).get(board.metric)
+        if value is not None:
+            quality.setdefault(record.seed, value)
+    seeds = sorted(quality, key=lambda seed: (quality[seed], seed))
+    n = min(len(seeds), _MOST) if len(seeds) > 1 else 0
+    chunks = [seeds[len(seeds) * i // n : len(seeds) * (i + 1) // n] for i in range(n)]
+    return [Part(tuple(sorted(c)), quality[c[0]], quality[c[-1]]) for c in chunks]
+
+
+def label(part: Part, unit: str) -> str:
+    """``48.2 (seed 1)``, ``48.2 to 50.1 (seeds 0, 4)``."""
+    ends = [numbers.number(value, unit) for value in (part.low, part.high)]
+    return f"{' to '.join(dict.fromkeys(ends))} ({notes.seed_words(part.seeds)})"
+
+
+def olds_data(board: Board) -> list[dict[str, Any]]:
+    """For each part its name, and its rows of every metric as the page's script reads them."""
+    unit = numbers.metric(board.metric).unit
+    return [
+        {
+            "label": label(part, unit),
+            "seeds": part.seeds,
+            "metrics": {key: _ends(some, key) for key in board.main},
+            "rows": [
+                _compact(some, board.table.cases, row, key)
+                for key in some.main
+                for row in (*some.bounds, *some.rows(key))
+            ],
+        }
+        for part in parts(board)
+        for some in [_some(board, part)]
+    ]  # fmt: skip
+
+
+def _some(board: Board, part: Part) -> Board:
+    """The board of the records of some seeds, ranked among themselves.
+
+    Who can be told apart is said over all seeds only.
+    """
+    entries = tuple(entry for entry in board.entries if entry.record.seed in part.seeds)
+    records = [entry.record for entry in entries]
+    known = set(select.metrics(records, "all"))
+    main = tuple(key for key in board.main if key in known)
+    unranked = frozenset(m for m, about in board.facts.items() if not about.ranked)
+    found = {key: places(records, key, board.cross, unranked, groups=False) for key in main}
+    table = make_table(records, main)
+    return replace(board, entries=entries, table=table, main=main, places=found)
+
+
+def _ends(board: Board, key: str) -> dict[str, Any]:
+    found = metric_data(board, key) if key in board.main else {}
+    return {name: found.get(name) for name in ("lower", "upper", "front")}
+
+
+def _compact(board: Board, cases: Sequence[str], row: Row, metric: str) -> list[Any]:
+    """Kind, name, metric, rank, cells with their intervals, verdicts, gain, seeds."""
+    place = board.places[metric].get(row.method)
+    verdict = row.verdicts.get(metric)
+    cells: list[float | None] = []
+    for case in cases:
+        cell = row.cells.get((metric, case))
+        cells += [None] * 3 if cell is None else map(_short, (cell.value, cell.low, cell.high))
+    return [
+        row.kind, row.full, metric, None if place is None else place.rank, cells,
+        None if verdict is None else share(verdict.compatible),
+        None if verdict is None else share(verdict.not_hurting),
+        None if verdict is None else _short(verdict.gain),
+        " ".join(map(str, row.seeds)),
+    ]  # fmt: skip
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else round(float(value), _DIGITS)
