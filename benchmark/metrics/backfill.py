@@ -250,7 +250,7 @@ def area(curve: Any) -> float:
 
 def offline(curve: Any) -> NDArray[np.float64]:
     """The curve of a deployment that serves the old gallery until every item is done."""
-    values = np.asarray(curve, dtype=np.float64).copy()
+    values = arrays.scores("curve", np.array(curve, dtype=np.float64))
     values[:-1] = values[0]
     return values
 
@@ -265,11 +265,13 @@ def flips(hits: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         Share of queries wrong at 0 % and right now (positive), and right at 0 % and wrong now.
 
     Raises:
-        ValueError: If ``hits`` is not 2-D or has no query.
+        ValueError: If ``hits`` is not 2-D, has no query, or holds NaN.
     """
-    right = np.asarray(hits).astype(bool)
-    if right.ndim != 2 or not right.shape[1]:
-        raise ValueError(f"hits: expected [points, n] with n >= 1, got {right.shape}")
+    table = np.asarray(hits)
+    if table.ndim != 2 or not table.shape[1]:
+        raise ValueError(f"hits: expected [points, n] with n >= 1, got {table.shape}")
+    arrays.finite("hits", table)
+    right = table.astype(bool)
     return (~right[0] & right).mean(1), (right[0] & ~right).mean(1)
 
 
@@ -284,9 +286,10 @@ def by_group(values: Any, groups: Any) -> dict[Any, NDArray[np.float64]]:
         Group -> ``[points]``, groups ascending.
 
     Raises:
-        ValueError: If the lengths differ.
+        ValueError: If the lengths differ, or a value is not finite.
     """
     table = np.asarray(values, dtype=np.float64)
+    arrays.finite("values", table)
     names = arrays.one_per_row("groups", groups, table.shape[1])
     return {name.item(): table[:, names == name].mean(1) for name in np.unique(names)}
 

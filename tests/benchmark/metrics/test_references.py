@@ -3,13 +3,17 @@
 Vectors whose cosines are multiples of 1/4 exactly, so that ties are ties on both sides.
 """
 
+import itertools
 import math
+import statistics as stdlib
+from fractions import Fraction
 
 import naive
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from problems import examples, units
+from scipy.stats import t as student
 
 from benchmark.metrics import (
     backfill,
@@ -24,6 +28,7 @@ from benchmark.metrics.similarity import linear_cka
 
 seeds = st.integers(0, 2**32 - 1)
 many = examples(100)
+some = examples(40)
 
 
 @many
@@ -231,3 +236,121 @@ def test_holm(p):
     for value, got in zip(p, statistics.holm(np.array(p)).tolist(), strict=True):
         steps = [q * (len(p) - sum(o < q for o in p)) for q in p if q <= value]
         assert got == min(1.0, max(steps))
+
+
+def far_of(t, bad):
+    return sum(s >= t for s in bad) / len(bad)
+
+
+@many
+@given(seeds, st.sampled_from([0.1, 0.25, 0.5]))
+def test_rates_of_scores(seed, target):
+    """The nearest FAR, of two the larger; and where the lines between the points cross."""
+    rng = np.random.default_rng(seed)
+    steps = int(rng.choice([2, 6, 100]))
+    good, bad = (
+        (rng.integers(-steps, steps + 1, int(rng.integers(1, 25))) / steps).tolist()
+        for _ in range(2)
+    )
+    thresholds = [math.inf, *sorted({*good, *bad}, reverse=True)]
+    if target * len(bad) >= 1:
+        (point,) = verification.tar_at_nearest_far(good, bad, [target])
+        t = min(thresholds, key=lambda t: (abs(far_of(t, bad) - target), -far_of(t, bad), t))
+        assert (point.far, point.tar) == (far_of(t, bad), far_of(t, good))
+    rates = [(Fraction(sum(s >= t for s in bad), len(bad)),
+              Fraction(sum(s < t for s in good), len(good))) for t in thresholds]  # fmt: skip
+    for (a, b), (c, d) in itertools.pairwise(rates):
+        if c >= d:
+            wanted = a + (c - a) * (b - a) / ((b - a) + (c - d))
+            break
+    assert abs(verification.equal_error_rate(good, bad) - wanted) < 1e-12
+
+
+@some
+@given(seeds)
+def test_detection_and_identification_rate(seed):
+    rng = np.random.default_rng(seed)
+    n, m, ps, gs = people(rng)
+    p, g = units(rng, n), units(rng, m)
+    rows = [row_of([naive.score(p[i], y, False) for y in g], ps[i], gs) for i in range(n)]
+    bad = [best for own, _, best in rows if own is None]
+    good = [(own, rank) for own, rank, _ in rows if own is not None]
+    # Just above each score of an outsider, from the highest on, and at last no threshold.
+    steps = [*sorted(set(bad), reverse=True), -9.0]
+    fpir, tpir = identification.dir_curve(identification.search(p, ps, g, gs))
+    assert len(fpir) == len(tpir) == len(steps)
+    for t, x, y in zip(steps, fpir, tpir, strict=True):
+        assert x == sum(s > t for s in bad) / len(bad)
+        assert y == sum(s > t and rank == 1 for s, rank in good) / len(good)
+
+
+@some
+@given(seeds, st.sampled_from([0.1, 0.25, 1.0]))
+def test_pooled_galleries_and_the_script_without_ranks(seed, target):
+    rng = np.random.default_rng(seed)
+    n, m, ps, gs = people(rng)
+    p, g = units(rng, n), units(rng, m)
+    cut = int(rng.integers(0, m + 1))
+    parts = [(g[:cut], gs[:cut]), (g[cut:], gs[cut:])]
+    table = [[naive.score(x, y, False) for y in g] for x in p]
+    found = identification.pooled(p, ps, parts)
+    rows = [row_of(table[i], ps[i], gs) for i in range(n)]
+    assert found.rank.tolist() == [rank for _, rank, _ in rows]
+    good, bad = [], []
+    for i in range(n):
+        for j in range(m):
+            (good if ps[i] == gs[j] else bad).append(table[i][j])
+    if target * len(bad) < 1:
+        return
+    (point,) = identification.all_pairs_tpir_at_fpir(p, ps, parts, [target])
+    t = next(t for t in sorted({*good, *bad, 9.0}) if far_of(t, bad) <= target)
+    assert (point.tar, point.far) == (far_of(t, good), far_of(t, bad))
+
+
+@some
+@given(seeds, st.integers(1, 6))
+def test_cut_offs(seed, k):
+    """CMC and MRR from the items that come before the first match, one after the other."""
+    rng = np.random.default_rng(seed)
+    q, g = units(rng, 6), units(rng, int(rng.integers(1, 30)))
+    ql, gl = rng.integers(0, 4, 6), rng.integers(0, 4, len(g))
+    found = ranking.rank(q, g, ql, gl)
+    hits, inverse, whole = [], [], []
+    for x, y in zip(q, ql, strict=True):
+        first = 1
+        for _, match in sorted(
+            (-naive.score(x, z, False), label == y) for z, label in zip(g, gl, strict=True)
+        ):
+            if match:  # of equal scores the other classes come first
+                hits.append(float(first <= k))
+                inverse.append(1 / first if first <= k else 0.0)
+                whole.append(1 / first)
+                break
+            first += 1
+    assert ranking.cmc(found, k).tolist() == hits
+    assert ranking.reciprocal_rank(found, k).tolist() == inverse
+    assert ranking.reciprocal_rank(found).tolist() == whole
+
+
+@many
+@given(st.lists(st.integers(0, 8), min_size=4, max_size=4))
+def test_gains(eighths):
+    low, cross, self_test, high = (Fraction(x, 8) for x in eighths)
+    values = [float(x) for x in (cross, low)]
+    assert compatibility.compatible(*values) == (cross > low)
+    assert compatibility.not_hurting(float(self_test), float(high)) == (self_test >= high)
+    assert compatibility.absolute_gain(*values) == cross - low
+    wanted = float((cross - low) / (high - low)) if cross > low and high > low else None
+    assert compatibility.update_gain(*values, float(high)) == wanted
+    tar, tpir = compatibility.AVERAGED
+    cases = {tar: values[0], tpir: values[1]}, {tar: float(self_test), tpir: float(high)}
+    assert compatibility.average(*cases) == (low + cross + self_test + high) / 4
+
+
+@many
+@given(st.lists(st.integers(-9, 9), min_size=2, max_size=8), st.sampled_from([0.5, 0.9, 0.95]))
+def test_t_interval(values, level):
+    found = statistics.t_interval([float(v) for v in values], level=level)
+    mean, deviation = stdlib.mean(values), stdlib.stdev(values)
+    half = student.ppf(0.5 + level / 2, len(values) - 1) * deviation / math.sqrt(len(values))
+    np.testing.assert_allclose(found, (mean - half, mean + half), rtol=1e-9, atol=1e-12)

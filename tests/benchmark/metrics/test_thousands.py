@@ -27,6 +27,17 @@ COMPARISONS = {
         "nearest_far",
         "templates_follow_the_rule",
     ],
+    "along_the_curve": [
+        "flips",
+        "groups_and_their_gap",
+        "share_of_each_group_that_is_filled",
+        "area_and_offline",
+    ],
+    "invariance": [
+        "permuting_the_gallery_leaves_the_curves",
+        "permuting_either_side_leaves_verification",
+        "shards_of_identical_vectors",
+    ],
     "small_metrics": ["kendall_tau_agrees_with_counting"],
     "references": [
         "reidentification",
@@ -37,6 +48,12 @@ COMPARISONS = {
         "cka_in_gram_form",
         "bootstrap_and_paired_comparison",
         "holm",
+        "rates_of_scores",
+        "detection_and_identification_rate",
+        "pooled_galleries_and_the_script_without_ranks",
+        "cut_offs",
+        "gains",
+        "t_interval",
     ],
 }
 

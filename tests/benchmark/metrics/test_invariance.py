@@ -1,0 +1,158 @@
+"""What no metric may hang on: how the gallery lies, threads. What every one refuses: NaN."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import examples, problems, units
+
+from benchmark.metrics import (
+    agreement,
+    backfill,
+    compatibility,
+    identification,
+    products,
+    ranking,
+    similarity,
+    statistics,
+    verification,
+)
+from benchmark.metrics.templates import templates
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def same_bits(left, right):
+    for a, b in zip(left, right, strict=True):
+        assert a.tobytes() == b.tobytes()
+
+
+@examples(25)
+@given(problems(junk=False), st.integers(2, 7))
+def test_permuting_the_gallery_leaves_the_curves(p, points):
+    """The same items are refilled in the same order, wherever they lie."""
+    old_q, old_g = (p.rng.normal(size=(len(x), 4)).astype(np.float32) for x in (p.q, p.g))
+    order, moved = p.rng.permutation(len(p.g)), p.rng.permutation(len(p.g))
+    place = np.argsort(moved)
+    one = backfill.curves(
+        old_q, old_g, p.q, p.g, p.ql, p.gl, order, points=points, **p.rules()
+    )  # fmt: skip
+    two = backfill.curves(
+        old_q, old_g[moved], p.q, p.g[moved], p.ql, p.gl[moved], place[order],
+        points=points, **p.rules(moved),
+    )  # fmt: skip
+    same_bits(vars(one).values(), vars(two).values())
+    sides = old_q, old_g, p.q, p.g
+    turned = old_q, old_g[moved], p.q, p.g[moved]
+    one = backfill.search_curves(*sides, p.ql, p.gl, order, points=points)
+    two = backfill.search_curves(*turned, p.ql, p.gl[moved], place[order], points=points)
+    same_bits(vars(one).values(), vars(two).values())
+
+
+@examples(40)
+@given(seeds)
+def test_permuting_either_side_leaves_verification(seed):
+    rng = np.random.default_rng(seed)
+    x, y = (rng.normal(size=(int(rng.integers(2, 30)), 5)).astype(np.float32) for _ in range(2))
+    a, b = (rng.integers(0, 3, len(z)) for z in (x, y))
+    i, j = rng.permutation(len(x)), rng.permutation(len(y))
+    one, two = products.all_pairs(x, y, a, b), products.all_pairs(x[i], y[j], a[i], b[j])
+    same_bits(map(np.sort, one), map(np.sort, two))
+    if all(len(side) for side in one):
+        assert verification.tar_at_far(*one, [1.0]) == verification.tar_at_far(*two, [1.0])
+        assert verification.equal_error_rate(*one) == verification.equal_error_rate(*two)
+        curves = verification.roc(*one), verification.roc(*two)
+        same_bits(*(vars(curve).values() for curve in curves))
+
+
+def test_threads_change_nothing():
+    rng = np.random.default_rng(0)
+    old_p, old_g, p, g = (rng.normal(size=(n, 19)).astype(np.float32) for n in (330, 270, 330, 270))
+    ps, gs = rng.integers(0, 90, 330), rng.integers(0, 60, 270)
+    pairs = rng.integers(0, 330, 5000), rng.integers(0, 270, 5000)
+    media, weights = rng.integers(0, 4, 330), rng.random(330)
+
+    def all_of(threads):
+        found = identification.search(p, ps, g, gs, threads=threads)
+        along = backfill.search_curves(
+            old_p, old_g, p, g, ps, gs, rng_order, points=11, threads=threads
+        )
+        return [
+            *vars(found).values(),
+            *vars(along).values(),
+            *products.all_pairs(p, g, ps, gs, threads=threads),
+            products.listed(p, g, *pairs, threads=threads),
+            *templates(p, ps, media, weights=weights, threads=threads),
+        ]
+
+    rng_order = rng.permutation(270)
+    alone = all_of(1)
+    for threads in (2, 3, 5):
+        same_bits(alone, all_of(threads))
+
+
+X, BAD = np.eye(3, 2), np.array([[1.0, 0.0], [np.nan, 1.0], [0.0, 1.0]])
+ROWS, NAN = np.arange(3), np.array([0.5, np.nan])
+REFUSED = {
+    "rank": lambda: ranking.rank(X, BAD, ROWS, ROWS),
+    "rank, torch": lambda: ranking.rank(BAD, X, ROWS, ROWS, device="torch:cpu"),
+    "shard": lambda: ranking.Shard(X, BAD, ROWS, ROWS),
+    "curves": lambda: backfill.curves(X, BAD, X, X, ROWS, ROWS, ROWS),
+    "search curves": lambda: backfill.search_curves(X, X, BAD, X, ROWS, ROWS, ROWS),
+    "area": lambda: backfill.area(NAN),
+    "offline": lambda: backfill.offline(NAN),
+    "flips": lambda: backfill.flips(BAD),
+    "by group": lambda: backfill.by_group(BAD, [0, 1]),
+    "order": lambda: backfill.order_by_score(NAN),
+    "search": lambda: identification.search(X, ROWS, BAD, ROWS),
+    "pooled": lambda: identification.pooled(BAD, ROWS, [(X, ROWS)]),
+    "all pairs, TPIR": lambda: identification.all_pairs_tpir_at_fpir(BAD, ROWS, [(X, ROWS)], [1]),
+    "listed": lambda: products.listed(X, BAD, [0], [0]),
+    "all pairs": lambda: products.all_pairs(BAD, X, ROWS, ROWS),
+    "tar": lambda: verification.tar_at_far(NAN, [0.1], [1.0]),
+    "nearest": lambda: verification.tar_at_nearest_far([0.1], NAN, [1.0]),
+    "roc": lambda: verification.roc(NAN, [0.1]),
+    "eer": lambda: verification.equal_error_rate([0.1], NAN),
+    "templates": lambda: templates(BAD, ROWS, ROWS),
+    "weights": lambda: templates(X, ROWS, ROWS, weights=[1.0, np.nan, 1.0]),
+    "pairwise": lambda: compatibility.pairwise(X, X, BAD, ROWS, ROWS),
+    "compatible": lambda: compatibility.compatible(np.nan, 0.1),
+    "not hurting": lambda: compatibility.not_hurting(0.1, np.nan),
+    "absolute gain": lambda: compatibility.absolute_gain(np.nan, 0.1),
+    "update gain": lambda: compatibility.update_gain(0.3, 0.1, np.nan),
+    "compatibility": lambda: compatibility.average_compatibility(np.full((2, 2), np.nan)),
+    "accuracy": lambda: compatibility.average_accuracy(np.full((2, 2), np.nan)),
+    "cka": lambda: similarity.linear_cka([(X, BAD)]),
+    "tau": lambda: agreement.kendall_tau(NAN, [1.0, 2.0]),
+    "bootstrap": lambda: statistics.bootstrap(NAN),
+    "paired": lambda: statistics.paired([1.0, 2.0], NAN),
+    "t interval": lambda: statistics.t_interval(NAN),
+    "holm": lambda: statistics.holm(NAN),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_nan_is_refused_in_one_line(name):
+    with pytest.raises(ValueError, match="finite") as error:
+        REFUSED[name]()
+    assert "\n" not in str(error.value)
+
+
+@examples(30)
+@given(seeds)
+def test_shards_of_identical_vectors(seed):
+    """Ties across the cut, single matches and queries without any."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(1, 9)), int(rng.integers(2, 40))
+    q, g = units(rng, n), units(rng, m)
+    g[rng.integers(0, m, m // 2)] = g[0]
+    ql, gl = rng.integers(0, m, n), rng.permutation(m)  # one item a class
+    whole = ranking.rank(q, g, ql, gl)
+    cut = int(rng.integers(0, m + 1))
+    parts = [ranking.Shard(q, g[s], ql, gl[s]) for s in (slice(cut), slice(cut, m))]
+    joined = ranking.join([part.matches for part in parts])
+    found = ranking.ranking_of(joined, sum(part.count(joined) for part in parts))
+    for field in dataclasses.fields(whole):
+        assert getattr(whole, field.name).tobytes() == getattr(found, field.name).tobytes()
