@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test slow lint format results site clean
+.PHONY: run test slow lint format results tables site clean
 
 run: $(STAMP)  ## The main job: three methods on the default track, a table, plots and a page.
 	$(BIN)/bench run --methods bct,fct,mixbct --protocol open-class
@@ -46,15 +46,19 @@ results: $(STAMP)  ## Every committed record anew: hours on 2 cores; goes on whe
 	$(RUN) -p open-class -t glyphs-high -m $(CONTROLS),$(TRAINED),fct,fct:simclr
 	test ! -d $(OMNIGLOT) || $(RUN) -p open-class -t omniglot --data-root $(OMNIGLOT) -m $(CONTROLS),$(TRAINED),fct,fct:simclr
 
+tables: $(STAMP)  ## The tables in the two READMEs, from the committed records.
+	$(BIN)/python -m benchmark.snippets README.md results/README.md
+
 site: $(STAMP)  ## The static leaderboard of the committed records.
 	$(BIN)/bench leaderboard --out site
 
 clean:
 	rm -rf $(VENV) runs site
 
-# uv installs in seconds and takes torch and torchvision that match from the same registry.
+# uv installs in seconds and takes torch and torchvision that match from the same registry. Compiled
+# here, once: each process would spend seconds on it where Python may not write byte code.
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.5"
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable ".[dev]"
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --editable ".[dev]"
 	touch $(STAMP)

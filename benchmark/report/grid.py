@@ -62,8 +62,13 @@ def _block(table: Table, key: str) -> Block:
     columns += [Column("compatible", short="compat."), Column("gain")]
     arrow = " (lower is better)" if about.higher_is_better is False else ""
     items = [_items(row, key, table.cases, about.unit) for row in table.rows]
-    texts = [{row[i].text for row in items} - {"", numbers.DASH} for i in range(len(columns))]
-    kept = [i for i in range(len(columns)) if texts[i]] or [0]
+    # A case that this metric does not have has no column of dashes.
+    filled = [
+        any(row[i].text not in ("", numbers.DASH) for row in items) for i in range(len(columns))
+    ]
+    judged = len(table.cases)
+    filled[judged + 1] = filled[judged]  # a gain that nobody has says something too
+    kept = [i for i, yes in enumerate(filled) if yes] or [0]
     return Block(
         key, about.label + arrow,
         tuple(columns[i] for i in kept),

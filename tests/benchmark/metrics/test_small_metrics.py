@@ -1,5 +1,6 @@
 """Compatibility, similarity, agreement, statistics and the catalogue."""
 
+import json
 import math
 
 import numpy as np
@@ -9,9 +10,11 @@ from hypothesis import strategies as st
 from problems import examples
 from scipy.stats import kendalltau
 
+from benchmark.card import MEASURED
 from benchmark.metrics import catalog, compatibility, statistics
 from benchmark.metrics.agreement import kendall_tau
 from benchmark.metrics.similarity import LinearCKA, linear_cka
+from benchmark.tasks.base import key
 
 some = examples(100)
 
@@ -167,5 +170,19 @@ def test_catalogue_parses_and_refuses():
             catalog.describe(bad)
     with pytest.raises(ValueError, match="did you mean 'minp'"):
         catalog.describe("mimp")
-    for value in (1e-6, 1e-1, 5e-2, 1.0, 0.125):
-        catalog.describe(f"tar_at_far_{catalog.rate(value)}")
+    for value in (1e-6, 1e-1, 5e-2, 1.0, 0.125, 0.025, 2.5e-5):
+        assert catalog.describe(key("tar_at_far", value)).label.startswith("TAR@FAR ")
+        assert float(catalog.rate(value)) == value
+
+
+def test_every_metric_of_the_committed_records_is_in_the_catalogue():
+    found = set()
+    for path in MEASURED.glob("*/*/*/seed-0.json"):
+        value = json.loads(path.read_text())
+        for scores in (*value["scores"].values(), *value["bounds"].values()):
+            found |= set(scores)
+        for order in value["backfilling"].get("orders", {}).values():
+            found |= {f"area_{metric}" for metric in order["area"]}
+    assert {"map", "rank_1", "area_map"} <= found
+    for metric in found:
+        assert catalog.describe(metric).rules
