@@ -69,4 +69,6 @@ class Memory(nn.Module):
     def rows(self) -> tuple[Tensor, ...]:
         """Labels and vectors of the rows that are there; a place not yet filled is none."""
         there = self.labels >= 0
+        if there.all():  # the buffers themselves: a copy in each step costs as much as the loss
+            return (self.labels, *(getattr(self, name) for name in self.names))
         return (self.labels[there], *(getattr(self, name)[there] for name in self.names))
