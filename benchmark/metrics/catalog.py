@@ -84,7 +84,7 @@ _FIXED = (
     _signed("kendall_tau", "Kendall tau", "Tau-b: ties lower it; None where a side is constant."),
 )
 
-_RATES = r"(1e-\d+|[2-9]e-\d+|0\.\d+|1)"
+_RATES = r"([1-9](?:\.\d+)?e-\d+|0\.\d+|1)"
 _FAMILIES: tuple[tuple[str, str, str], ...] = (
     (r"cmc_at_(\d+)", "CMC@{0}", _TIES + _RETRIEVAL),
     (r"mrr_at_(\d+)", "MRR@{0}", "0 where the rank exceeds the cut-off. " + _TIES + _RETRIEVAL),
@@ -170,13 +170,13 @@ def rate(value: float) -> str:
     """A target rate as keys write it.
 
     Example:
-        >>> rate(0.0001), rate(0.1), rate(0.05)
-        ('1e-4', '1e-1', '5e-2')
+        >>> rate(0.0001), rate(0.05), rate(0.025), rate(0.000025)
+        ('1e-4', '5e-2', '0.025', '2.5e-5')
     """
     digits, _, exponent = f"{value:e}".partition("e")
     power = int(exponent)
     digits = digits.rstrip("0").rstrip(".")
-    if power >= 0 or "." in digits:
+    if power >= 0 or ("." in digits and power >= -4):
         return f"{value:g}"
     return f"{digits}e{power}"
 

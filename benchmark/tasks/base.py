@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.metrics.catalog import rate
+
 if TYPE_CHECKING:
     from benchmark.data.base import Evaluation
 
@@ -78,14 +80,13 @@ class Refill:
 
 
 def key(prefix: str, target: float) -> str:
-    """``tar_at_far_1e-4``: the cut-off last, as short as it can be said.
+    """``tar_at_far_1e-4``: the cut-off last, as the catalogue of metrics writes it.
 
     Example:
         >>> key("tar_at_far", 1e-4), key("tpir_at_fpir", 0.02)
         ('tar_at_far_1e-4', 'tpir_at_fpir_2e-2')
     """
-    mantissa, _, exponent = f"{target:e}".partition("e")
-    return f"{prefix}_{float(mantissa):g}e{int(exponent)}"
+    return f"{prefix}_{rate(target)}"
 
 
 def template_vectors(
