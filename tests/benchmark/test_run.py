@@ -234,7 +234,7 @@ def killed_at(stages: int, command: list[str], store: Path) -> int:
     return process.wait()
 
 
-@pytest.mark.parametrize("stages", [1, 4, 11])
+@pytest.mark.parametrize("stages", [1, 6])
 def test_kill_at_any_moment(done, tmp_path, stages) -> None:
     """The same command after a kill repeats no finished stage and ends with the same record."""
     # A busy machine may look away until the run has ended: then there was no kill, and it is
@@ -242,9 +242,8 @@ def test_kill_at_any_moment(done, tmp_path, stages) -> None:
     for attempt in range(5):
         root = tmp_path / str(attempt)
         command = [
-            sys.executable, "-m", "benchmark.cli", "run", "-m", "bct,fct,mixbct", "-p",
-            "open-class", "-t", "toy", "--device", "cpu", "--store", str(root / "s"),
-            "--out", str(root / "o"),
+            sys.executable, "-m", "benchmark.cli", "run", "-m", "mixbct", "-p", "open-class",
+            "-t", "toy", "--device", "cpu", "--store", str(root / "s"), "--out", str(root / "o"),
         ]  # fmt: skip
         ended = killed_at(stages, command, root / "s")
         if ended != 0:
@@ -255,7 +254,8 @@ def test_kill_at_any_moment(done, tmp_path, stages) -> None:
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     for name, stamp in stamps.items():
         assert (root / "s" / "stages" / name).stat().st_mtime_ns == stamp
-    for record in done[1].values():
+    for name in ("independent", "mixbct"):
+        record = done[1][name]
         assert read_record(record.path(root / "o")).result() == record.result()
 
 
