@@ -57,7 +57,7 @@ def by_hand(error, disc, logs, lam, losses, uncertainty, **_):
     variances = [math.exp(s) for s in logs]
     if len(variances) == 1:
         variances = variances * len(error)
-    mean = sum(variances) / len(variances)
+    mean = math.prod(variances) ** (1 / len(variances))
     total = 0.0
     if losses != "disc":
         total += sum(
@@ -274,10 +274,18 @@ def test_expected_sigma_ranks_items(noisy, chosen, precision):
     assert kendall_tau(expected.numpy(), true.numpy()) > 0.15
 
 
-def test_priority_of_several_variances_is_their_mean():
-    logs = torch.tensor([[0.0, math.log(3.0)], [1.0, 1.0]])
+def test_priority_of_several_variances_is_their_geometric_mean():
+    logs = torch.tensor([[0.0, math.log(4.0)], [1.0, 1.0]])
     np.testing.assert_allclose(log_mean(logs), [math.log(2.0), 1.0], rtol=1e-6)
     np.testing.assert_array_equal(log_mean(logs[:, :1]), logs[:, 0])
+
+
+def test_one_dimension_given_up_does_not_switch_the_classifier_off():
+    """Divided by the arithmetic mean, L_disc would fall to 3 / 200 for a log that costs 7."""
+    error, disc = torch.zeros(1, 5).double(), torch.tensor([3.0]).double()
+    logs = torch.tensor([[math.log(1000.0), 0.0, 0.0, 0.0, 0.0]]).double()
+    got = FastFill(diagonal=True).loss(error, disc, logs)
+    assert got.item() == pytest.approx(3 / 1000**0.2 + math.log(1000.0))
 
 
 def test_priority_is_stored_with_its_map(tmp_path):
