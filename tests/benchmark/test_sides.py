@@ -87,6 +87,19 @@ def test_no_side_information_leaves_the_names_of_evaluations():
     assert not stages("none", "side")
 
 
+def test_any_method_may_ask_for_it(monkeypatch):
+    """One that trains a model too: old items' side-information for the update, and stored."""
+    monkeypatch.setattr(registry.method_class("l2"), "needs", ("side:simclr",))
+    setup = set_up(registry.protocol("side-information"), registry.track("toy"), {}, ["l2"])
+    made = make_plan(setup, ["l2"], [0])
+    (update,) = [s for s in made.stages if s.title == "train l2 (seed 0)"]
+    (side,) = [s for s in made.stages if s.kind == "side"]
+    assert update.inputs["side"].inputs["model"] == side
+    evaluation = made.results[-1].evaluation
+    assert evaluation.params["side"] == {"kind": "simclr", "bits": 32}
+    assert evaluation.inputs["side0"].inputs["model"] == side
+
+
 # --- what the record says
 
 
