@@ -5,6 +5,8 @@ Source: Jaeckle et al., FastFill (2023), section 4.2 and appendix A.2.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -40,8 +42,9 @@ class Uncertain(Portable):
             return made, self.psi(raw)
 
     def forward(self, vectors: Tensor, side: Tensor | None) -> Tensor:
-        """Stored gallery -> log of the variance, ``[n]``; of several, of their geometric mean."""
-        return log_mean(self.estimates(vectors, side)[1])
+        """Stored gallery -> log of the expected squared distance a dimension, ``[n]``."""
+        logs = self.estimates(vectors, side)[1]
+        return logs.logsumexp(dim=1) - math.log(logs.shape[1])
 
 
 def log_mean(logs: Tensor) -> Tensor:

@@ -274,16 +274,19 @@ def test_expected_sigma_ranks_items(noisy, chosen, precision):
     assert kendall_tau(expected.numpy(), true.numpy()) > 0.15
 
 
-def test_priority_of_several_variances_is_their_geometric_mean():
-    logs = torch.tensor([[0.0, math.log(4.0)], [1.0, 1.0]])
-    np.testing.assert_allclose(log_mean(logs), [math.log(2.0), 1.0], rtol=1e-6)
-    np.testing.assert_array_equal(log_mean(logs[:, :1]), logs[:, 0])
+def test_priority_of_several_variances_is_the_expected_squared_distance():
+    made = Uncertain(Transformation(6, 3, 5, 16, True), 5, diagonal=True)
+    with torch.no_grad():
+        made.psi.weight.zero_()
+        made.psi.bias.copy_(torch.tensor([1.0, 2.0, 3.0, 4.0, 10.0]).log())
+        np.testing.assert_allclose(made(torch.randn(4, 6), torch.randn(4, 3)), math.log(4.0), 1e-6)
 
 
 def test_one_dimension_given_up_does_not_switch_the_classifier_off():
     """Divided by the arithmetic mean, L_disc would fall to 3 / 200 for a log that costs 7."""
     error, disc = torch.zeros(1, 5).double(), torch.tensor([3.0]).double()
     logs = torch.tensor([[math.log(1000.0), 0.0, 0.0, 0.0, 0.0]]).double()
+    np.testing.assert_allclose(log_mean(logs), [math.log(1000.0) / 5])
     got = FastFill(diagonal=True).loss(error, disc, logs)
     assert got.item() == pytest.approx(3 / 1000**0.2 + math.log(1000.0))
 
