@@ -16,14 +16,11 @@ if TYPE_CHECKING:
 ROUNDS = 5
 
 
-def rows(
-    queries: int = 8192, gallery: int = 1, dim: int = 64, classes: int = 512
-) -> list[dict[str, Any]]:
+def rows(queries: int = 8192, dim: int = 64, classes: int = 512) -> list[dict[str, Any]]:
     """Time one epoch of both, in turn.
 
     Args:
         queries: Training images.
-        gallery: Not used: training has none.
         dim: Embedding dimension.
         classes: Classes.
 
@@ -35,7 +32,6 @@ def rows(
     from benchmark.method import TrainingData
     from benchmark.protocol import Augment, ModelSpec, Recipe
 
-    del gallery
     rng = np.random.default_rng(0)
     data = TrainingData(
         rng.integers(0, 256, (queries, 1, 32, 32), dtype=np.uint8),

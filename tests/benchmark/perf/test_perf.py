@@ -76,6 +76,8 @@ def test_refusals():
         perf.run("convert", side=-1)
     with pytest.raises(BenchError, match="perf convert: has no size 'queries'; it has items"):
         perf.run("convert", queries=3)
+    with pytest.raises(BenchError, match="perf training: has no size 'gallery'; it has queries"):
+        perf.run("training", gallery=3)
     with pytest.raises(ValueError, match="dim: expected at least 1"):
         perf.run("ranking", dim=0)
 
