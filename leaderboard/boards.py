@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,10 +10,10 @@ from typing import Any
 from benchmark import registry
 from benchmark.errors import BenchError
 from benchmark.record import Record
-from benchmark.report import notes, numbers, select
+from benchmark.report import notes, select
 from benchmark.report.ranking import Paired, Place, places
 from benchmark.report.table import Row, Table, group, make_table
-from leaderboard.facts import Facts, cost_label, costs, costs_in_order
+from leaderboard.facts import Facts, cost_text, costs, costs_in_order
 from leaderboard.names import file_name
 from leaderboard.reading import Entry
 
@@ -73,6 +73,12 @@ class Board:
         return notes.track_title(self.first)
 
     @property
+    def unmodified(self) -> bool:
+        """Is it the newest version of the track, with nothing changed but the old model?"""
+        olds = all(key.startswith("old.") or key == "first_seed" for key in self.first.changed)
+        return self.latest and olds
+
+    @property
     def setting(self) -> str:
         """The changes in words; empty for the unmodified track."""
         return ", ".join(f"{key}={value}" for key, value in self.first.changed.items())
@@ -130,6 +136,22 @@ class Board:
         row = next((r for r in self.bounds if r.method == wanted), None)
         cells = () if row is None else row.cells.items()
         return next((c.value for (key, _), c in cells if key == metric), None)
+
+    @cached_property
+    def shown_costs(self) -> list[str]:
+        """Costs in which its methods differ."""
+        return [key for key in self.cost_keys if key not in self.shared_costs]
+
+    @cached_property
+    def shared_costs(self) -> dict[str, float]:
+        """Costs that are the same, as printed, for every method that may be ranked."""
+        found = {}
+        for key in self.cost_keys:
+            mine = [self.costs[m].get(key) for m, about in self.facts.items() if about.ranked]
+            texts = {cost_text(key, value): value for value in mine if value is not None}
+            if len(mine) > 1 and len(texts) == 1 and key != "training_cost":
+                found[key] = min(texts.values())
+        return found
 
     @cached_property
     def cost_keys(self) -> list[str]:
@@ -257,126 +279,3 @@ def share(answers: tuple[int, int] | None) -> str | None:
         return None
     good, of = answers
     return "yes" if good == of else "no" if not good else f"{good} of {of}"
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A printed cell.
-
-    Attributes:
-        sort: What the column sorts by; empty where there is nothing, which comes last.
-        look: A class of the style sheet.
-    """
-
-    text: str
-    spread: str = ""
-    sort: str = ""
-    look: str = ""
-
-
-@dataclass(frozen=True)
-class Line:
-    """A printed row."""
-
-    row: Row
-    rank: Shown
-    letters: Shown
-    cells: tuple[Shown, ...]
-
-
-@dataclass(frozen=True)
-class Block:
-    """The table of one metric."""
-
-    metric: str
-    label: str
-    heads: tuple[tuple[str, str], ...]
-    bounds: tuple[Line, ...]
-    lines: tuple[Line, ...]
-
-
-def block(board: Board, metric: str) -> Block:
-    """The printed table of a metric."""
-    about = numbers.metric(metric)
-    heads = [(case, role) for case, role in zip(board.table.cases, board.table.roles, strict=True)]
-    heads += [("compatible", ""), ("not hurting", ""), ("gain", "")]
-    heads += [(cost_label(key), "") for key in board.cost_keys] + [("seeds", "")]
-    arrow = " (lower is better)" if about.higher_is_better is False else ""
-    return Block(
-        metric, about.label + arrow, tuple(heads),
-        tuple(_line(board, row, metric) for row in board.bounds),
-        tuple(_line(board, row, metric) for row in board.rows(metric)),
-    )  # fmt: skip
-
-
-def _line(board: Board, row: Row, metric: str) -> Line:
-    place = board.places[metric].get(row.method)
-    rank = Shown(numbers.DASH) if row.kind == "method" else Shown("")
-    letters = Shown("")
-    if place is not None and place.rank is not None:
-        rank = Shown(str(place.rank), sort=str(place.rank))
-        letters = Shown(place.letters, sort=place.letters)
-    if row.reason is not None:
-        return Line(row, rank, letters, ())
-    cells = [*_scores(board, row, metric), *_judged(row, metric)]
-    cells += _costs(board, row)
-    return Line(row, rank, letters, (*cells, Shown(str(len(row.seeds)), sort=str(len(row.seeds)))))
-
-
-def _scores(board: Board, row: Row, metric: str) -> list[Shown]:
-    unit = numbers.metric(metric).unit
-    found = []
-    for case in board.table.cases:
-        cell = row.cells.get((metric, case))
-        if cell is None or cell.value is None:
-            found.append(Shown("" if cell is None or row.kind != "method" else numbers.DASH))
-            continue
-        spread = numbers.spread(cell.value, cell.low, cell.high, unit)
-        text = numbers.number(cell.value, unit)
-        found.append(Shown(text, spread, f"{cell.value:.6g}", "best" if cell.best else ""))
-    return found
-
-
-def _judged(row: Row, metric: str) -> list[Shown]:
-    verdict = row.verdicts.get(metric)
-    if verdict is None:
-        return [Shown("")] * 3
-    found = []
-    for answers in (verdict.compatible, verdict.not_hurting):
-        words = share(answers)
-        part = "" if answers is None else f"{answers[0] / answers[1]:.3g}"
-        look = words if words in ("yes", "no") else ""
-        found.append(Shown(words or numbers.DASH, sort=part, look=look))
-    if verdict.gain is None:
-        return [*found, Shown(numbers.DASH)]
-    look = "best" if verdict.best else ""
-    return [*found, Shown(numbers.number(verdict.gain), sort=f"{verdict.gain:.6g}", look=look)]
-
-
-def _costs(board: Board, row: Row) -> list[Shown]:
-    mine = board.costs.get(row.method, {}) if row.kind in ("method", "independent") else {}
-    return [
-        Shown(cost_text(key, mine[key]), sort=f"{mine[key]:.6g}") if key in mine
-        else Shown(numbers.DASH if row.kind == "method" else "")
-        for key in board.cost_keys
-    ]  # fmt: skip
-
-
-def cost_text(key: str, value: float) -> str:
-    """A cost as people read it.
-
-    Example:
-        >>> cost_text("training_cost", 1.234), cost_text("added_parameters", 5553216.0)
-        ('1.23x', '5.6 M')
-    """
-    if key == "training_cost":
-        return f"{value:.2f}x"
-    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if abs(value) >= 10 * size or (abs(value) >= size and unit != "k"):
-            return f"{value / size:.1f} {unit}"
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.3g}"
-
-
-def worded(board: Board, records: Sequence[Record]) -> list[str]:
-    """Notes below a table."""
-    return [note for note in notes.notes(records, board.table.metrics) if note]

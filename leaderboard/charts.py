@@ -69,10 +69,9 @@ def quality(board: Board, boards: Iterable[Board]) -> list[dict[str, Any]]:
     """Cross-tests under the same protocol on every track: score against the old model's quality."""
     found = []
     for other in boards:
-        same = other.first.protocol == board.first.protocol and other.latest
         # A method's own parameters do not change the old model.
-        foreign = [key for key in other.first.changed if not key.startswith("old.")]
-        if not same or foreign or other.cross != board.cross:
+        same = other.first.protocol == board.first.protocol and other.unmodified
+        if not same or other.cross != board.cross:
             continue
         rows = [row for row in other.methods if other.facts[row.method].ranked]
         metrics = {}

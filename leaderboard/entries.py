@@ -136,10 +136,13 @@ def tables(record: Record) -> Iterator[tuple[str, list[str], list[list[str]]]]:
     if record.counts:
         names = list(dict.fromkeys(n for counts in record.counts.values() for n in counts))
         lines = [
-            [case, *(f"{counts[n]:,}" if n in counts else "" for n in names)]
-            for case, counts in record.counts.items()
+            [
+                name.removeprefix("n_").replace("_", " "),
+                *(f"{c[name]:,}" if name in c else "" for c in record.counts.values()),
+            ]
+            for name in names
         ]
-        yield "Counts", ["case", *(n.replace("_", " ") for n in names)], lines
+        yield "Counts", ["number of", *record.counts], lines
     stages = record.run.get("stages") or {}
     if stages:
         lines = [

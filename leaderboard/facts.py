@@ -115,6 +115,21 @@ def cost_label(key: str) -> str:
     return _COSTS.get(key, key.replace("_", " "))
 
 
+def cost_text(key: str, value: float) -> str:
+    """A cost as people read it.
+
+    Example:
+        >>> cost_text("training_cost", 1.234), cost_text("added_parameters", 5553216.0)
+        ('1.23x', '5.6 M')
+    """
+    if key == "training_cost":
+        return f"{value:.2f}x"
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(value) >= 10 * size or (abs(value) >= size and unit != "k"):
+            return f"{value / size:.1f} {unit}"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.3g}"
+
+
 def bibtex(name: str, paper: str) -> str:
     """An entry made of ``Authors, Title, Venue Year``; empty for anything else.
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from benchmark.report import numbers
 from benchmark.report.table import Row
-from leaderboard.boards import Board, Shown, cost_text
+from leaderboard.blocks import Shown
+from leaderboard.boards import Board
 from leaderboard.entries import href
-from leaderboard.facts import Facts, bibtex, cost_label
+from leaderboard.facts import Facts, bibtex, cost_label, cost_text
 
 # What of a card is shown elsewhere on the page, or not at all.
 _ELSEWHERE = ("method", "summary", "idea", "parameters", "variants", "added parameters")
@@ -40,7 +42,7 @@ def method_page(facts: Facts, boards: Sequence[Board], known: frozenset[str]) ->
     variants = [f"{name}:{variant}" for variant in facts.card.get("variants", {})]
     return {
         "facts": facts,
-        "idea": facts.card.get("idea", ""),
+        "idea": paragraphs(str(facts.card.get("idea", ""))),
         "card": _card(facts, plain),
         "standings": [
             _standing(board, facts.method, key) for board in plain for key in _shown(board)
@@ -52,6 +54,20 @@ def method_page(facts: Facts, boards: Sequence[Board], known: frozenset[str]) ->
         "bibtex": bibtex(facts.method, str(facts.card.get("paper", ""))),
         "records": _records(facts.method, mine),
     }
+
+
+def paragraphs(text: str) -> list[list[tuple[str, bool]]]:
+    r"""Paragraphs of a docstring, each as pieces, and whether a piece is code.
+
+    Example:
+        >>> paragraphs("As in the\npaper.\n\nSee ``side``.")
+        [[('As in the paper.', False)], [('See ', False), ('side', True), ('.', False)]]
+    """
+    found = []
+    for block in re.split(r"\n\s*\n", text.strip()):
+        pieces = re.split(r"``(.+?)``", " ".join(block.split()))
+        found.append([(piece, i % 2 == 1) for i, piece in enumerate(pieces) if piece])
+    return [pieces for pieces in found if pieces]
 
 
 def _shown(board: Board) -> Sequence[str]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from benchmark.report import numbers
 from benchmark.report.ranking import Place, mean_ranks
-from leaderboard.boards import Board, cost_text
-from leaderboard.facts import Facts, cost_label
+from leaderboard.boards import Board
+from leaderboard.facts import Facts, cost_label, cost_text
 from leaderboard.reading import Entry
 
 ROUTES = (
@@ -190,11 +190,15 @@ def chooser_data(boards: Sequence[Board]) -> list[dict[str, Any]]:
     found = []
     for board in (b for b in boards if b.latest and not b.changed):
         rows = []
+        unranked = []
         for row in board.methods:
             about = board.facts[row.method]
             way = route(about)
             place = board.places[board.metric].get(row.method)
-            if way is None or place is None or place.rank is None:
+            if way is None or place is None:
+                continue
+            if place.rank is None:
+                unranked += [row.method] if row.reason is None else []
                 continue
             rows.append(_option(board, row, about, way, place))
         if rows:
@@ -204,6 +208,7 @@ def chooser_data(boards: Sequence[Board]) -> list[dict[str, Any]]:
                 "share": metric.unit == "share", "higher": metric.higher_is_better is not False,
                 "lower": board.bound("lower", board.metric),
                 "upper": board.bound("upper", board.metric), "rows": rows,
+                "unranked": unranked,
             })  # fmt: skip
     return found
 

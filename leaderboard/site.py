@@ -27,7 +27,8 @@ from benchmark.report import numbers, sequence
 from benchmark.report.pairing import Pairs
 from benchmark.report.ranking import MEAN_RULE, RULE
 from leaderboard import overview, published, sections
-from leaderboard.boards import Board, block, make_boards, worded
+from leaderboard.blocks import block, worded
+from leaderboard.boards import Board, make_boards
 from leaderboard.charts import board_data
 from leaderboard.entries import download, entry_name, entry_page, find_details, href
 from leaderboard.facts import Facts, method_facts
@@ -140,8 +141,8 @@ class _Site:
         self._page("published", "published.html", papers=papers)
         for paper in papers:
             address = f"published/{paper.file}.html"
-            self._page("paper", address, paper=paper, heads=published.HEADS)
-        self._page("submit", "submit.html", protocols=list(registry.protocol_files()))
+            self._page("paper", address, paper=paper)
+        self._page("submit", "submit.html", **self._protocols())
         self._page("skipped", "skipped.html", skipped=self.skipped)
         known = frozenset(self.facts)
         for name, facts in self.facts.items():
@@ -182,6 +183,15 @@ class _Site:
             "newest": self._newest(), "n_skipped": len(self.skipped),
             "data": {"chooser": chooser, "routes": routes, "methods": methods},
         }  # fmt: skip
+
+    def _protocols(self) -> dict[str, list[str]]:
+        """Those whose ranks make the mean rank, and the others."""
+        ranked = {board.first.protocol for board in self.boards if board.general}
+        every = list(registry.protocol_files())
+        return {
+            "general": [p for p in every if p in ranked] or every[:1],
+            "others": [p for p in every if p not in ranked],
+        }
 
     def _newest(self) -> list[dict[str, Any]]:
         homes = {id(entry): board for board in self.boards for entry in board.entries}
@@ -282,7 +292,6 @@ class _Site:
             "steps": sections.steps(sequence.make_tables(records)),
             "sides": sections.side_tables(records),
             "published": published.beside(self.published, board),
-            "published_heads": published.HEADS,
             "command": command(records),
             "records": list(links.items()),
             "versions": list(versions(records).items()),
@@ -293,7 +302,7 @@ class _Site:
         found = [
             (other, numbers.number(other.bound("lower", board.metric)))
             for other in self.boards
-            if other.first.protocol == board.first.protocol and other.latest and not other.changed
+            if other.first.protocol == board.first.protocol and other.unmodified
         ]
         return found if len(found) > 1 and board in [other for other, _ in found] else []
 

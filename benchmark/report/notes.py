@@ -114,6 +114,7 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
             )
     if len({record.dataset.get("fingerprint") for record in records}) > 1:
         yield "Warning: these records were measured on different data (fingerprints differ)."
+    partly: dict[str, list[str]] = {}
     for method in dict.fromkeys(record.method for record in records):
         mine = [record for record in records if record.method == method]
         refused = [record for record in mine if record.status != "done"]
@@ -121,4 +122,6 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
         if refused:
             yield f"{method}: not applicable: {refused[0].reason or 'no reason given'}"
         if done and done < seeds:
-            yield f"{method}: {seed_words(sorted(done))} only."
+            partly.setdefault(seed_words(sorted(done)), []).append(method)
+    for words, methods in partly.items():
+        yield f"{', '.join(methods)}: {words} only."

@@ -78,7 +78,7 @@
       );
     }
     if (front.length > 1) {
-      marks.push(Plot.line(front, { x: "x", y: "y", curve: m.higher ? "step-before" : "step-after", stroke: "var(--faint)", strokeWidth: 1 }));
+      marks.push(Plot.line(front, { x: "x", y: "y", curve: m.higher ? "step-before" : "step-after", stroke: "var(--faint)", strokeWidth: 1, clip: true }));
     }
     const unit = m.share ? " (%)" : "";
     const out = all.length - inside.length;
@@ -93,7 +93,11 @@
   });
 
   // ---- Score against cost.
-  const costs = data.costs.filter((c) => data.rows.filter((r) => r[at(c.key)] !== null).length > 1);
+  // Only what differs among methods says anything; what differs most in kind comes first.
+  const spread = (key) => new Set(
+    data.rows.filter((r) => r[at("kind")] === "method" && r[at("rank")] !== null && r[at(key)] !== null).map((r) => r[at(key)]),
+  ).size;
+  const costs = data.costs.filter((c) => spread(c.key) > 1);
   const costFigure = by("cost");
   let redrawCost = () => {};
   const costSelect = costs.length
@@ -108,13 +112,15 @@
       .map((p) => ({ ...p, c: p.row[at(key)] }));
     if (!all.length) return null;
     const large = Math.max(...all.map((p) => p.c)) > 1000;
+    const ends = [Math.min(...all.map((p) => p.c)) / 2, Math.max(...all.map((p) => p.c)) * 2];
+    const powers = [0, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10].filter((v) => v >= ends[0] && v <= ends[1]);
     const f = factor(metric);
     const lower = m.lower === null ? [] : [f * m.lower];
     return Plot.plot({
       width, height: 340, style, marginLeft: 50, marginBottom: 42, marginTop: 24, marginRight: 26,
       symbol: { type: "identity" }, color: { type: "identity" },
       x: large
-        ? { type: "symlog", constant: 100, label: costSelect.selectedOptions[0].text, tickFormat: "~s", ticks: [0, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10], domain: [Math.min(...all.map((p) => p.c)) / 2, Math.max(...all.map((p) => p.c)) * 2] }
+        ? { type: "symlog", constant: 100, label: costSelect.selectedOptions[0].text, tickFormat: (v) => d3.format("~s")(v), ticks: powers.length > 1 ? powers : 4, domain: ends }
         : { label: costSelect.selectedOptions[0].text, nice: true, zero: true },
       y: { domain: span([...all.flatMap((p) => [p.y1 ?? p.y, p.y2 ?? p.y]), ...lower]), label: `cross-test: ${m.label}${m.share ? " (%)" : ""}`, grid: true },
       marks: [

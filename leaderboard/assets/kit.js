@@ -21,7 +21,8 @@ window.kit = (() => {
     chart.width = width;
     const made = chart.draw(width, { metric, passes });
     chart.box.replaceChildren();
-    chart.figure.hidden = !made;
+    chart.empty = !made;
+    chart.figure.hidden = chart.empty;
     if (!made) return;
     chart.box.append(made);
     const svg = made.tagName === "svg" ? made : [...made.querySelectorAll("svg")].pop();
@@ -49,6 +50,7 @@ window.kit = (() => {
     timer = setTimeout(() => charts.forEach((c) => {
       c.figure.hidden = false;
       if (c.figure.clientWidth - 26 !== c.width) redraw(c);
+      else c.figure.hidden = c.empty;
     }), 120);
   });
   document.addEventListener("metric", (event) => {

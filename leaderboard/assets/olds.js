@@ -72,6 +72,7 @@
     cell.append(" ", small);
   }
 
+  const order = new Map();
   const first = new Map();
   function restore() {
     for (const [cell, was] of first) {
@@ -94,8 +95,21 @@
     data.part = part ? part.label : "";
     data.present = part ? new Set(data.rows.filter((r) => r[at("kind")] === "method").map((r) => r[at("method")])) : null;
     if (part) document.querySelectorAll(".block").forEach((block) => fill(block));
+    document.querySelectorAll(".block table").forEach(inOrder);
     document.getElementById("olds-note").hidden = !part;
     document.dispatchEvent(new CustomEvent("rows"));
+  }
+
+  // Rows by rank, as the table was at first.
+  function inOrder(table) {
+    const body = table.tBodies[table.tBodies.length - 1];
+    const rank = (row) => Number(row.cells[0].dataset.sort || Infinity);
+    const rows = order.get(table) || order.set(table, [...body.rows]).get(table);
+    body.append(...[...rows].sort((a, b) => rank(a) - rank(b) || 0));
+    table.querySelectorAll("thead th").forEach((th, i) => {
+      if (i) th.removeAttribute("aria-sort");
+      else th.setAttribute("aria-sort", "ascending");
+    });
   }
 
   function fill(block) {

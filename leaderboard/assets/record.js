@@ -15,7 +15,7 @@
     const cut = (name) => (name.length > 28 ? `${name.slice(0, 27)}…` : name);
     chart(by("picture"), `t-SNE of items of ${classes.join(", ")}: each twice, as stored by the old and as embedded by the new model.`, (width) =>
       Plot.plot({
-        width, height: Math.min(560, Math.max(320, width * 0.62)), style, margin: 12,
+        width, height: Math.min(560, Math.max(320, width * 0.62)), style, margin: 6, inset: 12,
         x: { axis: null, domain: [0, 1] }, y: { axis: null, domain: [0, 1] },
         color: { domain: classes.map(cut), range: COLOURS, legend: true },
         marks: [

