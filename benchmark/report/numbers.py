@@ -32,7 +32,7 @@ def number(value: float | None, unit: str = "share", *, signed: bool = False) ->
     """
     if value is None:
         return DASH
-    sign = "+" if signed else ""
+    sign = "+z" if signed else ""  # z: no -0.0
     if unit == "share":
         return f"{100 * value:{sign}.1f}"
     return f"{value:{sign}.3f}" if unit == "coefficient" else f"{value:{sign}g}"
