@@ -283,6 +283,8 @@ class _Reader:
 
     def sound(self) -> dict[tuple[str, str], Answers]:
         """Nothing, after a look at what :meth:`answers` would read."""
+        for name, asked in self.header.queries.items():
+            self.array(name, np.uint32, (asked.n,))
         for column in self.header.answers:
             self._stored(column)
         return {}
@@ -295,7 +297,6 @@ class _Reader:
         counts = 0 < asked.n <= asked.n_queries <= _MOST_QUERIES
         if not counts or not 1 <= column.levels <= 255 or not 1.0 <= column.scale < math.inf:
             raise BenchError(f"{self.path}: {column.case} {column.metric}: numbers that cannot be")
-        self.array(column.queries, np.uint32, (asked.n,))
         bits = column.levels == 1
         found = self.array(column.array, np.uint8, ((asked.n + 7) // 8 if bits else asked.n,))
         if not bits and int(found.max()) > column.levels:

@@ -255,7 +255,7 @@ def _flat(board: Board, row: Row, metric: str) -> list[Any]:
     cells: list[Any] = []
     for case in board.table.cases:
         cell = row.cells.get((metric, case))
-        cells += [None] * 3 if cell is None else [cell.value, cell.low, cell.high]
+        cells += [None] * 3 if cell is None else map(short, (cell.value, cell.low, cell.high))
     method = row.kind in ("method", "independent")
     mine = board.costs.get(row.method, {}) if method else {}
     family = board.facts[row.method].family if method else "bound"
@@ -266,11 +266,16 @@ def _flat(board: Board, row: Row, metric: str) -> list[Any]:
         *cells,
         None if verdict is None else share(verdict.compatible),
         None if verdict is None else share(verdict.not_hurting),
-        None if verdict is None else verdict.gain,
+        None if verdict is None else short(verdict.gain),
         *(mine.get(key) for key in board.cost_keys),
         " ".join(map(str, row.seeds)),
         row.reason,
     ]  # fmt: skip
+
+
+def short(value: float | None) -> float | None:
+    """A score with six decimals, more than any number of queries gives."""
+    return None if value is None else round(float(value), 6)
 
 
 def share(answers: tuple[int, int] | None) -> str | None:

@@ -13,12 +13,13 @@ from typing import Any
 from benchmark.report import notes, numbers, select
 from benchmark.report.ranking import places
 from benchmark.report.table import Row, make_table
-from leaderboard.boards import Board, share
+from leaderboard.boards import Board, share, short
 from leaderboard.charts import metric_data
 
 _MOST = 3
 """At most so many parts: each single model, or the worse, the middle and the better ones."""
-_DIGITS = 6
+_MOST_ROWS = 200
+"""With more methods and metrics than this the main metrics must do: pages are to stay small."""
 
 
 @dataclass(frozen=True)
@@ -57,25 +58,26 @@ def label(part: Part, unit: str) -> str:
 
 
 def olds_data(board: Board) -> list[dict[str, Any]]:
-    """For each part its name, and its rows of every metric as the page's script reads them."""
+    """For each part its name, and its rows as the page's script reads them, metric by metric."""
     unit = numbers.metric(board.metric).unit
-    return [
-        {
+    many = len(board.methods) * len(board.main) > _MOST_ROWS
+    keys = tuple(select.metrics(board.records)) if many else board.main
+    found = []
+    for part in parts(board):
+        some = _some(board, part, keys)
+        found.append({
             "label": label(part, unit),
-            "seeds": part.seeds,
-            "metrics": {key: _ends(some, key) for key in board.main},
-            "rows": [
-                _compact(some, board.table.cases, row, key)
+            "seeds": " ".join(map(str, part.seeds)),
+            "metrics": {key: _ends(some, key) for key in some.main},
+            "rows": {
+                key: [_compact(some, board, row, key) for row in (*some.bounds, *some.rows(key))]
                 for key in some.main
-                for row in (*some.bounds, *some.rows(key))
-            ],
-        }
-        for part in parts(board)
-        for some in [_some(board, part)]
-    ]  # fmt: skip
+            },
+        })  # fmt: skip
+    return found
 
 
-def _some(board: Board, part: Part) -> Board:
+def _some(board: Board, part: Part, keys: Sequence[str]) -> Board:
     """The board of the records of some seeds, ranked among themselves.
 
     Who can be told apart is said over all seeds only.
@@ -83,7 +85,7 @@ def _some(board: Board, part: Part) -> Board:
     entries = tuple(entry for entry in board.entries if entry.record.seed in part.seeds)
     records = [entry.record for entry in entries]
     known = set(select.metrics(records, "all"))
-    main = tuple(key for key in board.main if key in known)
+    main = tuple(key for key in board.main if key in known and key in keys)
     unranked = frozenset(m for m, about in board.facts.items() if not about.ranked)
     found = {key: places(records, key, board.cross, unranked, groups=False) for key in main}
     table = make_table(records, main)
@@ -91,26 +93,22 @@ def _some(board: Board, part: Part) -> Board:
 
 
 def _ends(board: Board, key: str) -> dict[str, Any]:
-    found = metric_data(board, key) if key in board.main else {}
-    return {name: found.get(name) for name in ("lower", "upper", "front")}
+    found = metric_data(board, key)
+    return {name: found[name] for name in ("lower", "upper", "front")}
 
 
-def _compact(board: Board, cases: Sequence[str], row: Row, metric: str) -> list[Any]:
-    """Kind, name, metric, rank, cells with their intervals, verdicts, gain, seeds."""
-    place = board.places[metric].get(row.method)
+def _compact(some: Board, board: Board, row: Row, metric: str) -> list[Any]:
+    """Kind, name, rank, cells with their intervals, verdicts, gain, seeds unless they are all."""
+    place = some.places[metric].get(row.method)
     verdict = row.verdicts.get(metric)
     cells: list[float | None] = []
-    for case in cases:
+    for case in board.table.cases:
         cell = row.cells.get((metric, case))
-        cells += [None] * 3 if cell is None else map(_short, (cell.value, cell.low, cell.high))
+        cells += [None] * 3 if cell is None else map(short, (cell.value, cell.low, cell.high))
     return [
-        row.kind, row.full, metric, None if place is None else place.rank, cells,
+        row.kind, row.full, None if place is None else place.rank, cells,
         None if verdict is None else share(verdict.compatible),
         None if verdict is None else share(verdict.not_hurting),
-        None if verdict is None else _short(verdict.gain),
-        " ".join(map(str, row.seeds)),
+        None if verdict is None else short(verdict.gain),
+        None if row.seeds == some.table.seeds else " ".join(map(str, row.seeds)),
     ]  # fmt: skip
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else round(float(value), _DIGITS)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from benchmark import registry
 from benchmark.errors import BenchError
 from benchmark.record import Record
 from benchmark.report import numbers, select
+
+# Read once: a site asks for each thousands of times, and reading YAML takes milliseconds.
+_protocol = lru_cache(maxsize=256)(registry.protocol)
+_track = lru_cache(maxsize=256)(registry.track)
 
 
 def title(records: Sequence[Record]) -> str:
@@ -37,7 +42,7 @@ def seed_words(seeds: Sequence[int]) -> str:
 def protocol_title(record: Record) -> str:
     """The protocol's title; its id where the protocol is not installed."""
     try:
-        return registry.protocol(record.protocol).title
+        return _protocol(record.protocol).title
     except BenchError:
         return record.protocol
 
@@ -45,7 +50,7 @@ def protocol_title(record: Record) -> str:
 def question(record: Record) -> str:
     """What the protocol asks; empty where the protocol is not installed."""
     try:
-        return registry.protocol(record.protocol).question
+        return _protocol(record.protocol).question
     except BenchError:
         return ""
 
@@ -53,7 +58,7 @@ def question(record: Record) -> str:
 def track_title(record: Record) -> str:
     """The track's title; its id where the track is not installed."""
     try:
-        return registry.track(record.track).title
+        return _track(record.track).title
     except BenchError:
         return record.track
 
@@ -61,7 +66,7 @@ def track_title(record: Record) -> str:
 def track_note(record: Record) -> str:
     """What readers of a track's numbers must know; empty where nothing."""
     try:
-        return registry.track(record.track).note
+        return _track(record.track).note
     except BenchError:
         return ""
 

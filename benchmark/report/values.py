@@ -63,10 +63,13 @@ def cell(case: str, values: Sequence[float | None], spans: Sequence[Span | None]
     if len(known) == 1:
         low, high = spans[0] or (None, None)
         return Cell(case, known[0], low, high)
-    from benchmark.metrics.statistics import t_interval
+    from benchmark.metrics.statistics import t_factor
 
-    low, high = t_interval(known) or (None, None)
-    return Cell(case, math.fsum(known) / len(known), low, high)
+    # Plain numbers: a few seeds, and thousands of cells.
+    mean = math.fsum(known) / len(known)
+    spread = math.sqrt(math.fsum((v - mean) ** 2 for v in known) / (len(known) - 1))
+    half = t_factor(len(known)) * spread
+    return Cell(case, mean, mean - half, mean + half)
 
 
 def mean_gain(gains: Sequence[float | None]) -> float | None:

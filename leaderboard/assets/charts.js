@@ -130,10 +130,23 @@
     });
   });
 
-  // ---- Score against the quality of the old model, over the tracks of the protocol.
-  chart(by("quality"), "Cross-test of each method against the quality of the old model, a column for each track.", (width, { metric, passes }) => {
+  // ---- Score against the quality of the old model: those of this board, and of other tracks.
+  function olds(metric) {
+    const cross = at(data.cross) - at("group") - 1;
+    const scores = (rows) => Object.fromEntries(
+      rows.filter((r) => r[0] === "method" && r[2] !== null && r[3][cross] !== null).map((r) => [r[1], r[3][cross]]),
+    );
+    const mine = data.quality.find((q) => q.mine);
+    return data.olds.filter((old) => old.rows[metric]).map((old) => ({
+      label: old.label, data: mine ? mine.data : "", mine: true,
+      metrics: { [metric]: { lower: old.metrics[metric].lower, scores: scores(old.rows[metric]) } },
+    }));
+  }
+  chart(by("quality"), "Cross-test of each method against the quality of the old model.", (width, { metric, passes }) => {
     const f = factor(metric);
-    const columns = data.quality.filter((q) => q.metrics[metric] && q.metrics[metric].lower !== null);
+    const own = olds(metric);
+    const columns = [...own, ...data.quality.filter((q) => !q.mine || !own.length)]
+      .filter((q) => q.metrics[metric] && q.metrics[metric].lower !== null);
     if (columns.length < 2) return null;
     const all = columns.flatMap((q) =>
       Object.entries(q.metrics[metric].scores)
@@ -155,7 +168,7 @@
       y: { domain: ys, label: `cross-test: ${about(metric).label} (%)`, grid: true },
       marks: [
         Plot.line([[ends[0], ends[0]], [ends[1], ends[1]]], { strokeDasharray: "6,4", clip: true }),
-        Plot.text(tracks, { x: "x", frameAnchor: "top", dy: -14, text: "label", fill: "var(--faint)" }),
+        Plot.text(tracks, { x: "x", frameAnchor: "top", dy: -14, text: "label", fill: "var(--faint)", className: "names" }),
         ...lines.map(([name, line]) => Plot.line(line, { x: "x", y: "y", stroke: colour(name), strokeWidth: 1.3, render: tagged(name) })),
         Plot.dot(all, { x: "x", y: "y", fill: (d) => colour(d.method), symbol: (d) => symbol(d.method), r: 4, render: tagged(all.map((p) => p.method)) }),
         Plot.tip(all, Plot.pointer({ x: "x", y: "y", title: (d) => `${d.method} on ${d.track}\nold/old ${d.x.toFixed(1)}\ncross-test ${d.y.toFixed(1)}` })),

@@ -12,10 +12,10 @@
   const known = new Map(every.rows.map((row) => [key(row), row]));
 
   // A row as all others are: what does not depend on the old model comes from the row of all.
-  function expand([kind, method, metric, rank, cells, compatible, hurting, gain, seeds]) {
+  function expand(part, metric, [kind, method, rank, cells, compatible, hurting, gain, seeds]) {
     const row = [...(known.get([kind, method, metric].join("\n")) || data.columns.map(() => null))];
     Object.assign(row, { [at("rank")]: rank, [at("group")]: null, [AFTER]: compatible });
-    Object.assign(row, { [AFTER + 1]: hurting, [AFTER + 2]: gain, [at("seeds")]: seeds });
+    Object.assign(row, { [AFTER + 1]: hurting, [AFTER + 2]: gain, [at("seeds")]: seeds ?? part.seeds });
     cells.forEach((value, i) => (row[FIRST + i] = value));
     return row;
   }
@@ -90,14 +90,24 @@
   function show() {
     const part = data.olds[select.value];
     restore();
-    data.rows = part ? part.rows.map(expand) : every.rows;
+    data.rows = part ? Object.entries(part.rows).flatMap(([m, rows]) => rows.map((r) => expand(part, m, r))) : every.rows;
     data.metrics = part ? every.metrics.map((m) => ({ ...m, ...part.metrics[m.key] })) : every.metrics;
     data.part = part ? part.label : "";
     data.present = part ? new Set(data.rows.filter((r) => r[at("kind")] === "method").map((r) => r[at("method")])) : null;
+    metrics(part);
     if (part) document.querySelectorAll(".block").forEach((block) => fill(block));
     document.querySelectorAll(".block table").forEach(inOrder);
     document.getElementById("olds-note").hidden = !part;
     document.dispatchEvent(new CustomEvent("rows"));
+  }
+
+  // Only metrics that are known of some old models can be chosen with them.
+  function metrics(part) {
+    const metric = document.getElementById("metric");
+    for (const option of metric.options) option.disabled = Boolean(part) && !(option.value in part.metrics);
+    if (!metric.selectedOptions[0].disabled) return;
+    metric.value = Object.keys(part.metrics)[0];
+    metric.dispatchEvent(new Event("change"));
   }
 
   // Rows by rank, as the table was at first.
@@ -114,6 +124,7 @@
 
   function fill(block) {
     const about = data.metrics.find((m) => m.key === block.dataset.metric);
+    if (!data.olds[select.value].rows[about.key]) return;
     const mine = data.rows.filter((row) => row[at("metric")] === about.key);
     const lines = mine.map((row) => texts(row, about));
     const top = best(lines.filter((_, i) => mine[i][at("kind")] === "method"));

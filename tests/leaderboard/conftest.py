@@ -69,7 +69,8 @@ def sample():
     scores = {"bct": 0.6, "l2": 0.64, "mixbct": 0.605, "fct": 0.7, "fct:simclr": 0.75}
     found = [
         make(m, {"cmc_at_1": v + t, "map": v - 0.2}, {"cmc_at_1": 0.93 - v / 9, "map": 0.7},
-             track=track, lower=0.55 + t, cost=cost)
+             track=track, lower=0.55 + t,
+             cost=cost if m.startswith("fct") else {**cost, "added_parameters": 0})
         for track, t in (("glyphs", 0.0), ("glyphs-high", 0.1)) for m, v in scores.items()
     ]  # fmt: skip
     found += [make("independent", {"cmc_at_1": 0.01, "map": 0.01}, {"cmc_at_1": 0.9, "map": 0.7})]
