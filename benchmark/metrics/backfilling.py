@@ -218,7 +218,7 @@ class Run:
                         *parts, offset, thresholds, *span, width, self.points, *room(), cells
                     )
 
-                engine.share(work, engine.spans(n, rows), self.threads)
+                engine.share(work, engine.even(n, rows, kernels.ROWS, self.threads), self.threads)
             if is_old:
                 engine.share(
                     lambda s: filling.taken(cells, *s, self.points, width, totals),

@@ -87,6 +87,24 @@ def spans(n: int, step: int) -> list[tuple[int, int]]:
     return [(a, min(a + step, n)) for a in range(0, n, step)]
 
 
+def even(n: int, most: int, unit: int, threads: int) -> list[tuple[int, int]]:
+    """``range(n)`` cut into pieces of at most ``most``, as many for each thread.
+
+    Args:
+        n: What there is.
+        most: The largest piece, a multiple of ``unit``.
+        unit: Pieces are multiples of it, but the last.
+        threads: Which share the pieces.
+
+    Example:
+        >>> even(820, 96, 12, 2)[-2:]  # pieces of 96 would be nine, of which one thread gets five
+        [(672, 756), (756, 820)]
+    """
+    pieces = -(-n // most)
+    pieces = -(-pieces // threads) * threads
+    return spans(n, max(unit, -(-n // (pieces * unit)) * unit))
+
+
 def side(
     name: str,
     value: Any,

@@ -78,11 +78,13 @@ def _reached(t: Any, score: Any) -> Any:
 @jit
 def _tally(
     s: Any, n: int, ends: Any, since: int, until: int, tree: Any, depth: int, width: int,
-    change: int, cells: Any, steps: Any,
+    change: int, cells: Any, steps: Any, apart: Any,
 ) -> None:  # fmt: skip
     """Add ``change`` to ``cells[moment, thresholds reached]`` for each score.
 
     The scores come moment by moment, ``since`` ... ``until``; ``ends`` says where each one's end.
+    Most scores reach few thresholds: many of a moment are counted in the rows of ``apart`` in turn,
+    so that a count need not wait for the one before it in the same cell.
     """
     for place in range(since * width, (until + 1) * width, 32):  # on their way during the look-ups
         fetch(cells, place)
@@ -91,8 +93,15 @@ def _tally(
     for moment in range(since, until + 1):
         end = np.uint64(n if moment == until else ends[moment])
         row = cells[moment * width : (moment + 1) * width]
-        for j in range(begin, end):
-            row[np.uint64(steps[j])] += change
+        if end - begin < np.uint64(width) // np.uint64(2):
+            for j in range(begin, end):
+                row[np.uint64(steps[j])] += change
+        else:
+            for j in range(begin, end):
+                apart[j & np.uint64(3), np.uint64(steps[j])] += change
+            for k in range(np.uint64(width)):
+                row[k] += apart[0, k] + apart[1, k] + apart[2, k] + apart[3, k]
+            apart[:] = 0
         begin = end
 
 
@@ -136,6 +145,7 @@ def fill_cells(
     since = np.full(padded, tag[0])
     ends = np.zeros((padded, points), np.int32)
     steps = np.empty(_CAPACITY, np.int32)
+    apart = np.zeros((4, width), cells.dtype)
     for i in range(n):
         a, b = offset[first + i], offset[first + i + 1]
         if b > a:
@@ -175,7 +185,7 @@ def fill_cells(
                 if fill[i] > _CAPACITY - 2 * _COLUMNS or (c + here == n_items and fill[i]):
                     _tally(
                         buffer[i * _CAPACITY :], fill[i], ends[i], since[i], following, trees[i],
-                        depths[i], width, -1 if old else 1, cells[first + i], steps,
+                        depths[i], width, -1 if old else 1, cells[first + i], steps, apart,
                     )  # fmt: skip
                     fill[i] = 0
                     since[i] = following
