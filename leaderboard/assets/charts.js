@@ -162,13 +162,13 @@
     const ends = span([...all.map((p) => p.x)], 0.15);
     const ys = span([...all.map((p) => p.y), ...tracks.map((t) => t.x)], 0.1);
     return Plot.plot({
-      width, height: 340, style, marginLeft: 50, marginBottom: 42, marginTop: 30, marginRight: 26,
+      width, height: 340, style, marginLeft: 50, marginBottom: 42, marginTop: 36, marginRight: 26,
       symbol: { type: "identity" }, color: { type: "identity" },
       x: { domain: ends, label: `quality of the old model: ${about(metric).label}, old/old (%)` },
       y: { domain: ys, label: `cross-test: ${about(metric).label} (%)`, grid: true },
       marks: [
         Plot.line([[ends[0], ends[0]], [ends[1], ends[1]]], { strokeDasharray: "6,4", clip: true }),
-        Plot.text(tracks, { x: "x", frameAnchor: "top", dy: -14, text: "label", fill: "var(--faint)", className: "names" }),
+        Plot.text(tracks, { x: "x", frameAnchor: "top", dy: -6, text: "label", fill: "var(--faint)", className: "names" }),
         ...lines.map(([name, line]) => Plot.line(line, { x: "x", y: "y", stroke: colour(name), strokeWidth: 1.3, render: tagged(name) })),
         Plot.dot(all, { x: "x", y: "y", fill: (d) => colour(d.method), symbol: (d) => symbol(d.method), r: 4, render: tagged(all.map((p) => p.method)) }),
         Plot.tip(all, Plot.pointer({ x: "x", y: "y", title: (d) => `${d.method} on ${d.track}\nold/old ${d.x.toFixed(1)}\ncross-test ${d.y.toFixed(1)}` })),
