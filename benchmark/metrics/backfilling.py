@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -131,16 +132,27 @@ class Run:
         width = 2 * int(np.diff(offset).max(initial=0)) + 1
         cells = self._clean(n * self.points * width).reshape(n, self.points * width)
         totals = np.zeros((n, width), np.int32)
-        self._fill(by.q_order, 2 * offset, thresholds, width, cells, totals)
-        engine.share(
-            lambda s: filling.summarise(
+        counted = self._counting(by.q_order, 2 * offset, thresholds, width, cells, totals)
+
+        def summarise(span: tuple[int, int]) -> None:
+            filling.summarise(
                 2 * offset, thresholds, offset, old, new, moment, left_offset, left_old, left_new,
-                left_moment, *s, self.points, width, 1 << lookup.depth_of(width - 1), cells,
+                left_moment, *span, self.points, width, 1 << lookup.depth_of(width - 1), cells,
                 totals, by.q_order, rank, ap,
-            ),
-            engine.spans(n, 64),
-            self.threads,
-        )  # fmt: skip
+            )  # fmt: skip
+
+        pieces = engine.even(n, self._rows(width), kernels.ROWS, self.threads)
+        if self.whole:  # each piece goes its way, none waits for another
+            parts = [*counted, summarise]
+
+            def all_of(span: tuple[int, int]) -> None:
+                for part in parts:
+                    part(span)
+
+            engine.share(all_of, pieces, self.threads)
+        else:
+            for part in (*counted, summarise):
+                engine.share(part, pieces, self.threads)
         return np.diff(offset)
 
     def _clean(self, n: int) -> NDArray[Any]:
@@ -175,7 +187,12 @@ class Run:
         ]
         return both[0][0], both[0][1], both[1][1], both[2][1]
 
-    def _fill(
+    def _rows(self, width: int) -> int:
+        """Queries of a piece: the tables and buffers of a thread must fit."""
+        one = 4 * (1 << lookup.depth_of(width - 1)) + 4 * counting.CAPACITY
+        return max(1, min(8, _TABLES // (one * kernels.ROWS))) * kernels.ROWS
+
+    def _counting(
         self,
         q_order: NDArray[np.int64],
         offset: NDArray[np.int64],
@@ -183,14 +200,14 @@ class Run:
         width: int,
         cells: NDArray[Any],
         totals: NDArray[np.int32],
-    ) -> None:
-        """Count all items, with old and with new vectors, into the cells."""
-        n, m = len(q_order), len(self.order)
+    ) -> Iterator[Callable[[tuple[int, int]], None]]:
+        """What counts all items into the cells, with old and then with new vectors, in order.
+
+        Each part is to be called for every piece of the queries; for one piece, one after another.
+        """
         if width == 1:
             return
-        nodes = 1 << lookup.depth_of(width - 1)
-        one = 4 * nodes + 4 * counting.CAPACITY
-        rows = max(1, min(8, _TABLES // (one * kernels.ROWS))) * kernels.ROWS
+        nodes, rows = 1 << lookup.depth_of(width - 1), self._rows(width)
         local = threading.local()
 
         def room() -> tuple[Any, ...]:
@@ -205,12 +222,11 @@ class Run:
         for is_old, (query, gallery) in ((True, self.old), (False, self.new)):
             dim = query.x.shape[1]
             qp = engine.packed(query, q_order, kernels.ROWS, self.threads)
-            step = max(1, _PACKED // (4 * dim * kernels.COLUMNS)) * kernels.COLUMNS
-            for first, last in engine.spans(m, step):
-                gp = self._packed(gallery, is_old, first, last, keep=m <= step)
+            for first, last in engine.spans(len(self.order), self.step(dim)):
+                gp = self._packed(gallery, is_old, first, last)
                 tag = self.moment[first:last]
 
-                def work(
+                def count(
                     span: tuple[int, int],
                     parts: tuple[Any, ...] = (qp, gp, tag, last - first, dim, self.l2, is_old),
                 ) -> None:
@@ -218,22 +234,30 @@ class Run:
                         *parts, offset, thresholds, *span, width, self.points, *room(), cells
                     )
 
-                engine.share(work, engine.even(n, rows, kernels.ROWS, self.threads), self.threads)
+                yield count
             if is_old:
-                engine.share(
-                    lambda s: filling.taken(cells, *s, self.points, width, totals),
-                    engine.spans(n, 64),
-                    self.threads,
-                )
+                yield lambda span: filling.taken(cells, *span, self.points, width, totals)
+
+    @staticmethod
+    def step(dim: int) -> int:
+        """Items that are packed together."""
+        return max(1, _PACKED // (4 * dim * kernels.COLUMNS)) * kernels.COLUMNS
+
+    @property
+    def whole(self) -> bool:
+        """Are all items packed together, with old and with new vectors, and kept?"""
+        return all(
+            len(self.order) <= self.step(side[1].x.shape[1]) for side in (self.old, self.new)
+        )
 
     def _packed(
-        self, gallery: engine.Side, is_old: bool, first: int, last: int, *, keep: bool
+        self, gallery: engine.Side, is_old: bool, first: int, last: int
     ) -> NDArray[np.float32]:
         key = (is_old, first)
         if key in self.packed:
             return self.packed[key]
         panels = engine.packed(gallery, self.order[first:last], kernels.COLUMNS, self.threads)
-        if keep:
+        if last - first == len(self.order):
             self.packed[key] = panels
         return panels
 
