@@ -73,8 +73,11 @@ def _bare(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
 
     from benchmark.training.augment import augment
     from benchmark.training.embedding import load_images, new_model
+    from benchmark.training.loop import precision
 
     encoder, head = new_model(spec, data, recipe, 0)
+    # What the processor can do at speed, as the harness chooses.
+    mixed = precision(recipe.precision, "cpu") == "bf16-mixed"
     parameters = [*encoder.parameters(), *head.parameters()]
     optimizer = torch.optim.SGD(
         parameters, lr=recipe.lr, momentum=recipe.momentum, weight_decay=recipe.weight_decay
@@ -85,7 +88,7 @@ def _bare(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
     for step in range(steps):
         rows = order[step * recipe.batch_size : (step + 1) * recipe.batch_size]
         images = augment(load_images(data.images, rows, cpu), recipe.augment, rng)
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
             features = encoder(images)
         loss = head(features.float(), data.labels[rows])
         optimizer.param_groups[0]["lr"] = recipe.lr * (1 - step / steps)
