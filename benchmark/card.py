@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from benchmark.record import Record
 
 MEASURED = Path(__file__).resolve().parents[1] / "results" / "measured"
+_TRAINS = {True: "a new model", False: "no model: the new one is the independent"}
 _NEEDS = {"old_head": "the old classifier", "independent": "the independent new model"}
 _FIELD = re.compile(
     r'^    (\w+): [^\n]*?=[^\n]*?(?:  # ([^\n]*))?\n(?:    """(.*?)""")?', re.MULTILINE | re.DOTALL
@@ -47,7 +48,7 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
         "paper": made.paper,
         "needs": _needs(made) or ["nothing but new data"],
         "changes": list(made.changes),
-        "trains": "a new model" if made.own_model else "no model: the new one is the independent",
+        "trains": made.trains or _TRAINS[made.own_model],
         "parameters": parameters,
         "variants": {k: dict(v) for k, v in made.variants.items()},
         **_costs(name, made, measured),
@@ -92,9 +93,7 @@ def _costs(name: str, made: Method, measured: Path) -> dict[str, str]:
     if not records:
         return {"cost": "not measured yet"}
     added = sorted({_added(r, made, measured) for r in records})
-    costs = {
-        "added parameters": " to ".join(f"{n:,}" for n in dict.fromkeys((added[0], added[-1])))
-    }
+    costs = {"added parameters": " to ".join(map(_count, dict.fromkeys((added[0], added[-1]))))}
     found = (record.run.get("training_cost") for record in records)
     shares = [share for share in found if share is not None]
     costs["training cost"] = "not measured yet"
@@ -103,6 +102,10 @@ def _costs(name: str, made: Method, measured: Path) -> dict[str, str]:
         of = f"median of {len(shares)} records, {min(shares):.2f} to {max(shares):.2f}"
         costs["training cost"] = f"{middle:.2f} of the independent model's ({of})"
     return costs
+
+
+def _count(added: int) -> str:
+    return f"{added:,}" if added >= 0 else f"{-added:,} fewer than the independent model"
 
 
 def _added(record: Record, made: Method, measured: Path) -> int:

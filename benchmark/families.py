@@ -298,7 +298,7 @@ class VectorMap(FeatureTransformation):
     Override :meth:`fit_vectors`.
     """
 
-    direction: Literal["gallery", "query"] = "gallery"  # query: nothing stored is touched
+    direction: Literal["gallery", "query"] = "gallery"  # ours; query: nothing stored is touched
     """``gallery`` brings stored vectors to the new space, ``query`` new queries to the old one."""
 
     @property

@@ -171,12 +171,15 @@ class Method(ABC):
         own_model: False when the new model is the independent one, so nothing is trained
             or embedded again.
         own_first: True when the first generation is trained the method's own way.
+        trains: What is trained at an update, in words for its card; empty: a new model, or none
+            without ``own_model``.
         variants: Named sets of parameters.
     """
 
     paper: ClassVar[str] = ""
     own_model: ClassVar[bool] = True
     own_first: ClassVar[bool] = False
+    trains: ClassVar[str] = ""
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     @property

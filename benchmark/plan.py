@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -156,5 +155,5 @@ def _default(field: Any) -> Any:
 
 
 def source_hash(label: str) -> str:
-    """Hash of an adapter's file."""
-    return hashlib.sha256(registry.method_file(label).source).hexdigest()
+    """Hash of an adapter's code, as :func:`registry.fingerprint` has it."""
+    return registry.method_file(label).fingerprint

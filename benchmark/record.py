@@ -69,7 +69,7 @@ class Record:
         backfilling: Scores along the refilling of the gallery, as the task ``backfilling`` gives
             them; empty where the protocol does not ask for it.
         adapter: The method's version: its module, the package that it comes with, and the hash of
-            its source.
+            its code, comments and docstrings apart.
         parameters: What else the protocol and the track fix: splits, tasks, dataset, rates.
         details: Hash of the details file beside it (:mod:`benchmark.details`); ``None`` without.
         run: What differs between two runs of the same work: times (``stages`` by title, ``seconds``

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib
 import importlib.util
 import inspect
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -34,8 +36,13 @@ class MethodFile:
 
     @property
     def source(self) -> bytes:
-        """The adapter's source: part of the name of everything it computes."""
+        """The adapter's source as it stands."""
         return self.path.read_bytes()
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of what the source says to Python: a part of the name of everything it computes."""
+        return fingerprint(self.source)
 
     @property
     def summary(self) -> str:
@@ -52,6 +59,32 @@ class MethodFile:
                 if any(isinstance(t, ast.Name) and t.id == "variants" for t in targets):
                     return tuple(k.value for k in node.value.keys if isinstance(k, ast.Constant))  # type: ignore[misc]
         return ()
+
+
+@cache
+def fingerprint(source: bytes) -> str:
+    """Hash of a module's code: comments, docstrings and formatting do not count.
+
+    Of the syntax tree as plain values, without what is empty: ``ast.dump`` and ``ast.unparse``
+    write the same tree in other words from one Python to the next.
+    """
+    text = json.dumps(_code(ast.parse(source)), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _code(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_code(part) for part in node if not _is_words(part)]
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    parts = {name: _code(value) for name, value in ast.iter_fields(node) if value is not None}
+    return {"": type(node).__name__, **{name: part for name, part in parts.items() if part != []}}
+
+
+def _is_words(node: Any) -> bool:
+    """A text that stands alone, such as a docstring or what is written below a field."""
+    alone = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return alone and isinstance(node.value.value, str)
 
 
 def _folder(package: str) -> Path:

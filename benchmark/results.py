@@ -106,7 +106,7 @@ def _trained_on(
 
 
 def _adapter(label: str) -> dict[str, str]:
-    """The version of a method: its module, who ships it, and the hash of its source."""
+    """The version of a method: its module, who ships it, and the hash of its code."""
     module = registry.method_file(label).module
     package = module.partition(".")[0]
     shipped = packages_distributions().get(package, [])

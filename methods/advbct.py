@@ -97,7 +97,9 @@ class AdvBCT(CompatibleTraining[State]):
     The card of this method is from its published code, with two departures. There the weight
     falls epoch by epoch from (N + 1) / N to 2 / N; here step by step from 1 to 0. There new and
     old features pass the discriminator apart, so that its batch norm takes away any difference
-    of mean and scale before it is seen; here they pass together.
+    of mean and scale before it is seen; here they pass together. On several
+    devices its batch norm, and the mean over what lies beyond a border, are of each one's share
+    of the batch.
     """
 
     paper: ClassVar[str] = (

@@ -31,9 +31,9 @@ class Contrast(CompatibleTraining[nn.Module]):
     )
     variants: ClassVar = {"fastfill": {"tau": 0.5}, "top10": {"tau": 0.01, "hardest": 10}}
 
-    weight: float = 1.0  # lambda
-    tau: float = 0.5  # of FastFill's re-implementation; 0.01 in the authors' code
-    hardest: int = 0  # negatives of either kind that count; 0: all; 10 in the authors' code
+    weight: float = 1.0  # lambda, FastFill appendix A.2
+    tau: float = 0.5  # FastFill appendix A.2; 0.01 in the published code
+    hardest: int = 0  # negatives of either kind that count, 0: all; 10 in the published code
 
     def __post_init__(self) -> None:
         in_range(self, weight="[0, inf)", tau="(0, inf)", hardest="[0, inf)")

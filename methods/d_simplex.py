@@ -43,6 +43,8 @@ class DSimplex(CompatibleTraining[State]):
     they are left out. Each generation starts from the initial weights of every method, as a
     replaced model does; the paper also goes on from the one before.
 
+    On several devices the other classes of L_hoc are those in each device's share of the batch.
+
     The embedding has one dimension less than the simplex has vertices, whatever the track says.
     """
 
@@ -56,8 +58,8 @@ class DSimplex(CompatibleTraining[State]):
     hoc: bool = False  # eq. 3 instead of cross-entropy alone
     weight: float = 0.1  # lambda, eq. 3; value of the published code
     mu: float = 10.0  # eq. 4; value of the published code
-    vertices: int = 0  # 0: one for each class of the dataset; the published code keeps 1,024
-    head: Literal["softmax", "track"] = "softmax"  # as the paper, or as the track's classifier
+    vertices: int = 0  # ours: 0, one for each class of the dataset; 1,024 in the published code
+    head: Literal["softmax", "track"] = "softmax"  # eq. 3; or as the track's classifier
 
     def __post_init__(self) -> None:
         in_range(self, weight="[0, 1]", mu="(0, inf)", vertices="[0, inf)")

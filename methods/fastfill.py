@@ -10,12 +10,11 @@ from torch import Tensor
 
 from benchmark.checks import in_range
 from benchmark.families import Fitted, Pairs
-from benchmark.models.parts import Frozen
 from benchmark.models.transformation import Transformation
 from benchmark.models.uncertain import Uncertain, log_mean
 from benchmark.training.loop import Trainer
 from benchmark.training.maps import SidedMap, target_of
-from benchmark.training.new_head import new_head
+from benchmark.training.new_head import new_head_and_labels
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class FastFill(SidedMap):
 
     With ``diagonal``, dimension j has a variance s_j of its own: the squared distance is summed
     over (error_j)^2 / s_j, the log is the mean of log s_j, and L_disc, which belongs to no
-    dimension, is divided by the mean of s_j. Equal variances give eq. 5 again.
+    dimension, is divided by their geometric mean. Equal variances give eq. 5 again.
 
     Side-information is of appendix B.2.
     """
@@ -53,16 +52,23 @@ class FastFill(SidedMap):
     losses: Literal["both", "l2", "disc"] = "both"  # eq. 3; each alone in section 6, Table 5
     uncertainty: bool = True  # section 6, Table 5
     diagonal: bool = False  # section 4.2, footnote 2
-    lam: float | None = None  # lambda, "a function of d" that is not printed; none is 1 / d
+    lam: float | None = None  # lambda, a function of d that section 4.2 does not print; ours: 1 / d
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.lam is not None:
             in_range(self, lam="(0, inf)")
 
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """L_disc is the new classifier's loss."""
+        judged = () if self.losses == "l2" else ("the new classifier", "labels")
+        return (*super().uses, *judged)
+
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Train h and psi together; in a chain with side-information also g, as FCT 4.4 does."""
-        head, labels = (None, None) if self.losses == "l2" else new_head(pairs, "fastfill")
+        judged = self.losses != "l2"
+        head, labels = new_head_and_labels(pairs, "fastfill:") if judged else (None, None)
         target = target_of(pairs)
 
         def make() -> Transformation | Uncertain:
@@ -72,18 +78,14 @@ class FastFill(SidedMap):
         def loss(
             module: Any, old: Tensor, side: Tensor | None, new: Tensor, rows: Tensor
         ) -> Tensor:
-            sure = not self.uncertainty
-            made, logs = (module(old, side)[0], None) if sure else module.estimates(old, side)
+            made, logs = module.estimates(old, side)
             disc = None if head is None else head.losses(made, rows)
             return self.loss(made - new, disc, logs).mean()
 
-        made, curves = self.train(
-            make, loss, (pairs.old, pairs.side, target, labels), trainer,
-            None if head is None else Frozen(head),
-        )  # fmt: skip
-        if isinstance(made, Uncertain):
-            return self.with_side(made.map, curves, pairs, trainer, priority=made)
-        return self.with_side(made, curves, pairs, trainer)
+        tensors = (pairs.old, pairs.side, target, labels)
+        made, curves = self.train(make, loss, tensors, trainer, head)
+        h, priority = (made.map, made) if isinstance(made, Uncertain) else (made, None)
+        return self.with_side(h, curves, pairs, trainer, priority)
 
     def loss(self, error: Tensor, disc: Tensor | None, log_variance: Tensor | None) -> Tensor:
         """The loss of each item, ``[n]``.
@@ -99,7 +101,5 @@ class FastFill(SidedMap):
         if log_variance is None:
             return near.sum(dim=1) + far
         scaled = (near / log_variance.exp()).sum(dim=1) + far / log_mean(log_variance).exp()
-        return scaled + log_variance.mean(dim=1) / self._lam(error.shape[1])
-
-    def _lam(self, dim: int) -> float:
-        return 1 / dim if self.lam is None else self.lam
+        lam = 1 / error.shape[1] if self.lam is None else self.lam
+        return scaled + log_variance.mean(dim=1) / lam

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
-from benchmark.errors import BenchError
 from benchmark.families import Fitted, Pairs
 from benchmark.models.heads import Head
-from benchmark.models.parts import Frozen
 from benchmark.models.transformation import Transformation
 from benchmark.training.loop import Trainer
 from benchmark.training.maps import SidedMap, divergence, squared, target_of
+from benchmark.training.new_head import new_head
 
 
 @dataclass(frozen=True)
@@ -59,11 +57,14 @@ class FCT(SidedMap):
         if self.inputs == "side" and self.side == "none":
             raise ValueError("inputs: 'side' needs side-information, got side: none")
 
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """A divergence is of what the new classifier answers."""
+        return super().uses if self.loss == "mse" else (*super().uses, "the new classifier")
+
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Train h and, in a chain, g with Adam, cosine schedule and warm-up (appendix D.5)."""
-        if self.loss != "mse" and pairs.head is None:
-            raise BenchError(f"fct: loss {self.loss} needs the new classifier, got none")
-        head = None if self.loss == "mse" else copy.deepcopy(pairs.head)
+        head = None if self.loss == "mse" else new_head(pairs, f"fct: loss {self.loss}")
 
         def loss(h: nn.Module, old: Tensor, side: Tensor | None, new: Tensor) -> Tensor:
             return self.distance(h(old, side)[0], new, head)
@@ -71,7 +72,7 @@ class FCT(SidedMap):
         target = target_of(pairs)
         h, curves = self.train(
             lambda: self.network(pairs, target.shape[1], pairs.normalised), loss,
-            (pairs.old, pairs.side, target), trainer, None if head is None else Frozen(head),
+            (pairs.old, pairs.side, target), trainer, head,
         )  # fmt: skip
         return self.with_side(h, curves, pairs, trainer)
 

@@ -14,11 +14,17 @@ class Independent(Method):
 
     paper: ClassVar[str] = "Baseline of Shen et al., BCT, CVPR 2020"
     own_model: ClassVar[bool] = False
+    trains: ClassVar[str] = "the new model alone, once for all methods"
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The shared independent model."""
         return ("independent",)
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
 
     def update(self, job: UpdateJob) -> Update:
         """Take the independent model as it is."""

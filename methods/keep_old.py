@@ -13,6 +13,17 @@ class KeepOld(Method):
     """The new model is the old one: fully compatible, and no better."""
 
     paper: ClassVar[str] = "Control: what an update has to beat"
+    trains: ClassVar[str] = "nothing: the old model goes on"
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The old model stays in service."""
+        return ("the old model",)
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
 
     def update(self, job: UpdateJob) -> Update:
         """Take the old model as it is."""

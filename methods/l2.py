@@ -20,7 +20,9 @@ from benchmark.training.embedding import Batch
 class L2(CompatibleTraining[Credible]):
     """L_new + weight * mean ||n(f) - n(o)||, the norm not squared (MixBCT eq. 8).
 
-    ``denoised`` leaves out the noisy old features, as MixBCT does (MixBCT appendix C.1).
+    ``denoised`` leaves out the noisy old features, as MixBCT does (MixBCT appendix C.1). On
+    several devices the mean is over the credible of each one's share of the batch, and then over
+    the devices.
     """
 
     paper: ClassVar[str] = (

@@ -37,7 +37,7 @@ class LambdaOrthogonal(VectorMap):
     threshold: float = 12.0  # lambda; ours: best of 1, 4, 12 on training classes of glyphs
     weight: float = 1.0  # ours
     lr: float = 1e-2  # ours: better than 3e-3 on training classes of glyphs
-    warmup: float = 5 / 80  # share of the steps, as fct
+    warmup: float = 5 / 80  # share of the steps, FCT appendix D.5
 
     def __post_init__(self) -> None:
         for name in ("threshold", "weight"):

@@ -5,59 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from benchmark.checks import in_range
 from benchmark.families import Fitted, Pairs
 from benchmark.models.bottleneck import Bottlenecks
 from benchmark.models.module import Portable
-from benchmark.models.parts import Frozen
 from benchmark.models.transformation import Transformation
+from benchmark.training.cones import Borders
 from benchmark.training.loop import Trainer
 from benchmark.training.maps import LearnedMap
-from benchmark.training.new_head import new_head
-from benchmark.training.prototypes import class_means
-
-
-def angles(left: Tensor, right: Tensor) -> Tensor:
-    """The angle between rows, ``[n]``, in radians; its gradient is finite at 0 and at pi."""
-    left, right = F.normalize(left), F.normalize(right)
-    # An arccosine has an infinite slope at 1, just where a class of one image has its member.
-    return 2 * torch.atan2((left - right).norm(dim=1), (left + right).norm(dim=1))
-
-
-class Borders(nn.Module):
-    """The cone of each new class: its mean direction, and the angle that holds usual members.
-
-    Args:
-        new: New embeddings, ``[n, d]``.
-        labels: Their classes, ``[n]``, 0 to C - 1.
-        n_classes: C.
-    """
-
-    centre: Tensor
-    theta: Tensor
-
-    def __init__(self, new: Tensor, labels: Tensor, n_classes: int) -> None:
-        super().__init__()
-        self.register_buffer("centre", class_means(F.normalize(new), labels, n_classes))
-        found = angles(new, self.centre[labels])
-        usual = [largest_usual(found[labels == c]) for c in range(n_classes)]
-        self.register_buffer("theta", torch.tensor(usual))
-
-    def forward(self, made: Tensor, labels: Tensor) -> Tensor:
-        """By how much embeddings lie outside the cone of their class, on average."""
-        return (angles(made, self.centre[labels]) - self.theta[labels]).clamp_min(0).mean()
-
-
-def largest_usual(values: Tensor) -> float:
-    """The largest value up to 1.5 inter-quartile ranges above the third quartile; 0 of none."""
-    if not len(values):
-        return 0.0
-    low, high = values.double().quantile(torch.tensor([0.25, 0.75], dtype=torch.float64))
-    return float(values[values <= high + 1.5 * (high - low) + 1e-9].max())
+from benchmark.training.new_head import new_head_and_labels
 
 
 @dataclass(frozen=True)
@@ -72,20 +30,25 @@ class LCE(LearnedMap):
     paper: ClassVar[str] = "Meng et al., Learning Compatible Embeddings, ICCV 2021"
     variants: ClassVar = {"mlp": {"map": "mlp"}}
 
-    map: Literal["rbt", "mlp"] = "rbt"  # rbt: published code; mlp: fct's
+    map: Literal["rbt", "mlp"] = "rbt"  # published code; mlp: FCT appendix D.1
     weight: float = 1.0  # of the border; published code
     blocks: int = 4  # of rbt; published code
     bottleneck: int = 16  # of rbt; published code
-    width: int = 2048  # of mlp, as fct
+    width: int = 2048  # of mlp, FCT appendix D.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        ones = dict.fromkeys(("blocks", "bottleneck", "width"), "[1, inf)")
-        in_range(self, weight="[0, inf)", **ones)
+        in_range(self, weight="[0, inf)", blocks="[1, inf)", bottleneck="[1, inf)")
+        in_range(self, width="[1, inf)")
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The new classifier judges, and each class has its cone."""
+        return (*super().uses, "the new classifier", "labels")
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Train h on labels alone: no new embedding enters but in its class's cone."""
-        head, labels = new_head(pairs, "lce")
+        head, labels = new_head_and_labels(pairs, "lce:")
         borders = Borders(pairs.new, labels, len(head.weight))
 
         def loss(h: nn.Module, old: Tensor, rows: Tensor) -> Tensor:
@@ -94,8 +57,7 @@ class LCE(LearnedMap):
             return judged
 
         h, curves = self.train(
-            lambda: self.network(pairs), loss, (pairs.old, labels), trainer,
-            nn.ModuleList([Frozen(head), borders]),
+            lambda: self.network(pairs), loss, (pairs.old, labels), trainer, head, borders
         )  # fmt: skip
         return Fitted(h, curves=curves)
 

@@ -25,7 +25,7 @@ class Linear(VectorMap):
     variants: ClassVar = {"query": {"direction": "query"}}
 
     share: float | None = None
-    """Strength as a share of x's mean variance; by default the one with the smallest
+    """Strength as a share of x's mean variance; ours: by default the one with the smallest
     leave-one-out error on the training pairs."""
 
     def __post_init__(self) -> None:

@@ -49,8 +49,8 @@ class LowRank(VectorMap):
     )
     variants: ClassVar = {"query": {"direction": "query"}}
 
-    rank: int = 32  # half of the tracks' 64 dimensions; at most the smaller dimension
-    share: float | None = None  # as in linear: by default of the smallest leave-one-out error
+    rank: int = 32  # ours: half of the tracks' 64 dimensions; at most the smaller dimension
+    share: float | None = None  # ours: as in linear, by default of the smallest leave-one-out error
 
     def __post_init__(self) -> None:
         if self.rank < 1:

@@ -18,7 +18,10 @@ from benchmark.training.embedding import Batch
 
 @dataclass(frozen=True)
 class MixBCT(CompatibleTraining[Credible]):
-    """Classify a mixture of floor(ratio * B) credible old and the other new features (eq. 9-12)."""
+    """Classify a mixture of floor(ratio * B) credible old and the other new features (eq. 9-12).
+
+    On several devices B is each one's share of the batch.
+    """
 
     paper: ClassVar[str] = (
         "Liang et al., MixBCT: Towards Self-Adapting Backward-Compatible Training, 2023"

@@ -16,7 +16,7 @@ from benchmark.method import UpdateJob
 from benchmark.models.heads import Head
 from benchmark.training.denoise import certain
 from benchmark.training.embedding import Batch
-from benchmark.training.memory import Memory, all_rows
+from benchmark.training.memory import Memory, contrast
 from benchmark.training.old_head import OldHead, frozen_old_head
 
 
@@ -46,11 +46,11 @@ class NCCL(CompatibleTraining[Neighbours]):
         "Representation, AAAI 2022; compared in MixBCT section 4.3"
     )
 
-    features: float = 1.0  # weight of the term on features
-    logits: float = 0.01  # weight of the term on logits
-    tau: float = 1.0  # temperature
+    features: float = 1.0  # weight of the term on features; published code of MixBCT
+    logits: float = 0.01  # weight of the term on logits; published code of MixBCT
+    tau: float = 1.0  # temperature; published code of MixBCT
     size: int = 8192  # of the memory, MixBCT section 4.3; 2,048 in NCCL
-    doubt: float = 0.5  # share of log C that the entropy of a credible feature stays below
+    doubt: float = 0.5  # share of log C that a credible entropy may reach; published code of MixBCT
 
     def __post_init__(self) -> None:
         in_range(self, features="[0, inf)", logits="[0, inf)", tau="(0, inf)")
@@ -78,19 +78,11 @@ class NCCL(CompatibleTraining[Neighbours]):
         logits = head.logits if state.judge is None else state.judge.logits
         old = F.normalize(batch.old.detach())
         entering = torch.where(state.credible[batch.index], batch.labels, -1)
-        rows = [all_rows(r) for r in (entering, old, F.normalize(logits(batch.old)))]
-        state.memory.push(*(r[rows[0] >= 0] for r in rows))
+        state.memory.push(entering, old, F.normalize(logits(batch.old)))
         labels, features, answers = state.memory.rows()
         positive = labels == batch.labels[:, None]
-        weight = (
-            positive * (old @ features.T + 1) / 2 / positive.sum(dim=1, keepdim=True).clamp_min(1)
-        )
-        near = self.contrast(F.normalize(batch.new), features, weight)
-        alike = self.contrast(F.normalize(logits(batch.new)), answers, weight)
+        count = positive.sum(dim=1, keepdim=True).clamp_min(1)
+        weight = positive * (old @ features.T + 1) / 2 / count
+        near = contrast(F.normalize(batch.new), features, weight, self.tau)
+        alike = contrast(F.normalize(logits(batch.new)), answers, weight, self.tau)
         return head(batch.new, batch.labels) + self.features * near + self.logits * alike
-
-    def contrast(self, asking: Tensor, stored: Tensor, weight: Tensor) -> Tensor:
-        """The loss l; ``weight`` is w_ij / |pos| for positives and 0 for the others, ``[B, m]``."""
-        scores = asking @ stored.T / self.tau
-        shares = scores - scores.logsumexp(dim=1, keepdim=True)
-        return -(weight * shares).sum(dim=1).mean()

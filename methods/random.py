@@ -13,6 +13,12 @@ class Random(Method):
     """The initial weights that the training of every method starts from."""
 
     paper: ClassVar[str] = "Control: the floor of every score"
+    trains: ClassVar[str] = "nothing: the new model has its initial weights"
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
 
     def update(self, job: UpdateJob) -> Update:
         """Take the model as it is initialised."""

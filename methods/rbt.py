@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor, nn
 
 from benchmark.checks import in_range
-from benchmark.errors import BenchError
 from benchmark.families import Fitted, Pairs
 from benchmark.models.bottleneck import Bottlenecks
-from benchmark.models.parts import Frozen
 from benchmark.training.loop import Trainer
 from benchmark.training.maps import LearnedMap, divergence, squared, target_of
+from benchmark.training.new_head import new_head
 
 
 @dataclass(frozen=True)
@@ -32,18 +30,21 @@ class RBT(LearnedMap):
     variants: ClassVar = {"kl": {"kl": 1.0}}
 
     kl: float = 0.0  # weight of the divergence; FCT appendix J has none
-    blocks: int = 4  # as the code of LCE, which builds on this map
-    bottleneck: int = 16  # likewise
+    blocks: int = 4  # published code of LCE, which builds on this map
+    bottleneck: int = 16  # published code of LCE
 
     def __post_init__(self) -> None:
         super().__post_init__()
         in_range(self, kl="[0, inf)", blocks="[1, inf)", bottleneck="[1, inf)")
 
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The divergence is of what the new classifier answers."""
+        return (*super().uses, "the new classifier") if self.kl else super().uses
+
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Train h as FCT is trained."""
-        if self.kl and pairs.head is None:
-            raise BenchError("rbt: kl needs the new classifier (head)")
-        head = copy.deepcopy(pairs.head) if self.kl else None
+        head = new_head(pairs, "rbt: kl") if self.kl else None
 
         def loss(h: nn.Module, old: Tensor, new: Tensor) -> Tensor:
             made = h(old, None)[0]
@@ -53,6 +54,6 @@ class RBT(LearnedMap):
         dims = pairs.old.shape[1], pairs.new.shape[1], self.blocks, self.bottleneck
         h, curves = self.train(
             lambda: Bottlenecks(*dims, pairs.normalised, pairs.old_normalised), loss,
-            (pairs.old, target_of(pairs)), trainer, None if head is None else Frozen(head),
+            (pairs.old, target_of(pairs)), trainer, head,
         )  # fmt: skip
         return Fitted(h, curves=curves)

@@ -52,7 +52,7 @@ class ResidualMLP(VectorMap):
     hidden: int = 256  # ours, as wide as a branch of fct
     lr: float = 1e-2  # ours: better than 3e-3 on training classes of glyphs
     weight_decay: float = 0.0  # ours
-    warmup: float = 5 / 80  # share of the steps, as fct
+    warmup: float = 5 / 80  # share of the steps, FCT appendix D.5
 
     def __post_init__(self) -> None:
         if self.hidden < 1:

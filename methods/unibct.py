@@ -45,13 +45,13 @@ class UniBCT(CompatibleTraining[Prototypes]):
 
     longer: ClassVar[bool] = True
 
-    weight: float = 1.0  # of the influence
-    share: float = 0.9  # a, what an old feature takes from its neighbours
-    tau: float = 0.05  # temperature of the neighbourhood
+    weight: float = 1.0  # of the influence; published code of MixBCT
+    share: float = 0.9  # a, what an old feature takes from its neighbours; published code of MixBCT
+    tau: float = 0.05  # temperature of the neighbourhood; published code of MixBCT
     drop: float = 0.1  # farthest share of each class that is left out, as in MixBCT section 3.4
-    warmup: float = 10 / 35  # share of the training before the first refinement
-    every: float = 10 / 35  # share of the training from one refinement to the next
-    refinements: int = 2  # how often
+    warmup: float = 10 / 35  # share of the training before refinement 1; published code of MixBCT
+    every: float = 10 / 35  # share of the training between refinements; published code of MixBCT
+    refinements: int = 2  # how often; published code of MixBCT
 
     def __post_init__(self) -> None:
         in_range(self, weight="[0, inf)", share="[0, 1)", tau="(0, inf)", drop="[0, 1)")
@@ -65,17 +65,15 @@ class UniBCT(CompatibleTraining[Prototypes]):
 
     def refresh(self, state: Prototypes, job: UpdateJob, epoch: Epoch) -> None:
         """Refine where one or more refinements have become due."""
-        due = sum(
-            epoch.progress + 1e-9 >= self.warmup + k * self.every for k in range(self.refinements)
-        )
+        starts = [self.warmup + k * self.every for k in range(self.refinements)]
+        due = sum(epoch.progress + 1e-9 >= start for start in starts)
         if due <= int(state.done):
             return
         state.done.fill_(due)
         keep, data = state.keep.cpu(), job.data
-        new = epoch.embed(data.images)[keep]
-        made = refined_prototypes(
-            job.old.features[keep], new, data.labels[keep], len(data.classes), self.share, self.tau
-        )
+        rows = job.old.features, epoch.embed(data.images), data.labels
+        old, new, labels = (each[keep] for each in rows)
+        made = refined_prototypes(old, new, labels, len(data.classes), self.share, self.tau)
         # Of several devices the first one's count: it sends its buffers to the others.
         state.weight.copy_(made)
 

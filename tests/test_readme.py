@@ -77,6 +77,16 @@ def test_commands_exist(bench) -> None:
         assert bench(verb, "--help")[0] == 0
 
 
+@pytest.mark.slow
+def test_sweeps_of_the_papers_can_be_planned(bench) -> None:
+    text = (ROOT / "protocols" / "README.md").read_text()
+    commands = re.findall(r"`bench (run [^`]*--sweep [^`]*)`", text)
+    assert len(commands) == 3
+    for command in commands:
+        code, said = bench(*command.split(), "--dry-run")[:2]
+        assert code == 0 and " stages, " in said, command
+
+
 @pytest.mark.parametrize("name", ["README.md", "results/README.md"])
 def test_tables_are_those_of_the_committed_records(name, monkeypatch) -> None:
     """What stands between the marks is what the command beside it prints."""

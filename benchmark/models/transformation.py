@@ -53,6 +53,10 @@ class Transformation(Portable):
         out: Tensor = self.mixer(self.joined(vectors, side)).float()
         return (F.normalize(out) if self.normalise else out), side
 
+    def estimates(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, None]:
+        """Transformed vectors, and nothing that says how sure they are: see ``Uncertain``."""
+        return self(vectors, side)[0], None
+
     def joined(self, vectors: Tensor, side: Tensor | None) -> Tensor:
         """What the mixer is given: both branches, ``[n, 2 branch]``."""
         if (side is None) != (self.dim_side == 0):

@@ -15,6 +15,7 @@ from benchmark.errors import nearest
 from benchmark.families import FeatureTransformation, Fitted, Pairs
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
+from benchmark.models.parts import Frozen
 from benchmark.models.transformation import Transformation, WithSide
 from benchmark.seeds import drawing_from
 from benchmark.sides import SIDES
@@ -127,10 +128,10 @@ def target_of(pairs: Pairs) -> Tensor:
 class LearnedMap(FeatureTransformation):
     """A map that is trained as FCT trains its own."""
 
-    lr: float = 5e-4  # Adam, FCT appendix D.5; FastFill appendix A.2
+    lr: float = 5e-4  # of Adam, FCT appendix D.5 and FastFill appendix A.2
     weight_decay: float = 2.0**-15  # FCT appendix D.5
-    warmup: float = 5 / 80  # share of the steps, FCT appendix D.5; FastFill appendix A.2
-    freeze_norm: float = 0.5  # share of the steps after which BN statistics stay, likewise
+    warmup: float = 5 / 80  # share of the steps, FCT appendix D.5 and FastFill appendix A.2
+    freeze_norm: float = 0.5  # share of the steps until BN statistics stay, FCT appendix D.5
 
     def __post_init__(self) -> None:
         in_range(
@@ -139,12 +140,15 @@ class LearnedMap(FeatureTransformation):
 
     def train(
         self, make: Callable[[], Map], loss: MapLoss, tensors: tuple[Tensor | None, ...],
-        trainer: Trainer, state: nn.Module | None = None, name: str = "map",
+        trainer: Trainer, head: Head | None = None, state: nn.Module | None = None,
+        name: str = "map",
     ) -> tuple[Map, dict[str, Curve]]:  # fmt: skip
-        """:func:`fit_map` with these parameters."""
+        """:func:`fit_map` with these parameters; ``head``, which the loss asks, stays as it is."""
+        held = [None if head is None else Frozen(head), state]
         return fit_map(
             make, loss, tensors, trainer, lr=self.lr, weight_decay=self.weight_decay,
-            warmup=self.warmup, freeze_norm=self.freeze_norm, state=state, name=name,
+            warmup=self.warmup, freeze_norm=self.freeze_norm,
+            state=nn.ModuleList([part for part in held if part is not None]), name=name,
         )  # fmt: skip
 
 
@@ -152,7 +156,7 @@ class LearnedMap(FeatureTransformation):
 class SidedMap(LearnedMap):
     """h of FCT's architecture and, where a later update follows, g for the side-information."""
 
-    side: str = "none"  # or a kind of benchmark.sides
+    side: str = "none"  # or a kind of FCT section 5.1, as FastFill appendix B.2
     width: int = 2048  # of the mixer, FCT appendix D.1
 
     def __post_init__(self) -> None:

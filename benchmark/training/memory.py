@@ -53,17 +53,19 @@ class Memory(nn.Module):
 
     @torch.no_grad()
     def push(self, labels: Tensor, *vectors: Tensor) -> None:
-        """Take rows in, the oldest go.
+        """Take in the rows of all devices; the oldest go.
 
         Args:
-            labels: ``[k]`` int64, 0 or more.
+            labels: ``[k]`` int64; a row with a label below 0 stays out.
             vectors: ``[k, dim]`` for each of ``dims``; no gradient goes through them.
         """
+        rows = [all_rows(each) for each in (labels, *vectors)]
+        labels, *entering = (each[rows[0] >= 0] for each in rows)
         kept = min(len(labels), self.size)
         places = (self.next + torch.arange(kept, device=labels.device)) % self.size
         self.labels[places] = labels[-kept:] if kept else labels
-        for name, rows in zip(self.names, vectors, strict=True):
-            getattr(self, name)[places] = rows[-kept:] if kept else rows
+        for name, new in zip(self.names, entering, strict=True):
+            getattr(self, name)[places] = new[-kept:] if kept else new
         self.next.copy_((self.next + kept) % self.size)
 
     def rows(self) -> tuple[Tensor, ...]:
@@ -72,3 +74,17 @@ class Memory(nn.Module):
         if there.all():  # the buffers themselves: a copy in each step costs as much as the loss
             return (self.labels, *(getattr(self, name) for name in self.names))
         return (self.labels[there], *(getattr(self, name)[there] for name in self.names))
+
+
+def contrast(asking: Tensor, stored: Tensor, weight: Tensor, tau: float) -> Tensor:
+    """How far what asks is from what it belongs to, among all that is stored: a scalar.
+
+    Args:
+        asking: Unit vectors, ``[B, d]``.
+        stored: Unit vectors, ``[m, d]``.
+        weight: How much each belongs to each, ``[B, m]``; 0 for what does not.
+        tau: Temperature of the softmax over what is stored.
+    """
+    scores = asking @ stored.T / tau
+    shares = scores - scores.logsumexp(dim=1, keepdim=True)
+    return -(weight * shares).sum(dim=1).mean()

@@ -33,6 +33,47 @@ def test_words(tmp_path):
     assert method_card("bt2", tmp_path)["needs"][-1] == "32 extra dimensions"
 
 
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("fastfill", ["the new classifier", "labels"]),
+        ("fastfill:disc", ["the new classifier", "labels"]),
+        ("fastfill:l2", []),
+        ("lce", ["the new classifier", "labels"]),
+        ("fct", []),
+        ("fct:kl", ["the new classifier"]),
+        ("fct:reversed-kl", ["the new classifier"]),
+        ("rbt", []),
+        ("rbt:kl", ["the new classifier"]),
+    ],
+)
+def test_who_asks_the_new_classifier(tmp_path, name, asked):
+    plain = ["the independent new model", "old and new features of the same images"]
+    assert method_card(name, tmp_path)["needs"] == [*plain, *asked]
+
+
+@pytest.mark.parametrize(
+    ("name", "needs", "changes", "trains"),
+    [
+        ("keep-old", ["the old model"], [], "nothing: "),
+        ("random", ["nothing but new data"], [], "nothing: "),
+        ("oracle-concat", ["the independent new model"], ["dimension"], "nothing: "),
+        ("independent", ["the independent new model"], [], "the new model alone"),
+        ("bct", ["stored old features"], ["training"], "a new model"),
+        ("fct", ["the independent new model"], ["gallery"], "no model: "),
+    ],
+)
+def test_controls_train_nothing(tmp_path, name, needs, changes, trains):
+    card = method_card(name, tmp_path)
+    assert card["needs"][: len(needs)] == needs and card["changes"] == changes
+    assert card["trains"].startswith(trains)
+
+
+def test_a_smaller_model_adds_no_negative_parameters(tmp_path):
+    assert method_card("keep-old")["added parameters"].endswith("fewer than the independent model")
+    assert method_card("oracle-concat")["added parameters"].replace(",", "").isdigit()
+
+
 def test_parameters_of_a_larger_model_count_as_added(tmp_path):
     alone, own = (
         read_record(next(MEASURED.glob(f"open-class/*/{m}/seed-0.json")))

@@ -10,8 +10,9 @@ from benchmark.errors import BenchError
 from benchmark.families import Pairs
 from benchmark.models.heads import Head
 from benchmark.protocol import Recipe
+from benchmark.training.cones import Borders, angles, largest_usual
 from benchmark.training.loop import Device, Trainer
-from methods.lce import LCE, Borders, angles, largest_usual
+from methods.lce import LCE
 
 
 def trainer(steps=10):

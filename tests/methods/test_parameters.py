@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 
 import pytest
 
@@ -68,7 +69,20 @@ def test_what_the_refusal_says():
     in_range(Made(1), a="(0, 1]")
 
 
+# Where a default can come from: a place in a paper, published code, or a choice of ours.
+SOURCE = re.compile(
+    r"\b(section|appendix) [A-Z0-9]|\bTable \d|\beq\. \d|\bFigure \d"
+    r"|\bpublished (code|configuration)\b|\bours\b"
+)
+
+
 @pytest.mark.parametrize("name", registry.method_files())
 def test_every_field_has_a_note(name, tmp_path):
     for field, words in method_card(name, tmp_path)["parameters"].items():
-        assert "  # " in words, f"{name}: {field}: where does its default come from?"
+        note = words.partition("  # ")[2]
+        assert SOURCE.search(note), f"{name}: {field}: where does its default come from? '{note}'"
+
+
+def test_a_bare_note_is_no_source():
+    for note in ("", "lambda", "how often", "temperature of the neighbourhood", "as fct", "hours"):
+        assert not SOURCE.search(note)

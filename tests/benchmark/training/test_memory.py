@@ -26,6 +26,13 @@ def test_it_has_the_latest_rows(size, pushes):
     assert torch.equal(threes, -labels[:, None].expand(-1, 3).float())
 
 
+def test_a_label_below_zero_stays_out():
+    memory = Memory(4, 1)
+    memory.push(torch.tensor([3, -1, 5]), torch.tensor([[1.0], [2.0], [3.0]]))
+    labels, rows = memory.rows()
+    assert labels.tolist() == [3, 5] and rows.flatten().tolist() == [1.0, 3.0]
+
+
 def test_it_goes_on_from_a_checkpoint():
     a, b = Memory(4, 1), Memory(4, 1)
     a.push(torch.tensor([5, 6, 7]), torch.ones(3, 1))

@@ -1,0 +1,80 @@
+"""What names an adapter's work: its code, not its words or its layout."""
+
+import subprocess
+import sys
+
+import pytest
+
+from benchmark import registry
+from benchmark.plan import source_hash
+from benchmark.registry import fingerprint
+
+CODE = b'''"""A method."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class A:
+    """What it does."""
+
+    weight: float = 1.0  # lambda, eq. 3
+    share: float | None = None
+    """The share."""
+
+    def loss(self, x, *, y=None):
+        """The loss."""
+        if x > 0:
+            return f"{x!r:>{self.weight}}", {"a": [1, 2], **y}  # both
+        return None
+'''
+SAME = [
+    (b"A method.", b"Another word for it."),
+    (b"  # lambda, eq. 3", b""),
+    (b"What it does.", b"What it does.\n\n    And why.\n    "),
+    (b'    """The share."""\n', b""),
+    (b'        """The loss."""\n', b""),
+    (
+        b'"a": [1, 2], **y',
+        b"\n            'a': [\n                1, 2,\n            ],\n            **y",
+    ),
+    (b"if x > 0:", b"if (x > 0):"),
+    (b"1.0", b"1.00"),
+]
+OTHER = [
+    (b"1.0", b"2.0"),
+    (b"1.0", b"1"),
+    (b"x > 0", b"x >= 0"),
+    (b"[1, 2]", b"[2, 1]"),
+    (b"*, y=None", b"y=None"),
+    (b"return None", b"return"),
+    (b'"a"', b'b"a"'),
+    (b"!r", b"!s"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), SAME)
+def test_words_and_layout_do_not_count(old, new):
+    assert CODE.count(old) == 1
+    assert fingerprint(CODE.replace(old, new)) == fingerprint(CODE)
+
+
+@pytest.mark.parametrize(("old", "new"), OTHER)
+def test_what_is_computed_counts(old, new):
+    assert CODE.count(old) == 1
+    assert fingerprint(CODE.replace(old, new)) != fingerprint(CODE)
+
+
+def test_it_is_the_same_on_every_python():
+    """Found by 3.11: newer ones give a tree more fields, all of them empty."""
+    assert fingerprint(CODE) == "ad3bfda8a622beaa8d222c0be5411a39780d35ff153014a4011c063032c77c4e"
+
+
+def test_it_names_the_work_and_loads_no_torch():
+    file = registry.method_file("bct:distill")
+    assert source_hash("bct") == source_hash("bct:distill") == file.fingerprint
+    names = {registry.method_file(name).fingerprint for name in registry.method_files()}
+    assert len(names) == len(registry.method_files())
+    code = "import sys; from benchmark.plan import source_hash; source_hash('bct')"
+    code += "; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
