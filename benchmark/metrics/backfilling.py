@@ -190,7 +190,7 @@ class Run:
     def _rows(self, width: int) -> int:
         """Queries of a piece: the tables and buffers of a thread must fit."""
         one = 4 * (1 << lookup.depth_of(width - 1)) + 4 * counting.CAPACITY
-        return max(1, min(8, _TABLES // (one * kernels.ROWS))) * kernels.ROWS
+        return max(1, min(16, _TABLES // (one * kernels.ROWS))) * kernels.ROWS
 
     def _counting(
         self,
