@@ -64,7 +64,8 @@ def _block(table: Table, key: str) -> Block:
     items = [_items(row, key, table.cases, about.unit) for row in table.rows]
     # A case that this metric does not have has no column of dashes.
     filled = [
-        any(row[i].text not in ("", numbers.DASH) for row in items) for i in range(len(columns))
+        any(row[i].text not in ("", numbers.DASH, NOT_APPLICABLE) for row in items)
+        for i in range(len(columns))
     ]
     judged = len(table.cases)
     filled[judged + 1] = filled[judged]  # a gain that nobody has says something too
