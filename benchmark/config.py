@@ -64,6 +64,12 @@ def _fields(cls: type) -> dict[str, bool]:
 
 
 @functools.cache
+def _quick(cls: type) -> dict[str, frozenset[Any]]:
+    """Of each field the types whose values are taken as they are."""
+    return {name: _exact(hint) or frozenset() for name, hint in _hints(cls).items()}
+
+
+@functools.cache
 def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     return typing.get_origin(hint), typing.get_args(hint)
 
@@ -92,10 +98,14 @@ def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
     """
     hints = _hints(cls)  # type: ignore[arg-type]
     fields = _fields(cls)  # type: ignore[arg-type]
+    quick = _quick(cls)  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
             raise BenchError(f"{where}: unknown key '{key}'{nearest(str(key), fields)}")
-    given = {k: coerce(hints[k], v, f"{where}: {k}") for k, v in values.items()}
+    given = {
+        k: v if type(v) in quick[k] else coerce(hints[k], v, f"{where}: {k}")
+        for k, v in values.items()
+    }
     for name, required in fields.items():
         if required and name not in given:
             raise BenchError(f"{where}: missing key '{name}'")

@@ -10,7 +10,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -151,13 +151,22 @@ class Found:
     path: Path
 
 
-def find_records(root: Path, on_damaged: Callable[[BenchError], None] | None = None) -> list[Found]:
+Tried = Record | BenchError
+"""A record, or why a file is none."""
+Each = Callable[[Callable[[Path], Tried], Sequence[Path]], Iterable[Tried]]
+"""``map``, or what does the same by several processes."""
+
+
+def find_records(
+    root: Path, on_damaged: Callable[[BenchError], None] | None = None, each: Each = map
+) -> list[Found]:
     """Every record below a folder, in the order of their paths.
 
     Args:
         root: A folder, or one record.
         on_damaged: Called with what is wrong with a file that is no record of ours, which is then
             left out; without it such a file is an error.
+        each: Calls a function with every path, as ``map`` does; another one by several processes.
 
     Raises:
         BenchError: If there is no record.
@@ -166,16 +175,23 @@ def find_records(root: Path, on_damaged: Callable[[BenchError], None] | None = N
     if not paths:
         raise BenchError(f"{root}: no records (files named seed-<n>.json)")
     found = []
-    for path in paths:
-        try:
-            found.append(Found(read_record(path), path))
-        except BenchError as error:
-            if on_damaged is None or len(paths) == 1:
-                raise
-            on_damaged(error)
+    for path, tried in zip(paths, each(_tried, paths), strict=True):
+        if isinstance(tried, Record):
+            found.append(Found(tried, path))
+        elif on_damaged is None or len(paths) == 1:
+            raise tried
+        else:
+            on_damaged(tried)
     if not found:
         raise BenchError(f"{root}: none of {len(paths)} files is a record that can be read")
     return found
+
+
+def _tried(path: Path) -> Record | BenchError:
+    try:
+        return read_record(path)
+    except BenchError as error:
+        return error
 
 
 def read_records(root: Path) -> list[Record]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from benchmark.report.ranking import Paired, Place, places
 from benchmark.report.table import Row, Table, group, make_table
 from leaderboard.facts import Facts, cost_text, costs, costs_in_order
 from leaderboard.names import file_name
+from leaderboard.processes import MANY, spread
 from leaderboard.reading import Entry
 
 # Scores of one enrolment gallery stand on the records' pages.
@@ -180,8 +181,24 @@ def make_boards(
         key, version = _version(members[0])
         mine = tuple(by_record[id(record)] for record in members)
         slug = _slug(members[0], newest[key] == version, taken)
-        found.append(_board(mine, slug, facts, paired, newest[key] == version))
+        found.append(_board(mine, slug, facts, newest[key] == version))
+    found = _placed(found, paired, len(entries))
     return sorted(found, key=lambda board: (board.changed, not board.latest, not board.general))
+
+
+def _placed(boards: Sequence[Board], paired: Paired | None, n_records: int) -> list[Board]:
+    """Boards with their ranks; these compare every method with every other."""
+    asked = [(board, key) for board in boards for key in board.table.metrics]
+
+    def place(one: tuple[Board, str]) -> dict[str, Place]:
+        board, key = one
+        unranked = frozenset(m for m, about in board.facts.items() if not about.ranked)
+        return places(board.records, key, board.cross, unranked, paired)
+
+    made = iter(spread(place, asked, enough=n_records >= MANY))
+    return [
+        replace(board, places={key: next(made) for key in board.table.metrics}) for board in boards
+    ]
 
 
 def _version(record: Record) -> tuple[tuple[str, str], tuple[int, int]]:
@@ -207,15 +224,13 @@ def _board(
     entries: tuple[Entry, ...],
     slug: str,
     facts: Mapping[str, Facts],
-    paired: Paired | None,
     latest: bool,
 ) -> Board:
+    """All but the ranks."""
     records = [entry.record for entry in entries]
     known = select.metrics(records, "all")
     table = make_table(records, [m for m in known if not m.startswith(_PARTS)] or known)
     main = [m for m in select.metrics(records) if m in table.metrics]
-    unranked = frozenset(m for m, about in facts.items() if not about.ranked)
-    cross = select.cross_case(records)
     by_method: dict[str, list[Record]] = {}
     for record in records:
         by_method.setdefault(record.method, []).append(record)
@@ -224,7 +239,7 @@ def _board(
         entries=entries,
         table=table,
         main=(*main, *(key for key in table.metrics if key not in main)),
-        places={key: places(records, key, cross, unranked, paired) for key in table.metrics},
+        places={},
         facts={method: facts[method] for method in by_method},
         costs={method: costs(mine) for method, mine in by_method.items()},
         latest=latest,

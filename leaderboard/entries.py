@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from benchmark.details import Details, details_path
 from benchmark.details import find_details as find
 from benchmark.errors import BenchError
@@ -220,6 +223,8 @@ def _text(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:g}"
+    if isinstance(value, int):
+        return str(value)
     if isinstance(value, str):
         text = value
     elif isinstance(value, list | tuple) and not any(isinstance(v, Mapping | list) for v in value):
@@ -244,15 +249,20 @@ def pictures(record: Record, details: Details | None) -> dict[str, Any]:
         shown = details.picture
         found["picture"] = {
             "case": shown.case, "classes": list(shown.classes), "label": shown.label.tolist(),
-            "old": shown.old.round(4).tolist(), "new": shown.new.round(4).tolist(),
+            "old": _parts(shown.old), "new": _parts(shown.new),
         }  # fmt: skip
     if details is not None and details.ordering is not None:
         order = details.ordering
         found["ordering"] = {
-            "predicted": order.predicted.round(4).tolist(), "true": order.true.round(4).tolist(),
+            "predicted": _parts(order.predicted), "true": _parts(order.true),
             "tau": order.tau, "items": order.n_items,
         }  # fmt: skip
     return found
+
+
+def _parts(shares: NDArray[np.float64]) -> Any:
+    """Shares in ten-thousandths: whole numbers are shorter, and sooner written."""
+    return np.rint(10_000 * shares).astype(int).tolist()
 
 
 def download(entry: Entry) -> bytes:

@@ -79,6 +79,8 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,
+            # They do not change while a site is made; a look at each file for each page costs.
+            auto_reload=False,
         )
         made.filters["embed"] = embed
         made.filters["definitions"] = definitions
@@ -87,7 +89,12 @@ class Pages:
         made.filters["metric"] = lambda key: numbers.metric(key).label
         return made
 
-    def render(self, template: str, root: str = "", **values: Any) -> str:
+    def load(self, *templates: str) -> None:
+        """Compile templates now, before processes part that would each do so."""
+        for template in templates:
+            self._environment.get_template(f"{template}.html")
+
+    def render(self, template: str, root: str = "", **values: Any) -> bytes:
         """A page.
 
         Args:
@@ -96,6 +103,5 @@ class Pages:
             **values: What the template shows.
         """
         page = self._environment.get_template(f"{template}.html")
-        text = page.render(site=self._site, root=root, **values)
         # Lone surrogates have no bytes in UTF-8.
-        return text.encode("utf-8", "replace").decode("utf-8")
+        return page.render(site=self._site, root=root, **values).encode("utf-8", "replace")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.errors import BenchError
-from benchmark.record import Record, find_records
+from benchmark.record import Record, Tried, find_records
+from leaderboard.processes import MANY, spread
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def read_folder(root: Path) -> tuple[list[Entry], list[Skipped]]:
     entries: list[Entry] = []
     skipped: list[Skipped] = []
     seen: set[tuple[object, ...]] = set()
-    for found in find_records(root, lambda error: skipped.append(skip(error, root))):
+    for found in find_records(root, lambda error: skipped.append(skip(error, root)), _each):
         mark = _mark(found.record)
         if mark in seen:
             skipped.append(skip(_twice(found.record, found.path), root))
@@ -46,6 +47,10 @@ def read_folder(root: Path) -> tuple[list[Entry], list[Skipped]]:
             seen.add(mark)
             entries.append(Entry(found.record, found.path))
     return entries, sorted(skipped, key=lambda each: each.file)
+
+
+def _each(read: Callable[[Path], Tried], paths: Sequence[Path]) -> list[Tried]:
+    return spread(read, paths, enough=len(paths) >= MANY)
 
 
 def _mark(record: Record) -> tuple[object, ...]:

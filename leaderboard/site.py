@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import gc
 import json
-import multiprocessing
-import os
 import shutil
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +33,12 @@ from leaderboard.methods import method_page
 from leaderboard.names import file_name
 from leaderboard.olds import olds_data
 from leaderboard.pages import Pages
+from leaderboard.processes import MANY, spread
 from leaderboard.provenance import command, origins, versions
 from leaderboard.reading import Entry, Skipped, entries_of, read_folder, skip
 
 _HERE = Path(__file__).parent
 _FOLDERS = ("assets", "boards", "methods", "records", "published")
-_MANY = 400
-"""From so many records on more processes pay."""
-_PROCESSES = 4
-"""No more than these write pages."""
 _MARK = ".compatbench-site"
 _FAMILIES = ("compatible training", "transformation", "baseline", "control", "unknown")
 
@@ -125,6 +119,7 @@ class _Site:
         self.boards = make_boards(entries, self.facts, pairs)
         newest = overview.newest(entries, 1)[0].record
         self.entries = entries
+        self._folders: set[Path] = set()
         self.published = published.read()
         self.pages = Pages({
             "n_records": len(entries), "schema": newest.schema, "newest": origins([newest])[0],
@@ -134,7 +129,7 @@ class _Site:
         """Write everything; what an earlier site left behind goes."""
         _clear(self.out)
         self._copy_assets()
-        self.skipped += self._write_boards()
+        self.skipped += self._write_records()
         self._page("index", "index.html", **self._index())
         self._page("methods", "methods.html", families=self._families())
         papers = published.papers(self.published)
@@ -144,10 +139,6 @@ class _Site:
             self._page("paper", address, paper=paper)
         self._page("submit", "submit.html", **self._protocols())
         self._page("skipped", "skipped.html", skipped=self.skipped)
-        known = frozenset(self.facts)
-        for name, facts in self.facts.items():
-            page = method_page(facts, self.boards, known)
-            self._page("method", f"methods/{file_name(name)}.html", **page)
         return self.out / "index.html"
 
     def _copy_assets(self) -> None:
@@ -158,11 +149,13 @@ class _Site:
 
     def _page(self, template: str, address: str, **values: Any) -> None:
         root = "../" * address.count("/")
-        self._write(address, self.pages.render(template, root, **values).encode())
+        self._write(address, self.pages.render(template, root, **values))
 
     def _write(self, address: str, content: bytes) -> None:
         path = self.out / address
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.parent not in self._folders:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._folders.add(path.parent)
         path.write_bytes(content)
 
     def _index(self) -> dict[str, Any]:
@@ -208,44 +201,22 @@ class _Site:
         found = {name: [f for f in self.facts.values() if f.family == name] for name in _FAMILIES}
         return [(name, members) for name, members in found.items() if members]
 
-    def _write_boards(self) -> list[Skipped]:
-        """Boards and their records; many of them by processes, where these can fork.
+    def _write_records(self) -> list[Skipped]:
+        """Boards, methods and records, whatever comes many times; many of them by processes.
 
         Returns:
             Details files that were passed over.
         """
-        cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
-        if len(self.entries) < _MANY or cores < 2:
-            return self._part(0, 1)
-        n = min(cores, _PROCESSES)
-        context = multiprocessing.get_context("fork")
-        parts = []
-        for k in range(n):
-            ours, theirs = context.Pipe(duplex=False)
-            process = context.Process(target=self._send_part, args=(k, n, theirs))
-            process.start()
-            # With the only other end in the process, its death ends the waiting.
-            theirs.close()
-            parts.append((process, ours))
-        found = []
-        for process, ours in parts:
-            try:
-                found += ours.recv()
-            except EOFError:
-                raise BenchError(f"{self.out}: some pages were not written; see above") from None
-            process.join()
-        return sorted(found, key=lambda each: each.file)
+        work: list[Callable[[], Skipped | None]] = [partial(self._board, b) for b in self.boards]
+        work += [partial(self._method, facts) for facts in self.facts.values()]
+        work += [partial(self._record, b, entry) for b in self.boards for entry in b.entries]
+        self.pages.load("board", "method", "record")
+        found = spread(lambda page: page(), work, enough=len(self.entries) >= MANY)
+        return sorted(filter(None, found), key=lambda each: each.file)
 
-    def _send_part(self, k: int, n: int, to: Connection) -> None:
-        to.send(self._part(k, n))
-
-    def _part(self, k: int, n: int) -> list[Skipped]:
-        """Every n-th board and every n-th record."""
-        for board in self.boards[k::n]:
-            self._board(board)
-        pairs = [(board, entry) for board in self.boards for entry in board.entries]
-        found = [self._record(board, entry) for board, entry in pairs[k::n]]
-        return [each for each in found if each is not None]
+    def _method(self, facts: Facts) -> None:
+        page = method_page(facts, self.boards, frozenset(self.facts))
+        self._page("method", f"methods/{file_name(facts.method)}.html", **page)
 
     def _board(self, board: Board) -> None:
         data = board_data(board, self.boards) | {"olds": olds_data(board)}

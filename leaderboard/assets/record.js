@@ -4,9 +4,12 @@
   const { data, chart, choice, style } = window.kit;
   const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
   const by = (id) => document.getElementById(id);
+  // The page holds shares in ten-thousandths.
+  const share = (v) => v / 10000;
 
   if (data.picture) {
-    const { classes, label, old, new: fresh } = data.picture;
+    const { classes, label } = data.picture;
+    const [old, fresh] = [data.picture.old, data.picture.new].map((of) => of.map((p) => p.map(share)));
     const points = label.flatMap((l, i) => [
       { x: old[i][0], y: old[i][1], name: classes[l], model: "old", symbol: "square", i, l },
       { x: fresh[i][0], y: fresh[i][1], name: classes[l], model: "new", symbol: "circle", i, l },
@@ -30,7 +33,7 @@
   }
 
   if (data.ordering) {
-    const points = data.ordering.predicted.map((x, i) => ({ x: 100 * x, y: 100 * data.ordering.true[i] }));
+    const points = data.ordering.predicted.map((x, i) => ({ x: 100 * share(x), y: 100 * share(data.ordering.true[i]) }));
     chart(by("ordering"), `Predicted against true order of backfilling, Kendall's tau ${data.ordering.tau}.`, (width) =>
       Plot.plot({
         width, height: Math.min(460, width), style, marginLeft: 50, marginBottom: 42, grid: true,
