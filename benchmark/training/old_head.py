@@ -53,8 +53,9 @@ class OldHead(nn.Module):
 def frozen_old_head(job: UpdateJob, *, synthesize: bool) -> OldHead:
     """The old classifier K of an update.
 
-    A kept K keeps its form and scale; a row is synthesized as the mean old feature of the class,
-    its bias, which the paper leaves open, as the mean of K's, which favours no class.
+    A kept K keeps its form and scale; a row is synthesized as the mean old feature of the class.
+    Its length and its bias, which the paper leaves open (its classifiers are cosines), are the
+    means of those of K's rows, which favours no class.
     Where K is discarded, or knows no class of the new data, every row is such a mean, normalised,
     and the logits are cosines at the new classifier's scale: at scale 1 a softmax over C cosines
     cannot fall below log C - 2 and would teach nothing.
@@ -80,8 +81,10 @@ def frozen_old_head(job: UpdateJob, *, synthesize: bool) -> OldHead:
     if synthesize and not known.all():
         new_rows = means[~known]
         rows[~known] = torch.arange(len(new_rows)) + len(weight)
-        if kept.normalised:
-            new_rows = F.normalize(new_rows)
+        new_rows = F.normalize(new_rows)
+        if not kept.normalised:
+            # As long as K's own: a mean feature is much longer, and would outvote them.
+            new_rows = new_rows * weight.norm(dim=1).mean()
         weight = torch.cat([weight, new_rows])
         bias = None if bias is None else torch.cat([bias, bias.mean().expand(len(new_rows))])
     return OldHead(weight, bias, kept.scale if kept.normalised else None, rows)

@@ -43,7 +43,8 @@ def old_classifier(job, unknown):
         for label, c in enumerate(CLASSES):
             if c not in knows:
                 rows[c] = len(weight)
-                weight.append(class_mean(job, label))
+                length = np.mean([np.linalg.norm(w) for w in weight[: len(knows)]])
+                weight.append(length * unit(class_mean(job, label)))
                 if bias is not None:
                     bias.append(np.mean(bias[: len(knows)]))
     weight = np.array(weight)
@@ -144,6 +145,17 @@ def test_the_order_of_the_old_classes_does_not_matter(make_job, shuffled):
     state = frozen_old_head(job, synthesize=False)
     rows = state.row_of.tolist()
     assert [shuffled[r] if r >= 0 else None for r in rows] == [None, 7, None, 20, None]
+
+
+def test_a_synthesized_row_is_as_long_as_the_rows_of_a_kept_softmax(make_job):
+    """Longer rows would outvote K's: on glyphs the loss began at 100 and the model was lost."""
+    job = make_job("softmax")
+    job.old.features.mul_(30)
+    state = frozen_old_head(job, synthesize=True)
+    lengths = state.weight.norm(dim=1)
+    known = len(job.old.head.weight)
+    assert len(lengths) > known
+    np.testing.assert_allclose(lengths[known:], lengths[:known].mean().item(), rtol=1e-5)
 
 
 def test_a_kept_head_that_knows_nothing_is_synthesized_whole(make_job):
