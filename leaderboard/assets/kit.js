@@ -34,32 +34,50 @@ window.kit = (() => {
       part.removeAttribute("aria-label");
     }
     settle(chart.box);
+  }
+  function drawn(some) {
+    some.forEach(redraw);
     light();
   }
-  // Draws now and whenever something changes; `draw` gives an SVG, or nothing to hide the figure.
+  // A page that opens draws once, when all scripts have said what is shown: what can be seen at
+  // once, then the rest, chart by chart.
+  let opened = false;
+  document.addEventListener("DOMContentLoaded", () => {
+    opened = true;
+    drawn(charts.filter((c) => c.figure.getBoundingClientRect().top < innerHeight));
+  });
+  function rest() {
+    const one = charts.find((c) => c.width === undefined);
+    if (!one) return;
+    one.width = 0; // asked for, even if it is too narrow to be drawn
+    drawn([one]);
+    setTimeout(rest);
+  }
+  addEventListener("load", () => setTimeout(rest));
+  // Draws when the page opens and whenever something changes; `draw` gives an SVG, or nothing to
+  // hide the figure.
   function chart(figure, words, draw) {
     const box = figure.appendChild(document.createElement("div"));
     const made = { figure, box, draw, words: typeof words === "function" ? words : () => words };
     charts.push(made);
-    redraw(made);
-    return () => redraw(made);
+    if (opened) drawn([made]);
+    return () => drawn([made]);
   }
   let timer = 0;
   addEventListener("resize", () => {
     clearTimeout(timer);
     timer = setTimeout(() => charts.forEach((c) => {
       c.figure.hidden = false;
-      if (c.figure.clientWidth - 26 !== c.width) redraw(c);
+      if (c.figure.clientWidth - 26 !== c.width) drawn([c]);
       else c.figure.hidden = c.empty;
     }), 120);
   });
   document.addEventListener("metric", (event) => {
-    metric = event.detail;
-    charts.forEach(redraw);
+    metric = event.detail; // filters follow, and say so
   });
   document.addEventListener("methods", (event) => {
     passes = event.detail;
-    charts.forEach(redraw);
+    if (opened) drawn(charts);
   });
 
   // ---- A mark whose elements know their method: one a datum, or all of one method.
