@@ -98,7 +98,7 @@ def provenance(record: Record) -> list[Pair]:
     return [(key, value) for key, value in found if value]
 
 
-def scores(record: Record) -> tuple[list[str], list[tuple[str, list[Pair]]]]:
+def scores(record: Record) -> tuple[list[str], list[list[str | Pair]]]:
     """Headings and rows: a metric a row, a case a column, then bounds and verdicts."""
     names = list(record.scores)
     bounds = [name for name in ("lower", "upper", "upper-all") if name in record.bounds]
@@ -106,14 +106,14 @@ def scores(record: Record) -> tuple[list[str], list[tuple[str, list[Pair]]]]:
         m for part in (record.scores, record.bounds) for each in part.values() for m in each
     )
     heads = [*names, *(f"{name} bound" for name in bounds), "compatible", "not hurting", "gain"]
-    rows = []
+    rows: list[list[str | Pair]] = []
     for key in keys:
         about = numbers.metric(key)
         cells = [_cell(record, name, key, about.unit) for name in names]
         cells += [(_number(record.bounds[name].get(key), about.unit), "") for name in bounds]
         cells += [(_answer(part.get(key)), "") for part in (record.compatible, record.not_hurting)]
         cells.append((_number(record.update_gain.get(key), "share"), ""))
-        rows.append((about.label, cells))
+        rows.append([about.label, *cells])
     return heads, rows
 
 

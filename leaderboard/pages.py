@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 from html import escape as escape_once
 from pathlib import Path
@@ -15,6 +15,8 @@ from markupsafe import Markup
 from benchmark.report import numbers
 from leaderboard.names import file_name
 
+Text = str | tuple[str, str]
+"""A text, or a text and an interval."""
 _TEMPLATES = Path(__file__).parent / "templates"
 # Names, labels and verdicts come again on thousands of pages.
 escape = lru_cache(maxsize=1 << 16)(escape_once)
@@ -41,22 +43,35 @@ def definitions(pairs: Iterable[tuple[str, str]]) -> Markup:
         >>> str(definitions([("a", "<b>")]))
         '<dl class="pairs">\n<div><dt>a</dt><dd>&lt;b&gt;</dd></div>\n</dl>'
     """
-    lines = [f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in pairs]
-    return Markup("\n".join(['<dl class="pairs">', *lines, "</dl>"]))
+    found = [f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in pairs]
+    return Markup("\n".join(['<dl class="pairs">', *found, "</dl>"]))
 
 
-def cells(values: Iterable[str | tuple[str, str]]) -> Markup:
-    """Cells of a row: texts, or texts with an interval; every one escaped.
+def heads(names: Iterable[str]) -> Markup:
+    """Headings of columns, every text escaped.
 
     Example:
-        >>> str(cells(["<1", ("61.4", "±2.0")]))
-        '<td>&lt;1</td><td>61.4 <small>±2.0</small></td>'
+        >>> str(heads(["<1"]))
+        '<th scope="col">&lt;1</th>'
+    """
+    return Markup("".join(f'<th scope="col">{escape(name)}</th>' for name in names))
+
+
+def lines(rows: Iterable[Sequence[Text]]) -> Markup:
+    r"""Rows of a table: a heading, then texts, or texts with an interval; every one escaped.
+
+    Example:
+        >>> str(lines([["a", "<1", ("61.4", "±2.0")]]))
+        '<tr><th scope="row">a</th><td>&lt;1</td><td>61.4 <small>±2.0</small></td></tr>\n'
     """
     found = []
-    for value in values:
-        text, spread = (value, "") if isinstance(value, str) else value
-        more = f" <small>{escape(spread)}</small>" if spread else ""
-        found.append(f"<td>{escape(text)}{more}</td>")
+    for name, *cells in rows:
+        found.append(f'<tr><th scope="row">{escape(name)}</th>')
+        for value in cells:
+            text, spread = (value, "") if isinstance(value, str) else value
+            more = f" <small>{escape(spread)}</small>" if spread else ""
+            found.append(f"<td>{escape(text)}{more}</td>")
+        found.append("</tr>\n")
     return Markup("".join(found))
 
 
@@ -84,7 +99,8 @@ class Pages:
         )
         made.filters["embed"] = embed
         made.filters["definitions"] = definitions
-        made.filters["cells"] = cells
+        made.filters["heads"] = heads
+        made.filters["lines"] = lines
         made.filters["file_name"] = file_name
         made.filters["metric"] = lambda key: numbers.metric(key).label
         return made

@@ -60,6 +60,7 @@ def ordered(keys: Iterable[str]) -> list[str]:
     return sorted(set(keys), key=_place)
 
 
+@cache
 def _place(key: str) -> tuple[int, str, float, str]:
     family = next((i for i, p in enumerate(_ORDER) if key.startswith(p)), len(_ORDER))
     cut = re.search(r"_(\d+(?:\.\d+)?(?:e-\d+)?)$", key)
