@@ -55,7 +55,7 @@ def spread(call: Callable[[T], R], things: Sequence[T], enough: bool = True) -> 
     started = []
     for _ in range(n):
         ours, theirs = context.Pipe(duplex=False)
-        process = context.Process(target=work, args=(theirs,))
+        process = context.Process(target=work, args=(theirs,), daemon=True)
         process.start()
         # With the only other end in the process, its death ends the waiting.
         theirs.close()

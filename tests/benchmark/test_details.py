@@ -136,7 +136,8 @@ def test_refused(tmp_path) -> None:
     good = pack(made(20), MAIN)
     bad = {
         "not gzip": b"not gzip at all",
-        "not gzip:": good[:-20],
+        "not gzip: the file ends before": good[:-20],
+        "not gzip: the file goes on": good + good,
         "unpacks to more": gzip.compress(bytes(1 << 24)),
         "not a details file": gzip.compress(b"\x05" + bytes(40)),
         "expected at most": bytes(details.LIMIT + 1),
