@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from benchmark.metrics import arrays, counting, engine, filling, grouping, kernels, lookup
 from benchmark.metrics.backfill import permutation
 
-_CELLS = 16 << 20  # bytes of histograms at a time: what a processor's last cache holds
+_CELLS = 64 << 20  # bytes of histograms at a time; threads wait for each other in between
 _PACKED = 64 << 20  # bytes of packed items at a time
 _TABLES = 1 << 20  # bytes of tables and buffers a thread
 
@@ -75,16 +75,13 @@ class Run:
         self.sizes = self.by.stop - self.by.start
         most = int(np.diff(steps[0]).max(initial=0))  # items that change at one point
         self.cells = np.zeros(0, np.int16 if most < 1 << 14 else np.int32)
-        # A gallery that is packed anew for each chunk of queries asks for larger ones.
-        wide = max(side[1].x.shape[1] for side in (self.old, self.new))
-        self.room = _CELLS if m * 4 * wide <= _PACKED else 4 * _CELLS
         self.packed: dict[tuple[bool, int], NDArray[np.float32]] = {}
 
     def chunk_end(self, first: int) -> int:
         """Where the chunk of queries that begins at ``first`` ends: its histograms must fit."""
         widths = 2 * np.maximum.accumulate(self.sizes[first:]) + 1
         needed = np.arange(1, len(widths) + 1) * widths * self.points * self.cells.itemsize
-        return first + max(1, int(np.searchsorted(needed, self.room, "right")))
+        return first + max(1, int(np.searchsorted(needed, _CELLS, "right")))
 
     def chunk(
         self, first: int, last: int, rank: NDArray[np.int64], ap: NDArray[np.float64]
