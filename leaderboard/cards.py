@@ -14,7 +14,9 @@ from benchmark.store import default_store, write_json
 
 _BENCHMARK = Path(registry.__file__).parent
 # What a card is made of beside the adapter's own file.
-_SHARED = ("card.py", "method.py", "families.py", "fitting.py")
+_SHARED = (
+    "card.py", "method.py", "families.py", "fitting.py", "training/maps.py", "training/old_head.py",
+)  # fmt: skip
 
 
 def card(name: str) -> dict[str, Any]:
