@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from benchmark.report import numbers
@@ -206,7 +207,7 @@ def chooser_data(boards: Sequence[Board]) -> list[dict[str, Any]]:
             found.append({
                 "slug": board.slug, "title": board.title, "metric": metric.label,
                 "share": metric.unit == "share", "higher": metric.higher_is_better is not False,
-                "lower": board.bound("lower", board.metric),
+                "seeds": len(board.table.seeds),
                 "upper": board.bound("upper", board.metric), "rows": rows,
                 "unranked": unranked,
             })  # fmt: skip
@@ -218,7 +219,14 @@ def _option(board: Board, row: Any, about: Facts, way: str, place: Place) -> dic
     cross, own = cells[board.cross], cells[board.own]
     costs: Mapping[str, float] = board.costs[row.method]
     verdict = row.verdicts.get(board.metric)
+    # Of its own seeds: another old model may be better or worse than the mean of all.
+    lower = [
+        record.bounds["lower"].get(board.metric) for record in board.records
+        if record.method == row.method and record.seed in row.seeds and "lower" in record.bounds
+    ]  # fmt: skip
+    known = [value for value in lower if value is not None]
     return {
+        "lower": fmean(known) if known else None, "seeds": len(row.seeds),
         "method": row.method, "way": way, "needs": about.needs, "rank": place.rank,
         "letters": _letters(place.letters), "cross": cross.value if cross else None,
         "low": cross.low if cross else None, "high": cross.high if cross else None,

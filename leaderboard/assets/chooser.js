@@ -45,12 +45,12 @@
     const top = Math.max(b.upper ?? 1, ...b.rows.map((r) => r.cross ?? 0));
     const place = (v) => `${Math.max(0, Math.min(100, (100 * v) / top))}%`;
     const bar = make("div", parent, "", "gauge");
-    const good = b.higher ? row.cross > b.lower : row.cross < b.lower;
+    const good = b.higher ? row.cross > row.lower : row.cross < row.lower;
     make("i", bar, "", good ? "" : "under").style.width = place(row.cross);
-    if (b.lower !== null) make("u", bar).style.left = place(b.lower);
+    if (row.lower !== null) make("u", bar).style.left = place(row.lower);
     const words = make("div", parent, "", "gauge-words");
     make("b", words, print(row.cross, b));
-    words.append(` ${b.metric} on day one, ${good ? "better" : "worse"} than today's ${print(b.lower, b)} (mark); ${print(row.own, b)} once all is computed anew`);
+    words.append(` ${b.metric} on day one, ${good ? "better" : "worse"} than today's ${print(row.lower, b)} (mark); ${print(row.own, b)} once all is computed anew${row.seeds < b.seeds ? `; ${row.seeds} of ${b.seeds} seeds` : ""}`);
   }
   function show() {
     const b = boards[board.value || 0];
