@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -94,9 +95,13 @@ def test_second_call_loads_no_torch(done) -> None:
         f"try: main(['run', '-m', 'bct,fct,mixbct', '-p', 'open-class', '-t', 'toy',"
         f" '--out', {str(folder / 'runs')!r}, '--store', {str(folder / 'nothing')!r}])\n"
         "except SystemExit as end: assert not end.code, end.code\n"
-        "assert 'torch' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)
+    # The first page of all makes the cards of the methods, which takes torch.
+    env = {**os.environ, "COMPATBENCH_STORE": str(folder / "cards")}
+    for end in ("", "assert 'torch' not in sys.modules"):
+        subprocess.run(
+            [sys.executable, "-c", code + end], cwd=ROOT, check=True, capture_output=True, env=env
+        )
 
 
 def test_another_method_trains_only_itself(done, heard) -> None:

@@ -159,6 +159,6 @@ def test_new_new_of_fct_is_the_independent_s(records):
 def test_every_method_declares_itself():
     for name in registry.method_files():
         made = registry.method(name)
-        assert made.paper and made.changes
+        assert made.paper and (made.changes or name in ("independent", "keep-old", "random"))
         for variant in made.variants:
             registry.method(f"{name}:{variant}")
