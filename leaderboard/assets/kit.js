@@ -48,7 +48,10 @@ window.kit = (() => {
   });
   function rest() {
     const one = charts.find((c) => c.width === undefined);
-    if (!one) return;
+    if (!one) {
+      document.documentElement.dataset.drawn = "all";
+      return;
+    }
     one.width = 0; // asked for, even if it is too narrow to be drawn
     drawn([one]);
     setTimeout(rest);

@@ -62,6 +62,9 @@ def visit(browser, site):
             lambda r: None if r.url.startswith(("file:", "blob:")) else wrong.append(r.url),
         )
         page.goto((site / f"{name}.html").as_uri())
+        scripts = options.get("java_script_enabled", True)
+        if scripts and page.locator("script[src$='kit.js']").count():
+            page.wait_for_selector("html[data-drawn=all]", state="attached")
         return page
 
     yield open_page
