@@ -97,8 +97,7 @@ class AdvBCT(CompatibleTraining[State]):
     The card of this method is from its published code; there the weight falls epoch by epoch from
     (N + 1) / N to 2 / N, here step by step from 1 to 0. As there, new and old features pass the
     discriminator apart: in one batch norm a difference of mean or length is seen at once, and
-    fighting it costs the classification its first epochs (on training classes of glyphs, with unit
-    vectors, CMC@1 new/new 34 against 86). On several devices its batch norm, and the mean over
+    fighting it costs the classification its first epochs. On several devices its batch norm, and the mean over
     what lies beyond a border, are of each one's share of the batch.
     """
 
