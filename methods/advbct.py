@@ -97,8 +97,8 @@ class AdvBCT(CompatibleTraining[State]):
     The card of this method is from its published code; there the weight falls epoch by epoch from
     (N + 1) / N to 2 / N, here step by step from 1 to 0. As there, new and old features pass the
     discriminator apart: in one batch norm a difference of mean or length is seen at once, and
-    fighting it costs the classification its first epochs. On several devices its batch norm, and the mean over
-    what lies beyond a border, are of each one's share of the batch.
+    fighting it costs the classification its first epochs. On several devices its batch norm, and
+    the mean over what lies beyond a border, are of each one's share of the batch.
     """
 
     paper: ClassVar[str] = (
