@@ -18,7 +18,7 @@ from benchmark.models.heads import Head
 from benchmark.models.module import Portable
 from benchmark.models.parts import FirstDims, Frozen
 from benchmark.training.embedding import Batch
-from benchmark.training.old_head import frozen_old_head
+from benchmark.training.old_head import OldHead, frozen_old_head
 
 
 class State(nn.Module):
@@ -30,6 +30,19 @@ class State(nn.Module):
             raise ValueError("job.independent: BT2 needs the independent new model")
         self.basis, self.teacher = basis, Frozen(job.independent.model)
         self.judge = frozen_old_head(job, synthesize=True)
+        self.scale = scale_of(self.judge, job.old.features)
+
+
+def scale_of(judge: OldHead, stored: Tensor) -> float:
+    """What cosines are multiplied by in the logits of K; a softmax K multiplies by both lengths.
+
+    Args:
+        judge: The old classifier.
+        stored: Old vectors, ``[n, d_old]``.
+    """
+    if judge.scale is not None:
+        return judge.scale
+    return float(judge.weight.norm(dim=1).mean() * stored.norm(dim=1).mean())
 
 
 @dataclass(frozen=True)
@@ -39,9 +52,11 @@ class BT2(CompatibleTraining[State]):
     The backbone gives m + d_old numbers, from which Algorithm 1 makes phi_3, phi_5 (what old
     vectors are compared with) and phi_new. Cosines are between unit vectors. The paper prints no
     weights; these are those of the published configurations (an earlier state of that code has
-    l2 = l3 = 10), where K gives cosines at a scale of about 1: with the scale of a margin head
-    the same l2 weighs more. phi'_new sees the images of the batch as they are augmented; kept
-    features would be those of another augmentation.
+    l2 = l3 = 10), where K gives cosines at a scale of about 1. A cross-entropy grows with the scale
+    of its logits, so l2 is divided by the scale of K: undivided, it outweighs all else at a margin
+    head's scale (see results/README.md). phi'_new sees
+    the images of the batch as they are augmented; kept features would be those of another
+    augmentation.
 
     Each update is longer by ``extra`` than the old vectors or the independent model, whichever is
     longer (4.8 adds as many each time, and leaves open how): where the old vectors are the
@@ -56,7 +71,7 @@ class BT2(CompatibleTraining[State]):
     extra: int = 32  # d, section 4.3; at most as many as either embedding has
     factor: float = 2.0  # C, section 4.3
     match_new: float = 1.0  # lambda_1, section 4.3; value of the published code
-    influence: float = 10.0  # lambda_2, section 4.3; value of the published code
+    influence: float = 10.0  # lambda_2 at scale 1, section 4.3; value of the published code
     match_old: float = 5.0  # lambda_3, section 4.3; value of the published code
     classify: Literal["phi_3", "phi_new"] = "phi_3"  # phi_new for transformers, section 4.3
 
@@ -109,7 +124,7 @@ class BT2(CompatibleTraining[State]):
         return (
             head(phi_3 if self.classify == "phi_3" else phi_new, batch.labels)
             + self.match_new * (1 - (phi_3 * F.normalize(teacher)).sum(dim=1)).mean()
-            + self.influence * F.cross_entropy(logits, judge.row_of[batch.labels])
+            + self.influence / state.scale * F.cross_entropy(logits, judge.row_of[batch.labels])
             + self.match_old * (1 - (phi_5 * F.normalize(stored)).sum(dim=1)).mean()
         )
 

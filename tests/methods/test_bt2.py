@@ -88,6 +88,17 @@ def old_classifier(job):
     return lambda direction, length: weight @ (direction * length) + bias
 
 
+def scale_of_logits(job):
+    """What K multiplies a cosine by: its scale, or the mean lengths of its rows and old vectors."""
+    kept = job.old.head
+    if kept is None:
+        return job.spec.scale
+    if kept.bias is None:
+        return kept.scale
+    rows, stored = kept.weight.detach().double().numpy(), job.old.features.double().numpy()
+    return np.linalg.norm(rows, axis=1).mean() * np.linalg.norm(stored, axis=1).mean()
+
+
 @pytest.mark.parametrize(
     ("classify", "m", "extra", "kept"),
     [
@@ -109,6 +120,7 @@ def test_loss_and_gradient(bt2_job, make_batch, arcface, slope, classify, m, ext
     teacher = unit(job.independent.model(batch.images).detach().double().numpy())
     labels = batch.labels.tolist()
     judge = old_classifier(job)
+    scale = scale_of_logits(job)
 
     def wanted(phi_1):
         phi_3, phi_5, phi_new = algorithm(state, phi_1, *sizes, 1.7)
@@ -118,7 +130,7 @@ def test_loss_and_gradient(bt2_job, make_batch, arcface, slope, classify, m, ext
             logits = judge(direction, np.linalg.norm(old[i]))
             terms = (
                 0.6 * (1 - phi_3[i] @ teacher[i])
-                + 0.9 * (np.logaddexp.reduce(logits) - logits[row[y]])
+                + 0.9 / scale * (np.logaddexp.reduce(logits) - logits[row[y]])
                 + 0.8 * (1 - direction @ unit(old[i]))
             )
             total += terms / len(labels)
@@ -129,6 +141,25 @@ def test_loss_and_gradient(bt2_job, make_batch, arcface, slope, classify, m, ext
     assert loss.item() == pytest.approx(wanted(phi_1), rel=1e-4)
     loss.backward()
     np.testing.assert_allclose(batch.new.grad.numpy(), slope(wanted, phi_1), rtol=5e-3, atol=5e-4)
+
+
+def test_trap_the_influence_weighs_the_same_at_any_scale(bt2_job, make_batch):
+    """A trap: a cross-entropy's gradient grows with the scale, and a weight found at 1 with it."""
+    slopes = []
+    for scale in (40.0, 80.0):
+        job = bt2_job()
+        job = dataclasses.replace(job, spec=dataclasses.replace(job.spec, scale=scale))
+        method = BT2(extra=2, match_new=0.0, match_old=0.0)
+        state, batch, head = made(method, job, make_batch)
+        with torch.no_grad():  # every item is taken for one of another class
+            state.judge.row_of.copy_(state.judge.row_of.roll(1))
+        own = torch.autograd.grad(
+            dataclasses.replace(method, influence=0.0).loss(batch, head, state),
+            batch.new, retain_graph=True,
+        )[0]  # fmt: skip
+        slopes.append(torch.autograd.grad(method.loss(batch, head, state), batch.new)[0] - own)
+    ratio = slopes[1].norm() / slopes[0].norm()
+    assert 0.5 < ratio < 1.5, ratio
 
 
 @pytest.mark.parametrize(("m", "extra", "size"), [(7, 2, 9), (6, 3, 9), (5, 2, 8), (6, 32, 12)])
