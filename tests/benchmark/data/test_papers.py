@@ -459,3 +459,23 @@ def test_ijbc_from_files_to_a_record(tmp_path):
     assert set(record.scores["old/new"]) == set(record.scores["new/old"])
     counts = record.counts["old/new"]
     assert (counts["n_genuine"], counts["n_impostor"]) == (3, 2)
+
+
+def test_ijbc_1n_from_files_to_a_record(tmp_path):
+    """Each gallery refuses the probes of people who are enrolled in the other one only."""
+    write_records(tmp_path / "ms1mv3", faces(n_people=20))
+    write_ijbc(tmp_path / "IJBC")
+    (record,) = run(
+        ["independent"], "ijbc-1vn", "ms1mv3-ijbc", data_root=tmp_path, store=tmp_path / "s",
+        out=tmp_path / "o", compute=Compute("cpu"),
+        settings={**SMALL, "recipe.batch_size": 8, "data.image_size": 16, "track.fpir": [0.5]},
+    )  # fmt: skip
+    counts, scores = record.counts["new/old"], record.scores["new/old"]
+    assert [counts[f"n_enrolled_g{i}"] for i in (1, 2)] == [2, 1]
+    assert [counts[f"n_mated_g{i}"] for i in (1, 2)] == [2, 1]
+    assert [counts[f"n_outsiders_g{i}"] for i in (1, 2)] == [1, 2]
+    # Half of one outsider cannot be accepted: G1 has no such point, G2 accepts one of its two.
+    assert counts["n_accepted_outsiders_g2_tpir_at_fpir_5e-1"] == 1
+    assert "g1_tpir_at_fpir_5e-1" not in scores and scores["g2_rank_1"] == 1.0
+    assert scores["tpir_at_fpir_5e-1"] == scores["g2_tpir_at_fpir_5e-1"] in (0.0, 1.0)
+    assert scores["rank_1"] == (scores["g1_rank_1"] + scores["g2_rank_1"]) / 2
