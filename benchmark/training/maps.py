@@ -98,9 +98,8 @@ def fit_map(
     n = next(len(t) for t in tensors if t is not None)
 
     def adam(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        # Step by step over 5.7 million numbers Adam costs half as much as the gradients do; fused,
-        # it goes over them once.
-        return torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay, fused=True)
+        # Over all tensors at once: bit for bit what one after the other gives, in less time.
+        return torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay, foreach=True)
 
     curve = trainer.run(
         fit, n, Budget(recipe.transform_steps, recipe.transform_batch),
