@@ -55,8 +55,8 @@ class BT2(CompatibleTraining[State]):
     l2 = l3 = 10). There K's rows and what it is asked are unit vectors and its logits cosines. A
     cross-entropy's gradient grows with the scale of its logits, so, a departure from the formula
     as printed, l2 is divided by the scale of K: a margin head's is 16 to 64, and undivided the
-    term outweighs all others. On training classes of glyphs that costs 18 points of CMC@1
-    new/new (``--sweep bt2.influence=10,160`` in results/README.md, 160 being 10 undivided).
+    term outweighs all others and new/new falls far (results/README.md has the comparison, made on
+    training classes).
 
     phi'_new sees the images of the batch as they are augmented; kept features would be those of
     another augmentation.

@@ -27,9 +27,9 @@ class LambdaOrthogonal(VectorMap):
     paper's regularised map alone, without its contrastive term and its second map; the paper
     takes it from the new space to the old one (our ``query``).
 
-    The default was tried at 1, 4, 6, 12, 24, 48 and 96 on training classes of glyphs. From 48 on the
-    penalty never binds and the map is an unconstrained one, which scores higher (``linear`` and
-    ``residual-mlp`` are there for that); of those that bind, 12 is best.
+    The default was tried at 1, 4, 6, 12, 24, 48 and 96 on training classes of glyphs. From 48 on
+    the penalty never binds and the map is an unconstrained one, which scores higher (``linear``
+    and ``residual-mlp`` are there for that); of those that bind, 12 is best.
     """
 
     paper: ClassVar[str] = (
