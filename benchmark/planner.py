@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmark import registry
+from benchmark.apart import share_classes
 from benchmark.errors import BenchError, unknown
 from benchmark.method import Step
 from benchmark.plan import Plan, Result, Stage, plain, record_key, source_hash
-from benchmark.protocol import GenerationSpec, ModelSpec, Recipe
+from benchmark.protocol import ModelSpec, Recipe
 from benchmark.seeds import derive
 from benchmark.setup import Setup
 from benchmark.sides import SIDES
@@ -112,7 +113,8 @@ class _Run:
         """Each update, as it is known beforehand."""
         generations, distance = self.setup.protocol.generations, self.setup.track.distance
         for i, (old, new) in enumerate(itertools.pairwise(self.setup.models), 1):
-            yield Step(old, new, _share_classes(generations[i - 1], generations[i]), distance)
+            shared = share_classes(generations[i - 1], generations[i], self.setup.members)
+            yield Step(old, new, shared, distance)
 
     def split(self, i: int) -> dict[str, Any]:
         """Which training images generation ``i`` sees."""
@@ -135,13 +137,22 @@ class _Run:
                 "seed": derive(seed, "generation", i),
             },
             {"data": self.data},
-            self._where(i),
+            self._where(i) | {"ahead": self._ahead()},
         )
 
-    def _where(self, i: int) -> dict[str, str]:
-        """What an error about a generation's data names first."""
-        name = self.setup.protocol.generations[i].name
-        return {"where": f"{self.setup.protocol.id}: generations[{i}] '{name}'"}
+    def _where(self, i: int | None = None) -> dict[str, str]:
+        """What an error about a generation's data, or about what judges, names first."""
+        protocol = self.setup.protocol
+        if i is None:
+            return {"where": f"{protocol.family}.yaml: evaluation"}
+        return {
+            "where": f"{protocol.family}.yaml: generations[{i}] '{protocol.generations[i].name}'"
+        }
+
+    def _ahead(self) -> list[dict[str, Any]]:
+        """What the data must have for all generations, to be looked at before one is trained."""
+        splits = [self._where(i) | {"split": self.split(i)} for i in range(self.n)]
+        return [*splits, self._where() | {"part": self.setup.part} | self.setup.judged()]
 
     def embed(
         self, model: Stage, part: str | dict[str, Any], what: str, file: str = "model"
@@ -308,7 +319,7 @@ class _Run:
             | side
             | self.setup.judged(),
             inputs | heads,
-            {"where": f"{self.setup.protocol.id}: evaluation"},
+            self._where(),
         )
 
     def _refill(
@@ -331,13 +342,6 @@ class _Run:
         splits = [self.split(i) for i in range(self.n)]
         model = self.train(last, splits, "upper bound on all data, ")
         return self._evaluate("independent", [self.train(0), model], [])
-
-
-def _share_classes(old: GenerationSpec, new: GenerationSpec) -> bool:
-    """Do two generations have a class in common, as far as the protocol tells?"""
-    apart = old.groups and new.groups and not {*old.groups} & {*new.groups}
-    (low, high), (first, last) = old.classes, new.classes
-    return not apart and low < last and first < high
 
 
 def _other_domain(chosen: Mapping[str, Any]) -> Stage:

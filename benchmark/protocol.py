@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from benchmark.apart import overlap
 from benchmark.errors import nearest
 
 BACKBONES = "convnet-, plain-, mobilenet- or vit-<width>[x<depth>], or timm:<name>"
 OWN_BACKBONE = re.compile(r"(convnet|plain|mobilenet|vit)-([1-9]\d*)(?:x([1-9]\d*))?")
 """Family, width, and depth: blocks a stage, or layers of a transformer."""
+NAME = re.compile(r"[a-z0-9]+(?:[-.][a-z0-9]+)*")
+"""Names of generations and settings, which stand in cases, keys of ``--set`` and folders."""
+OWNERS = ("recipe", "recipe.augment", "data", "track", "protocol", "evaluation")
+"""What ``--set`` changes beside generations and methods."""
 HEADS = ("softmax", "norm-softmax", "cosface", "arcface")
 
 
@@ -125,6 +129,16 @@ class Recipe:
 Interval = tuple[float, float]
 
 
+def _named(name: str) -> None:
+    if not NAME.fullmatch(name):
+        raise ValueError(f"name: expected small letters, digits and hyphens, got '{name}'")
+
+
+def _at_least_one(version: int) -> None:
+    if version < 1:
+        raise ValueError(f"version: expected at least 1, got {version}")
+
+
 def _within(key: str, interval: Interval) -> None:
     low, high = interval
     if not 0.0 <= low < high <= 1.0:
@@ -155,6 +169,9 @@ class GenerationSpec:
     queries: Literal["images", "texts"] = "images"
 
     def __post_init__(self) -> None:
+        _named(self.name)
+        if self.name in OWNERS:
+            raise ValueError(f"name: '{self.name}' is what --set calls something else")
         for key in ("classes", "images"):
             _within(f"generation '{self.name}': {key}", getattr(self, key))
         for group, share in self.thinned.items():
@@ -215,8 +232,7 @@ class Setting:
     set: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[a-z0-9]+(?:[-.][a-z0-9]+)*", self.name):
-            raise ValueError(f"name: expected small letters, digits and hyphens, got '{self.name}'")
+        _named(self.name)
 
 
 @dataclass(frozen=True)
@@ -260,6 +276,10 @@ class Protocol:
     settings: tuple[Setting, ...] = ()
 
     def __post_init__(self) -> None:
+        _at_least_one(self.version)
+        for key in ("title", "source", "question"):
+            if not getattr(self, key).strip():
+                raise ValueError(f"{key}: expected a few words, got none")
         names = [g.name for g in self.generations]
         if len(names) < 2:
             raise ValueError(f"generations: expected at least 2, got {len(names)}")
@@ -273,8 +293,10 @@ class Protocol:
             raise ValueError("tasks: expected retrieval beside backfilling, whose ends it scores")
         if "backfilling" in self.tasks:
             self._check_orders()
-        if self.apart:
-            self._check_apart()
+        # On a track, whose groups may share members, it is looked at again.
+        found = overlap(self.generations, tuple) if self.apart else None
+        if found is not None:
+            raise ValueError(f"generations: {found}")
         self._check_texts()
 
     def _check_orders(self) -> None:
@@ -299,17 +321,6 @@ class Protocol:
                 f"and only there, got {', '.join(self.tasks)}"
             )
 
-    def _check_apart(self) -> None:
-        for one, other in itertools.combinations(self.generations, 2):
-            classes, images = _common(one.classes, other.classes), _common(one.images, other.images)
-            # Fractions of different groups are of different wholes; equal names are the same.
-            grouped = one.groups and other.groups and not {*one.groups} & {*other.groups}
-            if classes and images and not grouped:
-                raise ValueError(
-                    f"generations: '{one.name}' and '{other.name}' share classes {classes} and "
-                    f"images {images}, which 'apart' rules out"
-                )
-
     @property
     def family(self) -> str:
         """The id without the setting."""
@@ -328,12 +339,6 @@ class Protocol:
 def _different(key: str, names: list[str]) -> None:
     if len(set(names)) < len(names):
         raise ValueError(f"{key}: names must differ, got {', '.join(names)}")
-
-
-def _common(one: Interval, other: Interval) -> list[float]:
-    """What two intervals share; empty if nothing."""
-    low, high = max(one[0], other[0]), min(one[1], other[1])
-    return [low, high] if low < high else []
 
 
 @dataclass(frozen=True)
@@ -382,6 +387,7 @@ class Track:
     extends: str | None = None
 
     def __post_init__(self) -> None:
+        _at_least_one(self.version)
         for name in ("old", "new"):
             if name not in self.models:
                 raise ValueError(f"models: missing '{name}'")

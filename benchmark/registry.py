@@ -168,16 +168,12 @@ def track_files() -> dict[str, Path]:
 
 def protocol(name: str) -> Protocol:
     """A protocol by id, or by the path of a YAML file; ``arch-change:deeper`` is one setting."""
-    from benchmark.setup import check_settings, with_setting
+    from benchmark.setup import check_names, with_setting
 
     base, _, setting = name.partition(":")
     path, value = _read(base, protocol_files(), "protocol")
     made = build(Protocol, value, path.name)
-    known = tasks()
-    for i, task in enumerate(made.tasks):
-        if task not in known:
-            raise BenchError(f"{path.name}: tasks[{i}]: {unknown('task', task, known)}")
-    check_settings(made, path.name)
+    check_names(made, path.name)
     return with_setting(made, setting) if setting else made
 
 
@@ -214,9 +210,9 @@ def _extended(path: Path, value: dict[str, Any], seen: tuple[str, ...]) -> dict[
         raise BenchError(f"{path.name}: extends: goes in a circle over '{base}'")
     parent, below = _read(str(base), track_files(), "track")
     inherited = _extended(parent, below, (*seen, str(base)))
-    # Another dataset has other options.
+    # Another dataset has other options and other groups.
     if value.get("dataset", inherited.get("dataset")) != inherited.get("dataset"):
-        inherited = {k: v for k, v in inherited.items() if k != "data"}
+        inherited = {k: v for k, v in inherited.items() if k not in ("data", "groups")}
     return _merge(inherited, value)
 
 

@@ -15,8 +15,10 @@ from functools import cache
 from typing import Any
 
 from benchmark.config import build
-from benchmark.errors import BenchError, nearest
+from benchmark.errors import BenchError, nearest, unknown
+from benchmark.parameters import parameters_of
 from benchmark.protocol import (
+    OWNERS,
     EvaluationSpec,
     GenerationSpec,
     ModelSpec,
@@ -28,7 +30,6 @@ from benchmark.protocol import (
 
 _GENERATION = {f.name for f in dataclasses.fields(GenerationSpec)} - {"name"}
 _MODEL = {f.name for f in dataclasses.fields(ModelSpec)}
-_OWNERS = ("recipe", "recipe.augment", "data", "track", "protocol", "evaluation")
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,9 @@ class Setup:
         if protocol.image_order != "seeded":
             split["image_order"] = protocol.image_order
         if g.groups:
-            split["groups"] = self._members(g.groups)
+            split["groups"] = self.members(g.groups)
         if g.thinned:
-            split["thinned"] = [[self._members([r]), share] for r, share in g.thinned.items()]
+            split["thinned"] = [[self.members([r]), share] for r, share in g.thinned.items()]
         return split
 
     def judged(self) -> dict[str, Any]:
@@ -94,9 +95,9 @@ class Setup:
         if narrow:  # ranges of classes count as the splits do
             narrow |= {"order": protocol.order, "seed": protocol.split_seed}
         if chosen.groups:
-            narrow["groups"] = self._members(chosen.groups)
+            narrow["groups"] = self.members(chosen.groups)
         if chosen.against is not None:
-            narrow["against"] = [chosen.against, self._members([chosen.against])]
+            narrow["against"] = [chosen.against, self.members([chosen.against])]
         return {"narrow": narrow} if narrow else {}
 
     @property
@@ -104,7 +105,7 @@ class Setup:
         """Which of the dataset's evaluation sets judges."""
         return self.protocol.evaluation.part or self.track.evaluation
 
-    def _members(self, roles: Iterable[str]) -> list[str]:
+    def members(self, roles: Iterable[str]) -> list[str]:
         """Groups of the dataset, by the track's names for them."""
         return sorted({name for role in roles for name in self.track.groups[role]})
 
@@ -135,6 +136,8 @@ def set_up(
     for key, value in settings.items():
         owners = frozenset(methods) | {m.partition(":")[0] for m in methods}
         draft.change(key, value, f"--set {key}", owners)
+    from benchmark.served import check_served
+
     made = draft.finish(settings)
     check_served(made)
     return made
@@ -187,15 +190,19 @@ def _resolved(protocol: Protocol, setting: Setting) -> Protocol:
     )
 
 
-def check_settings(protocol: Protocol, file: str) -> None:
-    """Refuse a setting whose changes name nothing or make a wrong protocol.
+def check_names(protocol: Protocol, file: str) -> None:
+    """Refuse what names nothing, or names two things; also what a setting's changes make of it.
 
     What depends on the track, such as its models, is looked at where they meet.
 
     Raises:
         BenchError: Naming file, setting, key and reason.
     """
-    methods = known_methods() if protocol.set or protocol.settings else frozenset()
+    methods = known_methods()
+    for generation in protocol.generations:
+        if generation.name in methods:
+            raise BenchError(f"{file}: generations: '{generation.name}' is the name of a method")
+    check_tasks(protocol.tasks, file)
     for each in expand(protocol):
         draft = _Draft(each, None)
         for key, value in each.set.items():
@@ -220,15 +227,17 @@ class _Draft:
             self._generation(owner, name, value, where)
         elif owner == "protocol":
             self.protocol = _change(self.protocol, name, value, where)
+            check_tasks(self.protocol.tasks, where)
         elif owner == "evaluation":
             spec: EvaluationSpec = _change(self.protocol.evaluation, name, value, where)
             self.protocol = dataclasses.replace(self.protocol, evaluation=spec)
-        elif owner in _OWNERS:
+        elif owner in OWNERS:
             self._track(owner, name, value, where)
         elif owner in methods:
+            _check_parameter(owner, name, where)
             self.methods.setdefault(owner, {})[name] = value
         else:
-            known = {*names, *_OWNERS, *methods}
+            known = {*names, *OWNERS, *methods}
             raise BenchError(f"{where}: unknown owner '{owner}'{nearest(owner, known)}")
 
     def _generation(self, owner: str, name: str, value: Any, where: str) -> None:
@@ -251,7 +260,11 @@ class _Draft:
         if self.track is None:
             return
         if owner == "data":
-            self.track = dataclasses.replace(self.track, data={**self.track.data, name: value})
+            from benchmark.served import check_options
+
+            data = {**self.track.data, name: value}
+            check_options(self.track.dataset, data, where)
+            self.track = dataclasses.replace(self.track, data=data)
         elif owner == "track":
             self.track = _change(self.track, name, value, where)
         else:
@@ -285,42 +298,26 @@ class _Draft:
         return made
 
 
-def check_served(setup: Setup) -> None:
-    """Refuse a protocol that asks for what the track does not have.
-
-    A dataset says by ``OFFERS`` what its items carry, a task by ``NEEDS`` what it looks at; a
-    dataset that does not say is believed to have all.
+def check_tasks(names: Sequence[str], where: str) -> None:
+    """Refuse a task that nobody knows.
 
     Raises:
-        BenchError: Naming file, key and reason.
+        BenchError: Naming ``where``, its place and the nearest known one.
     """
-    from benchmark import registry
+    from benchmark.registry import tasks
 
-    protocol, track = setup.protocol, setup.track
-    file = f"{protocol.family}.yaml"
-    for where, role in protocol.roles:
-        if role not in track.groups:
-            known = nearest(role, track.groups) or "; it names none"
-            raise BenchError(f"{file}: {where}: track {track.id} has no group '{role}'{known}")
-    offers = getattr(registry.dataset(track.dataset), "OFFERS", None)
-    if offers is None:
-        return
-    if track.groups and any(True for _ in protocol.roles) and "groups" not in offers:
-        raise BenchError(f"{file}: dataset {track.dataset} of track {track.id} has no groups")
-    for i, task in enumerate(protocol.tasks):
-        for need in getattr(registry.task(task), "NEEDS", ()):
-            made_here = need == "groups" and protocol.evaluation.ranges  # its own, of classes
-            if need not in offers and not made_here:
-                raise BenchError(
-                    f"{file}: tasks[{i}]: {task} needs {need}, which dataset {track.dataset} of "
-                    f"track {track.id} does not have"
-                )
-    part = protocol.evaluation.part or track.evaluation
-    if part != "test" and part not in offers:
-        raise BenchError(
-            f"{file}: evaluation: part: dataset {track.dataset} of track {track.id} has no "
-            f"evaluation set '{part}'"
-        )
+    known = tasks()
+    for i, name in enumerate(names):
+        if name not in known:
+            raise BenchError(f"{where}: tasks[{i}]: {unknown('task', name, known)}")
+
+
+def _check_parameter(method: str, name: str, where: str) -> None:
+    from benchmark.registry import method_file
+
+    known = parameters_of(method_file(method).module)
+    if known is not None and name not in known:
+        raise BenchError(f"{where}: unknown key '{name}'{nearest(name, known)}")
 
 
 def _change(obj: Any, name: str, value: Any, where: str) -> Any:

@@ -84,6 +84,7 @@ def train(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
     """Train a generation alone: classification loss only."""
     from benchmark.training.embedding import new_model, train_embedding
 
+    _check_ahead(inputs, context.local.get("ahead", ()))
     chosen = _training_data(params, inputs, context.local)
     trainer = _trainer(params, context)
     if params.get("texts"):
@@ -250,17 +251,35 @@ def _judging(made: Dataset, params: Params, local: Params) -> Evaluation:
 
 
 def _rows(made: Dataset, splits: list[Params], local: Params | None = None) -> ImageSet:
+    where = (local or {}).get("where", "")
+    rows = np.unique(np.concatenate([_split_rows(made, split, where) for split in splits]))
+    return ImageSet(take(made.train.images, rows), made.train.labels[rows])
+
+
+def _split_rows(made: Dataset, split: Params, where: str) -> Ints:
+    """Rows of the training images that a generation sees, ``[k]``."""
     from benchmark.data.splits import rows_of
 
     def class_ids(groups: Sequence[str]) -> Ints:
-        group = registry.dataset(made.name).class_group
-        found = [i for i, name in enumerate(made.class_names) if group(name) in groups]
-        return np.array(found, np.int64)
+        group_of = registry.dataset(made.name).class_group
+        found = np.array([group_of(name) for name in made.class_names])
+        for name in groups:
+            if name not in found:
+                raise unknown(f"group of dataset {made.name}", name, set(found.tolist()))
+        return np.flatnonzero(np.isin(found, groups))
 
-    with located((local or {}).get("where", "")):
-        parts = [rows_of(made.train.labels, split, class_ids) for split in splits]
-    rows, images = np.unique(np.concatenate(parts)), made.train
-    return ImageSet(take(images.images, rows), images.labels[rows])
+    with located(where):
+        return rows_of(made.train.labels, split, class_ids)
+
+
+def _check_ahead(inputs: Inputs, ahead: Sequence[Params]) -> None:
+    """Before the first generation is trained: has every one data, and does anything judge?"""
+    made = read_dataset(inputs["data"])
+    for each in ahead:
+        if "split" in each:
+            _split_rows(made, each["split"], each["where"])
+        else:
+            _judging(made, each, each)
 
 
 def _training_data(params: Params, inputs: Inputs, local: Params | None = None) -> TrainingData:

@@ -26,6 +26,10 @@ READING = 1
 OFFERS = ("cameras",)
 """What its items carry beside images and classes."""
 
+_CAMERAS = "it would count junk and a person's images by the same camera; ask reidentification"
+RULES_OUT = {"retrieval": _CAMERAS, "backfilling": _CAMERAS}
+"""Tasks that score nonsense on it, and why."""
+
 JUNK, DISTRACTOR = -1, 0
 PARTS = ("bounding_box_train", "bounding_box_test", "query")
 _NAME = re.compile(r"(-1|\d{4})_c([1-6])s\d_\d{6}_\d{2}\.jpg(?:\.jpg)?")

@@ -129,7 +129,7 @@ def test_what_others_ask_of_a_track_renames_no_record() -> None:
     )
     keys = {record_key(set_up(protocol, t, {}, []), {}, "bct", 0, None) for t in (track, bare)}
     assert len(keys) == 1
-    grouped = registry.protocol("disjoint")
+    grouped = registry.protocol("out-of-domain:away")
     other = dataclasses.replace(track, groups={**track.groups, "away": ("even",)})
     keys = {record_key(set_up(grouped, t, {}, []), {}, "bct", 0, None) for t in (track, other)}
     assert len(keys) == 2
@@ -252,14 +252,39 @@ def quick(tmp_path, protocol, methods=("independent",), **options):
 
 def test_a_generation_without_data(tmp_path) -> None:
     path = write(tmp_path, generations=[{"name": "old", "classes": [0, 0.01]}, {"name": "new"}])
-    with pytest.raises(BenchError, match=r"mine: generations\[0\] 'old': .*got none"):
+    with pytest.raises(BenchError, match=r"mine.yaml: generations\[0\] 'old': .*got none"):
         quick(tmp_path, path)
+    assert not trained(tmp_path), "what comes last is looked at before the first is trained"
+    late = write(tmp_path, generations=[{"name": "old"}, {"name": "new", "classes": [0, 0.01]}])
+    with pytest.raises(BenchError, match=r"mine.yaml: generations\[1\] 'new': .*got none"):
+        quick(tmp_path, late)
+    assert not trained(tmp_path)
+
+
+def trained(tmp_path):
+    return [p for p in (tmp_path / "store" / "stages").iterdir() if p.name.startswith("train-")]
+
+
+def test_a_group_that_the_dataset_does_not_have(tmp_path) -> None:
+    """Nothing smaller is made of it in silence."""
+    path = tmp_path / "other.yaml"
+    track = {"id": "other", "version": 1, "title": "O", "extends": "toy",
+             "groups": {"home": ["even", "evn"]}}  # fmt: skip
+    path.write_text(yaml.safe_dump(track))
+    for changes in (
+        {"generations": [{"name": "old"}, {"name": "new", "groups": ["home"]}]},
+        {"evaluation": {"groups": ["home"]}},
+    ):
+        with pytest.raises(BenchError, match=r"mine.yaml: .*unknown group .*'evn'; did you mean"):
+            run(["bct"], write(tmp_path, **changes), str(path), store=tmp_path / "store",
+                out=tmp_path / "out", compute=Compute("cpu"))  # fmt: skip
+        assert not trained(tmp_path)
 
 
 def test_an_evaluation_without_items(tmp_path) -> None:
     """Classes count among those trained on, of which ``test`` has none."""
     path = write(tmp_path, evaluation={"classes": [0, 0.5]})
-    with pytest.raises(BenchError, match=r"mine: evaluation: classes .*trained on.*got none"):
+    with pytest.raises(BenchError, match=r"mine.yaml: evaluation: classes .*trained on.*got none"):
         quick(tmp_path, path)
 
 

@@ -1,0 +1,111 @@
+"""Does a track have what a protocol asks for? Looked at before anything is planned."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from benchmark import registry
+from benchmark.apart import overlap
+from benchmark.config import build
+from benchmark.errors import BenchError, nearest
+from benchmark.sizes import size
+
+if TYPE_CHECKING:
+    from benchmark.protocol import GenerationSpec
+    from benchmark.setup import Setup
+
+
+def check_served(setup: Setup) -> None:
+    """Refuse a protocol that asks for what the track does not have.
+
+    A dataset says by ``OFFERS`` what its items carry and by ``RULES_OUT`` which tasks would score
+    nonsense on it, a task by ``NEEDS`` what it looks at; a dataset that does not say is believed
+    to have all.
+
+    Raises:
+        BenchError: Naming file, key and reason.
+    """
+    file = f"{setup.protocol.family}.yaml"
+    dataset = registry.dataset(setup.track.dataset)
+    _check_groups(setup, dataset, file)
+    _check_tasks(setup, dataset, file)
+    _check_sizes(setup, file)
+
+
+def check_options(name: str, options: dict[str, object], where: str) -> None:
+    """Refuse options that a dataset's ``load`` does not have; one that does not say has any.
+
+    Raises:
+        BenchError: Naming ``where``, the option and the nearest known one.
+    """
+    known = getattr(registry.dataset(name), "Options", None)
+    if known is not None:
+        build(known, options, where)
+
+
+def _check_groups(setup: Setup, dataset: ModuleType, file: str) -> None:
+    """Groups are the track's, splits of them are apart where they must be."""
+    protocol, track = setup.protocol, setup.track
+    for where, role in protocol.roles:
+        if role not in track.groups:
+            known = nearest(role, track.groups) or "; it names none"
+            raise BenchError(f"{file}: {where}: track {track.id} has no group '{role}'{known}")
+    if any(protocol.roles) and "groups" not in getattr(dataset, "OFFERS", ("groups",)):
+        raise BenchError(f"{file}: dataset {track.dataset} of track {track.id} has no groups")
+    for i, generation in enumerate(protocol.generations):
+        _check_thinned(setup, generation, f"{file}: generations[{i}]")
+    found = overlap(protocol.generations, setup.members) if protocol.apart else None
+    if found is not None:
+        raise BenchError(f"{file}: generations: on track {track.id} {found}")
+
+
+def _check_thinned(setup: Setup, generation: GenerationSpec, where: str) -> None:
+    """A group that is not taken at all cannot become thinner."""
+    taken = {*setup.members(generation.groups)}
+    for role in generation.thinned if taken else ():
+        outside = sorted({*setup.members([role])} - taken)
+        if outside:
+            raise BenchError(
+                f"{where}: thinned.{role}: expected groups among those of "
+                f"{', '.join(generation.groups)} on track {setup.track.id}, got also "
+                f"{', '.join(outside)}"
+            )
+
+
+def _check_tasks(setup: Setup, dataset: ModuleType, file: str) -> None:
+    """Every task means something on these items, and the evaluation set exists."""
+    protocol, track = setup.protocol, setup.track
+    which = f"dataset {track.dataset} of track {track.id}"
+    ruled_out = getattr(dataset, "RULES_OUT", {})
+    for i, task in enumerate(protocol.tasks):
+        if task in ruled_out:
+            raise BenchError(f"{file}: tasks[{i}]: {which} rules {task} out: {ruled_out[task]}")
+    offers = getattr(dataset, "OFFERS", None)
+    if offers is None:
+        return
+    for i, task in enumerate(protocol.tasks):
+        for need in getattr(registry.task(task), "NEEDS", ()):
+            made_here = need == "groups" and protocol.evaluation.ranges  # its own, of classes
+            if need not in offers and not made_here:
+                raise BenchError(
+                    f"{file}: tasks[{i}]: {task} needs {need}, which {which} does not have"
+                )
+    if setup.part != "test" and setup.part not in offers:
+        raise BenchError(f"{file}: evaluation: part: {which} has no evaluation set '{setup.part}'")
+
+
+def _check_sizes(setup: Setup, file: str) -> None:
+    """Every generation has a class and an image, as far as the track declares its numbers."""
+    for i, generation in enumerate(setup.protocol.generations):
+        found = size(generation, dict(setup.track.facts))
+        if found is None:
+            continue
+        for key in ("classes", "images"):
+            if not getattr(found, key):
+                low, high = getattr(generation, key)
+                raise BenchError(
+                    f"{file}: generations[{i}] '{generation.name}': {key} [{low:g}, {high:g}] of "
+                    f"track {setup.track.id}'s {setup.track.facts[f'train_{key}']:,}: expected "
+                    f"at least one, got none"
+                )
