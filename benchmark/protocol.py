@@ -289,9 +289,9 @@ class Protocol:
             raise ValueError("settings: expected at least 2, got 1")
         if not self.tasks:
             raise ValueError("tasks: expected at least one")
-        if set(self.tasks) == {"backfilling"}:
-            raise ValueError("tasks: expected retrieval beside backfilling, whose ends it scores")
         if "backfilling" in self.tasks:
+            if not {"retrieval", "identification"} & {*self.tasks}:
+                raise ValueError("tasks: expected retrieval or identification beside backfilling")
             self._check_orders()
         # On a track, whose groups may share members, it is looked at again.
         found = overlap(self.generations, tuple) if self.apart else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmark import registry
 from benchmark.apart import overlap
@@ -28,12 +29,13 @@ def check_served(setup: Setup) -> None:
     """
     file = f"{setup.protocol.family}.yaml"
     dataset = registry.dataset(setup.track.dataset)
+    check_options(setup.track.dataset, setup.track.data, f"{setup.track.id}.yaml: data")
     _check_groups(setup, dataset, file)
     _check_tasks(setup, dataset, file)
     _check_sizes(setup, file)
 
 
-def check_options(name: str, options: dict[str, object], where: str) -> None:
+def check_options(name: str, options: Mapping[str, Any], where: str) -> None:
     """Refuse options that a dataset's ``load`` does not have; one that does not say has any.
 
     Raises:

@@ -72,14 +72,16 @@ def score_sides(params: Mapping[str, Any], inputs: Mapping[str, Path], items: Ev
     """What the record says of the side-information that each generation stores.
 
     Args:
-        params: Of the evaluation; ``side`` holds kind and bits, and is missing where none is used.
+        params: Of the evaluation; ``side`` holds kind and bits, and is missing where none is used;
+            ``tasks`` says how items are ranked, if at all.
         inputs: ``side{i}`` and ``vectors{i}`` of each generation ``i`` that stores some.
         items: Who asks and who is stored.
 
     Returns:
-        ``side``: the kind and, by generation, numbers and bytes an item, its own retrieval scores
-        (``side/side``), and its linear CKA with the embedding on the gallery (FCT 5.3), which is
-        ``None`` where one of the two is constant. Empty without side-information.
+        ``side``: the kind and, by generation, numbers and bytes an item, its own scores
+        (``side/side``) where items are ranked, and its linear CKA with the embedding on the
+        gallery (FCT 5.3), which is ``None`` where one of the two is constant. Empty without
+        side-information.
     """
     import numpy as np
 
@@ -101,11 +103,12 @@ def score_sides(params: Mapping[str, Any], inputs: Mapping[str, Path], items: Ev
 
 def _judged(side: Any, vectors: Any, items: Evaluation, params: Mapping[str, Any]) -> Facts:
     from benchmark.metrics.similarity import linear_cka
-    from benchmark.tasks import retrieval
+    from benchmark.registry import task
 
+    ranking = next((t for t in ("retrieval", "reidentification") if t in params["tasks"]), None)
     stored = side[items.gallery], vectors[items.gallery]
     constant = any((x == x[:1]).all() for x in stored)
     return {
-        "scores": retrieval.evaluate(side, side, items, params).scores,
+        "scores": task(ranking).evaluate(side, side, items, params).scores if ranking else {},
         "cka": None if constant else linear_cka([stored]),
     }

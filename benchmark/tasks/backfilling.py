@@ -35,7 +35,8 @@ def evaluate(
         orders: Name -> all items, the first one to be refilled first; names that begin with
             ``true-`` are those whose agreement with the others is reported.
         items: Which of them ask, which are stored, their classes, templates and groups.
-        options: ``distance`` and ``fpir``.
+        options: ``distance``, ``fpir`` and ``tasks``: without ``retrieval`` among them items are
+            not ranked, only templates are searched for.
 
     Returns:
         ``offline``: metric -> score ``before`` (old queries, old gallery), ``after`` and ``area``
@@ -65,6 +66,11 @@ def evaluate(
     }  # fmt: skip
 
 
+_UNRANKED: dict[str, Any] = {
+    "intervals": {}, "curves": {}, "flips": {"positive": [], "negative": []}, "groups": {},
+}  # fmt: skip
+"""Of an order, where items are not ranked."""
+
 _Search = tuple[Any, Any, Any, Any, Any, Any]
 """Probes and gallery with stored and with new vectors, and the subjects of both."""
 
@@ -76,6 +82,7 @@ class _Run:
         q, g = items.query, items.gallery
         self.refill, self.items, self.options = refill, items, options
         self.given = (refill.view[q], refill.stored[g], refill.new[q], refill.new[g])
+        self.ranked = "retrieval" in options.get("tasks", ("retrieval",))
         used = np.unique(items.group[np.concatenate([q, g])])
         self.groups = used if len(used) > 1 else used[:0]
         self.group_names = [items.group_names[i] for i in self.groups]
@@ -85,27 +92,34 @@ class _Run:
     def order(self, rows: NDArray[int64]) -> dict[str, Any]:
         """Everything about one order."""
         from benchmark.metrics import backfill
+
+        place = _places(rows)
+        made = self._retrieval(place) if self.ranked else dict(_UNRANKED)
+        found = self._identification(place)
+        curves = {**made["curves"], **{name: curve.tolist() for name, curve in found.items()}}
+        area = {name: backfill.area(np.array(curve)) for name, curve in curves.items()}
+        return {"area": area, **made, "curves": curves}
+
+    def _retrieval(self, place: NDArray[int64]) -> dict[str, Any]:
+        """What comes of ranking every item: curves, intervals, flips, groups."""
+        from benchmark.metrics import backfill
         from benchmark.metrics.statistics import bootstrap
 
         items, q, g = self.items, self.items.query, self.items.gallery
-        place = _places(rows)
         order = np.argsort(place[g], kind="stable")
         found = backfill.curves(
             *self.given, items.labels[q], items.labels[g], order, points=POINTS,
             query_ids=items.ids[q], gallery_ids=items.ids[g], distance=self.options["distance"],
         )  # fmt: skip
         per_query = {"cmc_at_1": found.cmc(1), "cmc_at_5": found.cmc(5), "map": found.map()}
-        # Row by row: the ends are then the scores of the cases, to the last bit.
-        curves = {
-            name: np.array([np.mean(v, dtype=np.float64) for v in values])
-            for name, values in per_query.items()
-        }
-        curves |= self._identification(place)
         positive, negative = backfill.flips(per_query["cmc_at_1"])
         return {
-            "area": {name: backfill.area(curve) for name, curve in curves.items()},
             "intervals": {name: bootstrap(v.mean(0)) for name, v in per_query.items()},
-            "curves": {name: curve.tolist() for name, curve in curves.items()},
+            # Row by row: the ends are then the scores of the cases, to the last bit.
+            "curves": {
+                name: [float(np.mean(v, dtype=np.float64)) for v in values]
+                for name, values in per_query.items()
+            },
             "flips": {
                 "positive": positive[::COARSE].tolist(),
                 "negative": negative[::COARSE].tolist(),
@@ -172,6 +186,9 @@ class _Run:
         return made
 
     def _ends(self, vectors: NDArray[float32]) -> dict[str, float]:
+        return (self._retrieved(vectors) if self.ranked else {}) | self._identified(vectors)
+
+    def _retrieved(self, vectors: NDArray[float32]) -> dict[str, float]:
         from benchmark.metrics.ranking import average_precision, cmc, rank
 
         items, q, g = self.items, self.items.query, self.items.gallery
@@ -181,8 +198,7 @@ class _Run:
         )  # fmt: skip
         values = {"cmc_at_1": cmc(found, 1), "cmc_at_5": cmc(found, 5)}
         values["map"] = average_precision(found)
-        means = {name: float(np.mean(v, dtype=np.float64)) for name, v in values.items()}
-        return means | self._identified(vectors)
+        return {name: float(np.mean(v, dtype=np.float64)) for name, v in values.items()}
 
     def _identified(self, vectors: NDArray[float32]) -> dict[str, float]:
         from benchmark.metrics.identification import search, tpir_at_fpir

@@ -151,7 +151,7 @@ def test_protocols_name_their_orders():
     assert protocol(tasks=("retrieval", "backfilling")).orders[0] == "random"
     with pytest.raises(ValueError, match="unknown order 'entropie'; did you mean 'entropy'"):
         protocol(tasks=("retrieval", "backfilling"), orders=("entropie",))
-    with pytest.raises(ValueError, match="tasks: expected retrieval beside backfilling"):
+    with pytest.raises(ValueError, match="expected retrieval or identification beside"):
         protocol(tasks=("backfilling",))
     with pytest.raises(ValueError, match="orders: expected at least one"):
         protocol(tasks=("retrieval", "backfilling"), orders=())

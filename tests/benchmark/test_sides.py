@@ -118,7 +118,7 @@ def stored(tmp_path):
     items = SimpleNamespace(labels=labels, ids=np.arange(n), query=query, gallery=gallery)
     inputs = {name: tmp_path / name for name in ("vectors0", "vectors1", "side0")}
     params = {
-        "generations": ["old", "new"], "distance": "cosine",
+        "generations": ["old", "new"], "distance": "cosine", "tasks": ["retrieval"],
         "side": {"kind": "simclr-binary", "bits": 1},
     }  # fmt: skip
     return params, inputs, items, side.astype(np.float64), vectors.astype(np.float64)
@@ -157,6 +157,8 @@ def test_constant_side_information_has_no_cka(stored):
 
 def test_nothing_is_said_where_nothing_is_stored(stored):
     params, inputs, items, _, _ = stored
+    unranked = score_sides({**params, "tasks": ["verification"]}, inputs, items)["side"]
+    assert unranked["generations"]["old"]["scores"] == {}
     assert score_sides({k: v for k, v in params.items() if k != "side"}, inputs, items) == {}
 
 

@@ -54,6 +54,19 @@ def test_the_ends_are_the_cases_to_the_last_bit(refill, items, found):
             assert {m: curve[point] for m, curve in each["curves"].items()} == wanted
 
 
+def test_items_are_not_ranked_where_no_task_ranks_them(refill, items, found):
+    """IJB-C: 469,375 images, of which only templates are searched for."""
+    options = {**OPTIONS, "tasks": ("identification", "backfilling")}
+    alone = backfilling.evaluate(refill, made(refill, items), items, options)
+    for name, each in alone["orders"].items():
+        whole = found["orders"][name]
+        assert set(each) == set(whole) and set(each["curves"]) == {"tpir_at_fpir_1e-1"}
+        assert each["curves"].items() <= whole["curves"].items()
+        assert each["area"].items() <= whole["area"].items() and each["tau"] == whole["tau"]
+        assert each["flips"] == {"positive": [], "negative": []} and each["intervals"] == {}
+    assert alone["offline"].items() <= found["offline"].items() and len(alone["offline"]) == 1
+
+
 def test_offline_is_old_until_all_is_done(refill, items, found):
     old, new = (
         retrieval.evaluate(v, v, items, OPTIONS).scores
