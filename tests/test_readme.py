@@ -77,6 +77,17 @@ def test_commands_exist(bench) -> None:
         assert bench(verb, "--help")[0] == 0
 
 
+def test_every_protocol_has_its_section_and_its_command() -> None:
+    from benchmark.registry import protocol_files
+
+    text = (ROOT / "protocols" / "README.md").read_text()
+    sections = {part.partition("\n")[0]: part for part in text.split("\n## ")[1:]}
+    for name in protocol_files():
+        found = [part for heading, part in sections.items() if f"`{name}`" in heading]
+        assert len(found) == 1, name
+        assert re.search(rf"^    bench run -p {name} -m \S+$", found[0], re.M), name
+
+
 @pytest.mark.slow
 def test_sweeps_of_the_papers_can_be_planned(bench) -> None:
     text = (ROOT / "protocols" / "README.md").read_text()

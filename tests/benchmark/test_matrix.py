@@ -22,6 +22,7 @@ REASONS = {
     "no groups": r"has no groups$|tasks\[\d+\]: groups needs groups, which dataset",
     "no set": r"evaluation: part: dataset \w+ of track [\w-]+ has no evaluation set 'seen'",
     "no model": r"model: track [\w-]+ has no model '[\w-]+'",
+    "ruled out": r"tasks\[\d+\]: dataset \w+ of track [\w-]+ rules \w+ out: ",
 }
 
 
@@ -48,34 +49,83 @@ def matrix():
     return {(p, t): outcome(p, t) for p in PROTOCOLS for t in ("glyphs", "omniglot", *PAPERS)}
 
 
-def test_every_protocol_runs_on_glyphs(matrix):
-    assert {p: matrix[p, "glyphs"] for p in PROTOCOLS} == dict.fromkeys(PROTOCOLS, "plan")
+DOMAINS = dict.fromkeys(["out-of-domain", "disjoint"], "no group")
+NO_GROUPS = DOMAINS | {"bias": "no group"}
+NO_SEEN = dict.fromkeys(["unseen", "class-range"], "no set")
+PICTURES = NO_GROUPS | {"market1501": "no cameras"}
+UNSUITED = {
+    "glyphs": {},
+    "omniglot": NO_GROUPS | {"modality": "no texts"},
+    "cifar100": PICTURES,
+    "imagenet": PICTURES,
+    "places365": PICTURES,
+    "vggface2": DOMAINS | NO_SEEN | {"market1501": "no cameras", "modality": "no texts"},
+    "ms1mv3-ijbc": PICTURES | NO_SEEN | {"modality": "no texts"},
+    "market1501": NO_GROUPS
+    | dict.fromkeys(["ijbc-1v1", "ijbc-1vn"], "no templates")
+    | dict.fromkeys(["backfill", "modality", "unseen", "class-range"], "ruled out")
+    | dict.fromkeys(["sequential-architectures", "arch-change:transformer"], "no model"),
+}
+"""Track -> protocol or setting -> why it does not run there. All else does."""
 
 
-def test_every_papers_track_serves_its_papers_protocols(matrix):
-    wanted = {
-        "cifar100": ["extended-class", "arch-change:transformer", "modality", "backfill"],
-        "imagenet": ["extended-class", "sequential", "sequential-six", "sequential-architectures",
-                     "arch-change:family", "class-range", "unseen:half", "side-information",
-                     "modality", "dimension:extra-8", "capacity:width-512", "backfill"],
-        "places365": ["extended-class", "backfill", "side-information"],
-        "vggface2": ["extended-class", "backfill", "bias", "side-information"],
-        "ms1mv3-ijbc": ["extended-data", "extended-class", "open-data", "open-class", "ijbc-1v1",
-                        "ijbc-1vn", "loss-change:relu", "arch-change:deeper-longer",
-                        "sequential-identities"],
-        "market1501": ["market1501", "extended-class"],
-    }  # fmt: skip
-    for track, protocols in wanted.items():
-        assert {p: matrix[p, track] for p in protocols} == dict.fromkeys(protocols, "plan"), track
+@pytest.mark.parametrize("track", UNSUITED)
+def test_what_runs_where(matrix, track):
+    reasons = UNSUITED[track]
+    wanted = {p: reasons.get(p, reasons.get(p.partition(":")[0], "plan")) for p in PROTOCOLS}
+    assert {p: matrix[p, track] for p in PROTOCOLS} == wanted
 
 
-def test_what_does_not_suit_is_refused_for_its_own_reason(matrix):
-    assert matrix["market1501", "imagenet"] == "no cameras"
-    assert matrix["ijbc-1v1", "market1501"] == "no templates"
-    assert matrix["modality", "vggface2"] == "no texts"
-    assert matrix["out-of-domain:away", "imagenet"] == "no group"
-    assert matrix["class-range", "vggface2"] == "no set"
-    assert matrix["arch-change:transformer", "market1501"] == "no model"
+def planned(matrix, track):
+    """The protocols that run on a track, as they are there."""
+    for name in PROTOCOLS:
+        if matrix[name, track] == "plan":
+            yield request(["bct"], name, track, without_data=True).setup.protocol
+
+
+def test_items_are_ranked_only_where_that_means_something(matrix):
+    """Market-1501 has cameras and junk; IJB-C's 469,375 images are for templates alone."""
+    for protocol in planned(matrix, "market1501"):
+        assert protocol.tasks == ("reidentification",), protocol.id
+    for protocol in planned(matrix, "ms1mv3-ijbc"):
+        assert not {"retrieval", "reidentification"} & {*protocol.tasks}, protocol.id
+        assert {"verification", "identification"} & {*protocol.tasks}, protocol.id
+
+
+def generations(protocol, track):
+    """Of each generation its backbone and head, and how many classes it sees."""
+    setup = request(["independent"], protocol, track, without_data=True).setup
+    facts = dict(setup.track.facts)
+    seen = [size(g, facts).classes for g in setup.protocol.generations]
+    return [(m.backbone, m.head, n) for m, n in zip(setup.models, seen, strict=True)], setup
+
+
+def test_four_architectures_of_bt2():
+    """Section 4.8: AlexNet, VGG, ResNet, ViT; timm has no AlexNet, for which VGG-11 stands."""
+    found, setup = generations("sequential-architectures", "imagenet")
+    names = ["vgg11_bn", "vgg13_bn", "resnet50", "vit_base_patch16_224"]
+    assert found == [(f"timm:{name}", "softmax", 1000) for name in names]
+    assert [m.dim for m in setup.models] == [128] * 4
+    assert [setup.recipe(i).epochs for i in range(4)] == [100, 100, 100, 25]
+    found, setup = generations("sequential-architectures", "ms1mv3-ijbc")
+    assert [head for _, head, _ in found] == ["arcface"] * 4
+    assert found[3][0] == "timm:vit_small_patch16_224" and setup.recipe(3).optimizer == "adamw"
+
+
+def test_everything_changes_as_in_mixbct():
+    """Appendix C.4, Table 9: the top 30, 70 and 100 % of the people."""
+    found, setup = generations("sequential-mixed", "ms1mv3-ijbc")
+    assert found == [
+        ("timm:resnet18", "softmax", 28029), ("timm:resnet18", "arcface", 65402),
+        ("timm:resnet50", "arcface", 93431),
+    ]  # fmt: skip
+    assert (setup.protocol.order, setup.protocol.old_head) == ("dataset", "discarded")
+    assert setup.protocol.tasks == ("verification", "identification")
+    found, setup = generations("sequential-mixed", "imagenet")
+    assert [n for *_, n in found] == [300, 700, 1000] and setup.protocol.order == "seeded"
+    assert [(b, h) for b, h, _ in found] == [
+        ("timm:resnet18", "softmax"), ("timm:resnet18", "arcface"), ("timm:resnet50", "arcface"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -84,6 +134,8 @@ def test_what_does_not_suit_is_refused_for_its_own_reason(matrix):
         ("imagenet", "extended-class", 500), ("places365", "extended-class", 182),
         ("vggface2", "extended-class", 863), ("cifar100", "extended-class", 50),
         ("ms1mv3-ijbc", "open-class", 28029), ("imagenet", "sequential", 250),
+        ("vggface2", "dimension:size-x1", 863), ("places365", "dimension:size-x1", 182),
+        ("market1501", "data-share:first-50", 376),
     ],
 )  # fmt: skip
 def test_published_numbers_of_classes(track, protocol, old):
