@@ -171,6 +171,8 @@ class Method(ABC):
         own_model: False when the new model is the independent one, so nothing is trained
             or embedded again.
         own_first: True when the first generation is trained the method's own way.
+        runs_old_model: True when the old model itself sees new images, beside or instead of the
+            new one; not so where texts ask, whose old model reads texts.
         trains: What is trained at an update, in words for its card; empty: a new model, or none
             without ``own_model``.
         variants: Named sets of parameters.
@@ -179,6 +181,7 @@ class Method(ABC):
     paper: ClassVar[str] = ""
     own_model: ClassVar[bool] = True
     own_first: ClassVar[bool] = False
+    runs_old_model: ClassVar[bool] = False
     trains: ClassVar[str] = ""
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 

@@ -104,6 +104,8 @@ class _Run:
         if protocol.generations[0].queries == "texts":
             if method.own_first:
                 return "trains the first generation its own way, on images; here texts ask"
+            if method.runs_old_model:
+                return "runs the old model on images; here texts ask"
             if _side_kind(method) is not None:
                 return "stores side-information of images; here texts ask"
         found = (method.refuses(step) for step in self._steps())

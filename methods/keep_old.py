@@ -13,6 +13,7 @@ class KeepOld(Method):
     """The new model is the old one: fully compatible, and no better."""
 
     paper: ClassVar[str] = "Control: what an update has to beat"
+    runs_old_model: ClassVar[bool] = True
     trains: ClassVar[str] = "nothing: the old model goes on"
 
     @property

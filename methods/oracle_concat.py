@@ -49,6 +49,7 @@ class OracleConcat(Method):
         "Zhou et al., BT^2: Backward-compatible Training with Basis Transformation, ICCV 2023, "
         "section 1: the upper bound solution"
     )
+    runs_old_model: ClassVar[bool] = True
     trains: ClassVar[str] = "nothing: the old and the independent model, side by side"
 
     @property

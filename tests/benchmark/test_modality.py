@@ -23,7 +23,7 @@ SEEN = {
     "evaluation.part": "seen", "data.classes": 12, "recipe.epochs": 12, "fct.width": 32,
     "recipe.transform_steps": 100,
 }  # fmt: skip
-METHODS = ["bct", "l2", "fct", "d-simplex", "fct:simclr"]
+METHODS = ["bct", "l2", "fct", "d-simplex", "fct:simclr", "keep-old", "oracle-concat"]
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,8 @@ def test_what_needs_images_of_the_old_model_is_refused_with_the_reason(done):
     records, _, _ = done
     assert "texts ask" in records["d-simplex"].reason
     assert "side-information of images" in records["fct:simclr"].reason
+    for name in ("keep-old", "oracle-concat"):
+        assert records[name].reason == "runs the old model on images; here texts ask"
 
 
 def test_the_old_classifier_is_made_of_the_names(done):
