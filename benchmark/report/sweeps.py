@@ -70,11 +70,14 @@ def make_sweep(
         BenchError: If a record has no value of a swept key.
     """
     axes = [_named(axis) for axis in axes]
+    _check(records, axes)
+    concerned = {name: _concerned(name, records, axes) for name in {r.method for r in records}}
     keys = select.metrics(records, metrics)
     cases = [select.lower_case(records), select.cross_case(records), select.self_case(records)]
     grouped: dict[tuple[str, tuple[Any, ...]], list[Record]] = {}
     for record in records:
-        grouped.setdefault((record.method, _values(record, axes)), []).append(record)
+        place = _values(record, axes, concerned[record.method])
+        grouped.setdefault((record.method, place), []).append(record)
     lines = tuple(
         Line(method, values, _cells(_one_a_seed(members), keys, cases), members[0].reason)
         for (method, values), members in sorted(grouped.items(), key=lambda g: _place(g[0], axes))
@@ -97,24 +100,52 @@ def _named(axis: Axis) -> Axis:
     return Axis("track", tuple(Path(str(value)).name.partition(".y")[0] for value in axis.values))
 
 
-def _values(record: Record, axes: Sequence[Axis]) -> tuple[Any, ...]:
-    """The record's place; a method's own parameter says nothing of another method."""
-    found = {"track": record.track, **record.changed}
-    keys = [axis.key.partition("+")[0] for axis in axes]
-    missing = [key for key in keys if key not in found]
-    if missing:
-        raise BenchError(f"sweep: record of {record.method} has no value of {', '.join(missing)}")
-    return tuple(found[key] if _concerns(key, record.method) else None for key in keys)
+def _check(records: Sequence[Record], axes: Sequence[Axis]) -> None:
+    keys = [key for axis in axes for key in _keys(axis)]
+    for record in records:
+        missing = [key for key in keys if key not in _found(record)]
+        if missing:
+            words = ", ".join(missing)
+            raise BenchError(f"sweep: record of {record.method} has no value of {words}")
 
 
-def _concerns(key: str, method: str) -> bool:
-    """Does a field change what a method does? Fields of the track or a generation always do."""
+def _keys(axis: Axis) -> list[str]:
+    """The fields of an axis, which move together."""
+    return axis.key.split("+")
+
+
+def _found(record: Record) -> dict[str, Any]:
+    return {"track": record.track, **record.changed}
+
+
+def _values(
+    record: Record, axes: Sequence[Axis], concerned: Sequence[bool]
+) -> tuple[Any, ...]:
+    """The record's place; an axis that does not concern its method has no value."""
+    found = _found(record)
+    return tuple(
+        found[_keys(axis)[0]] if says else None for axis, says in zip(axes, concerned, strict=True)
+    )
+
+
+def _concerned(method: str, records: Iterable[Record], axes: Iterable[Axis]) -> list[bool]:
+    """Does each axis, by any of its fields, change what a method does?"""
+    own = [record for record in records if record.method == method]
+    return [any(all(_takes(r, key) for r in own) for key in _keys(axis)) for axis in axes]
+
+
+def _takes(record: Record, key: str) -> bool:
+    """Was a record made with the value of a field? Those of track and generations always are."""
     from benchmark import registry
 
-    owner = key.rpartition(".")[0]
+    owner, _, name = key.rpartition(".")
     if owner.partition(":")[0] not in registry.method_files():
         return True
-    return owner in (method, method.partition(":")[0])
+    if owner not in (record.method, record.method.partition(":")[0]):
+        return False
+    # What a variant sets itself wins over what is set of the method.
+    value = record.changed[key]
+    return bool(record.config.get(name, value) == value)
 
 
 def _one_a_seed(records: Sequence[Record]) -> list[Record]:

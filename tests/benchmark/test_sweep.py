@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 
 import pytest
@@ -132,6 +133,75 @@ def test_average_is_mixbcts(swept) -> None:
     )
     assert [line.cells[sweeps.AVG, ""].value for line in table.lines] == [0.4, 0.4]
     assert [line.values for line in table.lines] == [(None,), (0.2,)]
+
+
+def line_up(record, sweep, *points):
+    """The lines of a sweep of one field or several at once, from (method, config, value)."""
+    axes = parse_axes([sweep])
+    keys = axes[0].key.split("+")
+    records = [
+        dataclasses.replace(
+            record, method=method, config=config, changed=dict.fromkeys(keys, value),
+            status="done", reason=None,
+        )
+        for method, config, value in points
+    ]  # fmt: skip
+    table = sweeps.make_sweep(records, axes)
+    return [(line.method, line.values[0]) for line in table.lines]
+
+
+def test_fields_of_several_methods_move_together(swept) -> None:
+    """Each method has its own values of a joint field, whichever of its keys stands first."""
+    record = read_records(swept[0] / "changed")[0]
+    points = [
+        (method, {} if method == "independent" else {"weight": value}, value)
+        for value in (1, 5)
+        for method in ("independent", "bct", "l2")
+    ]
+    for keys in ("bct.weight+l2.weight", "l2.weight+bct.weight"):
+        assert line_up(record, f"{keys}=1,5", *points) == [
+            ("independent", None), ("bct", 1), ("bct", 5), ("l2", 1), ("l2", 5),
+        ]  # fmt: skip
+
+
+def test_a_variant_keeps_its_own_value(swept) -> None:
+    """``l2:denoised`` drops 0.1 whatever is said of ``l2``: one line, also at a value of its own."""
+    record = read_records(swept[0] / "changed")[0]
+    for values in ((0.2, 0.3), (0.1, 0.2)):
+        points = [
+            (method, {"drop": value if method == "l2" else 0.1}, value)
+            for value in values
+            for method in ("l2", "l2:denoised")
+        ]
+        assert line_up(record, f"l2.drop={values[0]},{values[1]}", *points) == [
+            ("l2", values[0]), ("l2", values[1]), ("l2:denoised", None),
+        ]  # fmt: skip
+    points = [("l2:denoised", {"drop": value}, value) for value in (0.2, 0.3)]
+    assert line_up(record, "l2:denoised.drop=0.2,0.3", *points) == [
+        ("l2:denoised", 0.2), ("l2:denoised", 0.3),
+    ]  # fmt: skip
+
+
+def test_a_sweep_of_a_variant_beside_its_method(bench, tmp_path) -> None:
+    code, out, err = bench(
+        "run", "-m", "l2,l2:denoised,bct", "-p", "open-class", "-t", "toy", "--device", "cpu",
+        "--set", "recipe.epochs=1", "--sweep", "bct.weight+l2.drop=0.2,0.3",
+        "--out", tmp_path / "o", "--store", tmp_path / "s",
+    )  # fmt: skip
+    assert code == 0, err
+    rows = {tuple(line.split()[:2]) for line in out.splitlines() if "±" in line}
+    assert rows == {
+        ("independent", "any"), ("bct", "0.2"), ("bct", "0.3"), ("l2", "0.2"), ("l2", "0.3"),
+        ("l2:denoised", "any"),
+    }  # fmt: skip
+    drops = {
+        (r.method, r.changed["l2.drop"], r.config["drop"])
+        for r in read_records(tmp_path / "o")
+        if r.method.startswith("l2")
+    }
+    assert drops == {
+        ("l2", 0.2, 0.2), ("l2", 0.3, 0.3), ("l2:denoised", 0.2, 0.1), ("l2:denoised", 0.3, 0.1)
+    }  # fmt: skip
 
 
 def test_a_record_without_the_value_is_refused(swept) -> None:
