@@ -16,7 +16,7 @@ from benchmark.plan import Plan, record_key
 from benchmark.planner import make_plan
 from benchmark.protocol import Protocol
 from benchmark.record import Record, read_record, record_path
-from benchmark.runner import Compute, Reporter, execute
+from benchmark.runner import Compute, Reporter, Silent, execute
 from benchmark.setup import Setup, expand, set_up
 from benchmark.store import Store, default_store, digest, writable, write_json
 
@@ -169,30 +169,54 @@ def run(
         methods, protocol, track, data_root=data_root, seeds=list(seeds), settings=settings,
         first_seed=first_seed,
     )  # fmt: skip
-    return [
-        record
-        for each in asked
-        for record in carry_out(each, existing, store, Path(out), compute or Compute(), reporter)
-    ]
+    return carry_out(asked, existing, store, Path(out), compute or Compute(), reporter)
 
 
 def carry_out(
-    asked: Request,
+    asked: Sequence[Request],
     existing: Existing,
     store: str | Path | None,
     out: Path,
     compute: Compute,
     reporter: Reporter | None = None,
 ) -> list[Record]:
-    """Run a request; see :func:`run`."""
+    """Run requests one after the other, having said what they leave out; see :func:`run`."""
     writable(out, "--out")
-    found = (
-        {} if existing == "overwrite" else stored_records(asked, out, any_key=existing == "missing")
-    )
+    works = [_work(each, existing, out) for each in asked]
+    reporter = reporter or Silent()
+    for label, reason in dict.fromkeys(left for work in works for left in work.left_out):
+        reporter.left_out(label, reason)
+    records = []
+    for work in works:
+        made = _compute(work, existing, store, out, compute, reporter)
+        records += [(work.found | made)[pair] for pair in work.asked.paths(out)]
+    return records
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A request, the records that answer it, and the plan of the others, if there are any."""
+
+    asked: Request
+    found: dict[tuple[str, int], Record]
+    todo: list[tuple[str, int]]
+    plan: Plan | None
+
+    @property
+    def left_out(self) -> list[tuple[str, str]]:
+        """Methods that the plan leaves out, and why."""
+        results = self.plan.results if self.plan is not None else ()
+        return [(r.label, r.reason) for r in results if r.reason is not None]
+
+
+def _work(asked: Request, existing: Existing, out: Path) -> _Work:
+    found = {}
+    if existing != "overwrite":
+        found = stored_records(asked, out, any_key=existing == "missing")
     todo = [pair for pair in asked.paths(out) if pair not in found]
-    if todo:
-        found |= _compute(asked, todo, existing, store, out, compute, reporter)
-    return [found[pair] for pair in asked.paths(out)]
+    # Planning imports the methods and torch, which answering from records does without.
+    plan = asked.plan([m for m, _ in todo], sorted({s for _, s in todo})) if todo else None
+    return _Work(asked, found, todo, plan)
 
 
 def stored_records(
@@ -220,14 +244,16 @@ def stored_records(
 
 
 def _compute(
-    asked: Request,
-    todo: list[tuple[str, int]],
+    work: _Work,
     existing: Existing,
     store: str | Path | None,
     out: Path,
     compute: Compute,
-    reporter: Reporter | None,
+    reporter: Reporter,
 ) -> dict[tuple[str, int], Record]:
+    asked, plan = work.asked, work.plan
+    if plan is None:
+        return {}
     from benchmark.details import write_details
     from benchmark.results import make_record
     from benchmark.stages import DETAILS
@@ -235,7 +261,6 @@ def _compute(
     stages = Store(Path(store) if store is not None else default_store())
     paths = asked.paths(out)
     made = {}
-    plan = asked.plan([m for m, _ in todo], sorted({s for _, s in todo}))
     if existing == "overwrite":
         for stage in plan.stages:
             stages.remove(stage.name)
@@ -246,7 +271,7 @@ def _compute(
             reason = refused[result.evaluation.name]
             result = replace(result, evaluation=None, updates=(), reason=reason)  # noqa: PLW2901
         record = make_record(plan, result, stages, first_seed=asked.first_seed, argv=sys.argv[1:])
-        if pair in todo:
+        if pair in work.todo:
             if result.evaluation is not None:
                 write_details(paths[pair], stages.path(result.evaluation.name) / DETAILS)
             write_json(paths[pair], vars(record))

@@ -25,10 +25,13 @@ def check_method(label: str, protocol: str, track: str = "toy") -> Iterator[str]
     Raises:
         BenchError: If something is wrong: the two runs differ, or a score is missing.
     """
-    from benchmark.api import run
+    from benchmark.api import requests, run
     from benchmark.runner import Compute
 
     registry.method_file(label)
+    planned = requests([label], protocol, track)[-1].plan().results[-1]
+    if planned.reason is not None:
+        raise _refused(label, planned.reason)
     with tempfile.TemporaryDirectory(prefix="bench-check-") as folder:
         root = Path(folder)
         runs = [
@@ -37,8 +40,8 @@ def check_method(label: str, protocol: str, track: str = "toy") -> Iterator[str]
             for i in range(2)
         ]  # fmt: skip
     record = runs[0]
-    if record.status != "done":
-        raise BenchError(f"check {label}: {record.reason}; try another --protocol")
+    if record.status != "done":  # it refused at work
+        raise _refused(label, str(record.reason))
     yield f"trained, embedded, scored: {_summary(record)}"
     missing = [f"{c} {m}" for c, s in record.scores.items() for m, v in s.items() if v is None]
     if missing:
@@ -49,6 +52,10 @@ def check_method(label: str, protocol: str, track: str = "toy") -> Iterator[str]
         raise BenchError(f"check {label}: two runs of one seed differ in {', '.join(different)}")
     yield "a second run from scratch gives the same record, bit for bit"
     yield f"{label} is fine"
+
+
+def _refused(label: str, reason: str) -> BenchError:
+    return BenchError(f"check {label}: {reason}; try another --protocol")
 
 
 def _summary(record: Record) -> str:

@@ -144,15 +144,11 @@ def run(
             show.print_plan(asked, store, out)
         return
     with show.Progress() as reporter:
-        found = [
-            api.carry_out(asked, existing.value, store, out, compute, reporter)
-            for asked in requests
-        ]
+        found = api.carry_out(requests, existing.value, store, out, compute, reporter)
     if axes:
-        show.print_sweep([record for records in found for record in records], axes, out)
+        show.print_sweep(found, axes, out)
     else:
-        together = [record for records in found for record in records]
-        show.print_results(together, requests[0].folder(out))
+        show.print_results(found, requests[0].folder(out))
 
 
 @app.command("list", epilog="Examples: `bench list methods` · `bench list tracks --json`")

@@ -22,6 +22,10 @@ _ACCELERATORS = ("auto", "cpu", "cuda", "mps")
 class Reporter(Protocol):
     """Hears how a run goes on."""
 
+    def left_out(self, label: str, reason: str) -> None:
+        """A method cannot be applied; said before anything runs."""
+        ...
+
     def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:
         """A stage begins; returns what is called with the share that is done."""
         ...
@@ -33,6 +37,9 @@ class Reporter(Protocol):
 
 class Silent:
     """Says nothing."""
+
+    def left_out(self, label: str, reason: str) -> None:
+        """Say nothing."""
 
     def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:  # noqa: ARG002
         """Listen to nothing."""

@@ -53,6 +53,11 @@ class Progress:
         bar.start()
         return bar
 
+    def left_out(self, label: str, reason: str) -> None:
+        """Show that a method cannot be applied, and why, in the words of ``--dry-run``."""
+        line = f"left out {label}: {reason}"
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
     def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:
         """Show that a stage begins."""
         place = f"[{number:>{len(str(total))}}/{total}]"

@@ -41,10 +41,14 @@ def bench():
 
 
 class Heard:
-    """A reporter that remembers which stages ran."""
+    """A reporter that remembers which stages ran, and what was left out before which of them."""
 
     def __init__(self) -> None:
         self.titles: list[str] = []
+        self.left: list[tuple[str, str, int]] = []
+
+    def left_out(self, label, reason) -> None:
+        self.left.append((label, reason, len(self.titles)))
 
     def start(self, stage, number, total):
         self.titles.append(stage.title)

@@ -1,8 +1,9 @@
-"""A method that finds at work that it cannot go on: the others' records are written."""
+"""Methods that cannot be applied, as the plan knows or as they find at work: others go on."""
 
 import pytest
 
-from benchmark import BenchError, run
+from benchmark import BenchError, api, run
+from benchmark.check import check_method
 from benchmark.record import read_records
 from benchmark.runner import Compute
 
@@ -44,3 +45,64 @@ def test_a_diverged_method_is_left_out(tmp_path):
     )  # fmt: skip
     assert made[0].status == "done"
     assert made[1].status == "not-applicable" and "diverged" in made[1].reason
+
+
+NO_HEAD = "needs the old classifier, which protocol open-class discards"
+
+
+def test_what_the_plan_leaves_out_is_said_before_anything_runs(tmp_path, heard):
+    """A classifier that is discarded, and a batch of which too few old features are kept."""
+    settings = {"mixbct.ratio": 0.95, "recipe.epochs": 1}
+    options = {"settings": settings, "out": tmp_path / "o", "compute": Compute("cpu")}
+    asked = (["lwf", "mixbct", "l2"], "open-class", "toy")
+    made = run(*asked, store=tmp_path / "s", reporter=heard, seeds=[0, 1], **options)
+    few = "ratio 0.95 of a batch is more than drop 0.1 leaves credible"
+    assert heard.left == [("lwf", NO_HEAD, 0), ("mixbct", few, 0)], "once, not once a seed"
+    assert heard.titles and not [t for t in heard.titles if "lwf" in t or "mixbct" in t]
+    reasons = {(r.method, r.seed): (r.status, r.reason) for r in made}
+    for seed in (0, 1):
+        assert reasons["lwf", seed] == ("not-applicable", NO_HEAD)
+        assert reasons["mixbct", seed] == ("not-applicable", few)
+        for name in ("independent", "l2"):
+            assert reasons[name, seed] == ("done", None)
+    heard.left.clear()
+    run(*asked, store=tmp_path / "none", reporter=heard, seeds=[0, 1], **options)
+    assert not heard.left, "answered from records, nothing is left out anew"
+
+
+def test_all_requests_of_a_run_are_looked_at_first(tmp_path, heard):
+    """The second of two settings leaves a method out: the first has not begun."""
+    protocol = tmp_path / "two.yaml"
+    protocol.write_text(
+        "{id: two, version: 1, title: Two, source: s, question: q, tasks: [retrieval],"
+        " generations: [{name: old}, {name: new}], settings: ["
+        "{name: same, set: {recipe.epochs: 1}},"
+        " {name: longer, set: {recipe.epochs: 1, new.dim: x2}}]}"
+    )
+    made = run(
+        ["l2"], str(protocol), "toy", store=tmp_path / "s", out=tmp_path / "o",
+        compute=Compute("cpu"), reporter=heard,
+    )  # fmt: skip
+    assert [r.status for r in made] == ["done", "done", "done", "not-applicable"]
+    assert [(label, before) for label, _, before in heard.left] == [("l2", 0)]
+
+
+def test_the_command_says_it_first_and_in_the_table(bench, tmp_path):
+    code, out, err = bench(
+        "run", "-m", "lwf,l2", "-p", "open-class", "-t", "toy", "--device", "cpu",
+        "--set", "recipe.epochs=1", "--out", tmp_path / "o", "--store", tmp_path / "s",
+    )  # fmt: skip
+    assert code == 0, err
+    assert err.splitlines()[0] == f"left out lwf: {NO_HEAD}"
+    assert err.count("left out") == 1 and "train l2 (seed 0)" in err
+    row = next(line for line in out.splitlines() if line.startswith("lwf"))
+    assert row.split()[:2] == ["lwf", "n/a"] and NO_HEAD in " ".join(out.split())
+
+
+def test_check_refuses_before_it_runs_anything(monkeypatch):
+    def forbidden(*_, **__):
+        raise AssertionError("a stage ran")
+
+    monkeypatch.setattr(api, "execute", forbidden)
+    with pytest.raises(BenchError, match=f"check lwf: {NO_HEAD}; try another"):
+        next(check_method("lwf", "open-class"))
