@@ -5,13 +5,18 @@ import dataclasses
 import pytest
 import torch
 from torch import nn
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from benchmark import registry
 from benchmark.api import run
 from benchmark.families import CompatibleTraining
+from benchmark.method import Generation
 from benchmark.runner import Compute
 from benchmark.training.embedding import train_embedding
+from methods.advbct import AdvBCT
 from methods.bct import BCT
+from methods.bct_extra import BCTExtra
+from methods.bt2 import BT2
 from methods.contrast import Contrast
 from methods.l2 import L2
 from methods.lwf import LwF
@@ -39,8 +44,11 @@ ON = {
     "mixbct": MixBCT(),
     "contrast": Contrast(),
     "nccl": NCCL(size=20),
-    "unibct": UniBCT(warmup=0.0, every=0.5),
+    # Once, at the start: nothing after a kill makes prototypes that were not kept anew.
+    "unibct": UniBCT(warmup=0.0, refinements=1),
 }
+# Those that have tests of their own for the rest.
+OTHERS = {"advbct": AdvBCT(), "bct-extra": BCTExtra(extra=3), "bt2": BT2(extra=3)}
 
 
 def kept(method):
@@ -48,13 +56,36 @@ def kept(method):
     return "old_head" in method.needs
 
 
-@pytest.fixture(scope="module")
-def alone(toy_job):
-    job = toy_job()
+def train_alone(job):
     encoder, head = job.new_model()
     plain = lambda batch, own, _: own(batch.new, batch.labels)  # noqa: E731
     train_embedding(encoder, head, plain, job.data, job.trainer)
     return encoder.state_dict(), head.state_dict()
+
+
+@pytest.fixture(scope="module")
+def alone(toy_job):
+    return train_alone(toy_job())
+
+
+def watched(train, job):
+    """Learning rate, momentum and weight decay of each step, and what the training leaves."""
+    steps = []
+
+    def note(optimizer, *_):
+        names = ("lr", "momentum", "weight_decay")
+        steps.append([[group[name] for name in names] for group in optimizer.param_groups])
+
+    handle = register_optimizer_step_pre_hook(note)
+    try:
+        return steps, train(job)
+    finally:
+        handle.remove()
+
+
+@pytest.fixture(scope="module")
+def baseline(toy_job):
+    return watched(train_alone, toy_job())[0]
 
 
 def equal(update, alone):
@@ -73,11 +104,22 @@ def test_switched_off(name, toy_job, alone):
 @pytest.mark.parametrize("name", ON)
 def test_switched_on(name, toy_job, alone):
     job = toy_job(kept=kept(ON[name]))
-    update = ON[name].update(job)
-    assert not equal(update, alone)
-    # Trap: a classifier of more classes than those of the methods that it is compared with.
+    assert not equal(ON[name].update(job), alone)
+
+
+@pytest.mark.parametrize("name", [*ON, *OTHERS])
+def test_trained_as_the_independent_model(name, toy_job, baseline):
+    """Traps: a classifier of more classes, or another schedule, than those it is compared with."""
+    method = {**ON, **OTHERS}[name]
+    job = toy_job(kept=kept(method))
+    if "independent" in method.needs:
+        teacher = Generation(job.new_model()[0].eval(), None, torch.zeros(len(job.data), 8))
+        job = dataclasses.replace(job, independent=teacher)
+    steps, update = watched(method.update, job)
     assert torch.equal(update.head.classes, job.data.classes)
-    assert update.head.weight.shape == alone[1]["weight"].shape
+    assert len(update.head.weight) == len(job.data.classes)
+    assert steps == baseline
+    assert len(steps) == job.recipe.epochs * (len(job.data) // job.recipe.batch_size)
 
 
 @pytest.mark.parametrize("name", ON)

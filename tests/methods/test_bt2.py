@@ -234,6 +234,16 @@ def test_phi_5_feels_the_old_space_only(bt2_job, make_batch):
     assert batch.new.grad[:, 7:].abs().max() < 1e-7
     rotation = state.basis.second.linear.parametrizations.weight.original
     assert rotation.grad.abs().max() < 1e-7
+    # Without classification and teacher, what is left is of phi_5: 6 - 2 dimensions of phi_4.
+    only_old = BT2(extra=2, match_new=0.0)
+    state, batch, _ = made(only_old, job, make_batch)
+    seen = []
+    state.basis.first.register_forward_hook(lambda _, __, phi_4: seen.append(phi_4))
+    nothing = lambda features, _: 0.0 * features.sum()  # noqa: E731
+    loss = only_old.loss(batch, nothing, state)
+    slope = torch.autograd.grad(loss, seen[-1])[0]
+    assert slope.shape == (4, 7) and torch.equal(slope[:, 4:], torch.zeros(4, 3))
+    assert slope[:, :4].abs().min() > 0
 
 
 def test_refuses(bt2_job):

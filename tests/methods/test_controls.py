@@ -8,7 +8,9 @@ from benchmark.api import run
 from benchmark.models.module import Portable, load_module, save_module
 from benchmark.models.parts import Affine
 from benchmark.runner import Compute
+from methods.l2 import L2
 from methods.oracle_concat import Concatenation
+from methods.random import Random
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +39,23 @@ def test_random_is_neither(records):
     scores, bounds = records["random"], records["independent"]
     assert scores["old/old"] == bounds["old/old"]
     assert scores["new/new"] != bounds["new/new"]
+
+
+def test_random_has_the_weights_that_every_training_starts_from(toy_job):
+    class Begins(Exception):
+        pass
+
+    class Watched(L2):
+        def refresh(self, state, job, epoch):
+            raise Begins(epoch.encoder.state_dict())
+
+    starts = [Random().update(toy_job(seed=seed)).model.state_dict() for seed in (5, 6)]
+    with pytest.raises(Begins) as begun:
+        Watched().update(toy_job(seed=5))
+    (wanted,) = begun.value.args
+    assert wanted.keys() == starts[0].keys()
+    assert all(torch.equal(v, starts[0][k]) for k, v in wanted.items())
+    assert any(not torch.equal(v, starts[1][k]) for k, v in wanted.items())
 
 
 class Numbers(Portable):
