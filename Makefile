@@ -33,11 +33,13 @@ MAPS := fct,fct:simclr,fastfill,lce,rbt,procrustes,linear,low-rank,residual-mlp,
 SIDES := fct,fct:autoencoder,fct:alternative,fct:mixup,fct:simclr,fct:simclr-128,fct:simclr-next,fct:simclr-binary,fct:simclr-other,fct:simclr-alone
 FILLS := fct,fastfill,fastfill:l2,fastfill:disc,fastfill:no-uncertainty,fastfill:l2-no-uncertainty,fastfill:disc-no-uncertainty,fastfill:diagonal
 ABLATIONS := fct:kl,fct:reversed-kl,fct:layer-norm,fct:width-512,fct:width-1024,fct:width-4096,rbt:kl,lce:mlp,procrustes:query,linear:query,low-rank:query,residual-mlp:query,lambda-orthogonal:query
+KEPT := bct,bct:old,bct:distill,lwf
 OMNIGLOT ?= ../shared/data/omniglot-small
 
 results: $(STAMP)  ## Every committed record anew: hours on 2 cores; goes on where it stopped.
 	for p in extended-class open-class; do $(RUN) -p $$p --seeds 0-2 -m $(CONTROLS),$(MAPS),$(TRAINED) || exit; done
-	$(RUN) -p extended-class -m $(ABLATIONS)
+	$(RUN) -p extended-class -m $(ABLATIONS),fastfill:simclr
+	for p in ijbc-1v1 ijbc-1vn; do $(RUN) -p $$p -m $(KEPT) || exit; done
 	$(RUN) -p side-information -m $(SIDES)
 	$(RUN) -p side-information -t glyphs-wide -m fct
 	$(RUN) -p sequential -m fct,fct:simclr

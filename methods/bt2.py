@@ -64,6 +64,7 @@ class BT2(CompatibleTraining[State]):
     Each update is longer by ``extra`` than the old vectors or the independent model, whichever is
     longer (4.8 adds as many each time, and leaves open how): where the old vectors are the
     longer ones, phi_2 fills the difference too, so that ``extra`` dimensions stay free of them.
+    ``extra`` is at most either embedding's size: 128 on 64 dimensions is 64.
     """
 
     paper: ClassVar[str] = (

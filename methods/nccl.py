@@ -37,7 +37,8 @@ class NCCL(CompatibleTraining[Neighbours]):
 
     l = -mean_i sum_pos w_ij (s_ij - lse_j s_ij) / |pos|, s_ij = n(f_i).q_j / tau,
     w_ij = (n(o_i).n(o_j) + 1) / 2, over all q_j in the memory; positive is what has the same
-    class. Logits, those of K where it is kept, else of the new classifier, are unit vectors too.
+    class. Logits are those of K where it is kept, else of the new classifier. That their rows are
+    unit vectors too is ours: the published code set the weight 0.01 for logits as they come.
     On several devices each asks with its own rows, and the memory takes in those of all.
     """
 
@@ -49,7 +50,7 @@ class NCCL(CompatibleTraining[Neighbours]):
     features: float = 1.0  # weight of the term on features; published code of MixBCT
     logits: float = 0.01  # weight of the term on logits; published code of MixBCT
     tau: float = 1.0  # temperature; published code of MixBCT
-    size: int = 8192  # of the memory, MixBCT section 4.3; 2,048 in NCCL
+    size: int = 8192  # of the memory, MixBCT section 4.4; 2,048 in NCCL
     doubt: float = 0.5  # share of log C that a credible entropy may reach; published code of MixBCT
 
     def __post_init__(self) -> None:

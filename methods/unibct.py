@@ -35,7 +35,9 @@ class UniBCT(CompatibleTraining[Prototypes]):
     """L_new until prototypes are made; then L_new + weight * L_old(prototypes, f[:d_old], y).
 
     L_old is a marginless softmax over cosines at the new classifier's scale. Prototypes are made
-    of denoised old features and of the new features as they stand at the start of an epoch.
+    of denoised old features and of the new features as they stand at the start of an epoch: with
+    fewer than 3 epochs not all refinements fall due, and with one epoch none, which leaves the
+    independent model.
     """
 
     paper: ClassVar[str] = (

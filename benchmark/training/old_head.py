@@ -53,7 +53,8 @@ class OldHead(nn.Module):
 def frozen_old_head(job: UpdateJob, *, synthesize: bool) -> OldHead:
     """The old classifier K of an update.
 
-    A kept K keeps its form and scale; a row is synthesized as the mean old feature of the class.
+    A kept K keeps its form and scale, without its margin; a row is synthesized as the mean old
+    feature of the class.
     Its length and its bias, which the paper leaves open (its classifiers are cosines), are the
     means of those of K's rows, which favours no class.
     Where K is discarded, or knows no class of the new data, every row is such a mean, normalised,
