@@ -37,8 +37,10 @@ class DSimplex(CompatibleTraining[State]):
     The first generation is trained so as well. Vertices of classes that are not in the data stay
     in the softmax: places kept for later. By default there is one for each class of the data set,
     those of the evaluation too: what comes after is not known beforehand, so the simplex has room
-    for it; of those classes nothing but their number is used. ``hoc`` (higher-order compatibility) trains the later
-    generations with weight * cross-entropy + (1 - weight) * L_hoc (eq. 3),
+    for it; of those classes nothing but their number is used.
+
+    ``hoc`` (higher-order compatibility) trains the later generations with
+    weight * cross-entropy + (1 - weight) * L_hoc (eq. 3),
     L_hoc = mean_i (-mu o_i.f_i + log sum_j exp(mu o_i.f_j)) over the images j of other classes
     (eq. 4), o the features of the generation before, of the same augmented images, all
     normalised. In the published code the pairs of one class stay in the sum with exp(0); here

@@ -118,9 +118,7 @@ def _found(record: Record) -> dict[str, Any]:
     return {"track": record.track, **record.changed}
 
 
-def _values(
-    record: Record, axes: Sequence[Axis], concerned: Sequence[bool]
-) -> tuple[Any, ...]:
+def _values(record: Record, axes: Sequence[Axis], concerned: Sequence[bool]) -> tuple[Any, ...]:
     """The record's place; an axis that does not concern its method has no value."""
     found = _found(record)
     return tuple(

@@ -165,7 +165,7 @@ def test_fields_of_several_methods_move_together(swept) -> None:
 
 
 def test_a_variant_keeps_its_own_value(swept) -> None:
-    """``l2:denoised`` drops 0.1 whatever is said of ``l2``: one line, also at a value of its own."""
+    """``l2:denoised`` drops 0.1 whatever is said of ``l2``: one line, also at its own value."""
     record = read_records(swept[0] / "changed")[0]
     for values in ((0.2, 0.3), (0.1, 0.2)):
         points = [
