@@ -35,6 +35,10 @@ class FastFill(SidedMap):
     over (error_j)^2 / s_j, the log is the mean of log s_j, and L_disc, which belongs to no
     dimension, is divided by their geometric mean. Equal variances give eq. 5 again.
 
+    psi, which gives log sigma^2, is a linear layer on the transformed embedding as in appendix A.2;
+    where embeddings are normalised, as in the paper's VGGFace2 alone, A.2 does not say whether it
+    reads the vector before or after, and here psi reads it before normalisation.
+
     Side-information is of appendix B.2.
     """
 

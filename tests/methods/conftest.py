@@ -145,6 +145,29 @@ def arcface():
     return loss
 
 
+@pytest.fixture(scope="session")
+def by_layers():
+    """FCT's map without its normalisation, in float64, layer by layer."""
+
+    def forward(module, old, side):
+        def branch(layers, x):
+            for m in layers:
+                if isinstance(m, torch.nn.Linear):
+                    x = x @ m.weight.detach().double().numpy().T + m.bias.detach().double().numpy()
+                elif isinstance(m, torch.nn.BatchNorm1d):
+                    mean, var = m.running_mean.double().numpy(), m.running_var.double().numpy()
+                    x = (x - mean) / np.sqrt(var + m.eps) * m.weight.detach().double().numpy()
+                    x = x + m.bias.detach().double().numpy()
+                else:
+                    x = np.maximum(x, 0)
+            return x
+
+        both = np.concatenate([branch(module.old, old), branch(module.side, side)], axis=1)
+        return branch(module.mixer, both)
+
+    return forward
+
+
 @pytest.fixture
 def handed(monkeypatch):
     """What an adapter of a map hands to the fit, which is left out."""

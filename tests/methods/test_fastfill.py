@@ -274,6 +274,42 @@ def test_expected_sigma_ranks_items(noisy, chosen, precision):
     assert kendall_tau(expected.numpy(), true.numpy()) > 0.15
 
 
+@pytest.mark.parametrize("diagonal", [False, True])
+@pytest.mark.parametrize("normalise", [False, True])
+def test_psi_is_linear_in_the_vector_before_normalisation(by_layers, normalise, diagonal):
+    torch.manual_seed(0)
+    made = Uncertain(Transformation(6, 4, 5, 16, normalise, branch=8), 5, diagonal)
+    made.map(torch.randn(50, 6) * 3 + 1, torch.randn(50, 4))  # batch norms have seen something
+    nn.init.normal_(made.psi.bias)
+    old, side = torch.randn(7, 6), torch.randn(7, 4)
+    with torch.inference_mode():
+        vectors, logs = made.eval().estimates(old, side)
+        priority = made(old, side)
+    raw = by_layers(made.map, old.double().numpy(), side.double().numpy())
+    unit = raw / np.linalg.norm(raw, axis=1, keepdims=True)
+    weight, bias = (p.detach().double().numpy() for p in (made.psi.weight, made.psi.bias))
+    wanted = raw @ weight.T + bias
+    assert wanted.shape == (7, 5 if diagonal else 1)
+    assert np.abs(unit @ weight.T + bias - wanted).max() > 0.1
+    np.testing.assert_allclose(vectors, unit if normalise else raw, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(logs, wanted, rtol=1e-4, atol=1e-5)
+    mean = np.log(np.exp(wanted).mean(axis=1))
+    np.testing.assert_allclose(priority, mean, rtol=1e-4, atol=1e-5)
+
+
+def test_sigma_starts_at_about_one(handed):
+    """Far from log d = 4.2 or from what a biased start would give, in the fit's first step too."""
+    rng = torch.Generator().manual_seed(0)
+    old, new = (3 * torch.randn(256, 64, generator=rng) for _ in range(2))
+    FastFill(losses="l2").learn(Pairs(old, new), trainer())
+    made = handed["module"]
+    assert not made.psi.bias.any()
+    with torch.no_grad():
+        for module in (made.train(), made.eval()):
+            logs = module.estimates(old, None)[1]
+            assert abs(logs.mean()) < 0.4 and logs.abs().max() < 1.5
+
+
 def test_priority_of_several_variances_is_the_expected_squared_distance():
     made = Uncertain(Transformation(6, 3, 5, 16, True), 5, diagonal=True)
     with torch.no_grad():

@@ -61,25 +61,6 @@ def test_defaults_of_the_paper():
     assert not FCT.own_model
 
 
-def by_hand(module, old, side):
-    """The map in float64, layer by layer."""
-
-    def branch(layers, x):
-        for m in layers:
-            if isinstance(m, nn.Linear):
-                x = x @ m.weight.detach().double().numpy().T + m.bias.detach().double().numpy()
-            elif isinstance(m, nn.BatchNorm1d):
-                mean, var = m.running_mean.double().numpy(), m.running_var.double().numpy()
-                x = (x - mean) / np.sqrt(var + m.eps) * m.weight.detach().double().numpy()
-                x = x + m.bias.detach().double().numpy()
-            else:
-                x = np.maximum(x, 0)
-        return x
-
-    both = np.concatenate([branch(module.old, old), branch(module.side, side)], axis=1)
-    return branch(module.mixer, both)
-
-
 @pytest.fixture
 def moved():
     """A map whose batch norms have seen something."""
@@ -89,12 +70,12 @@ def moved():
     return made.eval()
 
 
-def test_forward(moved):
+def test_forward(moved, by_layers):
     old, side = torch.randn(7, 6), torch.randn(7, 4)
     with torch.inference_mode():
         out, kept = moved(old, side)
     assert kept is side
-    wanted = by_hand(moved, old.double().numpy(), side.double().numpy())
+    wanted = by_layers(moved, old.double().numpy(), side.double().numpy())
     np.testing.assert_allclose(out.numpy(), wanted, rtol=1e-4, atol=1e-5)
     moved.normalise = True
     with torch.inference_mode():
@@ -103,13 +84,13 @@ def test_forward(moved):
     np.testing.assert_allclose(out.numpy(), wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_no_side_information_is_a_vector_of_zeros():
+def test_no_side_information_is_a_vector_of_zeros(by_layers):
     made = Transformation(6, 0, 5, 16, normalise=False, branch=8).eval()
     old = torch.randn(7, 6)
     with torch.inference_mode():
         out, side = made(old, None)
     assert side is None
-    wanted = by_hand(made, old.double().numpy(), np.zeros((7, 1)))
+    wanted = by_layers(made, old.double().numpy(), np.zeros((7, 1)))
     np.testing.assert_allclose(out.numpy(), wanted, rtol=1e-4, atol=1e-5)
 
 
@@ -129,7 +110,7 @@ def test_layer_normalisation_in_place_of_batch_normalisation():
     torch.testing.assert_close(made.train()(old, side)[0][:2], made(old[:2], side[:2])[0])
 
 
-def test_side_information_alone():
+def test_side_information_alone(by_layers):
     """Section 5.2: the map then says the same whatever the old embedding was."""
     blind, both = (
         Transformation(6, 4, 5, 16, normalise=False, branch=8, inputs=i).eval()
@@ -140,7 +121,7 @@ def test_side_information_alone():
         assert torch.equal(blind(first, side)[0], blind(second, side)[0])
         assert not torch.equal(blind(first, side)[0], blind(first, -side)[0])
         assert not torch.equal(both(first, side)[0], both(second, side)[0])
-    zeros = by_hand(blind, np.zeros((7, 6)), side.double().numpy())
+    zeros = by_layers(blind, np.zeros((7, 6)), side.double().numpy())
     np.testing.assert_allclose(blind(first, side)[0].detach(), zeros, rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match="side-information"):
         Transformation(6, 0, 5, 16, normalise=False, inputs="side")
