@@ -162,19 +162,27 @@ def test_nothing_is_said_where_nothing_is_stored(stored):
     assert score_sides({k: v for k, v in params.items() if k != "side"}, inputs, items) == {}
 
 
-def test_records(tmp_path, heard):
+def test_records(tmp_path, heard, monkeypatch):
+    """Of maps, and of a method that trains a model and asks for side-information too."""
+    cls, seen = registry.method_class("l2"), []
+    monkeypatch.setattr(cls, "needs", ("side:alternative",))
+    train = cls.update
+    monkeypatch.setattr(cls, "update", lambda me, job: seen.append(job.old.side) or train(me, job))
     made = run(
-        ["fct", "fct:alternative", "fct:simclr-other"], "side-information", "toy",
+        ["fct", "fct:alternative", "fct:simclr-other", "l2"], "side-information", "toy",
         settings={"recipe.transform_steps": 2, "recipe.epochs": 1, "recipe.side_epochs": 1},
         store=tmp_path / "store", out=tmp_path / "runs", compute=Compute("cpu"), reporter=heard,
     )  # fmt: skip
-    bound, none, alternative, other = made
+    bound, none, alternative, other, trained = made
     assert bound.side == none.side == {}
     assert alternative.side["kind"] == "alternative"
     old = alternative.side["generations"]["old"]
     assert (old["dim"], old["bytes"]) == (16, 64) and 0 < old["cka"] < 1
     assert set(old["scores"]) == {"cmc_at_1", "cmc_at_5", "map"}
     assert other.side["generations"]["old"]["bytes"] == 256
+    # The update is given what is stored of old items, and the record tells the same of it.
+    assert trained.method == "l2" and trained.side == alternative.side
+    assert [side.shape[1] for side in seen] == [16]
     # The model of the side-information is no part of the new one.
     assert none.cost["parameters"] == other.cost["parameters"] == bound.cost["parameters"]
     assert sum("dataset" in title for title in heard.titles) == 2
