@@ -1,11 +1,14 @@
 """The benchmarks run and give rows; what they measure is nobody's assertion."""
 
 import json
+import re
 
+import numpy as np
 import pytest
 
-from benchmark import perf
+from benchmark import cli, perf
 from benchmark.errors import BenchError
+from benchmark.perf import measure
 
 KEYS = {"name", "seconds", "against", "ratio", "memory_mib", "size"}
 
@@ -24,20 +27,41 @@ def test_rows(name, monkeypatch):
     json.dumps(rows)
 
 
-def test_convert(monkeypatch):
+def test_convert(monkeypatch, tmp_path, capsys):
     """The map of FCT's appendix D.1 against a model, multiply-adds counted by hand."""
     from benchmark.perf import convert
 
     tiny = {"small": ("convnet-2", 32, 1, 8)}
     monkeypatch.setattr(convert, "_MODELS", tiny)
-    made, small = perf.run("convert", items=1030, dim=8, side=3)
+    monkeypatch.setenv("COLUMNS", "300")
+    cli.perf("convert", items=1030, dim=8, side=3, as_json=tmp_path / "perf.json")
+    printed = capsys.readouterr().out
+    assert "memory mib" in printed
+    made, small = json.loads((tmp_path / "perf.json").read_text())
+    for row in (made, small):
+        rate = re.search(r"([\d,]+)/s, ", row["size"])[1]
+        assert int(rate.replace(",", "")) == pytest.approx(1030 / row["seconds"], rel=0.02)
+        assert rate in printed
+        if measure.once(int).memory_mib is not None:
+            assert row["memory_mib"] >= 0 and f"{row['memory_mib']:.3g}" in printed
     assert set(made) == set(small) == KEYS
     assert made["against"] is None and small["against"] == made["name"]
     assert small["ratio"] > 0 and "extrapolated" in small["name"]
     work = 256 * (8 + 3 + 2 * 256) + 512 * 2048 + 2048 * 2048 + 2048 * 8
     assert f"{work / 1e6:,.2f} M multiply-adds" in made["size"]
     assert "1,030 x 8 and side 3" in made["size"]
-    json.dumps([made, small])
+
+
+def test_memory_is_what_a_call_adds():
+    """Also what is freed before it ends, and of the calls before it nothing."""
+    held = np.ones(2**22)  # 32 MiB
+    grown = [
+        measure.once(lambda n=n: float(np.ones(n * 2**17).sum())).memory_mib for n in (64, 0, 128)
+    ]
+    if None in grown:
+        pytest.skip("this system does not tell")
+    assert grown == pytest.approx([64, 0, 128], abs=4)
+    assert held.all()
 
 
 def test_multiply_adds_of_resnet_50():
