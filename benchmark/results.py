@@ -109,10 +109,9 @@ def _adapter(label: str) -> dict[str, str]:
     """The version of a method: its module, who ships it, and the hash of its code."""
     module = registry.method_file(label).module
     package = module.partition(".")[0]
-    shipped = packages_distributions().get(package, [])
+    # Asked for adapters of others alone: it reads the lists of all that is installed.
+    shipped = [] if package == "methods" else packages_distributions().get(package, [])
     by = f"{shipped[0]} {version(shipped[0])}" if shipped else f"compatbench {__version__}"
-    if package == "methods":
-        by = f"compatbench {__version__}"
     return {"module": module, "package": by, "source": f"sha256:{source_hash(label)}"}
 
 
