@@ -210,9 +210,13 @@ def _extended(path: Path, value: dict[str, Any], seen: tuple[str, ...]) -> dict[
         raise BenchError(f"{path.name}: extends: goes in a circle over '{base}'")
     parent, below = _read(str(base), track_files(), "track")
     inherited = _extended(parent, below, (*seen, str(base)))
-    # Another dataset has other options and other groups.
+    # Another dataset has other options, groups and numbers; so has one that is drawn otherwise.
+    lost: tuple[str, ...] = ()
     if value.get("dataset", inherited.get("dataset")) != inherited.get("dataset"):
-        inherited = {k: v for k, v in inherited.items() if k not in ("data", "groups")}
+        lost = ("data", "groups", "facts")
+    elif "data" in value and not inherited.get("needs_root"):
+        lost = ("facts",)
+    inherited = {k: v for k, v in inherited.items() if k not in lost}
     return _merge(inherited, value)
 
 

@@ -150,9 +150,22 @@ def test_a_generation_without_data_is_no_plan(at, tmp_path):
     assert str(caught.value).startswith(where) and "1,000: expected at least one" in str(
         caught.value
     )
-    with pytest.raises(BenchError, match=r"extended-class.yaml: generations\[0\] 'old': classes"):
-        request(["bct"], "extended-class", "imagenet", without_data=True,
-                settings={"old.classes": [0, 0.0001]})  # fmt: skip
+    for track in ("imagenet", "glyphs", "toy"):
+        with pytest.raises(BenchError, match=r"extended-class.yaml: generations\[0\] 'old': cl"):
+            request(["bct"], "extended-class", track, without_data=True,
+                    settings={"old.classes": [0, 0.0001]})  # fmt: skip
+
+
+def test_declared_numbers_are_those_of_the_data():
+    for name in ("glyphs", "toy"):
+        track = registry.track(name)
+        made = registry.dataset(name).load(None, **track.data).train
+        assert track.facts == {
+            "train_classes": len(set(made.labels.tolist())), "train_images": len(made),
+        }  # fmt: skip
+    drawn = request(["bct"], "open-class", "toy", settings={"data.classes": 8}).setup.track
+    assert drawn.facts == registry.track("omniglot").facts == registry.track("folder").facts == {}
+    assert registry.track("places365").facts["train_classes"] == 365
 
 
 def test_re_identification_data_rules_plain_retrieval_out(tmp_path):
