@@ -210,13 +210,9 @@ def _extended(path: Path, value: dict[str, Any], seen: tuple[str, ...]) -> dict[
         raise BenchError(f"{path.name}: extends: goes in a circle over '{base}'")
     parent, below = _read(str(base), track_files(), "track")
     inherited = _extended(parent, below, (*seen, str(base)))
-    # Another dataset has other options, groups and numbers; so has one that is drawn otherwise.
-    lost: tuple[str, ...] = ()
+    # Another dataset has other options and other groups.
     if value.get("dataset", inherited.get("dataset")) != inherited.get("dataset"):
-        lost = ("data", "groups", "facts")
-    elif "data" in value and not inherited.get("needs_root"):
-        lost = ("facts",)
-    inherited = {k: v for k, v in inherited.items() if k not in lost}
+        inherited = {k: v for k, v in inherited.items() if k not in ("data", "groups")}
     return _merge(inherited, value)
 
 

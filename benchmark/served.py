@@ -10,7 +10,7 @@ from benchmark import registry
 from benchmark.apart import overlap
 from benchmark.config import build
 from benchmark.errors import BenchError, nearest
-from benchmark.sizes import size
+from benchmark.sizes import declared, size
 
 if TYPE_CHECKING:
     from benchmark.protocol import GenerationSpec
@@ -99,8 +99,9 @@ def _check_tasks(setup: Setup, dataset: ModuleType, file: str) -> None:
 
 def _check_sizes(setup: Setup, file: str) -> None:
     """Every generation has a class and an image, as far as the track declares its numbers."""
+    facts = declared(setup.track)
     for i, generation in enumerate(setup.protocol.generations):
-        found = size(generation, dict(setup.track.facts))
+        found = size(generation, facts)
         if found is None:
             continue
         for key in ("classes", "images"):
@@ -108,6 +109,6 @@ def _check_sizes(setup: Setup, file: str) -> None:
                 low, high = getattr(generation, key)
                 raise BenchError(
                     f"{file}: generations[{i}] '{generation.name}': {key} [{low:g}, {high:g}] of "
-                    f"track {setup.track.id}'s {setup.track.facts[f'train_{key}']:,}: expected "
+                    f"track {setup.track.id}'s {facts[f'train_{key}']:,}: expected "
                     f"at least one, got none"
                 )

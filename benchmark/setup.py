@@ -264,9 +264,7 @@ class _Draft:
 
             data = {**self.track.data, name: value}
             check_options(self.track.dataset, data, where)
-            # A dataset that is drawn has other numbers under other options.
-            facts = self.track.facts if self.track.needs_root else {}
-            self.track = dataclasses.replace(self.track, data=data, facts=facts)
+            self.track = dataclasses.replace(self.track, data=data)
         elif owner == "track":
             self.track = _change(self.track, name, value, where)
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from benchmark.data.splits import boundary
 
 if TYPE_CHECKING:
-    from benchmark.protocol import GenerationSpec
+    from benchmark.protocol import GenerationSpec, Track
     from benchmark.setup import Setup
 
 
@@ -26,6 +26,17 @@ class Size:
     classes: int
     images: int
     exact: bool
+
+
+def declared(track: Track) -> dict[str, int]:
+    """``train_classes`` and ``train_images`` of a track without its data, where they are known.
+
+    A dataset that is drawn tells them by ``numbers``, for any options; of others the track does.
+    """
+    from benchmark.registry import dataset
+
+    numbers = getattr(dataset(track.dataset), "numbers", None)
+    return dict(track.facts) if numbers is None else numbers(**track.data)
 
 
 def size(generation: GenerationSpec, facts: dict[str, int]) -> Size | None:
@@ -47,7 +58,7 @@ def size(generation: GenerationSpec, facts: dict[str, int]) -> Size | None:
 
 def generation_lines(setup: Setup) -> Iterator[str]:
     """A line for each generation: its data and its model."""
-    facts = dict(setup.track.facts)
+    facts = declared(setup.track)
     for generation, model in zip(setup.protocol.generations, setup.models, strict=True):
         found = size(generation, facts)
         data = _shares(generation)

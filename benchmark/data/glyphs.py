@@ -82,6 +82,13 @@ def source(data_root: Path | None, **options: object) -> dict[str, object]:  # n
     }
 
 
+def numbers(**options: object) -> dict[str, int]:
+    """What ``load`` would give to train on, without drawing it."""
+    chosen = build(Options, options, "dataset glyphs")
+    n = TRAIN_CLASSES - (TUNING_CLASSES if chosen.tuning else 0)
+    return {"train_classes": n, "train_images": n * FACES * chosen.draws}
+
+
 def class_group(name: str) -> str:
     """The script, or kind of symbol, of a class."""
     return rendering.script(ord(unicodedata.lookup(name)))

@@ -43,6 +43,15 @@ def source(data_root: Path | None, **options: object) -> dict[str, object]:  # n
     return asdict(build(Options, options, "dataset toy"))
 
 
+def numbers(**options: object) -> dict[str, int]:
+    """What ``load`` would give to train on, without drawing it."""
+    chosen = build(Options, options, "dataset toy")
+    return {
+        "train_classes": chosen.classes,
+        "train_images": chosen.classes * chosen.images,
+    }
+
+
 def class_group(name: str) -> str:
     """Even and odd patterns are the groups."""
     return GROUPS[int(name.removeprefix("pattern ")) % 2]

@@ -13,6 +13,7 @@ from benchmark.errors import BenchError
 from benchmark.parameters import parameters_of
 from benchmark.protocol import GenerationSpec, Protocol
 from benchmark.setup import set_up
+from benchmark.sizes import declared
 
 OLD, NEW = {"name": "old", "classes": [0, 0.5]}, {"name": "new"}
 MINE = {
@@ -157,15 +158,15 @@ def test_a_generation_without_data_is_no_plan(at, tmp_path):
 
 
 def test_declared_numbers_are_those_of_the_data():
-    for name in ("glyphs", "toy"):
-        track = registry.track(name)
-        made = registry.dataset(name).load(None, **track.data).train
-        assert track.facts == {
+    for name, options in (("toy", {"classes": 8, "images": 4}), ("glyphs", {"draws": 1}),
+                          ("glyphs", {"draws": 1, "tuning": True})):  # fmt: skip
+        made = registry.dataset(name).load(None, **options).train
+        assert registry.dataset(name).numbers(**options) == {
             "train_classes": len(set(made.labels.tolist())), "train_images": len(made),
         }  # fmt: skip
-    drawn = request(["bct"], "open-class", "toy", settings={"data.classes": 8}).setup.track
-    assert drawn.facts == registry.track("omniglot").facts == registry.track("folder").facts == {}
-    assert registry.track("places365").facts["train_classes"] == 365
+    assert declared(registry.track("glyphs"))["train_images"] == 31200
+    assert declared(registry.track("places365"))["train_classes"] == 365
+    assert declared(registry.track("omniglot")) == {}
 
 
 def test_re_identification_data_rules_plain_retrieval_out(tmp_path):

@@ -250,19 +250,18 @@ def quick(tmp_path, protocol, methods=("independent",), **options):
     )  # fmt: skip
 
 
-def test_a_generation_without_data(tmp_path) -> None:
-    path = write(tmp_path, generations=[{"name": "old", "classes": [0, 0.01]}, {"name": "new"}])
-    with pytest.raises(BenchError, match=r"mine.yaml: generations\[0\] 'old': .*got none"):
-        quick(tmp_path, path)
-    assert not trained(tmp_path), "what comes last is looked at before the first is trained"
-    late = write(tmp_path, generations=[{"name": "old"}, {"name": "new", "classes": [0, 0.01]}])
-    with pytest.raises(BenchError, match=r"mine.yaml: generations\[1\] 'new': .*got none"):
-        quick(tmp_path, late)
+@pytest.mark.parametrize(("at", "name"), [(0, "old"), (1, "new")])
+def test_a_generation_without_data(tmp_path, at, name) -> None:
+    """How many classes a group has is known from the data alone, before anything is trained."""
+    none = {"classes": [0, 0.01], "groups": ["home"]}
+    both = [{"name": n, **(none if n == name else {})} for n in ("old", "new")]
+    with pytest.raises(BenchError, match=rf"mine.yaml: generations\[{at}\] '{name}': .*got none"):
+        quick(tmp_path, write(tmp_path, generations=both))
     assert not trained(tmp_path)
 
 
 def trained(tmp_path):
-    return [p for p in (tmp_path / "store" / "stages").iterdir() if p.name.startswith("train-")]
+    return list((tmp_path / "store" / "stages").glob("train-*"))
 
 
 def test_a_group_that_the_dataset_does_not_have(tmp_path) -> None:
