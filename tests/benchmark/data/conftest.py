@@ -66,3 +66,22 @@ def _check(dataset: Dataset) -> None:
 def check() -> Callable[[Dataset], None]:
     """A function that checks every column of a dataset."""
     return _check
+
+
+@pytest.fixture
+def reds():
+    """The mean red of each image, as a whole number."""
+
+    def mean(images):
+        return images[np.arange(images.shape[0])][:, 0].mean((1, 2)).round().astype(int).tolist()
+
+    return mean
+
+
+@pytest.fixture
+def small():
+    """Settings of a run that takes a second."""
+    return {
+        "recipe.epochs": 1, "recipe.precision": "32-true", "recipe.warmup": 0.0,
+        "old.backbone": "convnet-4", "new.backbone": "convnet-4", "old.dim": 8, "new.dim": 8,
+    }  # fmt: skip

@@ -1,0 +1,206 @@
+"""MS1MV3 and IJB-C, on small files of their formats."""
+
+import io
+import struct
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from benchmark import run
+from benchmark.data import ms1mv3_ijbc
+from benchmark.data.recordio import joined
+from benchmark.errors import BenchError
+from benchmark.runner import Compute
+
+
+def jpeg(value):
+    out = io.BytesIO()
+    Image.new("RGB", (112, 112), (value, 0, 0)).save(out, "JPEG", quality=100)
+    return out.getvalue()
+
+
+def record(labels, raw=b"", number=0):
+    flag = 0 if isinstance(labels, int) else len(labels)
+    label = float(labels) if flag == 0 else 0.0
+    more = b"" if flag == 0 else struct.pack(f"<{flag}f", *labels)
+    return struct.pack("<IfQQ", flag, label, number, 0) + more + raw
+
+
+MAGIC = struct.pack("<I", 0xCED7230A)
+
+
+def packed(content):
+    """As MXNet writes it: cut wherever the magic number stands on a multiple of four."""
+    cuts = [at for at in range(0, len(content) - 3, 4) if content[at : at + 4] == MAGIC]
+    ends = [*cuts, len(content)]
+    starts = [0, *(at + 4 for at in cuts)]
+    parts = [content[a:b] for a, b in zip(starts, ends, strict=True)]
+    out = b""
+    for i, part in enumerate(parts):
+        kind = 0 if len(parts) == 1 else 1 if i == 0 else 3 if i == len(parts) - 1 else 2
+        out += MAGIC + struct.pack("<I", kind << 29 | len(part)) + part + bytes(-len(part) % 4)
+    return out
+
+
+def write_records(folder, records):
+    folder.mkdir(parents=True, exist_ok=True)
+    rec, idx = b"", []
+    for key, content in enumerate(records):
+        idx.append(f"{key}\t{len(rec)}")
+        rec += packed(content)
+    (folder / "train.rec").write_bytes(rec)
+    (folder / "train.idx").write_text("\n".join(idx) + "\n")
+
+
+def faces(n_people=11, each=2):
+    """Record 0, images, people: InsightFace's order."""
+    n = n_people * each
+    images = [record([i // each, 0.0], jpeg(20 * (i // each)), i) for i in range(n)]
+    people = [record([1 + each * p, 1 + each * (p + 1)]) for p in range(n_people)]
+    return [record([n + 1, n + 1 + n_people]), *images, *people]
+
+
+def write_ijbc(folder):
+    """Subjects 1 and 2 with four images and two templates each, subject 3 outside G1."""
+    meta = folder / "meta"
+    meta.mkdir(parents=True)
+    (folder / "loose_crop").mkdir()
+    points = "38.3 51.7 73.5 51.5 56.0 71.7 41.5 92.4 70.7 92.2"
+    rows = [
+        ("1.jpg", 11, 100, 1), ("2.jpg", 11, 100, 1), ("3.jpg", 11, 101, 1), ("4.jpg", 12, 7, 1),
+        ("5.jpg", 21, 1, 2), ("6.jpg", 22, 1, 2), ("7.jpg", 31, 5, 3), ("8.jpg", 32, 6, 3),
+    ]  # fmt: skip
+    for i, (name, *_) in enumerate(rows):
+        (folder / "loose_crop" / name).write_bytes(jpeg(30 * i % 256))
+    header = "TEMPLATE_ID,SUBJECT_ID,FILENAME"
+    lists = {
+        "ijbc_name_5pts_score.txt": [f"{r[0]} {points} 0.{i + 1}" for i, r in enumerate(rows)],
+        "ijbc_face_tid_mid.txt": [f"{r[0]} {r[1]} {r[2]}" for r in rows],
+        "ijbc_template_pair_label.txt": ["11 12 1", "21 22 1", "31 32 1", "11 22 0", "21 32 0"],
+        "ijbc_1N_gallery_G1.csv": [header, "11,1,img/1.jpg", "11,1,img/2.jpg", "21,2,img/5.jpg"],
+        "ijbc_1N_gallery_G2.csv": [header, "31,3,img/7.jpg"],
+        "ijbc_1N_probe_mixed.csv": [header, "12,1,img/4.jpg", "22,2,a/6.jpg", "32,3,img/8.jpg"],
+    }
+    for name, lines in lists.items():
+        (meta / name).write_text("\n".join(lines) + "\n")
+    return meta
+
+
+def test_ms1mv3_ijbc(tmp_path, reds):
+    write_records(tmp_path / "ms1m-retinaface-t1", faces())
+    write_ijbc(tmp_path / "IJBC")
+    made = ms1mv3_ijbc.load(tmp_path)
+    assert reds(made.train.images) == [20 * (i // 2) for i in range(22)]
+    assert made.train.labels.tolist() == [i // 2 for i in range(22)]
+    assert made.class_names[9:] == ("person 9", "person 10", "subject 1", "subject 2", "subject 3")
+    items = made.evaluations["test"]
+    assert items.labels.tolist() == [11, 11, 11, 11, 12, 12, 13, 13]
+    assert [g.tolist() for g in items.galleries] == [[11, 21], [31]]
+    assert items.probes.tolist() == [12, 22, 32] and len(items.pairs) == 5
+    np.testing.assert_allclose(items.weight, np.arange(1, 9) / 10)
+    assert items.images.shape == (8, 3, 112, 112)
+
+
+def test_faces_in_folders_count_as_numbers(tmp_path, reds):
+    for person in (10, 9, 100):
+        folder = tmp_path / "ms1mv3" / str(person)
+        folder.mkdir(parents=True)
+        for k in (10, 2):
+            (folder / f"{k}.jpg").write_bytes(jpeg(person))
+    write_ijbc(tmp_path / "IJBC")
+    made = ms1mv3_ijbc.load(tmp_path)
+    assert reds(made.train.images) == [9, 9, 10, 10, 100, 100]
+    assert made.class_names[:3] == ("person 9", "person 10", "person 100")
+
+
+def test_records_that_contain_the_magic_number(tmp_path, reds):
+    content = b"abcd" + MAGIC + b"efgh" + MAGIC + MAGIC + b"x" + MAGIC + b"yz"
+    assert joined(packed(content)[8 : 8 + len(content) + 12]) == content
+    raw = jpeg(200)
+    # A comment of the JPEG holds it; the image comes after.
+    pad = b"\xff\xfe" + struct.pack(">H", 2 + 6 + 4) + b"12" + MAGIC + b"3456"
+    with_comment = raw[:2] + pad + raw[2:]
+    assert with_comment.index(MAGIC) % 4 == 0
+    write_records(tmp_path, [record(0, jpeg(10)), record(1, with_comment), record(2, jpeg(90))])
+    write_ijbc(tmp_path / "IJBC")
+    made = ms1mv3_ijbc.load(tmp_path)
+    assert reds(made.train.images) == [10, 200, 90] and made.train.labels.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: f.joinpath("train.rec").write_bytes(bytes(40000)), "expected the magic number"),
+        (lambda f: f.joinpath("train.idx").write_text("0\t999999999\n"), "expected offsets below"),
+        (lambda f: f.joinpath("train.idx").write_text("zero"), "a key and an offset"),
+        (lambda f: f.joinpath("train.idx").unlink(), "expected train.idx beside it"),
+        (lambda f: write_records(f, faces()[:5]), "record 23: not in the index"),
+        (lambda f: write_records(f, [record([99, 98])]), "record 0: expected where people begin"),
+    ],
+)
+def test_records_refused(tmp_path, change, words):
+    write_records(tmp_path, faces())
+    change(tmp_path)
+    with pytest.raises(BenchError, match=words):
+        ms1mv3_ijbc.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("ijbc_template_pair_label.txt", "11 22 1\n", "11 and 22: the label contradicts"),
+        ("ijbc_template_pair_label.txt", "11 99 0\n", "template 99 has no image"),
+        ("ijbc_template_pair_label.txt", "11 22\n", "two templates and 0 or 1"),
+        ("ijbc_face_tid_mid.txt", "1.jpg 11 100\n", "expected the 8 images"),
+        ("ijbc_name_5pts_score.txt", "1.jpg 1 2 3\n", ":1: expected 1.jpg, ten coordinates"),
+        (
+            "ijbc_1N_gallery_G1.csv",
+            "TEMPLATE_ID\n11,1,x\n11,2,x\n",
+            "template 11 has subjects 1, 2",
+        ),
+        ("ijbc_1N_gallery_G2.csv", "TEMPLATE_ID\n77,3,x\n", "template 31 is in no list"),
+    ],
+)
+def test_tables_of_ijbc_refused(tmp_path, name, text, words):
+    write_records(tmp_path, faces())
+    (write_ijbc(tmp_path / "IJBC") / name).write_text(text)
+    with pytest.raises(BenchError, match=words):
+        ms1mv3_ijbc.load(tmp_path)
+
+
+# --- from files to records
+
+
+def test_ijbc_from_files_to_a_record(tmp_path, small):
+    write_records(tmp_path / "ms1mv3", faces(n_people=20))
+    write_ijbc(tmp_path / "IJBC")
+    (record,) = run(
+        ["independent"], "ijbc-1v1", "ms1mv3-ijbc", data_root=tmp_path, store=tmp_path / "s",
+        out=tmp_path / "o", compute=Compute("cpu"),
+        settings={**small, "recipe.batch_size": 8, "data.image_size": 16, "track.far": [0.5]},
+    )  # fmt: skip
+    assert record.status == "done"
+    assert set(record.scores["old/new"]) == set(record.scores["new/old"])
+    counts = record.counts["old/new"]
+    assert (counts["n_genuine"], counts["n_impostor"]) == (3, 2)
+
+
+def test_ijbc_1n_from_files_to_a_record(tmp_path, small):
+    """Each gallery refuses the probes of people who are enrolled in the other one only."""
+    write_records(tmp_path / "ms1mv3", faces(n_people=20))
+    write_ijbc(tmp_path / "IJBC")
+    (record,) = run(
+        ["independent"], "ijbc-1vn", "ms1mv3-ijbc", data_root=tmp_path, store=tmp_path / "s",
+        out=tmp_path / "o", compute=Compute("cpu"),
+        settings={**small, "recipe.batch_size": 8, "data.image_size": 16, "track.fpir": [0.5]},
+    )  # fmt: skip
+    counts, scores = record.counts["new/old"], record.scores["new/old"]
+    assert [counts[f"n_enrolled_g{i}"] for i in (1, 2)] == [2, 1]
+    assert [counts[f"n_mated_g{i}"] for i in (1, 2)] == [2, 1]
+    assert [counts[f"n_outsiders_g{i}"] for i in (1, 2)] == [1, 2]
+    # Half of one outsider cannot be accepted: G1 has no such point, G2 accepts one of its two.
+    assert counts["n_accepted_outsiders_g2_tpir_at_fpir_5e-1"] == 1
+    assert "g1_tpir_at_fpir_5e-1" not in scores and scores["g2_rank_1"] == 1.0
+    assert scores["tpir_at_fpir_5e-1"] == scores["g2_tpir_at_fpir_5e-1"] in (0.0, 1.0)
+    assert scores["rank_1"] == (scores["g1_rank_1"] + scores["g2_rank_1"]) / 2
