@@ -54,7 +54,7 @@ def visit(browser, site):
         context = browser.new_context(viewport={"width": width, "height": 900}, **options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(120_000)  # a busy machine is slow, not wrong
         page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on(
