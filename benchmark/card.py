@@ -51,7 +51,7 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
         "trains": made.trains or _TRAINS[made.own_model],
         "parameters": parameters,
         "variants": {k: dict(v) for k, v in made.variants.items()},
-        **_costs(name, made, measured),
+        **_costs(name, measured),
         "file": f"methods/{file.path.name}",
     }
 
@@ -84,7 +84,7 @@ def field_notes(source: str) -> dict[str, str]:
     return notes
 
 
-def _costs(name: str, made: Method, measured: Path) -> dict[str, str]:
+def _costs(name: str, measured: Path) -> dict[str, str]:
     """Added parameters and training time by the committed records of this very variant."""
     from benchmark.record import read_records
 
@@ -92,7 +92,7 @@ def _costs(name: str, made: Method, measured: Path) -> dict[str, str]:
     records = [r for folder in folders for r in read_records(folder) if r.status == "done"]
     if not records:
         return {"cost": "not measured yet"}
-    added = sorted({_added(r, made, measured) for r in records})
+    added = sorted({_added(r, measured) for r in records})
     costs = {"added parameters": " to ".join(map(_count, dict.fromkeys((added[0], added[-1]))))}
     found = (record.run.get("training_cost") for record in records)
     shares = [share for share in found if share is not None]
@@ -108,12 +108,9 @@ def _count(added: int) -> str:
     return f"{added:,}" if added >= 0 else f"{-added:,} fewer than the independent model"
 
 
-def _added(record: Record, made: Method, measured: Path) -> int:
-    """Parameters of the parts, and of the model beyond those of the independent one."""
+def _added(record: Record, measured: Path) -> int:
+    from benchmark.costs import added_parameters
     from benchmark.record import read_record, record_path
 
-    parts = int(record.cost["added_parameters"])
     alone = record_path(measured.parent, record.protocol, record.track, "independent", record.seed)
-    if not made.own_model or not alone.exists():
-        return parts
-    return parts + int(record.cost["parameters"]) - int(read_record(alone).cost["parameters"])
+    return added_parameters(record, read_record(alone) if alone.exists() else None)

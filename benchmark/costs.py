@@ -12,6 +12,7 @@ from benchmark.store import Store
 
 if TYPE_CHECKING:
     from benchmark.models.module import Portable
+    from benchmark.record import Record
 
 _FLOAT = 4  # bytes of a stored number
 
@@ -25,6 +26,19 @@ def cost(result: Result, metas: Mapping[str, Any], store: Store) -> dict[str, fl
         store: Where the stages lie.
     """
     return _parameters(result, metas) | _work(result, metas, store)
+
+
+def added_parameters(record: Record, alone: Record | None) -> int:
+    """Parameters that a method asks for: its parts', and its model's beyond the independent one's.
+
+    Args:
+        record: What the method gave; negative numbers say that its model is the smaller one.
+        alone: The record of ``independent`` beside it; without one, models count as alike.
+    """
+    parts = int(record.cost["added_parameters"])
+    if alone is None or "parameters" not in alone.cost:
+        return parts
+    return parts + int(record.cost["parameters"]) - int(alone.cost["parameters"])
 
 
 def _parameters(result: Result, metas: Mapping[str, Any]) -> dict[str, float | None]:

@@ -56,12 +56,13 @@ class Record:
         models: Generation -> what its model is made of.
         curves: Training curves of the method's own stages, by stage and name.
         recipe: How everything was trained.
-        cost: ``parameters`` of the new model and ``added_parameters``; multiply-adds of embedding
-            an image with the new (``multiply_adds``) and the old model (``old_multiply_adds``), of
-            converting a stored item (``convert_multiply_adds``) and of a query's view
-            (``query_multiply_adds``), over all updates; bytes that an item takes as stored by the
-            old model with its side-information (``bytes_before``), after the conversion
-            (``bytes_after``) and embedded anew (``bytes_new``), in float32.
+        cost: ``parameters`` of the new model and ``added_parameters`` of the parts beside it (maps,
+            priorities); multiply-adds of embedding an image with the new (``multiply_adds``) and
+            the old model (``old_multiply_adds``), of converting a stored item
+            (``convert_multiply_adds``) and of a query's view (``query_multiply_adds``), over all
+            updates; bytes that an item takes as stored by the old model with its side-information
+            (``bytes_before``), after the conversion (``bytes_after``) and embedded anew
+            (``bytes_new``), in float32.
         checkpoints: Generation -> hash of its weights.
         environment: Versions and device.
         side: Side-information that the method asked for: its kind and, by the generation that

@@ -241,7 +241,7 @@ def _board(
         main=(*main, *(key for key in table.metrics if key not in main)),
         places={},
         facts={method: facts[method] for method in by_method},
-        costs={method: costs(mine) for method, mine in by_method.items()},
+        costs={m: costs(mine, by_method.get("independent", ())) for m, mine in by_method.items()},
         latest=latest,
     )
 

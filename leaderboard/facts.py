@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from benchmark.costs import added_parameters
 from benchmark.errors import BenchError
 from benchmark.record import Record
 from leaderboard import cards
@@ -81,14 +82,23 @@ def _family(name: str, card: Mapping[str, Any]) -> Family:
     return "compatible training" if card["trains"] == "a new model" else "transformation"
 
 
-def costs(records: Sequence[Record]) -> dict[str, float]:
-    """What a method costs beside its scores: the median over its records of each number known."""
+def costs(records: Sequence[Record], alone: Sequence[Record] = ()) -> dict[str, float]:
+    """What a method costs beside its scores: the median over its records of each number known.
+
+    Args:
+        records: Its records.
+        alone: Those of ``independent``, whose model says how many parameters are added.
+    """
+    beside = {(r.seed, str(r.changed)): r for r in alone if r.status == "done"}
     found: dict[str, list[float]] = {}
     for record in records:
         if record.status != "done":
             continue
         ratio = record.run.get("training_cost")
         known = {"training_cost": ratio, "bytes_before": _bytes(record), **record.cost}
+        if "added_parameters" in known:
+            same = beside.get((record.seed, str(record.changed)))
+            known["added_parameters"] = added_parameters(record, same)
         for key, value in known.items():
             if value is not None:
                 found.setdefault(key, []).append(float(value))

@@ -12,7 +12,7 @@ from benchmark.report.listing import Listing
 
 _COST = {
     "parameters": "parameters of the new model",
-    "added_parameters": "parameters that the method adds",
+    "added_parameters": "parameters of what it adds to it",
     "old_multiply_adds": "multiply-adds of an image, old model",
     "multiply_adds": "multiply-adds of an image, new model",
     "convert_multiply_adds": "multiply-adds of converting an item",

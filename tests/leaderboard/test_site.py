@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from benchmark.errors import BenchError
 from benchmark.packing import pack
 from benchmark.record import read_record
 from benchmark.store import file_digest
+from leaderboard.facts import costs
 
 _SPEC = importlib.util.spec_from_file_location(
     "site_records", Path(__file__).with_name("conftest.py")
@@ -151,6 +153,20 @@ def test_pages_say_what_a_reader_must_know(site):
     assert "Sensitivity" in method
     assert "@misc{mixbct2023" in method
     assert "methods/mixbct.py" in method
+
+
+def test_added_parameters_are_beyond_those_of_the_independent_model(make):
+    def of(method, parameters, parts, seed=0):
+        return replace(
+            make(method, cost={"parameters": parameters, "added_parameters": parts}), seed=seed
+        )
+
+    alone = [of("independent", 1000, 0), of("independent", 1010, 0, seed=1)]
+    wide = [of("bt2", 1300, 0), of("bt2", 1310, 0, seed=1)]
+    assert costs(wide, alone)["added_parameters"] == 300
+    assert costs([of("fct", 1000, 70)], alone)["added_parameters"] == 70
+    assert costs([of("fct", 1000, 70, seed=2)], alone)["added_parameters"] == 70  # none beside it
+    assert costs(alone, alone)["added_parameters"] == 0
 
 
 def test_published_numbers_stand_apart(site):
