@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -148,8 +149,15 @@ def measured(
 
     device = Device(compute.accelerator, compute.devices)
     inputs = {role: root / "stages" / s.name for role, s in stage.inputs.items()}
-    with _resources(device) as used:
-        context = Context(out, checkpoints or out, device, stage.local, progress)
+    spent = _Spent(checkpoints or out)
+
+    def heard(share: float) -> None:
+        if checkpoints is None:  # else another process keeps them
+            spent.keep()
+        progress(share)
+
+    with _resources(device, spent) as used:
+        context = Context(out, checkpoints or out, device, stage.local, heard)
         facts = run_stage(stage.kind, stage.params, inputs, context)
     if "recipe" in stage.params:
         asked = stage.params["recipe"].get("precision", "32-true")
@@ -157,8 +165,33 @@ def measured(
     return facts, used
 
 
+class _Spent:
+    """Seconds that a stage took: of this attempt, and of killed ones what their checkpoints hold.
+
+    Kept beside the checkpoints, after each of them, so that a training that was taken up costs as
+    much as one that ran through.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "spent.checkpoint.json"
+        self.before = json.loads(self.path.read_text()) if self.path.exists() else {}
+        self.started, self.worked = time.perf_counter(), time.process_time()
+
+    def now(self) -> dict[str, float]:
+        """Seconds of the clock and of the processor, over all attempts."""
+        mine = {
+            "seconds": time.perf_counter() - self.started,
+            "cpu_seconds": time.process_time() - self.worked,
+        }
+        return {key: round(value + self.before.get(key, 0.0), 3) for key, value in mine.items()}
+
+    def keep(self) -> None:
+        """Say what was spent so far, for the case that this attempt is killed."""
+        write_json(self.path, self.now())
+
+
 @contextmanager
-def _resources(device: Device) -> Iterator[dict[str, Any]]:
+def _resources(device: Device, spent: _Spent) -> Iterator[dict[str, Any]]:
     import torch
 
     from benchmark.training.loop import device_name, torch_device
@@ -168,10 +201,8 @@ def _resources(device: Device) -> Iterator[dict[str, Any]]:
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()
     _forget_peak()
-    started, worked = time.perf_counter(), time.process_time()
     yield used
-    used["seconds"] = round(time.perf_counter() - started, 3)
-    used["cpu_seconds"] = round(time.process_time() - worked, 3)
+    used.update(spent.now())
     used["peak_memory_bytes"] = _peak()
     if on_gpu:
         used["peak_device_memory_bytes"] = torch.cuda.max_memory_allocated()

@@ -14,7 +14,7 @@ import pytest
 
 from benchmark import BenchError, load, run
 from benchmark.record import read_record
-from benchmark.runner import Compute
+from benchmark.runner import Compute, Silent
 
 CPU = Compute("cpu")
 METHODS = ["bct", "fct", "mixbct"]
@@ -271,3 +271,32 @@ def test_record_is_plain_json(done) -> None:
     assert value["run"]["stages"]["train bct (seed 0)"]["seconds"] > 0
     assert value["environment"]["torch"]
     assert len(path.read_bytes()) < 64 * 1024
+
+
+class Impatient(Silent):
+    """Stops the run within the training of bct."""
+
+    def start(self, stage, number, total):
+        """Interrupt once half of it is done."""
+
+        def heard(share):
+            if stage.title.startswith("train bct") and share >= 0.5:
+                raise KeyboardInterrupt
+
+        return heard
+
+
+def test_a_training_taken_up_costs_what_both_attempts_did(tmp_path) -> None:
+    asked = (["bct"], "open-class", "toy")
+    where = {"store": tmp_path / "s", "out": tmp_path / "runs", "compute": CPU}
+    with pytest.raises(KeyboardInterrupt):
+        run(*asked, **where, settings={"recipe.epochs": 4}, reporter=Impatient())
+    (kept,) = (tmp_path / "s" / "work").glob("*/spent.checkpoint.json")
+    spent = json.loads(kept.read_text())
+    assert min(spent["seconds"], spent["cpu_seconds"]) > 0
+    kept.write_text(json.dumps({"seconds": 5000.0, "cpu_seconds": 3000.0}))
+    record = run(*asked, **where, settings={"recipe.epochs": 4})[1]
+    of_stage = record.run["stages"]["train bct (seed 0)"]
+    assert 5000 < of_stage["seconds"] < 6000 and 3000 < of_stage["cpu_seconds"] < 4000
+    assert record.run["training_cost"] > 3
+    assert not list((tmp_path / "s" / "stages").glob("*/spent*"))
