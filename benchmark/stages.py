@@ -234,6 +234,11 @@ def read_backfilling(folder: Path) -> dict[str, Any]:
 
 
 def _evaluation(made: Dataset, name: str) -> Evaluation:
+    derived = getattr(registry.dataset(made.name), "DERIVED", {})
+    if name in derived:
+        make, of = derived[name]
+        chosen: Evaluation = make(made.evaluations[of])
+        return chosen
     if name not in made.evaluations:
         raise unknown(f"evaluation set of {made.name}", name, made.evaluations)
     return made.evaluations[name]

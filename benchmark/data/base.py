@@ -35,6 +35,10 @@ def take(images: Images, rows: Ints) -> Images:
     return np.ascontiguousarray(images[rows])
 
 
+JUNK = -1
+"""The label of images that count neither for nor against (Market-1501's identity -1)."""
+
+
 @dataclass(frozen=True)
 class ImageSet:
     """Images with a class each.

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.config import build
-from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints
+from benchmark.data.base import JUNK, Dataset, Evaluation, ImageSet, Ints
 from benchmark.data.decode import View
 from benchmark.data.encoded import images_of, listed
 from benchmark.data.files import content_hash, decoder, first_of, names_in, root_of
@@ -30,7 +30,7 @@ _CAMERAS = "it would count junk and a person's images by the same camera; ask re
 RULES_OUT = {"retrieval": _CAMERAS, "backfilling": _CAMERAS}
 """Tasks that score nonsense on it, and why."""
 
-JUNK, DISTRACTOR = -1, 0
+DISTRACTOR = 0
 PARTS = ("bounding_box_train", "bounding_box_test", "query")
 _NAME = re.compile(r"(-1|\d{4})_c([1-6])s\d_\d{6}_\d{2}\.jpg(?:\.jpg)?")
 

@@ -9,6 +9,7 @@ import pytest
 from benchmark.data import glyphs, rendering
 from benchmark.data.distort import OUT, PARAMETERS, Amounts, distort
 from benchmark.errors import BenchError
+from benchmark.tasks import reidentification, retrieval
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +57,27 @@ def test_seen_images_are_not_trained_on(dataset):
     assert len(train) == len(dataset.train)
     for e in dataset.evaluations.values():
         assert not train & {image.tobytes() for image in e.images}
+
+
+def test_across_asks_for_other_cameras_among_junk_and_distractors(dataset):
+    e = dataset.evaluations["test"]
+    a = glyphs.across(e)
+    n, classes = len(e), len(np.unique(e.labels))
+    stored = a.labels[a.gallery]
+    junk, asked = stored == -1, np.unique(a.labels[a.query])
+    idle = np.setdiff1d(stored[~junk], asked)
+    assert len(a.gallery) == n == 24 * classes and junk.sum() % 24 == 0
+    assert abs(junk.mean() - 1 / 6) < 0.01 and abs(len(idle) / classes - 1 / 6) < 0.01
+    assert -1 not in asked and len(a.query) == 12 * len(asked)
+    # Pictures that are told apart by character and camera alone: each query's other draw is as near
+    # as can be, and plain retrieval finds nothing else.
+    view = np.unique(e.labels * 12 + e.camera, return_inverse=True)[1]
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((view.max() + 1, 64)).astype(np.float32)[view]
+    options = {"distance": "cosine", "resamples": 0}
+    found = reidentification.evaluate(vectors, vectors, a, options)
+    assert found.scores["cmc_at_1"] < 0.02 and found.counts["n_junk"] == junk.sum()
+    assert retrieval.evaluate(vectors, vectors, a, options).scores["cmc_at_1"] == 1
 
 
 def test_order_is_not_by_code_point(dataset):
