@@ -90,7 +90,10 @@ def _table(members: Sequence[Record], slug: str) -> SideTable:
     for record in members:
         if record.status == "done" and (record.side or record.method in families):
             chosen.setdefault(record.method, []).append(record)
-    known = numbers.ordered({k for r in members for k in r.scores.get(case, {})} & {*_METRICS})
+    scored = {key for r in members for key in r.scores.get(case, {})}
+    known = numbers.ordered(scored & {*_METRICS})
+    if not known:  # faces are verified and identified, not ranked
+        known = [key for key in select.metrics(members) if key in scored]
     rows = [_row(records, case, stored, known) for records in chosen.values()]
     kinds = [None, *SIDES]
     rows.sort(key=lambda r: kinds.index(r.kind) if r.kind in kinds else len(kinds))

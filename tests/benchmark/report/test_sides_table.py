@@ -51,6 +51,17 @@ def test_nothing_is_shown_where_nothing_is_stored(records):
     assert sides.render([], "terminal") == ""
 
 
+def test_faces_that_are_not_ranked_show_what_they_are_judged_by(make):
+    faces = {"tar_at_far_1e-4": 0.8, "tpir_at_fpir_1e-2": 0.6}
+    beside = stored("simclr", 0.27, 256.0, 0.35)
+    del beside["generations"]["old"]["scores"]
+    (table,) = sides.make_tables([make("fct", faces), make("fct:simclr", faces, side=beside)])
+    assert table.metrics == ("tar_at_far_1e-4", "tpir_at_fpir_1e-2")
+    assert table.rows[1].scores["tpir_at_fpir_1e-2"].value == 0.6
+    assert table.rows[1].own.value is None
+    assert "TPIR@FPIR 1e-2" in sides.render([table], "terminal")
+
+
 def test_terminal(records):
     shown = sides.render(sides.make_tables(records), "terminal").splitlines()
     assert all(len(line) <= 100 for line in shown)
