@@ -33,7 +33,7 @@ MAPS := fct,fct:simclr,fastfill,lce,rbt,procrustes,linear,low-rank,residual-mlp,
 SIDES := fct,fct:autoencoder,fct:alternative,fct:mixup,fct:simclr,fct:simclr-128,fct:simclr-next,fct:simclr-binary,fct:simclr-other,fct:simclr-alone
 FILLS := fct,fastfill,fastfill:l2,fastfill:disc,fastfill:no-uncertainty,fastfill:l2-no-uncertainty,fastfill:disc-no-uncertainty,fastfill:diagonal
 ABLATIONS := fct:kl,fct:reversed-kl,fct:layer-norm,fct:width-512,fct:width-1024,fct:width-4096,rbt:kl,lce:mlp,procrustes:query,linear:query,low-rank:query,residual-mlp:query,lambda-orthogonal:query
-KEPT := bct,bct:old,bct:distill,lwf
+KEPT := bct,bct:old,bct:distill,bct-extra:old,bct-extra:distill,lwf
 OMNIGLOT ?= ../shared/data/omniglot-small
 
 results: $(STAMP)  ## Every committed record anew: hours on 2 cores; goes on where it stopped.
