@@ -48,8 +48,8 @@ results: $(STAMP)  ## Every committed record anew: hours on 2 cores; goes on whe
 	$(RUN) -p open-class -t glyphs-high -m $(CONTROLS),$(TRAINED),fct,fct:simclr
 	test ! -d $(OMNIGLOT) || $(RUN) -p open-class -t omniglot --data-root $(OMNIGLOT) -m $(CONTROLS),$(TRAINED),fct,fct:simclr
 
-tables: $(STAMP)  ## The tables in the two READMEs, from the committed records.
-	$(BIN)/python -m benchmark.snippets README.md results/README.md
+tables: $(STAMP)  ## The tables in the three READMEs, from the committed records.
+	$(BIN)/python -m benchmark.snippets README.md results/README.md protocols/README.md
 
 site: $(STAMP)  ## The static leaderboard of the committed records.
 	$(BIN)/bench leaderboard --out site

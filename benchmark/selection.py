@@ -21,7 +21,7 @@ def read_selection(
         roots: Folders of records, or single ones; what lies in two of them counts once.
         on_damaged: As for :func:`benchmark.record.find_records`.
         **wanted: Field of a record (``method``, ``protocol``, ``track``, ``seed``) -> values; an
-            empty list is no restriction.
+            empty list is no restriction. ``arch-change`` are all settings of that protocol.
 
     Raises:
         BenchError: If a folder has no record, or no record has a value that is wanted.
@@ -32,14 +32,20 @@ def read_selection(
             every.setdefault(found.path.resolve(), found)
     chosen = list(every.values())
     for field, values in wanted.items():
-        known = {getattr(found.record, field) for found in every.values()}
+        known = {name for found in every.values() for name in _names(found, field)}
         for value in values:
             if value not in known:
                 near = nearest(str(value), map(str, known))
                 raise BenchError(f"no record of {field} '{value}'{near}")
         if values:
-            chosen = [found for found in chosen if getattr(found.record, field) in values]
+            chosen = [found for found in chosen if not _names(found, field).isdisjoint(values)]
     if not chosen:
         asked = ", ".join(f"{k} {' or '.join(map(str, v))}" for k, v in wanted.items() if v)
         raise BenchError(f"no record of {asked}")
     return chosen
+
+
+def _names(found: Found, field: str) -> set[Any]:
+    """What a record may be asked for by: its value; of a protocol's setting the protocol, too."""
+    value = getattr(found.record, field)
+    return {value, value.partition(":")[0]} if field == "protocol" else {value}

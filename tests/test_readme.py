@@ -98,7 +98,7 @@ def test_sweeps_of_the_papers_can_be_planned(bench) -> None:
         assert code == 0 and " stages, " in said, command
 
 
-@pytest.mark.parametrize("name", ["README.md", "results/README.md"])
+@pytest.mark.parametrize("name", ["README.md", "results/README.md", "protocols/README.md"])
 def test_tables_are_those_of_the_committed_records(name, monkeypatch) -> None:
     """What stands between the marks is what the command beside it prints."""
     monkeypatch.chdir(ROOT)

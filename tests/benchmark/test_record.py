@@ -203,6 +203,20 @@ def test_any_selection(many, capsys) -> None:
     assert (code, err) == (0, "")
 
 
+def test_a_protocol_with_settings_is_all_of_them(many, capsys) -> None:
+    for setting in ("home", "away"):
+        value = with_newer_fields() | {"protocol": f"out-of-domain:{setting}", "method": "bct"}
+        write(many / f"out-of-domain:{setting}" / "seed-0.json", value)
+
+    def shown(protocol):
+        code, out, err = command(capsys, "table", many, "-f", "csv", "-p", protocol)
+        assert code == 0, err
+        return {row["protocol"] for row in csv.DictReader(io.StringIO(out))}
+
+    assert shown("out-of-domain") == {"out-of-domain:home", "out-of-domain:away"}
+    assert shown("out-of-domain:away") == {"out-of-domain:away"}
+
+
 def test_load_selects(many) -> None:
     frame = load([many / "open-class", many / "open-data"], metric=["map", "cmc_at_1"], seed=1)
     assert set(frame.metric) == {"map", "cmc_at_1"}
