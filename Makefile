@@ -24,7 +24,8 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# What results/README.md shows: defaults with three seeds on both protocols, the rest with one.
+# What results/README.md and protocols/README.md show: defaults with three seeds on two protocols,
+# the rest with one.
 RUN := $(BIN)/bench run --out results
 TRAINED := bct,bct-extra,l2,mixbct,contrast,unibct,nccl,advbct,bt2,d-simplex,lwf
 VARIANTS := bct:distill,bct:synthesize,l2:denoised,mixbct:plain,contrast:fastfill,contrast:top10,advbct:border,bt2:transformer,d-simplex:hoc
@@ -34,6 +35,8 @@ SIDES := fct,fct:autoencoder,fct:alternative,fct:mixup,fct:simclr,fct:simclr-128
 FILLS := fct,fastfill,fastfill:l2,fastfill:disc,fastfill:no-uncertainty,fastfill:l2-no-uncertainty,fastfill:disc-no-uncertainty,fastfill:diagonal
 ABLATIONS := fct:kl,fct:reversed-kl,fct:layer-norm,fct:width-512,fct:width-1024,fct:width-4096,rbt:kl,lce:mlp,procrustes:query,linear:query,low-rank:query,residual-mlp:query,lambda-orthogonal:query
 KEPT := bct,bct:old,bct:distill,bct-extra:old,bct-extra:distill,lwf
+EVERYWHERE := bct,l2,mixbct,bt2,fct,fastfill,procrustes
+PROTOCOLS := $(notdir $(basename $(wildcard protocols/*.yaml)))
 OMNIGLOT ?= ../shared/data/omniglot-small
 
 results: $(STAMP)  ## Every committed record anew: hours on 2 cores; goes on where it stopped.
@@ -45,8 +48,9 @@ results: $(STAMP)  ## Every committed record anew: hours on 2 cores; goes on whe
 	$(RUN) -p sequential -m fct,fct:simclr
 	for t in glyphs glyphs-seen; do $(RUN) -p backfill -t $$t -m bct,contrast,$(FILLS) || exit; done
 	$(RUN) -p open-class -m $(VARIANTS)
-	$(RUN) -p open-class -t glyphs-high -m $(CONTROLS),$(TRAINED),fct,fct:simclr
-	test ! -d $(OMNIGLOT) || $(RUN) -p open-class -t omniglot --data-root $(OMNIGLOT) -m $(CONTROLS),$(TRAINED),fct,fct:simclr
+	for p in $(PROTOCOLS); do $(RUN) -p $$p -m $(EVERYWHERE) || exit; done
+	$(RUN) -p open-class -t glyphs-high -m $(CONTROLS),$(TRAINED),fct
+	test ! -d $(OMNIGLOT) || $(RUN) -p open-class -t omniglot --data-root $(OMNIGLOT) -m $(CONTROLS),$(TRAINED),fct
 
 tables: $(STAMP)  ## The tables in the three READMEs, from the committed records.
 	$(BIN)/python -m benchmark.snippets README.md results/README.md protocols/README.md
