@@ -31,7 +31,8 @@ class ModelSpec:
         scale: Logit scale of the normalised heads.
         margin: Margin of cosface and arcface.
         relu: Does a ReLU end the embedding (BCT Table 3)?
-        triplet: Weight of a batch-hard triplet loss beside the classifier's (Hermans et al., 2017).
+        triplet: Weight of a batch-hard triplet loss beside the classifier's (Hermans et al., 2017);
+            the model then ends in a BNNeck (Luo et al., 2019).
         per_class: Images of a class in a batch, as triplets need; 0 draws images alike.
         recipe: What its training changes of the track's recipe: a transformer wants another
             optimiser than a convolutional network (BT2 section 4.4).

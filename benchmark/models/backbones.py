@@ -24,20 +24,31 @@ class Encoder(Portable):
         channels: Channels of an image.
         image_size: Side of an image, pixels.
         relu: End with a ReLU (BCT Table 3).
+        neck: Standardise the embedding over the batch, as re-identification does between a triplet
+            loss and a classifier (Luo et al., Bag of Tricks, 2019, section 3.5: BNNeck).
     """
 
     def __init__(
-        self, backbone: str, dim: int, channels: int, image_size: int, relu: bool = False
-    ) -> None:
+        self, backbone: str, dim: int, channels: int, image_size: int,
+        relu: bool = False, neck: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.trunk, width = _trunk(backbone, channels, image_size)
         self.project = nn.Linear(width, dim)
         self.relu = relu
+        self.neck = nn.BatchNorm1d(dim) if neck else None
+        if self.neck is not None:
+            self.neck.bias.requires_grad_(False)  # it stays 0, as there
 
     def forward(self, images: Tensor) -> Tensor:
         """Embed ``[n, c, h, w]`` float in [-1, 1] as ``[n, dim]``, not normalised."""
-        out: Tensor = self.project(self.trunk(images))
-        return F.relu(out) if self.relu else out
+        return self.around_neck(images)[1]
+
+    def around_neck(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """What goes into the neck, and what comes out: the embedding; the same without a neck."""
+        bare: Tensor = self.project(self.trunk(images))
+        out = bare if self.neck is None else self.neck(bare)
+        return bare, F.relu(out) if self.relu else out
 
 
 def check_backbone(name: str) -> None:

@@ -90,7 +90,8 @@ def new_model(
     dim = spec.dim if dim is None else dim
     with drawing_from(seed, "init"):
         # Given only where asked for: what a model was made with is a part of its file's hash.
-        ending = {"relu": True} if spec.relu else {}
+        asked = {"relu": spec.relu, "neck": bool(spec.triplet)}
+        ending = {key: True for key, wanted in asked.items() if wanted}
         encoder = Encoder(spec.backbone, dim, channels, height, **ending)
         head = Head(
             spec.head, dim if head_dim is None else head_dim, data.classes.tolist(), spec.scale,
@@ -124,7 +125,7 @@ class _Learner(nn.Module):
     def forward(self, rows: Tensor) -> Tensor:
         images = augment(load_images(self.data.images, rows, self.device), self.how, self.rng)
         rows = rows.to(self.device)
-        new = self.encoder(images)
+        bare, new = self._embedded(images)
         old = self.old[rows]
         # Logits at scale 64 lose their differences in bfloat16: losses are float32.
         with torch.autocast(self.device.type, enabled=False):
@@ -134,8 +135,15 @@ class _Learner(nn.Module):
             self.progress += self.one_step
             loss = self.loss(batch, self.head, self.state)
             if self.triplet:
-                loss = loss + self.triplet * batch_hard(batch.new, batch.labels)
+                loss = loss + self.triplet * batch_hard(bare.float(), batch.labels)
             return loss
+
+    def _embedded(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """What a triplet loss judges and what all others do: ahead of the neck and past it."""
+        if self.triplet and isinstance(self.encoder, Encoder):
+            return self.encoder.around_neck(images)
+        new = self.encoder(images)
+        return new, new
 
     def prefetch(self, rows: Tensor) -> None:
         """The next batch: images that lie in files are decoded meanwhile."""

@@ -1,11 +1,14 @@
 """The batch-hard triplet loss by plain loops, and batches of P classes by K images."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from benchmark import run
 from benchmark.errors import BenchError
 from benchmark.runner import Compute
+from benchmark.training import embedding
 from benchmark.training.triplet import balanced, batch_hard
 
 
@@ -68,6 +71,36 @@ def test_batches_that_cannot_be_made(batch, per_class):
     labels = torch.arange(5).repeat(6)
     with pytest.raises(BenchError, match="2 to 5 classes, got batches of"):
         balanced(labels, batch, per_class, torch.Generator())
+
+
+def test_triplets_judge_what_goes_into_the_neck_and_the_rest_what_comes_out(
+    data, spec, trainer, monkeypatch
+):
+    """Luo et al., section 3.5: with both on one vector, triplets collapse a fresh network."""
+    judged, seen = [], []
+
+    def recorded(features, labels):
+        judged.append(features.detach())
+        return batch_hard(features, labels)
+
+    def plain(batch, head, state):
+        seen.append(batch.new.detach())
+        return head(batch.new, batch.labels)
+
+    monkeypatch.setattr(embedding, "batch_hard", recorded)
+    with_triplets = replace(spec, head="softmax", triplet=1.0, per_class=4)
+    made = trainer()
+    encoder, head = embedding.new_model(with_triplets, data, made.recipe, 0)
+    embedding.train_embedding(encoder, head, plain, data, made, spec=with_triplets)
+    for bare, new in zip(judged, seen, strict=True):
+        assert new.mean(0).abs().max() < 1e-5, "standardised over the batch"
+        spread = (bare - bare.mean(0)) / (bare.var(0, unbiased=False) + 1e-5).sqrt()
+        scale = (new * spread).mean(0) / spread.square().mean(0)  # the neck's own, near 1
+        torch.testing.assert_close(new, spread * scale, rtol=1e-3, atol=1e-4)
+    assert (judged[0] - seen[0]).abs().max() > 0.1
+    assert encoder.neck.bias.eq(0).all() and not encoder.neck.bias.requires_grad
+    without, _ = embedding.new_model(spec, data, made.recipe, 0)
+    assert without.neck is None and "neck" not in without.made_with
 
 
 def test_market1501_protocol(tmp_path):
