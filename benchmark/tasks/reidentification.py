@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmark.data.base import JUNK
 from benchmark.tasks.base import Options, TaskResult
 
 if TYPE_CHECKING:
@@ -18,6 +17,9 @@ if TYPE_CHECKING:
 
 NEEDS = ("cameras",)
 """What a dataset must offer for it."""
+
+JUNK = -1
+"""The label of images that count neither for nor against (Market-1501's identity -1)."""
 
 
 def evaluate(
