@@ -74,7 +74,7 @@ def test_apart_is_looked_at_in_the_file_and_again_on_the_track(tmp_path):
     assert request(["bct"], write(tmp_path, **two(old=["away"], new=["scarce"])), "toy").setup
     path = write(tmp_path, **two(old=["home"], new=["scarce"]))
     assert request(["bct"], path, "toy").setup, "home is even, scarce is odd"
-    with pytest.raises(BenchError, match=r"mine.yaml: .* on track glyphs .* share groups Greek"):
+    with pytest.raises(BenchError, match=r"mine.yaml: .* on track glyphs .* share groups Latin"):
         request(["bct"], path, "glyphs")
 
 
