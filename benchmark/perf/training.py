@@ -1,7 +1,8 @@
-"""Training through the harness beside a bare PyTorch loop of the same model, data and steps."""
+"""A bare PyTorch loop, the harness, and each training-time method on the same model and data."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +11,22 @@ import numpy as np
 from benchmark.perf import measure
 
 if TYPE_CHECKING:
-    from benchmark.method import TrainingData
+    from benchmark.method import TrainingData, UpdateJob
     from benchmark.protocol import ModelSpec, Recipe
 
-ROUNDS = 5
+ROUNDS = 3
+_BARE, _ALONE = "bare loop", "harness, the model alone"
 
 
 def rows(queries: int = 8192, dim: int = 64, classes: int = 512) -> list[dict[str, Any]]:
-    """Time one epoch of both, in turn.
+    """Time one epoch of all, in turn.
+
+    A method's row has what it prepares before the first epoch, so on several epochs it costs no
+    more than here. Old features are random.
 
     Args:
         queries: Training images.
-        dim: Embedding dimension.
+        dim: Embedding dimension, old and new.
         classes: Classes.
 
     Returns:
@@ -33,9 +38,10 @@ def rows(queries: int = 8192, dim: int = 64, classes: int = 512) -> list[dict[st
     from benchmark.protocol import Augment, ModelSpec, Recipe
 
     rng = np.random.default_rng(0)
+    labels = rng.permutation(np.arange(queries) % classes)  # pairs of a class in every batch
     data = TrainingData(
         rng.integers(0, 256, (queries, 1, 32, 32), dtype=np.uint8),
-        torch.from_numpy(rng.integers(0, classes, queries)),
+        torch.from_numpy(labels),
         torch.arange(classes),
     )
     spec = ModelSpec("convnet-32", dim, "arcface", 16.0, 0.2)
@@ -43,19 +49,48 @@ def rows(queries: int = 8192, dim: int = 64, classes: int = 512) -> list[dict[st
         epochs=1, batch_size=128, precision="bf16-mixed",
         augment=Augment(rotate=10, scale=0.1, shift=0.06, contrast=0.2),
     )  # fmt: skip
+    methods = _methods(_job(spec, data, recipe))
     calls: dict[str, Callable[[], object]] = {
-        "harness": lambda: _harness(spec, data, recipe),
-        "bare loop": lambda: _bare(spec, data, recipe),
+        _BARE: lambda: _bare(spec, data, recipe),
+        _ALONE: lambda: _harness(spec, data, recipe),
+        **methods,
     }
     for call in calls.values():
         call()
     timings = measure.together(calls, ROUNDS)
     size = f"{queries} images, {classes} classes, dimension {dim}"
-    bare = timings["bare loop"].seconds
+    bare, alone = timings[_BARE], timings[_ALONE]
     return [
-        measure.row("harness", timings["harness"], size, "bare loop", bare),
-        measure.row("bare loop", timings["bare loop"], size),
+        measure.row(_BARE, bare, size),
+        measure.row(_ALONE, alone, size, _BARE, bare.seconds),
+        *(measure.row(name, timings[name], size, _ALONE, alone.seconds) for name in methods),
     ]
+
+
+def _job(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> UpdateJob:
+    """An update with all that a method may ask for."""
+    import torch
+
+    from benchmark.method import Generation, UpdateJob
+    from benchmark.models.heads import Head
+    from benchmark.training.embedding import new_model
+    from benchmark.training.loop import Device, Trainer
+
+    features = torch.randn(len(data), spec.dim, generator=torch.Generator().manual_seed(0))
+    model = new_model(spec, data, recipe, 1)[0].eval().requires_grad_(False)
+    head = Head("softmax", spec.dim, data.classes.tolist()).eval().requires_grad_(False)
+    made = Generation(model, head, features)
+    trainer = Trainer(recipe, 0, Device("cpu"))
+    return UpdateJob(data, (made,), made, spec, recipe, "cosine", trainer, len(data.classes))
+
+
+def _methods(job: UpdateJob) -> dict[str, Callable[[], object]]:
+    """The update of every method that trains a model under a constraint, by name."""
+    from benchmark.families import CompatibleTraining
+    from benchmark.registry import method, method_class, method_files
+
+    training = [n for n in method_files() if issubclass(method_class(n), CompatibleTraining)]
+    return {name: functools.partial(method(name).update, job) for name in training}
 
 
 def _harness(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:

@@ -27,6 +27,18 @@ def test_rows(name, monkeypatch):
     json.dumps(rows)
 
 
+def test_training_costs_are_beside_the_model_alone():
+    """Every method that trains under a constraint has a row; the harness is beside a bare loop."""
+    rows = {row["name"]: row for row in perf.run("training", queries=48, dim=8, classes=6)}
+    alone = "harness, the model alone"
+    assert rows.pop("bare loop")["against"] is None
+    assert rows.pop(alone)["against"] == "bare loop"
+    assert {"bct", "l2", "mixbct", "bt2", "lwf", "nccl"} <= set(rows)
+    assert not {"fct", "independent", "keep-old"} & set(rows)
+    for row in rows.values():
+        assert set(row) == KEYS and row["against"] == alone and row["ratio"] > 0
+
+
 def test_convert(monkeypatch, tmp_path, capsys):
     """The map of FCT's appendix D.1 against a model, multiply-adds counted by hand."""
     from benchmark.perf import convert
