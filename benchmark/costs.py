@@ -11,7 +11,8 @@ from benchmark.plan import Result, Stage
 from benchmark.store import Store
 
 if TYPE_CHECKING:
-    from benchmark.models.module import Portable
+    from torch import nn
+
     from benchmark.record import Record
 
 _FLOAT = 4  # bytes of a stored number
@@ -124,7 +125,7 @@ def _of_image(path: Path, shape: tuple[int, ...]) -> int:
     return multiply_adds(load_module(path), torch.zeros(1, *shape))[0]
 
 
-def multiply_adds(module: Portable, *given: Any) -> tuple[int, Any]:
+def multiply_adds(module: nn.Module, *given: Any) -> tuple[int, Any]:
     """How many products of numbers a module sums, and its output.
 
     Counted are convolutions and matrix products, as torch counts them (two operations each);

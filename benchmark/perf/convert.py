@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from benchmark.perf import measure, peers
-
-if TYPE_CHECKING:
-    from torch import nn
 
 _MAP = "fct's map, disk to disk"
 _MODELS = {
@@ -38,12 +35,13 @@ def rows(items: int = 1_000_000, dim: int = 128, side: int = 64) -> list[dict[st
     """
     import torch
 
+    from benchmark.costs import multiply_adds
     from benchmark.models.transformation import Transformation
 
     torch.manual_seed(0)
     made = Transformation(dim, side, dim, 2048, normalise=True).eval()
     given = torch.zeros(1, dim), torch.zeros(1, side) if side else None
-    work = multiply_adds(made, *given)
+    work, _ = multiply_adds(made, *given)
     found = _convert(made, items, dim, side)
     size = f"{items:,} x {dim}" + (f" and side {side}" if side else "")
     out = [measure.row(_MAP, found, f"{size}; {_rate(items, found.seconds, work)}")]
@@ -51,17 +49,6 @@ def rows(items: int = 1_000_000, dim: int = 128, side: int = 64) -> list[dict[st
         if not backbone.startswith("timm:") or peers.available("timm"):
             out.append(_embed(name, backbone, pixels, channels, images, items, dim, found, work))
     return out
-
-
-def multiply_adds(module: nn.Module, *given: Any) -> int:
-    """Multiply-adds of a module on what it is given, counted by torch."""
-    import torch
-    from torch.utils.flop_counter import FlopCounterMode
-
-    counter = FlopCounterMode(display=False)
-    with torch.no_grad(), counter:
-        module(*given)
-    return int(counter.get_total_flops()) // 2
 
 
 def _convert(made: Any, items: int, dim: int, side: int) -> measure.Timing:
@@ -98,11 +85,12 @@ def _embed(
 ) -> dict[str, Any]:  # fmt: skip
     import torch
 
+    from benchmark.costs import multiply_adds
     from benchmark.models.backbones import Encoder
     from benchmark.training.embedding import embed
 
     model = Encoder(backbone, dim, channels, pixels).eval()
-    work = multiply_adds(model, torch.zeros(1, channels, pixels, pixels))
+    work, _ = multiply_adds(model, torch.zeros(1, channels, pixels, pixels))
     rng = np.random.default_rng(0)
     pictures = rng.integers(0, 256, (images, channels, pixels, pixels), dtype=np.uint8)
     cpu = torch.device("cpu")
