@@ -172,12 +172,14 @@ def print_table(records: Sequence[Record], form: Any, metrics: str, cases: str =
     # Settings of one protocol stand in one table of their own; as CSV they all look alike.
     single = records if form == "csv" else settings.alone(records)
     made = table.make_tables(single, metrics=metrics or None, cases=cases or None)
+    filled = backfilling.make_tables(single)
     if form != "csv":
         made += sequence.make_tables(records, metrics=metrics or None)
+        filled += backfilling.make_settings_tables(records, metrics or None)
     further = [
         settings.render(settings.make_tables(records, metrics=metrics or None), form),
         groups.render(groups.make_tables(records), form),
-        backfilling.render(backfilling.make_tables(records), form),
+        backfilling.render(filled, form),
         groups.render(groups.make_gap_tables(records), form),
         sides.render(sides.make_tables(records), form),
     ]

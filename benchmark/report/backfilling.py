@@ -1,6 +1,7 @@
 """The table of backfilling: a row for each method and order, areas under the curves in columns.
 
-Its model and its four forms; :mod:`benchmark.report.refills` draws the curves.
+Its model and its four forms; :mod:`benchmark.report.refills` draws the curves. Where a protocol has
+settings, they are the columns, as in FastFill's Table 7, and each metric has its table.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from benchmark.record import Record
-from benchmark.report import notes, numbers
+from benchmark.report import notes, numbers, settings
 from benchmark.report import printed as shared
 from benchmark.report.table import group, slugs
 from benchmark.report.values import Cell, cell
@@ -20,6 +21,7 @@ from benchmark.report.values import Cell, cell
 OFFLINE = "offline"
 BUDGETS = (10, 25, 50, 75)
 """Percent of the gallery; the curves have every percent."""
+_MAIN = ("cmc_at_1", "map")
 _WIDTH = 100
 Line = shared.Line
 
@@ -31,7 +33,7 @@ class Row:
     Attributes:
         order: An order's name; ``offline`` for the wait until all is refilled.
         cheating: Does the order need the vectors that only backfilling gives?
-        areas: Metric -> area under the curve.
+        areas: Metric, or setting, -> area under the curve.
         taus: Cheating order -> Kendall's tau with it.
         budgets: (percent of the gallery, metric) -> score when so much is refilled.
     """
@@ -51,7 +53,7 @@ class RefillTable:
 
     Attributes:
         case: ``new/old``: where the curves begin.
-        metrics: Keys of the areas, in reading order.
+        columns: Keys of the rows' areas -> headings, in reading order.
         truths: Cheating orders that taus are given for.
         notes: What stands below.
     """
@@ -61,7 +63,7 @@ class RefillTable:
     title: str
     slug: str
     case: str
-    metrics: tuple[str, ...]
+    columns: Mapping[str, str]
     truths: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
@@ -70,12 +72,64 @@ class RefillTable:
 def make_tables(records: Iterable[Record]) -> list[RefillTable]:
     """A table for each protocol and track whose records have backfilling."""
     groups = group(records)
-    found = []
+    found: list[RefillTable] = []
     for slug, members in zip(slugs(groups), groups, strict=True):
         curved = [r for r in members if r.backfilling.get("orders")]
         if curved:
             found.append(_table(members, curved, slug))
     return found
+
+
+def make_settings_tables(
+    records: Iterable[Record], metrics: str | Iterable[str] | None = None
+) -> list[RefillTable]:
+    """A table for each protocol with settings, track and metric: a column for each setting.
+
+    One setting alone has the table that a protocol without settings has.
+
+    Args:
+        records: Any records; those of protocols without settings are passed over.
+        metrics: Keys, as a list or with commas between; ``all``; by default CMC@1 and mAP.
+    """
+    names = metrics.split(",") if isinstance(metrics, str) else metrics or _MAIN
+    shown = [name.strip() for name in names]
+    found: list[RefillTable] = []
+    for members in settings.group(records):
+        made = {
+            title: table
+            for title, own in settings.by_setting(members).items()
+            for table in make_tables(own)
+        }
+        if len(made) == 1:
+            found += made.values()
+            continue
+        keys = dict.fromkeys(key for table in made.values() for key in table.columns)
+        title = settings.title(members)
+        found += [_joined(made, key, title) for key in keys if key in shown or shown == ["all"]]
+    return found
+
+
+def _joined(made: Mapping[str, RefillTable], metric: str, title: str) -> RefillTable:
+    """Tables of several settings as one of a single metric."""
+    first = next(iter(made.values()))
+    rows: dict[tuple[str, str], Row] = {}
+    for setting, table in made.items():
+        for row in table.rows:
+            key = row.method, row.order
+            before = rows.get(key, replace(row, areas={}, taus={}, budgets={}))
+            here = {setting: row.areas[metric]} if metric in row.areas else {}
+            rows[key] = replace(before, areas={**before.areas, **here})
+    family = first.protocol.partition(":")[0]
+    return replace(
+        first,
+        protocol=family,
+        title=f"{title}: areas under the backfilling curves of {numbers.metric(metric).label}",
+        slug=f"{family}-{first.track}-backfilling-{metric}",
+        columns={setting: setting for setting in made},
+        truths=(),
+        rows=tuple(rows.values()),
+        notes=tuple(dict.fromkeys(note for table in made.values() for note in table.notes)),
+    )
 
 
 def _table(members: Sequence[Record], curved: Sequence[Record], slug: str) -> RefillTable:
@@ -95,7 +149,7 @@ def _table(members: Sequence[Record], curved: Sequence[Record], slug: str) -> Re
         title=f"{notes.title(curved)}: areas under the backfilling curves",
         slug=f"{slug}-backfilling",
         case=f"{first.backfilling['new']}/{first.backfilling['old']}",
-        metrics=tuple(metrics),
+        columns={metric: numbers.metric(metric).label for metric in metrics},
         truths=tuple(truths),
         rows=tuple(_mark_best(rows, metrics)),
         notes=tuple(_notes(members, curved, truths)),
@@ -227,14 +281,13 @@ def _notes(
 
 def printed(table: RefillTable, *, spread: bool = True) -> tuple[list[str], list[Line]]:
     """Headings and lines of printed cells; with intervals or without."""
-    heads = ["method", "order"]
-    heads += [numbers.metric(metric).label for metric in table.metrics]
+    heads = ["method", "order", *table.columns.values()]
     heads += [f"tau {truth}" for truth in table.truths]
     lines = []
     for row in table.rows:
         line: Line = [(row.method, False), (row.order, False)]
-        for metric in table.metrics:
-            line.append(shared.item(_known(row.areas.get(metric)), "share", spread))
+        for key in table.columns:
+            line.append(shared.item(_known(row.areas.get(key)), "share", spread))
         for truth in table.truths:
             line.append(shared.item(_known(row.taus.get(truth)), "coefficient", False))
         lines.append(line)

@@ -99,35 +99,38 @@ def make_tables(
 def _tables(members: Sequence[Record], asked: str | list[str] | None) -> Iterator[SettingsTable]:
     first = members[0]
     family = first.protocol.partition(":")[0]
-    by_setting = _by_setting(members)
-    keys = list(dict.fromkeys(k for own in by_setting.values() for k in select.metrics(own, asked)))
-    seeds = notes.seed_words(sorted({r.seed for r in members}))
-    changed = ", ".join(f"{key}={value}" for key, value in first.changed.items())
-    title = f"{_title(family)} on {notes.track_title(first)}, {seeds}"
-    title += f", changed: {changed}" if changed else ""
+    each = by_setting(members)
+    keys = list(dict.fromkeys(k for own in each.values() for k in select.metrics(own, asked)))
     for place, key in enumerate(keys, 1):
         cases = _cases(members, key)
-        rows = [row for own in by_setting.values() for row in _rows(own, key, cases)]
+        rows = [row for own in each.values() for row in _rows(own, key, cases)]
         yield SettingsTable(
             protocol=family,
             track=first.track,
-            title=f"{title}: {numbers.metric(key).label}",
+            title=f"{title(members)}: {numbers.metric(key).label}",
             slug=f"{family}-{first.track}-{key}" + ("-changed" if first.changed else ""),
             metric=key,
             cases=tuple(cases),
             rows=tuple(rows),
-            notes=tuple(_notes(by_setting)) if place == len(keys) else (),  # once, below the last
+            notes=tuple(_notes(each)) if place == len(keys) else (),  # once, below the last
         )
 
 
-def _title(family: str) -> str:
+def title(members: Sequence[Record]) -> str:
+    """``Architecture change on Glyphs, seed 0``."""
+    first = members[0]
+    family = first.protocol.partition(":")[0]
     try:
-        return registry.protocol(family).title
+        name = registry.protocol(family).title
     except BenchError:
-        return family
+        name = family
+    seeds = notes.seed_words(sorted({r.seed for r in members}))
+    changed = ", ".join(f"{key}={value}" for key, value in first.changed.items())
+    words = f"{name} on {notes.track_title(first)}, {seeds}"
+    return f"{words}, changed: {changed}" if changed else words
 
 
-def _by_setting(members: Sequence[Record]) -> dict[str, list[Record]]:
+def by_setting(members: Sequence[Record]) -> dict[str, list[Record]]:
     """Setting's title -> its records, in the protocol's order; unknown ones last."""
     family = members[0].protocol.partition(":")[0]
     try:
@@ -168,7 +171,7 @@ def _columns(record: Record) -> dict[str, str]:
 
 
 def _rows(own: Sequence[Record], key: str, cases: Sequence[str]) -> list[Row]:
-    title = next(iter(_by_setting(own)))
+    title = next(iter(by_setting(own)))
     by_method: dict[str, list[Record]] = {}
     for record in sorted(own, key=lambda r: (r.method != "independent", r.method.partition(":"))):
         by_method.setdefault(record.method, []).append(record)
@@ -218,8 +221,8 @@ def _marked(rows: list[Row], key: str) -> list[Row]:
     return made
 
 
-def _notes(by_setting: Mapping[str, Sequence[Record]]) -> Iterator[str]:
-    members = [r for own in by_setting.values() for r in own]
+def _notes(each: Mapping[str, Sequence[Record]]) -> Iterator[str]:
+    members = [r for own in each.values() for r in own]
     how = "Student's t over the seeds" if len({r.seed for r in members}) > 1 else "bootstrap"
     yield (
         f"Percent; ± is the wider side of the 95 % interval ({how}). * is the best method of a "
@@ -232,12 +235,12 @@ def _notes(by_setting: Mapping[str, Sequence[Record]]) -> Iterator[str]:
     yield f"Upper bound: {notes.upper_words(members[0])}, by itself."
     if any(len(r.models) > 2 for r in members):
         yield "old is the first generation, new the last; the tables by step stand apart."
-    models = {title: models_words(own[0]) for title, own in by_setting.items()}
+    models = {title: models_words(own[0]) for title, own in each.items()}
     if len(set(models.values())) == 1:
         yield f"Models: {models_words(members[0])}."
     else:
         yield from (f"{title}: {words}." for title, words in models.items())
-    for title, own in by_setting.items():
+    for title, own in each.items():
         for record in own:
             if record.status != "done":
                 yield f"{title}: {record.method} not applicable: {record.reason}"

@@ -133,6 +133,34 @@ def test_tables_and_plots(done, tmp_path):
     assert [p.stem for p in paths] == ["backfill-toy-changed-backfilling-map"]
 
 
+def test_settings_are_columns_of_one_table_a_metric(done):
+    """As FastFill's Table 7; one setting alone keeps its own table, and CSV those of all."""
+    every = list(done[1].values())
+    of = {
+        name: [dataclasses.replace(r, protocol=f"unseen:{name}") for r in every]
+        for name in ("unseen", "seen")
+    }
+    of["seen"] = [r for r in of["seen"] if r.method != "shift"]
+    cmc, mean = report.make_settings_tables([*every, *of["unseen"], *of["seen"]])
+    assert list(cmc.columns.values()) == ["classes of training", "classes never seen"]
+    assert cmc.title.endswith("areas under the backfilling curves of CMC@1")
+    assert mean.title.endswith("of mAP") and cmc.slug != mean.slug
+    (alone,) = report.make_tables(of["unseen"])
+    rows = {(r.method, r.order): r for r in mean.rows}
+    assert list(rows) != [] and set(rows) == {(r.method, r.order) for r in alone.rows}
+    for row in alone.rows:
+        found = rows[row.method, row.order].areas
+        assert found["classes never seen"] == row.areas["map"]
+        assert ("classes of training" in found) == (row.method != "shift")
+    text = report.render([mean], "terminal")
+    assert text.count("Left out: priority for bct, independent: the method gives no priority.") == 1
+    assert [t.title for t in report.make_settings_tables(of["seen"])] == [
+        t.title for t in report.make_tables(of["seen"])
+    ]
+    assert report.make_settings_tables([*of["unseen"], *of["seen"]], "map")[0].title == mean.title
+    assert report.make_settings_tables(every) == []
+
+
 @pytest.mark.parametrize("kept", [{}, {"old": "old", "new": "new", "reason": "of other sizes"}])
 def test_no_curve_without_comparable_vectors_nor_without_being_asked(done, tmp_path, kept):
     bare = dataclasses.replace(done[1]["bct"], backfilling=kept)
