@@ -46,6 +46,7 @@ results: $(STAMP)  ## Every committed record anew: hours on 2 cores; goes on whe
 	$(RUN) -p side-information -m $(SIDES)
 	$(RUN) -p side-information -t glyphs-wide -m fct
 	$(RUN) -p sequential -m fct,fct:simclr
+	$(RUN) -p disjoint -m fastfill:l2,fastfill:no-uncertainty
 	for t in glyphs glyphs-seen; do $(RUN) -p backfill -t $$t -m bct,contrast,$(FILLS) || exit; done
 	$(RUN) -p open-class -m $(VARIANTS)
 	for p in $(PROTOCOLS); do $(RUN) -p $$p -m $(EVERYWHERE) || exit; done
