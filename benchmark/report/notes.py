@@ -16,11 +16,11 @@ _protocol = lru_cache(maxsize=256)(registry.protocol)
 _track = lru_cache(maxsize=256)(registry.track)
 
 
-def title(records: Sequence[Record]) -> str:
-    """``Open-Class on Glyphs, seeds 0, 1, 2``."""
+def title(records: Sequence[Record], name: str | None = None) -> str:
+    """``Open-Class on Glyphs, seeds 0, 1, 2``; another name for the protocol's title."""
     first = records[0]
     seeds = sorted({record.seed for record in records})
-    words = f"{protocol_title(first)} on {track_title(first)}, {seed_words(seeds)}"
+    words = f"{name or protocol_title(first)} on {track_title(first)}, {seed_words(seeds)}"
     changed = ", ".join(f"{key}={value}" for key, value in first.changed.items())
     return f"{words}, changed: {changed}" if changed else words
 

@@ -118,16 +118,12 @@ def _tables(members: Sequence[Record], asked: str | list[str] | None) -> Iterato
 
 def title(members: Sequence[Record]) -> str:
     """``Architecture change on Glyphs, seed 0``."""
-    first = members[0]
-    family = first.protocol.partition(":")[0]
+    family = members[0].protocol.partition(":")[0]
     try:
         name = registry.protocol(family).title
     except BenchError:
         name = family
-    seeds = notes.seed_words(sorted({r.seed for r in members}))
-    changed = ", ".join(f"{key}={value}" for key, value in first.changed.items())
-    words = f"{name} on {notes.track_title(first)}, {seeds}"
-    return f"{words}, changed: {changed}" if changed else words
+    return notes.title(members, name)
 
 
 def by_setting(members: Sequence[Record]) -> dict[str, list[Record]]:
