@@ -146,26 +146,23 @@ def _training_cost(result: Result, metas: Mapping[str, Any]) -> float | None:
 
     What needs the independent models pays for them too. ``None`` where a stage has no time.
     """
-    own = [_work(metas[stage.name]["run"]) for stage in result.updates]
-    alone = [
-        _work(meta["run"])
-        for meta in metas.values()
-        if meta["title"].startswith("train independent ")
-    ]
     if not result.updates:
         return 1.0 if result.evaluation is not None else None
-    known = [work for work in own if work is not None]
-    base = sum(work for work in alone if work is not None)
-    if len(known) < len(own) or None in alone or not base:
+    own = [metas[stage.name]["run"] for stage in result.updates]
+    alone = [m["run"] for m in metas.values() if m["title"].startswith("train independent ")]
+    key = _clock(own + alone)
+    base = sum(run[key] for run in alone) if key else 0
+    if not base:
         return None
     charged = any("independent" in stage.inputs for stage in result.updates)
-    return float(sum(known) / base + charged)
+    return float(sum(run[key] for run in own) / base + charged)
 
 
-def _work(run: Mapping[str, Any]) -> float | None:
-    """Seconds of the processor on a CPU, where a clock would count other people's work as well."""
-    found: float | None = run.get("cpu_seconds" if run.get("device") == "cpu" else "seconds")
-    return found
+def _clock(runs: list[Mapping[str, Any]]) -> str | None:
+    """What all were timed by: on a CPU its own seconds, without other people's work."""
+    on_cpu = all(run.get("device") == "cpu" for run in runs)
+    clocks = ("undisturbed_cpu_seconds", "cpu_seconds") if on_cpu else ("seconds",)
+    return next((key for key in clocks if all(key in run for run in runs)), None)
 
 
 def _computed(metas: Mapping[str, Any]) -> dict[str, str]:

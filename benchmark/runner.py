@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from benchmark.errors import BenchError, RefusedError, unknown
 from benchmark.plan import Plan, Stage
+from benchmark.spent import Spent
 from benchmark.store import META, Store, write_json
 
 if TYPE_CHECKING:
@@ -149,11 +149,11 @@ def measured(
 
     device = Device(compute.accelerator, compute.devices)
     inputs = {role: root / "stages" / s.name for role, s in stage.inputs.items()}
-    spent = _Spent(checkpoints or out)
+    spent = Spent(checkpoints or out)
 
     def heard(share: float) -> None:
         if checkpoints is None:  # else another process keeps them
-            spent.keep()
+            spent.keep(share)
         progress(share)
 
     with _resources(device, spent) as used:
@@ -165,33 +165,8 @@ def measured(
     return facts, used
 
 
-class _Spent:
-    """Seconds that a stage took: of this attempt, and of killed ones what their checkpoints hold.
-
-    Kept beside the checkpoints, after each of them, so that a training that was taken up costs as
-    much as one that ran through.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "spent.checkpoint.json"
-        self.before = json.loads(self.path.read_text()) if self.path.exists() else {}
-        self.started, self.worked = time.perf_counter(), time.process_time()
-
-    def now(self) -> dict[str, float]:
-        """Seconds of the clock and of the processor, over all attempts."""
-        mine = {
-            "seconds": time.perf_counter() - self.started,
-            "cpu_seconds": time.process_time() - self.worked,
-        }
-        return {key: round(value + self.before.get(key, 0.0), 3) for key, value in mine.items()}
-
-    def keep(self) -> None:
-        """Say what was spent so far, for the case that this attempt is killed."""
-        write_json(self.path, self.now())
-
-
 @contextmanager
-def _resources(device: Device, spent: _Spent) -> Iterator[dict[str, Any]]:
+def _resources(device: Device, spent: Spent) -> Iterator[dict[str, Any]]:
     import torch
 
     from benchmark.training.loop import device_name, torch_device
