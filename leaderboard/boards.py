@@ -105,15 +105,21 @@ class Board:
         """The newest model by itself."""
         return select.self_case(self.records)
 
+    @property
+    def of_setting(self) -> bool:
+        """Is it one of a protocol's settings? They ask what something changes, not who is best."""
+        return ":" in self.first.protocol
+
     @cached_property
     def general(self) -> bool:
-        """Can any method take part? One update, judged by every task, unmodified."""
+        """Can any method take part? One update, judged by every task, unmodified, no setting."""
         try:
             protocol = registry.protocol(self.first.protocol)
         except BenchError:
             return False
         two = len(protocol.generations) == 2
-        return two and set(protocol.tasks) >= _GENERAL and self.latest and not self.changed
+        every_task = set(protocol.tasks) >= _GENERAL and not self.of_setting
+        return two and every_task and self.latest and not self.changed
 
     @cached_property
     def methods(self) -> list[Row]:

@@ -64,7 +64,10 @@ class Advice:
 
 
 def advice(boards: Sequence[Board]) -> tuple[list[int], list[Advice]]:
-    """Ways that some method goes, as places in ``ROUTES``, and the best of each on each board."""
+    """Ways that some method goes, as places in ``ROUTES``, and the best of each on each board.
+
+    Settings of protocols come last.
+    """
     found = []
     for board in (b for b in boards if b.latest and not b.changed):
         choices = tuple(_choice(board, name) for name, _, _ in ROUTES)
@@ -75,7 +78,7 @@ def advice(boards: Sequence[Board]) -> tuple[list[int], list[Advice]]:
             )
             found.append(Advice(board, low, high, choices))
     used = [i for i in range(len(ROUTES)) if any(line.choices[i] for line in found)]
-    return used, found
+    return used, sorted(found, key=lambda line: line.board.of_setting)
 
 
 def _choice(board: Board, way: str) -> Choice | None:
@@ -137,8 +140,12 @@ class Standing:
 
 
 def matrix(boards: Sequence[Board]) -> tuple[list[Board], list[Standing], list[Board]]:
-    """Boards as columns, methods as rows by mean rank, and the boards that the mean is over."""
-    columns = [board for board in boards if board.latest and not board.changed]
+    """Boards as columns, methods as rows by mean rank, and the boards that the mean is over.
+
+    Settings of protocols have no column: they stand beside each other on pages of their own.
+    """
+    unmodified = [board for board in boards if board.latest and not board.changed]
+    columns = [board for board in unmodified if not board.of_setting] or unmodified
     general = [board for board in columns if board.general]
     facts: dict[str, Facts] = {}
     for board in columns:

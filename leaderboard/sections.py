@@ -59,7 +59,7 @@ def refill(records: Sequence[Record]) -> Printed | None:
     if not made:
         return None
     heads, lines = backfilling.printed(made[0])
-    return Printed(made[0].title, tuple(heads), tuple(lines), _bold(made[0].notes))
+    return Printed(made[0].title, tuple(heads), tuple(lines), bold(made[0].notes))
 
 
 def side_tables(records: Sequence[Record]) -> list[Printed]:
@@ -67,11 +67,12 @@ def side_tables(records: Sequence[Record]) -> list[Printed]:
     found = []
     for table in sides.make_tables(records):
         heads, lines = sides.printed(table)
-        found.append(Printed(table.title, tuple(heads), tuple(lines), _bold(table.notes)))
+        found.append(Printed(table.title, tuple(heads), tuple(lines), bold(table.notes)))
     return found
 
 
-def _bold(lines: Sequence[str]) -> tuple[str, ...]:
+def bold(lines: Sequence[str]) -> tuple[str, ...]:
+    """Notes of printed tables, where a page marks the best otherwise."""
     return tuple(line.replace("* is the best", "Bold is the best") for line in lines)
 
 

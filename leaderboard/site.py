@@ -29,6 +29,7 @@ from leaderboard.boards import Board, make_boards
 from leaderboard.charts import board_data
 from leaderboard.entries import download, entry_name, entry_page, find_details, href
 from leaderboard.facts import Facts, method_facts
+from leaderboard.families import make_families
 from leaderboard.methods import method_page
 from leaderboard.names import file_name
 from leaderboard.olds import olds_data
@@ -117,6 +118,7 @@ class _Site:
         by_record = {id(entry.record): entry for entry in entries}
         pairs = Pairs(lambda record: find_details(by_record[id(record)]))
         self.boards = make_boards(entries, self.facts, pairs)
+        self.families = make_families(self.boards)
         newest = overview.newest(entries, 1)[0].record
         self.entries = entries
         self._folders: set[Path] = set()
@@ -132,6 +134,8 @@ class _Site:
         self.skipped += self._write_records()
         self._page("index", "index.html", **self._index())
         self._page("methods", "methods.html", families=self._families())
+        for family in self.families:
+            self._page("family", f"boards/{family.slug}.html", family=family)
         papers = published.papers(self.published)
         self._page("published", "published.html", papers=papers)
         for paper in papers:
@@ -162,14 +166,16 @@ class _Site:
         columns, standings, general = overview.matrix(self.boards)
         ways, lines = overview.advice(self.boards)
         chooser = overview.chooser_data(self.boards)
-        shown = {board.slug for board in columns}
+        single = [board for board in columns if not board.of_setting]
+        shown = {b.slug for b in single} | {b.slug for f in self.families for _, b in f.boards}
         methods = {
             name: {"family": f.family, "needs": f.needs, "changes": f.changes}
             for name, f in self.facts.items()
         }
         routes = [{"id": i, "words": words} for i, words, _ in overview.ROUTES]
         return {
-            "columns": [(board, sections.words(board)) for board in columns],
+            "columns": columns, "families": self.families,
+            "single": [(board, sections.words(board)) for board in single],
             "standings": standings, "general": general, "rules": RULE, "mean_rule": MEAN_RULE,
             "ways": ways, "advice": lines, "routes": overview.ROUTES, "chooser": chooser,
             "changed": [board for board in self.boards if board.slug not in shown],
@@ -258,6 +264,7 @@ class _Site:
             "blocks": [block(board, key) for key in board.main],
             "bounds": sections.bounds(board),
             "siblings": self._siblings(board),
+            "family": next((f for f in self.families if f.has(board)), None),
             "notes": worded(board, records),
             "refill": sections.refill(records),
             "steps": sections.steps(sequence.make_tables(records)),

@@ -31,8 +31,8 @@ RULE = (
 """What a reader must know of the ranks, sentence by sentence."""
 
 MEAN_RULE = (
-    "The mean rank is over the protocols of one update in which any method can take part; a "
-    "method that has no rank in one of them has no mean rank."
+    "The mean rank is over the protocols of one update in which any method can take part, without "
+    "those that vary a setting; a method that has no rank in one of them has no mean rank."
 )
 
 Paired = Callable[[Record, Record, str, str], Span | None]

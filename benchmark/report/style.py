@@ -66,11 +66,15 @@ def figure(height: float, width: float = WIDTH) -> Figure:
 
 
 def looks(methods: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of each method; both differ between neighbours."""
-    return {
+    """Colour and marker of each method; both differ between neighbours. ``independent`` is grey."""
+    rivals = [method for method in methods if method != "independent"]
+    found = {
         method: (PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)])
-        for i, method in enumerate(methods)
+        for i, method in enumerate(rivals)
     }
+    if len(rivals) < len(methods):
+        found["independent"] = (FAINT, MARKERS[len(rivals) % len(MARKERS)])
+    return found
 
 
 def margins(axes: Axes, left: float, right: float, bottom: float, top: float) -> None:

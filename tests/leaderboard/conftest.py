@@ -63,7 +63,7 @@ def write(records, root):
 
 
 def sample():
-    """Boards of every kind: plain, several old models, sequence, backfilling, changed."""
+    """Boards of every kind: plain, several old models, settings, sequence, backfilling, changed."""
     make = factory()
     cost = {"parameters": 80_000, "added_parameters": 5_000_000, "bytes_before": 256}
     scores = {"bct": 0.6, "l2": 0.64, "mixbct": 0.605, "fct": 0.7, "fct:simclr": 0.75}
@@ -78,6 +78,11 @@ def sample():
     found += [
         make(m, protocol="backfill", backfilling=refill(k), cost=cost)
         for m, k in (("fct", 1.0), ("fastfill", 0.9))
+    ]
+    found += [
+        make(m, v + t, protocol=f"loss-change:{setting}", lower=0.5)
+        for setting, t in (("softmax-softmax", 0.1), ("relu", -0.2))
+        for m, v in (("independent", 0.25), ("bct", 0.5), ("fct", 0.45))
     ]
     names = ["v1", "v2", "v3"]
     steps = {f"{a}/{b}": {"cmc_at_1": 0.5 + 0.1 * i + 0.02 * j}

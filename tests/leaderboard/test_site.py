@@ -109,6 +109,29 @@ def test_pages_are_small(site):
     assert max(map(loaded, pages(site))) < 1024 * 1024
 
 
+def test_settings_stand_side_by_side_in_the_protocols_order(site):
+    page = (site / "boards" / "loss-change-glyphs.html").read_text()
+    text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+    groups = [text.index(t) for t in ("softmax to softmax", "cosface to cosface with ReLU")]
+    assert groups == sorted(groups)
+    first, second = text[groups[0] : groups[1]], text[groups[1] :]
+    assert first.index("independent") < first.index("bct 50.0 60.0") < first.index("fct 50.0 55.0")
+    assert "bct 50.0 30.0" in second
+    for name in ("loss-change+relu-glyphs", "loss-change+softmax-softmax-glyphs"):
+        assert f'href="{name}.html"' in page
+        board = (site / "boards" / f"{name}.html").read_text()
+        assert 'href="loss-change-glyphs.html"' in board
+
+
+def test_settings_are_no_columns_and_no_part_of_the_mean_rank(site):
+    page = (site / "index.html").read_text()
+    # The columns, and the protocols that the mean is said to be over.
+    matrix = page[page.index('id="matrix-table"') : page.index('id="protocols"')]
+    assert matrix.count("Extended-Class") == 2 and "Loss change" not in matrix
+    cards = page[page.index('id="protocols"') : page.index('id="newest"')]
+    assert cards.count("Loss change") == 1 and 'href="boards/loss-change+relu-glyphs.html"' in cards
+
+
 def test_downloads_are_the_rows_of_the_table(site):
     text = (site / "boards" / "open-class-glyphs.json").read_text()
     rows = json.loads(text)

@@ -78,7 +78,8 @@ def test_leaving_a_seed_out_never_raises_ones_own_score(scores, data):
     fewer = {**scores, method: {s: v for s, v in scores[method].items() if s != seed}}
     after = places(board(fewer), KEY, CASE).get(method)
     alone = all(seed not in mine for m, mine in scores.items() if m != method)
-    assert after is None or after.score is None or after.score == before.score or alone
+    # The mean of more seeds of the same score rounds otherwise.
+    assert after is None or after.score in (None, pytest.approx(before.score)) or alone
 
 
 @settings(max_examples=60, deadline=None)
