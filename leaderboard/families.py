@@ -52,11 +52,8 @@ def make_families(boards: Sequence[Board]) -> list[Family]:
     """Protocols with settings, by name; of newest versions and unchanged tracks."""
     mine = [board for board in boards if board.of_setting and board.latest and not board.changed]
     homes = {id(record): board for board in mine for record in board.records}
-    return [_family(members, homes) for members in settings.group(_records(mine))]
-
-
-def _records(boards: Sequence[Board]) -> list[Record]:
-    return [record for board in boards for record in board.records]
+    records = [record for board in mine for record in board.records]
+    return [_family(members, homes) for members in settings.group(records)]
 
 
 def _family(members: Sequence[Record], homes: Mapping[int, Board]) -> Family:
