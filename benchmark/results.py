@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import packages_distributions, version
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -150,19 +151,21 @@ def _training_cost(result: Result, metas: Mapping[str, Any]) -> float | None:
         return 1.0 if result.evaluation is not None else None
     own = [metas[stage.name]["run"] for stage in result.updates]
     alone = [m["run"] for m in metas.values() if m["title"].startswith("train independent ")]
-    key = _clock(own + alone)
-    base = sum(run[key] for run in alone) if key else 0
-    if not base:
+    clock = _clock(own + alone)
+    base = sum(map(clock, alone)) if clock else 0
+    if clock is None or not base:
         return None
     charged = any("independent" in stage.inputs for stage in result.updates)
-    return float(sum(run[key] for run in own) / base + charged)
+    return float(sum(map(clock, own)) / base + charged)
 
 
-def _clock(runs: list[Mapping[str, Any]]) -> str | None:
-    """What all were timed by: on a CPU its own seconds, without other people's work."""
+def _clock(runs: list[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], float] | None:
+    """What all were timed by: on a CPU its own seconds, in those of the yardstick."""
     on_cpu = all(run.get("device") == "cpu" for run in runs)
-    clocks = ("undisturbed_cpu_seconds", "cpu_seconds") if on_cpu else ("seconds",)
-    return next((key for key in clocks if all(key in run for run in runs)), None)
+    if on_cpu and all("cpu_seconds" in run and "yardstick_seconds" in run for run in runs):
+        return lambda run: run["cpu_seconds"] / run["yardstick_seconds"]
+    key = "cpu_seconds" if on_cpu else "seconds"
+    return itemgetter(key) if all(key in run for run in runs) else None
 
 
 def _computed(metas: Mapping[str, Any]) -> dict[str, str]:

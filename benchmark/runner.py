@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from benchmark.errors import BenchError, RefusedError, unknown
 from benchmark.plan import Plan, Stage
-from benchmark.spent import Spent
+from benchmark.spent import Spent, convolution
 from benchmark.store import META, Store, write_json
 
 if TYPE_CHECKING:
@@ -149,11 +149,12 @@ def measured(
 
     device = Device(compute.accelerator, compute.devices)
     inputs = {role: root / "stages" / s.name for role, s in stage.inputs.items()}
-    spent = Spent(checkpoints or out)
+    on_cpu = torch_device(device).type == "cpu"
+    spent = Spent(checkpoints or out, convolution if on_cpu else None)
 
     def heard(share: float) -> None:
         if checkpoints is None:  # else another process keeps them
-            spent.keep(share)
+            spent.keep()
         progress(share)
 
     with _resources(device, spent) as used:

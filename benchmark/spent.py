@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from benchmark.store import write_json
@@ -15,17 +16,21 @@ class Spent:
     """Seconds of this attempt, and of killed ones what their checkpoints hold.
 
     Kept beside the checkpoints, after each of them, so that a training that was taken up costs as
-    much as one that ran through.
+    much as one that ran through. A stage on the processor also notes how long the same piece of
+    work took meanwhile: trainings an hour apart are only comparable in that unit, as whatever
+    else the machine does slows both, through caches and memory, in seconds of the processor too.
 
     Args:
         folder: Folder of the checkpoints.
+        yardstick: The piece of work, done after each epoch; what it takes is not counted.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, yardstick: Callable[[], object] | None = None) -> None:
         self.path = folder / "spent.checkpoint.json"
         before: dict[str, Any] = json.loads(self.path.read_text()) if self.path.exists() else {}
-        self.before = before
-        self.marks: list[tuple[float, float]] = [(a, b) for a, b in before.get("marks", [])]
+        self.paces: list[float] = before.pop("paces", [])
+        self.before: dict[str, float] = before
+        self.yardstick = yardstick
         self.started, self.worked = time.perf_counter(), time.process_time()
 
     def _total(self) -> dict[str, float]:
@@ -35,40 +40,41 @@ class Spent:
         }
         return {key: round(value + self.before.get(key, 0.0), 3) for key, value in mine.items()}
 
-    def keep(self, share: float) -> None:
-        """An epoch has ended: note what was spent, also for the case that this attempt is killed.
-
-        Args:
-            share: Share of the training that is done, 0 to 1.
-        """
-        total = self._total()
-        self.marks.append((share, total["cpu_seconds"]))
-        write_json(self.path, total | {"marks": self.marks})
+    def keep(self) -> None:
+        """An epoch has ended: note what was spent, in case that this attempt is killed."""
+        self._measure()
+        write_json(self.path, self._total() | {"paces": self.paces})
 
     def now(self) -> dict[str, float]:
-        """Seconds of the clock and of the processor; the latter also as :func:`undisturbed`."""
-        total = self._total()
-        return total | {"undisturbed_cpu_seconds": undisturbed(total["cpu_seconds"], self.marks)}
+        """Seconds of the clock and of the processor, and of the yardstick on average."""
+        if not self.paces:  # a stage without epochs
+            self._measure()
+        pace = {"yardstick_seconds": fmean(self.paces)} if self.paces else {}
+        return self._total() | pace
+
+    def _measure(self) -> None:
+        if self.yardstick is None:
+            return
+        started, worked = time.perf_counter(), time.process_time()
+        for _ in range(3):  # the last counts: the others bring code and memory into reach
+            begun = time.process_time()
+            self.yardstick()
+            took = time.process_time() - begun
+        self.paces.append(round(took, 6))
+        self.worked += time.process_time() - worked
+        self.started += time.perf_counter() - started
 
 
-def undisturbed(seconds: float, marks: list[tuple[float, float]]) -> float:
-    """What a training would have taken with each epoch as fast as its fastest.
+def convolution() -> None:
+    """The yardstick: forward and backward through a convolutional layer, as in a training.
 
-    Seconds of the processor depend on what else the machine does: two trainings beside each other
-    share caches and memory. The fastest epoch saw the least of it. The first counts as it was,
-    with what is prepared before it.
-
-    Args:
-        seconds: Spent in all.
-        marks: After each epoch the share that was done and the seconds spent so far.
-
-    Example:
-        >>> undisturbed(12.0, [(0.25, 4.0), (0.5, 6.0), (0.75, 9.0), (1.0, 11.0)])
-        11.0
+    It draws nothing at random and leaves no gradients.
     """
-    epochs = [(b[0] - a[0], b[1] - a[1]) for a, b in itertools.pairwise(marks) if b[0] > a[0]]
-    if not epochs:
-        return seconds
-    pace = min(spent / share for share, spent in epochs)
-    lost = sum(spent - share * pace for share, spent in epochs)
-    return round(seconds - lost, 3)
+    import torch
+    from torch.nn import functional as F
+
+    images = torch.linspace(-1, 1, 128 * 16 * 32 * 32).reshape(128, 16, 32, 32).requires_grad_()
+    kernel = torch.linspace(-1, 1, 16 * 16 * 3 * 3).reshape(16, 16, 3, 3).requires_grad_()
+    with torch.enable_grad():
+        layer = F.relu(F.batch_norm(F.conv2d(images, kernel, padding=1), None, None, training=True))
+        torch.autograd.grad(layer.sum(), [images, kernel])
