@@ -11,6 +11,8 @@ from typing import Any
 
 from benchmark.store import write_json
 
+_REPEATS = 10  # a quarter of a second, after epochs of several
+
 
 class Spent:
     """Seconds of this attempt, and of killed ones what their checkpoints hold.
@@ -56,12 +58,14 @@ class Spent:
         if self.yardstick is None:
             return
         started, worked = time.perf_counter(), time.process_time()
-        for _ in range(3):  # the last counts: the others bring code and memory into reach
-            begun = time.process_time()
+        for _ in range(2):  # bring code and memory into reach
             self.yardstick()
-            took = time.process_time() - begun
-        self.paces.append(round(took, 6))
-        self.worked += time.process_time() - worked
+        begun = time.process_time()
+        for _ in range(_REPEATS):
+            self.yardstick()
+        ended = time.process_time()
+        self.paces.append(round((ended - begun) / _REPEATS, 6))
+        self.worked += ended - worked
         self.started += time.perf_counter() - started
 
 
