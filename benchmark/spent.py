@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmark.store import write_json
 
-_REPEATS = 10  # a quarter of a second, after epochs of several
+_REPEATS = 80  # a quarter of a second, after epochs of several
 
 
 class Spent:
@@ -51,14 +51,14 @@ class Spent:
         """Seconds of the clock and of the processor, and of the yardstick on average."""
         if not self.paces:  # a stage without epochs
             self._measure()
-        pace = {"yardstick_seconds": fmean(self.paces)} if self.paces else {}
+        pace = {"yardstick_cpu_seconds": fmean(self.paces)} if self.paces else {}
         return self._total() | pace
 
     def _measure(self) -> None:
         if self.yardstick is None:
             return
         started, worked = time.perf_counter(), time.process_time()
-        for _ in range(2):  # bring code and memory into reach
+        for _ in range(_REPEATS // 8):  # bring code and memory into reach
             self.yardstick()
         begun = time.process_time()
         for _ in range(_REPEATS):
@@ -72,12 +72,13 @@ class Spent:
 def convolution() -> None:
     """The yardstick: forward and backward through a convolutional layer, as in a training.
 
-    It draws nothing at random and leaves no gradients.
+    It draws nothing at random and leaves no gradients. With arrays of 1 MiB: those of a whole
+    batch would be taken from the system anew each time, or not, as the process's past has it.
     """
     import torch
     from torch.nn import functional as F
 
-    images = torch.linspace(-1, 1, 128 * 16 * 32 * 32).reshape(128, 16, 32, 32).requires_grad_()
+    images = torch.linspace(-1, 1, 16 * 16 * 32 * 32).reshape(16, 16, 32, 32).requires_grad_()
     kernel = torch.linspace(-1, 1, 16 * 16 * 3 * 3).reshape(16, 16, 3, 3).requires_grad_()
     with torch.enable_grad():
         layer = F.relu(F.batch_norm(F.conv2d(images, kernel, padding=1), None, None, training=True))

@@ -65,7 +65,8 @@ def test_training_cost_stands_in_the_record(done) -> None:
     for name, record in done[1].items():
         stages = record.run["stages"]
         work = {
-            title: used["cpu_seconds"] / used["yardstick_seconds"] for title, used in stages.items()
+            title: used["cpu_seconds"] / used["yardstick_cpu_seconds"]
+            for title, used in stages.items()
         }
         alone = work["train independent new model (seed 0)"]
         if name == "independent":
