@@ -160,12 +160,13 @@ def _training_cost(result: Result, metas: Mapping[str, Any]) -> float | None:
 
 
 def _clock(runs: list[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], float] | None:
-    """What all were timed by: on a CPU its own seconds, in those of the yardstick."""
+    """What all were timed by: on a CPU its own seconds, where known in units of the yardstick."""
     on_cpu = all(run.get("device") == "cpu" for run in runs)
     if on_cpu and all("cpu_seconds" in run and "yardstick_cpu_seconds" in run for run in runs):
         return lambda run: run["cpu_seconds"] / run["yardstick_cpu_seconds"]
-    key = "cpu_seconds" if on_cpu else "seconds"
-    return itemgetter(key) if all(key in run for run in runs) else None
+    clocks = ("cpu_seconds", "seconds") if on_cpu else ("seconds",)
+    key = next((key for key in clocks if all(key in run for run in runs)), None)
+    return None if key is None else itemgetter(key)
 
 
 def _computed(metas: Mapping[str, Any]) -> dict[str, str]:

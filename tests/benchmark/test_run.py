@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -75,6 +76,23 @@ def test_training_cost_stands_in_the_record(done) -> None:
         own = work.get(f"train {name} (seed 0)", work.get(f"fit {name} (seed 0)"))
         # A map is charged with the model that it leads to.
         assert record.run["training_cost"] == pytest.approx(own / alone + (name == "fct"))
+
+
+@pytest.mark.parametrize("clock", ["cpu_seconds", "seconds"])
+def test_stages_are_timed_by_what_all_of_them_noted(done, tmp_path, clock) -> None:
+    """A stage of an older version may know less; ratios of two clocks would mean nothing."""
+    store = tmp_path / "store"
+    shutil.copytree(done[0] / "store", store)
+    for path in store.glob("stages/*/stage.json"):
+        meta = json.loads(path.read_text())
+        if meta["title"] == "train bct (seed 0)":
+            unknown = {"yardstick_cpu_seconds", "cpu_seconds"} - {clock}
+            meta["run"] = {k: v for k, v in meta["run"].items() if k not in unknown}
+            path.write_text(json.dumps(meta))
+    record = run(["bct"], "open-class", "toy", store=store, out=tmp_path / "runs", compute=CPU)[1]
+    took = {title: used[clock] for title, used in record.run["stages"].items()}
+    ratio = took["train bct (seed 0)"] / took["train independent new model (seed 0)"]
+    assert record.run["training_cost"] == pytest.approx(ratio)
 
 
 def test_transformation_keeps_the_new_model(done) -> None:
