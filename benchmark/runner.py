@@ -149,8 +149,8 @@ def measured(
 
     device = Device(compute.accelerator, compute.devices)
     inputs = {role: root / "stages" / s.name for role, s in stage.inputs.items()}
-    on_cpu = torch_device(device).type == "cpu"
-    spent = Spent(checkpoints or out, convolution if on_cpu else None)
+    chip = torch_device(device).type
+    spent = Spent(checkpoints or out, convolution if chip == "cpu" else None)
 
     def heard(share: float) -> None:
         if checkpoints is None:  # else another process keeps them
@@ -162,7 +162,7 @@ def measured(
         facts = run_stage(stage.kind, stage.params, inputs, context)
     if "recipe" in stage.params:
         asked = stage.params["recipe"].get("precision", "32-true")
-        used["precision"] = precision(asked, torch_device(device).type)
+        used["precision"] = precision(asked, chip)
     return facts, used
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmark.store import write_json
 
-_REPEATS = 80  # a quarter of a second, after epochs of several
+_SHARE = 0.03  # of the processor's time, for the yardstick
 
 
 class Spent:
@@ -24,7 +24,8 @@ class Spent:
 
     Args:
         folder: Folder of the checkpoints.
-        yardstick: The piece of work, done after each epoch; what it takes is not counted.
+        yardstick: The piece of work, done after each epoch for a few percent of its time, which
+            is not counted.
     """
 
     def __init__(self, folder: Path, yardstick: Callable[[], object] | None = None) -> None:
@@ -34,6 +35,7 @@ class Spent:
         self.before: dict[str, float] = before
         self.yardstick = yardstick
         self.started, self.worked = time.perf_counter(), time.process_time()
+        self.measured = self.worked
 
     def _total(self) -> dict[str, float]:
         mine = {
@@ -55,17 +57,18 @@ class Spent:
         return self._total() | pace
 
     def _measure(self) -> None:
+        """Do the piece of work for a share of the time since the last time, once at least."""
         if self.yardstick is None:
             return
         started, worked = time.perf_counter(), time.process_time()
-        for _ in range(_REPEATS // 8):  # bring code and memory into reach
+        self.yardstick()  # brings code and memory into reach
+        begun, passes = time.process_time(), 0
+        while not passes or time.process_time() - begun < _SHARE * (worked - self.measured):
             self.yardstick()
-        begun = time.process_time()
-        for _ in range(_REPEATS):
-            self.yardstick()
-        ended = time.process_time()
-        self.paces.append(round((ended - begun) / _REPEATS, 6))
-        self.worked += ended - worked
+            passes += 1
+        self.measured = time.process_time()
+        self.paces.append(round((self.measured - begun) / passes, 6))
+        self.worked += self.measured - worked
         self.started += time.perf_counter() - started
 
 

@@ -16,13 +16,23 @@ def busy(seconds: float) -> None:
 
 
 def test_the_yardstick_is_measured_after_each_epoch_and_not_counted(tmp_path) -> None:
-    spent = Spent(tmp_path, lambda: busy(0.001))
+    spent = Spent(tmp_path, lambda: busy(0.05))
     for _ in range(3):
         spent.keep()
     now = spent.now()
     assert len(spent.paces) == 3
-    assert now["yardstick_cpu_seconds"] == pytest.approx(0.001, abs=0.001)
-    assert now["cpu_seconds"] < 0.1  # 270 times 0.001 s were the yardstick's
+    assert now["yardstick_cpu_seconds"] == pytest.approx(0.05, abs=0.02)
+    assert now["cpu_seconds"] < 0.15  # six times 0.05 s were the yardstick's
+
+
+def test_the_yardstick_takes_a_few_percent(tmp_path) -> None:
+    passes = []
+    spent = Spent(tmp_path, lambda: passes.append(busy(0.001)))
+    busy(0.4)
+    spent.keep()
+    assert 5 < len(passes) <= 14  # 3 % are 12, and one before
+    spent.keep()
+    assert len(passes) <= 16  # nothing happened since: one counts
 
 
 def test_a_stage_without_epochs_is_measured_once(tmp_path) -> None:
