@@ -46,6 +46,16 @@
     return [low - more, high + more];
   };
 
+  // Where the widest part of an axis begins that no span lies on.
+  function gap(spans, [low, high]) {
+    let [start, widest, end] = [low, 0, low];
+    for (const [a, b] of [...spans.sort((p, q) => p[0] - q[0]), [high, high]]) {
+      if (a - end > widest) [start, widest] = [end, a - end];
+      end = Math.max(end, b);
+    }
+    return start;
+  }
+
   // ---- Cross-test against self-test.
   chart(by("tradeoff"), () => `Cross-test against self-test of ${names.length} methods; the table above has the numbers.`, (width, { metric, passes }) => {
     const m = about(metric);
@@ -65,10 +75,12 @@
     const edge = m.higher ? ys[1] : ys[0];
     const marks = [];
     if (lower !== null) {
+      const near = inside.filter((p) => Math.abs(p.y - lower) < 0.12 * (ys[1] - ys[0]));
+      const free = gap(near.map((p) => [p.x1 ?? p.x, p.x2 ?? p.x]), xs);
       marks.push(
         Plot.rect([0], { x1: xs[0], x2: xs[1], y1: lower, y2: edge, fill: "var(--good-shade)", opacity: 0.6 }),
         Plot.ruleY([lower], { strokeDasharray: "6,4" }),
-        Plot.text([0], { x: xs[0], y: lower, dx: 6, dy: m.higher ? -9 : 9, textAnchor: "start", text: () => `compatible beyond old/old ${print(metric, lower)}`, fill: "var(--faint)" }),
+        Plot.text([0], { x: free, y: lower, dx: 6, dy: m.higher ? -9 : 9, textAnchor: "start", text: () => `compatible beyond old/old ${print(metric, lower)}`, fill: "var(--faint)" }),
       );
     }
     if (upper !== null) {
