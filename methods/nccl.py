@@ -44,7 +44,7 @@ class NCCL(CompatibleTraining[Neighbours]):
 
     paper: ClassVar[str] = (
         "Wu et al., Neighborhood Consensus Contrastive Learning for Backward-Compatible "
-        "Representation, AAAI 2022; compared in MixBCT section 4.3"
+        "Representation, AAAI 2022; compared in MixBCT section 4.4"
     )
 
     features: float = 1.0  # weight of the term on features; published code of MixBCT

@@ -42,7 +42,7 @@ class UniBCT(CompatibleTraining[Prototypes]):
 
     paper: ClassVar[str] = (
         "Zhang et al., Towards Universal Backward-Compatible Representation Learning, IJCAI 2022; "
-        "compared in MixBCT section 4.3"
+        "compared in MixBCT section 4.4"
     )
 
     longer: ClassVar[bool] = True
