@@ -45,7 +45,7 @@ results: $(STAMP)  ## Every committed record anew: hours on 2 cores; goes on whe
 	for p in ijbc-1v1 ijbc-1vn; do $(RUN) -p $$p -m $(KEPT) || exit; done
 	$(RUN) -p side-information -m $(SIDES)
 	$(RUN) -p side-information -t glyphs-wide -m fct
-	$(RUN) -p sequential -m fct,fct:simclr
+	for p in sequential sequential-six; do $(RUN) -p $$p -m fct,fct:simclr || exit; done
 	$(RUN) -p disjoint -m fastfill:l2,fastfill:no-uncertainty
 	for t in glyphs glyphs-seen; do $(RUN) -p backfill -t $$t -m bct,contrast,$(FILLS) || exit; done
 	$(RUN) -p open-class -m $(VARIANTS)
