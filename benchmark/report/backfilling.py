@@ -224,23 +224,17 @@ def _offline(records: Sequence[Record]) -> Row:
 
 
 def _mark_best(rows: Sequence[Row], metrics: Sequence[str]) -> list[Row]:
-    """Best in each column, as printed, of the methods and of the orders that can be deployed."""
+    """Best in each column of the methods and of the orders that can be deployed."""
     marked = list(rows)
     rivals = [
         i for i, row in enumerate(rows)
         if not row.cheating and row.order != OFFLINE and row.method != "independent"
     ]  # fmt: skip
     for metric in metrics:
-        known = {
-            i: float(numbers.number(rows[i].areas[metric].value))
-            for i in rivals
-            if metric in rows[i].areas and rows[i].areas[metric].value is not None
-        }
-        for i, value in known.items():
-            if value == max(known.values()):
-                areas = dict(marked[i].areas)
-                areas[metric] = replace(areas[metric], best=True)
-                marked[i] = replace(marked[i], areas=areas)
+        known = {i: rows[i].areas[metric].value for i in rivals if metric in rows[i].areas}
+        for i in numbers.best(known, metric):
+            areas = {**marked[i].areas, metric: replace(marked[i].areas[metric], best=True)}
+            marked[i] = replace(marked[i], areas=areas)
     return marked
 
 

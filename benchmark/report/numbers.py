@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import TypeVar
 
 from benchmark.errors import BenchError
 from benchmark.metrics.catalog import Metric, describe
 
 DASH = "-"
+K = TypeVar("K")
 _ORDER = ("cmc_at_", "map", "mrr", "minp", "rank_", "tar_at_far_", "tpir_at_fpir_")
 
 
@@ -36,6 +39,38 @@ def number(value: float | None, unit: str = "share", *, signed: bool = False) ->
     if unit == "share":
         return f"{100 * value:{sign}.1f}"
     return f"{value:{sign}.3f}" if unit == "coefficient" else f"{value:{sign}g}"
+
+
+def best(values: Mapping[K, float | None], key: str, *, larger: bool = False) -> set[K]:
+    """Whose score is marked as the best: what looks equal as printed shares the mark.
+
+    Nobody's is where that would say nothing: where all of several rivals have the same score, where
+    the best is 0 and less cannot be, or where the metric does not say which is better.
+
+    Args:
+        values: Scores of rivals; None where undefined.
+        key: Their metric.
+        larger: Larger is better whatever the metric's direction, as of gains.
+
+    Example:
+        >>> sorted(best({"a": 0.5, "b": 0.5001, "c": 0.4, "d": None}, "map"))
+        ['a', 'b']
+        >>> best({"a": 0.5, "b": 0.5001}, "map"), best({"a": 0.0, "b": None}, "map")
+        (set(), set())
+    """
+    about = metric(key)
+    known = {
+        who: float(number(value, about.unit))
+        for who, value in values.items()
+        if value is not None and math.isfinite(value)
+    }
+    if not known or about.higher_is_better is None:
+        return set()
+    up = larger or about.higher_is_better
+    top = (max if up else min)(known.values())
+    found = {who for who, value in known.items() if value == top}
+    nothing = up and not any(known.values())
+    return set() if nothing or len(found) == len(values) > 1 else found
 
 
 def spread(value: float | None, low: float | None, high: float | None, unit: str = "share") -> str:

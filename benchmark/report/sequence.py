@@ -112,21 +112,12 @@ def _interval(record: Record, case: str, key: str) -> tuple[float, float] | None
 def _marked(
     cells: dict[tuple[str, str], Cell], keys: Sequence[str], share: bool = False
 ) -> dict[tuple[str, str], Cell]:
-    """The best of the methods in each row, as printed; more is better of a share of pairs."""
+    """The best of the methods in each row; more is better of a share of pairs."""
     marked = dict(cells)
     for key in keys:
-        about = numbers.metric(key)
-        known = {
-            method: float(numbers.number(found.value, about.unit))
-            for (own, method), found in cells.items()
-            if own == key and method != "independent" and found.value is not None
-        }
-        if not known or about.higher_is_better is None:
-            continue
-        up = share or about.higher_is_better
-        top = max(known.values()) if up else min(known.values())
-        for method, value in known.items():
-            marked[key, method] = replace(cells[key, method], best=value == top)
+        rivals = {m: c.value for (k, m), c in cells.items() if k == key and m != "independent"}
+        for method in numbers.best(rivals, key, larger=share):
+            marked[key, method] = replace(cells[key, method], best=True)
     return marked
 
 

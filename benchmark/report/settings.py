@@ -197,23 +197,17 @@ def _row(title: str, members: Sequence[Record], key: str, cases: Sequence[str]) 
 
 
 def _marked(rows: list[Row], key: str) -> list[Row]:
-    """The best of the methods in each column of a setting, as printed."""
-    about = numbers.metric(key)
-    if about.higher_is_better is None:
-        return rows
+    """The best of the methods in each column of a setting."""
     made = list(rows)
     for name in (_CROSS, _CONVERTED, _OWN):
-        known = {
-            i: float(numbers.number(row.cells[name].value, about.unit))
+        rivals = {
+            i: row.cells[name].value
             for i, row in enumerate(rows)
             if row.method != "independent" and name in row.cells
-            and row.cells[name].value is not None
-        }  # fmt: skip
-        top = (max if about.higher_is_better else min)(known.values(), default=None)
-        for i, value in known.items():
-            if value == top:
-                cells = {**made[i].cells, name: replace(made[i].cells[name], best=True)}
-                made[i] = replace(made[i], cells=cells)
+        }
+        for i in numbers.best(rivals, key):
+            cells = {**made[i].cells, name: replace(made[i].cells[name], best=True)}
+            made[i] = replace(made[i], cells=cells)
     return made
 
 

@@ -129,15 +129,12 @@ def _row(records: Sequence[Record], case: str, stored: str, keys: Sequence[str])
 
 
 def _mark_best(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
-    """Best of each column of the cross-test, as printed."""
+    """Best of each column of the cross-test."""
     made = list(rows)
     for key in keys:
-        values = [r.scores[key].value for r in rows]
-        known = [float(numbers.number(v)) for v in values if v is not None]
-        for i, value in enumerate(values):
-            if value is not None and float(numbers.number(value)) == max(known):
-                best = {**made[i].scores, key: replace(made[i].scores[key], best=True)}
-                made[i] = replace(made[i], scores=best)
+        for i in numbers.best({i: row.scores[key].value for i, row in enumerate(rows)}, key):
+            best = {**made[i].scores, key: replace(made[i].scores[key], best=True)}
+            made[i] = replace(made[i], scores=best)
     return made
 
 

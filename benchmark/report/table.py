@@ -7,7 +7,6 @@ One table is one protocol on one track. Values stay fractions; what prints them 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -287,24 +286,14 @@ def _all(answers: Sequence[bool | None]) -> tuple[int, int] | None:
 
 
 def _mark_best(rows: Sequence[Row], keys: Sequence[str], columns: Sequence[str]) -> list[Row]:
-    """Best of the methods in each column, as printed: what looks equal shares the mark."""
-    methods = [row for row in rows if row.kind == "method"]
+    """Best of the methods in each column."""
+    methods = [row for row in rows if row.kind == "method" and row.reason is None]
     best: set[tuple[str, str, str]] = set()
     for key in keys:
-        about = numbers.metric(key)
         for case in (*columns, "gain"):
             found = {row.method: _score(row, key, case) for row in methods}
-            known = {
-                method: float(numbers.number(value, about.unit))
-                for method, value in found.items()
-                if value is not None and math.isfinite(value)
-            }
-            if not known or about.higher_is_better is None:
-                continue
-            # A gain is better when larger, whatever the metric's direction.
-            up = about.higher_is_better or case == "gain"
-            top = max(known.values()) if up else min(known.values())
-            best |= {(method, key, case) for method, value in known.items() if value == top}
+            top = numbers.best(found, key, larger=case == "gain")
+            best |= {(method, key, case) for method in top}
     return [_marked(row, best) if row.kind == "method" else row for row in rows]
 
 

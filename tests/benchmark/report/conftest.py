@@ -52,7 +52,7 @@ def make_record(
         "reason": reason,
         "scores": scores if done else {},
         "intervals": {
-            case: {k: v and [v - 0.01, v + 0.02] for k, v in found.items()}
+            case: {k: None if v is None else [v - 0.01, v + 0.02] for k, v in found.items()}
             for case, found in (scores if done else {}).items()
         },
         "counts": {},

@@ -71,11 +71,20 @@ def test_the_best_of_a_row_is_marked(made):
     chained = next(x for x in text.splitlines() if x.startswith("v3/v1, 2 updates"))
     assert chained.split()[-3:] == ["1.0", "20.0", "*45.0"]
     both = next(x for x in text.splitlines() if x.startswith("v3/v1, direct"))
-    assert both.split()[-3:] == ["-", "*65.0", "*65.0"]
+    assert both.split()[-3:] == ["-", "65.0", "65.0"], "all methods alike"
     assert "*" not in next(x for x in text.splitlines() if x.startswith("v3/v3"))
     assert "* is the best method of a row." in text
     assert "step by step" in render([table], "markdown")
     assert "of a row" in render([table], "latex")
+
+
+def test_no_method_is_the_best_where_none_is_compatible(make, made):
+    for record in made[1:3]:
+        record.scores.update({case: {"cmc_at_1": 0.1} for case in ("v2/v1", "v3/v2", "v3/v1")})
+        record.scores["v3/v3"] = {"cmc_at_1": 0.6 if record.method == "fct" else 0.7}
+    text = plain(sequence.make_tables(made)).splitlines()
+    shares, means = (next(x for x in text if x.startswith(f"average {w}")) for w in ("com", "acc"))
+    assert shares.split()[-3:] == ["0.0", "0.0", "0.0"] and "*" in means
 
 
 def test_two_generations_have_no_sequence(make):

@@ -48,7 +48,7 @@ def test_plain_text_fits_and_says_what_was_compared(paired) -> None:
     assert "cosface to cosface with ReLU: old convnet-32, 64 dimensions, softmax; new" in text
     assert "cosface, ReLU." in text and "lwf not applicable: no old head" in text
     rows = [line for line in text.splitlines() if " fct " in line]
-    assert rows[0].split() == ["fct", "50.0", "60.0*", "55.0*", "80.0*", "yes", "25.0"]
+    assert rows[0].split() == ["fct", "50.0", "60.0*", "55.0*", "80.0", "yes", "25.0"]
 
 
 def test_markdown_and_latex(paired) -> None:

@@ -64,8 +64,21 @@ def test_best_is_among_methods_only_and_ties_share_it(records):
 def test_what_prints_equal_ties(make):
     table = make_table([make("a", 0.60001), make("b", 0.60002), make("c", 0.6006)])
     assert [row(table, m).cells[CMC, "new/old"].best for m in "abc"] == [False, False, True]
-    table = make_table([make("a", 0.60001), make("b", 0.60002)])
-    assert [row(table, m).cells[CMC, "new/old"].best for m in "ab"] == [True, True]
+    table = make_table([make("a", 0.60001), make("b", 0.60002), make("c", 0.5)])
+    assert [row(table, m).cells[CMC, "new/old"].best for m in "abc"] == [True, True, False]
+
+
+def test_nobody_is_the_best_where_all_are_alike_or_have_nothing(make):
+    for records in (
+        [make("a", 0.60001), make("b", 0.60002), make("lwf", reason="no old head")],
+        [make("a", 0.0), make("b", 0.0)],
+        [make("a", 0.0)],
+    ):
+        assert not row(make_table(records), "a").cells[CMC, "new/old"].best
+    assert row(make_table([make("a", 0.6)]), "a").cells[CMC, "new/old"].best, "alone, but something"
+    both = [make("a", 0.4, lower=0.4), make("b", 0.3, lower=0.4)]
+    gained = make_table(both, cases="new/old - old/old")
+    assert row(gained, "a").cells[CMC, "new/old - old/old"].best, "a difference may be below 0"
 
 
 def test_lower_is_better_where_the_catalogue_says_so(make):
