@@ -51,7 +51,8 @@ class Record:
         upper: Which of the bounds the update gain uses.
         compatible: Metric -> new/old > old/old (BCT eq. 2).
         not_hurting: Metric -> new/new >= the independent model's (BT2 definition 2).
-        update_gain: Metric -> BCT eq. 9; ``None`` where not compatible.
+        update_gain: Metric -> BCT eq. 9; ``None`` where not compatible, or where texts ask, for
+            which no upper bound is measured.
         dataset: Name, fingerprint, counts; ``generations``: training images and classes of each.
         models: Generation -> what its model is made of.
         curves: Training curves of the method's own stages, by stage and name.

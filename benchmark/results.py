@@ -226,8 +226,9 @@ def _judged(
         judged["not_hurting"][metric] = (
             None if paragon is None else compatibility.not_hurting(sign * new_new, sign * paragon)
         )
-        judged["update_gain"][metric] = compatibility.update_gain(
-            sign * new_old, sign * low, sign * high
+        # No bound says how well texts could ask: the upper one is of images that ask.
+        judged["update_gain"][metric] = (
+            compatibility.update_gain(sign * new_old, sign * low, sign * high) if asks_new else None
         )
     return judged
 

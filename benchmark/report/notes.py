@@ -82,12 +82,15 @@ def _reading(records: Sequence[Record]) -> Iterator[str]:
     how = "Student's t over the seeds" if len(seeds) > 1 else "bootstrap"
     yield f"Percent; ± is the wider side of the 95 % interval ({how})."
     if any(record.bounds for record in records):
-        yield (
-            f"Lower bound: {low}. Compatible: {cross} > {low} (BCT eq. 2). Gain: share of the "
-            f"way from {low} to the upper bound that {cross} goes (BCT eq. 9); none where not "
-            "compatible."
-        )
-        yield f"Upper bound of the gain: {upper_words(records[0])}."
+        bounds = f"Lower bound: {low}. Compatible: {cross} > {low} (BCT eq. 2)."
+        if select.texts_ask(records):
+            yield f"{bounds} Gain: none, as the upper bound is of images that ask."
+        else:
+            yield (
+                f"{bounds} Gain: share of the way from {low} to the upper bound that {cross} goes "
+                "(BCT eq. 9); none where not compatible."
+            )
+            yield f"Upper bound of the gain: {upper_words(records[0])}."
     note = track_note(records[0])
     if note:
         yield f"{track_title(records[0])}: {note}"

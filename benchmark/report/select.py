@@ -25,9 +25,15 @@ def cross_case(records: Sequence[Record]) -> str:
     Where the oldest is asked with texts it is the other way round: they find new images.
     """
     names = generations(records)
-    cross, swapped = f"{names[-1]}/{names[0]}", f"{names[0]}/{names[-1]}"
+    ends = (names[0], names[-1]) if texts_ask(records) else (names[-1], names[0])
+    return "/".join(ends)
+
+
+def texts_ask(records: Sequence[Record]) -> bool:
+    """Is the oldest generation asked with texts, so that none of its items are asked for?"""
+    names = generations(records)
     found = {case for record in records for case in record.scores}
-    return swapped if swapped in found and cross not in found else cross
+    return f"{names[0]}/{names[-1]}" in found and f"{names[-1]}/{names[0]}" not in found
 
 
 def self_case(records: Sequence[Record]) -> str:

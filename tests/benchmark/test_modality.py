@@ -12,6 +12,7 @@ from benchmark.errors import BenchError
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextEncoder, embed_texts, pieces
 from benchmark.report.select import cases, cross_case, role
+from benchmark.report.table import make_table
 from benchmark.runner import Compute
 from benchmark.store import Store
 from benchmark.tasks import text_retrieval
@@ -46,6 +47,8 @@ def test_a_text_finds_images_through_an_updated_image_model(done):
         assert records[name].compatible["map"] == (
             records[name].scores["old/new"]["map"] > low["map"]
         )
+        gains = records[name].update_gain
+        assert set(gains.values()) == {None}, "the upper bound is of images that ask"
     assert set(records["bct"].scores) == {"old/old", "old/old images", "old/new", "new/new"}
 
 
@@ -77,6 +80,7 @@ def test_tables_call_the_text_case_the_cross_test(done):
     records = [r for r in done[0].values() if r.status == "done"]
     assert cross_case(records) == "old/new" and role("old/new", ["old", "new"]) == "cross-test"
     assert cases(records)[:2] == ["new/new", "old/new"]
+    assert any("Gain: none" in note for note in make_table(records).notes)
 
 
 # --- parts
