@@ -306,6 +306,9 @@ def _card(name: str) -> dict[str, Any]:
 
 def _print_field(key: str, value: Any, indent: str = "") -> None:
     label = f"{indent}{key.replace('_', ' ')}:"
+    if isinstance(value, list | tuple) and any(isinstance(each, dict) for each in value):
+        # A protocol's generations and settings, which stand by their names as a track's models do.
+        value = {each["name"]: {k: v for k, v in each.items() if k != "name"} for each in value}
     if isinstance(value, dict) and value:
         _print(label)
         for k, v in value.items():

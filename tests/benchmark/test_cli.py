@@ -157,6 +157,17 @@ def test_dry_run_prints_the_plan_and_runs_nothing(bench, tmp_path) -> None:
     assert not (tmp_path / "s" / "stages").exists()
 
 
+def test_the_card_of_a_protocol_is_read_line_by_line(bench) -> None:
+    lines = bench("info", "arch-change")[1].splitlines()
+    at = lines.index("generations:")
+    assert lines[at + 1 : at + 3] == ["  old:", "    classes:   0.0, 0.5"]
+    at = lines.index("  longer:")
+    assert lines[at + 1 : at + 5] == [
+        "    title:     twice as long", "    set:", "      old.model: deep", "      old.dim: x0.5",
+    ]  # fmt: skip
+    assert not any("{'" in line for line in lines)
+
+
 def test_help_has_examples(bench) -> None:
     verbs = ("run", "list", "info", "check", "doctor", "perf")
     for verb in (*verbs, "table", "plot", "show", "compare", "published", "schema"):
