@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from benchmark import registry
 from benchmark.details import details_path
-from benchmark.errors import BenchError, nearest
+from benchmark.errors import BenchError, UnsuitedError, nearest
 from benchmark.plan import Plan, record_key
 from benchmark.planner import make_plan
 from benchmark.protocol import Protocol
@@ -65,16 +65,47 @@ class Request:
         )  # fmt: skip
 
 
+def _warn(unsuited: BenchError) -> None:
+    warnings.warn(str(unsuited), stacklevel=4)
+
+
 def requests(
-    methods: Iterable[str], protocol: str, track: str = "glyphs", **options: Any
+    methods: Iterable[str],
+    protocol: str,
+    track: str = "glyphs",
+    *,
+    on_unsuited: Callable[[BenchError], None] = _warn,
+    **options: Any,
 ) -> list[Request]:
     """A request for each setting of a protocol, or for the protocol; see :func:`request`.
 
+    Args:
+        methods: Methods.
+        protocol: A protocol.
+        track: A track.
+        on_unsuited: Called with what is wrong with a setting that does not suit the track, which
+            is then left out; one that is asked for by its name is an error.
+        **options: As for :func:`request`.
+
     Raises:
-        BenchError: As :func:`request`.
+        BenchError: As :func:`request`, or if no setting suits the track.
     """
-    labels = list(methods)
-    return [request(labels, each, track, **options) for each in expand(registry.protocol(protocol))]
+    labels, every = list(methods), list(expand(registry.protocol(protocol)))
+    asked, unsuited = [], {}
+    for each in every:
+        try:
+            asked.append(request(labels, each, track, **options))
+        except UnsuitedError as error:
+            if len(every) == 1:
+                raise
+            unsuited[each.id] = str(error)
+    named = registry.track(track).id
+    if not asked:
+        reasons = "; ".join(dict.fromkeys(unsuited.values()))
+        raise UnsuitedError(f"no setting of {protocol} suits track {named}: {reasons}")
+    for setting, reason in unsuited.items():
+        on_unsuited(UnsuitedError(f"{setting} does not suit track {named}: {reason}"))
+    return asked
 
 
 def request(
@@ -101,6 +132,7 @@ def request(
         without_data: the data may be missing: the request can be looked at, not carried out.
 
     Raises:
+        UnsuitedError: If the track does not have what the protocol asks for.
         BenchError: On an unknown name, key or value, or a missing data root.
     """
     labels = [m for m in methods if m]
@@ -146,7 +178,8 @@ def run(
     Args:
         methods: ``bct``, ``bct:distill``, ...; ``independent`` is added.
         protocol: Protocol id, or the path of a YAML file; ``arch-change:deeper`` is one of the
-            settings that ``arch-change`` runs.
+            settings that ``arch-change`` runs. Those that do not suit the track are left out,
+            with a warning.
         track: Track id, or the path of a YAML file.
         data_root: Folder of the images, for tracks that need one.
         seeds: One record for each.

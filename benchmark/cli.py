@@ -130,18 +130,21 @@ def run(
     from benchmark.sweep import parse_axes, points
 
     axes = parse_axes(sweep or [])
+    unsuited: list[BenchError] = []
     requests = [
         asked
         for chosen in points(axes, parse_settings(settings or []))
         for asked in api.requests(
             methods.split(","), protocol, str(chosen.pop("track", track)), data_root=data_root,
             seeds=parse_seeds(seeds), settings=chosen, first_seed=first_seed, without_data=dry_run,
+            on_unsuited=unsuited.append,
         )
     ]  # fmt: skip
+    for line in dict.fromkeys(map(str, unsuited)):
+        typer.echo(f"bench: {line}", err=True)
     compute = parse_device(device, str(engine))
     if dry_run:
-        for asked in requests:
-            show.print_plan(asked, store, out)
+        show.print_plans(requests, store, out)
         return
     with show.Progress() as reporter:
         found = api.carry_out(requests, existing.value, store, out, compute, reporter)

@@ -11,6 +11,10 @@ class BenchError(Exception):
     """Bad input: one line saying what, what was expected, what came."""
 
 
+class UnsuitedError(BenchError):
+    """A track does not have what a protocol asks for; on others, or otherwise set, it may run."""
+
+
 class RefusedError(BenchError):
     """A method finds at work that it cannot make an update; other methods go on without it."""
 

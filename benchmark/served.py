@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from benchmark import registry
 from benchmark.apart import overlap
 from benchmark.config import build
-from benchmark.errors import BenchError, nearest
+from benchmark.errors import UnsuitedError, nearest
 from benchmark.sizes import declared, size
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ def check_served(setup: Setup) -> None:
     to have all.
 
     Raises:
-        BenchError: Naming file, key and reason.
+        UnsuitedError: Naming file, key and reason.
+        BenchError: If the track has an option that its dataset does not know.
     """
     file = f"{setup.protocol.family}.yaml"
     dataset = registry.dataset(setup.track.dataset)
@@ -52,14 +53,14 @@ def _check_groups(setup: Setup, dataset: ModuleType, file: str) -> None:
     for where, role in protocol.roles:
         if role not in track.groups:
             known = nearest(role, track.groups) or "; it names none"
-            raise BenchError(f"{file}: {where}: track {track.id} has no group '{role}'{known}")
+            raise UnsuitedError(f"{file}: {where}: track {track.id} has no group '{role}'{known}")
     if any(protocol.roles) and "groups" not in getattr(dataset, "OFFERS", ("groups",)):
-        raise BenchError(f"{file}: dataset {track.dataset} of track {track.id} has no groups")
+        raise UnsuitedError(f"{file}: dataset {track.dataset} of track {track.id} has no groups")
     for i, generation in enumerate(protocol.generations):
         _check_thinned(setup, generation, f"{file}: generations[{i}]")
     found = overlap(protocol.generations, setup.members) if protocol.apart else None
     if found is not None:
-        raise BenchError(f"{file}: generations: on track {track.id} {found}")
+        raise UnsuitedError(f"{file}: generations: on track {track.id} {found}")
 
 
 def _check_thinned(setup: Setup, generation: GenerationSpec, where: str) -> None:
@@ -68,7 +69,7 @@ def _check_thinned(setup: Setup, generation: GenerationSpec, where: str) -> None
     for role in generation.thinned if taken else ():
         outside = sorted({*setup.members([role])} - taken)
         if outside:
-            raise BenchError(
+            raise UnsuitedError(
                 f"{where}: thinned.{role}: expected groups among those of "
                 f"{', '.join(generation.groups)} on track {setup.track.id}, got also "
                 f"{', '.join(outside)}"
@@ -82,7 +83,7 @@ def _check_tasks(setup: Setup, dataset: ModuleType, file: str) -> None:
     ruled_out = getattr(dataset, "RULES_OUT", {})
     for i, task in enumerate(protocol.tasks):
         if task in ruled_out:
-            raise BenchError(f"{file}: tasks[{i}]: {which} rules {task} out: {ruled_out[task]}")
+            raise UnsuitedError(f"{file}: tasks[{i}]: {which} rules {task} out: {ruled_out[task]}")
     offers = getattr(dataset, "OFFERS", None)
     if offers is None:
         return
@@ -90,11 +91,13 @@ def _check_tasks(setup: Setup, dataset: ModuleType, file: str) -> None:
         for need in getattr(registry.task(task), "NEEDS", ()):
             made_here = need == "groups" and protocol.evaluation.ranges  # its own, of classes
             if need not in offers and not made_here:
-                raise BenchError(
+                raise UnsuitedError(
                     f"{file}: tasks[{i}]: {task} needs {need}, which {which} does not have"
                 )
     if setup.part != "test" and setup.part not in offers:
-        raise BenchError(f"{file}: evaluation: part: {which} has no evaluation set '{setup.part}'")
+        raise UnsuitedError(
+            f"{file}: evaluation: part: {which} has no evaluation set '{setup.part}'"
+        )
 
 
 def _check_sizes(setup: Setup, file: str) -> None:
@@ -107,7 +110,7 @@ def _check_sizes(setup: Setup, file: str) -> None:
         for key in ("classes", "images"):
             if not getattr(found, key):
                 low, high = getattr(generation, key)
-                raise BenchError(
+                raise UnsuitedError(
                     f"{file}: generations[{i}] '{generation.name}': {key} [{low:g}, {high:g}] of "
                     f"track {setup.track.id}'s {facts[f'train_{key}']:,}: expected "
                     f"at least one, got none"

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from benchmark.config import build
-from benchmark.errors import BenchError, nearest, unknown
+from benchmark.errors import BenchError, UnsuitedError, nearest, unknown
 from benchmark.parameters import parameters_of
 from benchmark.protocol import (
     OWNERS,
@@ -116,8 +116,9 @@ def set_up(
     """Apply what the track, the protocol's setting and ``--set`` change, in this order.
 
     Raises:
-        BenchError: If a key names nothing, a value does not fit, the protocol still has settings
-            to choose from, or the track cannot serve it.
+        UnsuitedError: If the track cannot serve the protocol.
+        BenchError: If a key names nothing, a value does not fit, or the protocol still has settings
+            to choose from.
     """
     if protocol.settings:
         names = ", ".join(f"{protocol.id}:{s.name}" for s in protocol.settings)
@@ -285,7 +286,7 @@ class _Draft:
             name = g.model or ("old" if i == 0 else "new")
             if name not in self.track.models:
                 known = nearest(name, self.track.models)
-                raise BenchError(
+                raise UnsuitedError(
                     f"{self.protocol.family}.yaml: generations[{i}]: model: track {self.track.id} "
                     f"has no model '{name}'{known}"
                 )
@@ -335,6 +336,6 @@ def _multiple(now: Any, value: Any, where: str) -> Any:
     made = float(found[1]) * now
     if isinstance(now, int):
         if made != int(made):
-            raise BenchError(f"{where}: expected a whole number, got {value} of {now}: {made:g}")
+            raise UnsuitedError(f"{where}: expected a whole number, got {value} of {now}: {made:g}")
         return int(made)
     return made

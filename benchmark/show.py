@@ -77,8 +77,22 @@ class Progress:
         self.console.print(f"{line:<64} {seconds:6.1f} s", markup=False, highlight=False)
 
 
-def print_plan(asked: Request, store: Path | None, out: Path) -> None:
-    """The stages of a request, what of them is stored, and where records go."""
+def print_plans(requests: Sequence[Request], store: Path | None, out: Path) -> None:
+    """The stages of requests, what of them is stored, and where records go."""
+    for asked in requests:
+        if len(requests) > 1:
+            _print(f"\n{_heading(asked)}")
+        _print_plan(asked, store, out)
+
+
+def _heading(asked: Request) -> str:
+    """A setting's name and title, and what else tells a plan from the others."""
+    protocol, track = asked.setup.protocol, asked.setup.track
+    changed = "".join(f", {key}={value}" for key, value in asked.setup.changed.items())
+    return f"{protocol.id} ({protocol.title}) on {track.id}{changed}"
+
+
+def _print_plan(asked: Request, store: Path | None, out: Path) -> None:
     from benchmark.sizes import generation_lines
 
     plan = asked.plan()

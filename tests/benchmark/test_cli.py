@@ -34,6 +34,14 @@ def refused(answer, *words: str) -> None:
         (("run", "--method", "bct"), ("unknown option '--method'", "'--methods'")),
         (("runn",), ("runn", "run")),
         (("run", "-m", "bct"), ("--protocol",)),
+        (
+            ("run", "-m", "bct", "-p", "arch-change", "-t", "toy", "--set", "new.model=vti"),
+            ("no setting of arch-change suits track toy", "no model 'vti'; did you mean 'vit'?"),
+        ),
+        (
+            ("run", "-m", "bct", "-p", "arch-change:transformer", "-t", "market1501", "--dry-run"),
+            ("no model 'vit'",),
+        ),
         ((*RUN, "--set", "old.heda=arcface"), ("unknown key 'heda'", "'head'")),
         ((*RUN, "--set", "oldd.head=arcface"), ("unknown owner 'oldd'", "'old'")),
         ((*RUN, "--set", "old.head=arcfaces"), ("'arcface'",)),
@@ -155,6 +163,31 @@ def test_dry_run_prints_the_plan_and_runs_nothing(bench, tmp_path) -> None:
     assert "0 stored" in out
     assert not (tmp_path / "o").exists()
     assert not (tmp_path / "s" / "stages").exists()
+
+
+def test_a_dry_run_of_settings_says_which_is_which(bench, tmp_path) -> None:
+    words = (
+        "run",
+        "-m",
+        "bct",
+        "-p",
+        "arch-change",
+        "-t",
+        "market1501",
+        "--dry-run",
+        "--store",
+        tmp_path,
+    )
+    code, out, err = bench(*words)
+    assert code == 0
+    heads = [line for line in out.splitlines() if line.startswith("arch-change:")]
+    assert len(heads) == 7
+    assert heads[1] == "arch-change:deeper (Architecture change: deeper) on market1501"
+    assert err.startswith("bench: arch-change:transformer does not suit track market1501: ")
+    assert "no model 'vit'" in err and err.count("\n") == 1
+    swept = bench(*words, "--sweep", "old.dim=64,128")
+    assert "(Architecture change: deeper) on market1501, old.dim=128\n" in swept[1]
+    assert swept[2] == err, "said once"
 
 
 def test_the_card_of_a_protocol_is_read_line_by_line(bench) -> None:

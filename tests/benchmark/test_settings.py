@@ -243,6 +243,32 @@ def test_what_a_track_cannot_serve(tmp_path, changes, track, words) -> None:
     assert str(caught.value).startswith("mine.yaml: ")
 
 
+UNEVEN = settings({}, {"new.model": "vti"}, {"old.dim": "x0.3"})
+
+
+def test_settings_that_do_not_suit_the_track_are_left_out(tmp_path) -> None:
+    path = write(tmp_path, settings=UNEVEN)
+    with pytest.warns(UserWarning, match="does not suit track toy") as heard:
+        records = quick(tmp_path, path)
+    assert [r.protocol for r in records] == ["mine:s0"]
+    said = [str(w.message) for w in heard if "does not suit" in str(w.message)]
+    assert [line.partition(" does")[0] for line in said] == ["mine:s1", "mine:s2"]
+    assert "no model 'vti'; did you mean 'vit'" in said[0] and "x0.3 of 16" in said[1]
+
+
+def test_no_setting_suits_the_track(tmp_path) -> None:
+    path = write(tmp_path, settings=UNEVEN[1:])
+    with pytest.raises(BenchError, match=r"no setting of .*suits track toy: .*'vti'.*; .*x0.3"):
+        requests(["bct"], path, "toy")
+
+
+def test_what_is_wrong_itself_refuses_every_setting(tmp_path) -> None:
+    for wrong, words in (({"old.haed": "softmax"}, "old.haed"), ({"old.head": "so"}, "'so'")):
+        path = write(tmp_path, settings=[*UNEVEN, {"name": "s3", "set": wrong}])
+        with pytest.raises(BenchError, match=f"settings 's3': .*{words}"):
+            requests(["bct"], path, "toy")
+
+
 def quick(tmp_path, protocol, methods=("independent",), **options):
     return run(
         methods, protocol, "toy", store=tmp_path / "store", out=tmp_path / "out",
