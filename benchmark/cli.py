@@ -55,7 +55,14 @@ class Kind(StrEnum):
 
 
 Methods = Annotated[
-    str, typer.Option("--methods", "-m", help="Methods, with commas: `bct,fct:simclr,mixbct`.")
+    str | None,
+    typer.Option(
+        "--methods",
+        "-m",
+        help="Methods, with commas: `bct,fct:simclr,mixbct`. Only a dry run goes without, with "
+        "`independent`.",
+        show_default=False,
+    ),
 ]
 ProtocolName = Annotated[
     str,
@@ -85,8 +92,8 @@ Out = Annotated[Path, typer.Option("--out", help="Folder of records, tables, plo
     "`bench run -m bct -p extended-class -t folder --data-root photos`"
 )
 def run(
-    methods: Methods,
     protocol: ProtocolName,
+    methods: Methods = None,
     track: TrackName = "glyphs",
     data_root: DataRoot = None,
     seeds: Seeds = "0",
@@ -129,13 +136,16 @@ def run(
     from benchmark.seeds import parse_seeds
     from benchmark.sweep import parse_axes, points
 
+    if methods is None and not dry_run:
+        raise BenchError("run: missing option '--methods' / '-m'; see bench list methods")
+    labels = ["independent"] if methods is None else methods.split(",")
     axes = parse_axes(sweep or [])
     unsuited: list[BenchError] = []
     requests = [
         asked
         for chosen in points(axes, parse_settings(settings or []))
         for asked in api.requests(
-            methods.split(","), protocol, str(chosen.pop("track", track)), data_root=data_root,
+            labels, protocol, str(chosen.pop("track", track)), data_root=data_root,
             seeds=parse_seeds(seeds), settings=chosen, first_seed=first_seed, without_data=dry_run,
             on_unsuited=unsuited.append,
         )
@@ -144,6 +154,8 @@ def run(
         typer.echo(f"bench: {line}", err=True)
     compute = parse_device(device, str(engine))
     if dry_run:
+        if methods is None:
+            typer.echo("methods independent, as no others are given with -m (bench list methods)")
         show.print_plans(requests, store, out)
         return
     with show.Progress() as reporter:

@@ -34,12 +34,14 @@ def refused(answer, *words: str) -> None:
         (("run", "--method", "bct"), ("unknown option '--method'", "'--methods'")),
         (("runn",), ("runn", "run")),
         (("run", "-m", "bct"), ("--protocol",)),
+        (("run", "-p", "open-class"), ("--methods", "bench list methods")),
+        (("run", "-p", "open-class", "--dry-run", "-m", ""), ("methods: expected at least one",)),
         (
             ("run", "-m", "bct", "-p", "arch-change", "-t", "toy", "--set", "new.model=vti"),
             ("no setting of arch-change suits track toy", "no model 'vti'; did you mean 'vit'?"),
         ),
         (
-            ("run", "-m", "bct", "-p", "arch-change:transformer", "-t", "market1501", "--dry-run"),
+            ("run", "-p", "arch-change:transformer", "-t", "market1501", "--dry-run"),
             ("no model 'vit'",),
         ),
         ((*RUN, "--set", "old.heda=arcface"), ("unknown key 'heda'", "'head'")),
@@ -165,19 +167,16 @@ def test_dry_run_prints_the_plan_and_runs_nothing(bench, tmp_path) -> None:
     assert not (tmp_path / "s" / "stages").exists()
 
 
+def test_a_dry_run_needs_no_methods(bench, tmp_path) -> None:
+    code, out, _ = bench("run", "-p", "open-class", "-t", "toy", "--dry-run", "--store", tmp_path)
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0].startswith("methods independent") and "-m" in lines[0]
+    assert "to do   evaluate independent (seed 0)" in out and "new     classes" in out
+
+
 def test_a_dry_run_of_settings_says_which_is_which(bench, tmp_path) -> None:
-    words = (
-        "run",
-        "-m",
-        "bct",
-        "-p",
-        "arch-change",
-        "-t",
-        "market1501",
-        "--dry-run",
-        "--store",
-        tmp_path,
-    )
+    words = ("run", "-p", "arch-change", "-t", "market1501", "--dry-run", "--store", tmp_path)
     code, out, err = bench(*words)
     assert code == 0
     heads = [line for line in out.splitlines() if line.startswith("arch-change:")]
