@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from benchmark.record import Record
+from benchmark.report.select import cross_case
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +28,7 @@ def frame(records: Iterable[Record]) -> pd.DataFrame:
     Returns:
         Columns as in ``COLUMNS``; areas under backfilling curves have the case ``new/old by
         random``; ``gain`` and ``compatible`` on the rows of the cross-test (the
-        last generation asks, the first is stored), null elsewhere.
+        last generation asks, the first is stored; where texts ask, the first), null elsewhere.
     """
     import pandas as pd
 
@@ -43,8 +44,7 @@ def frame(records: Iterable[Record]) -> pd.DataFrame:
 
 def _rows(record: Record) -> Iterator[tuple[Any, ...]]:
     head = (record.protocol, record.track, record.method, record.seed, record.status)
-    names = list(record.models)
-    cross = f"{names[-1]}/{names[0]}"
+    cross = cross_case([record])
     if not record.scores:
         yield (*head, *[None] * (len(COLUMNS) - len(head)))
     for case, scores in record.scores.items():

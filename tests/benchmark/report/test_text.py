@@ -2,6 +2,7 @@ import io
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -90,6 +91,14 @@ def test_frame(records):
     assert left_out.status == "not-applicable"
     assert pd.isna(left_out["value"])
     assert list(frame([]).columns) == list(COLUMNS)
+
+
+def test_frame_where_texts_ask(make):
+    record = make()
+    scores = {"old/new" if case == "new/old" else case: v for case, v in record.scores.items()}
+    table = frame([replace(record, scores=scores)])
+    assert table[table.case == "old/new"].compatible.tolist() == [True]
+    assert table[table.case != "old/new"].compatible.isna().all()
 
 
 def test_tables_load_nothing_heavy():
