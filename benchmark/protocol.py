@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from benchmark.apart import overlap
+from benchmark.checks import each_once, fractions, named, positive_version
 from benchmark.errors import nearest
 
 BACKBONES = "convnet-, plain-, mobilenet- or vit-<width>[x<depth>], or timm:<name>"
 OWN_BACKBONE = re.compile(r"(convnet|plain|mobilenet|vit)-([1-9]\d*)(?:x([1-9]\d*))?")
 """Family, width, and depth: blocks a stage, or layers of a transformer."""
-NAME = re.compile(r"[a-z0-9]+(?:[-.][a-z0-9]+)*")
-"""Names of generations and settings, which stand in cases, keys of ``--set`` and folders."""
 OWNERS = ("recipe", "recipe.augment", "data", "track", "protocol", "evaluation")
 """What ``--set`` changes beside generations and methods."""
 HEADS = ("softmax", "norm-softmax", "cosface", "arcface")
@@ -130,22 +129,6 @@ class Recipe:
 Interval = tuple[float, float]
 
 
-def _named(name: str) -> None:
-    if not NAME.fullmatch(name):
-        raise ValueError(f"name: expected small letters, digits and hyphens, got '{name}'")
-
-
-def _at_least_one(version: int) -> None:
-    if version < 1:
-        raise ValueError(f"version: expected at least 1, got {version}")
-
-
-def _within(key: str, interval: Interval) -> None:
-    low, high = interval
-    if not 0.0 <= low < high <= 1.0:
-        raise ValueError(f"{key}: expected 0 <= low < high <= 1, got [{low}, {high}]")
-
-
 @dataclass(frozen=True)
 class GenerationSpec:
     """One generation of a protocol: its share of the training data and its model.
@@ -170,11 +153,12 @@ class GenerationSpec:
     queries: Literal["images", "texts"] = "images"
 
     def __post_init__(self) -> None:
-        _named(self.name)
+        named(self.name)
         if self.name in OWNERS:
             raise ValueError(f"name: '{self.name}' is what --set calls something else")
         for key in ("classes", "images"):
-            _within(f"generation '{self.name}': {key}", getattr(self, key))
+            fractions(f"generation '{self.name}': {key}", getattr(self, key))
+        each_once(f"generation '{self.name}': groups", self.groups)
         for group, share in self.thinned.items():
             if not 0.0 < share <= 1.0:
                 where = f"generation '{self.name}': thinned.{group}"
@@ -206,7 +190,8 @@ class EvaluationSpec:
     against: str | None = None
 
     def __post_init__(self) -> None:
-        _within("evaluation: classes", self.classes)
+        fractions("evaluation: classes", self.classes)
+        each_once("evaluation: groups", self.groups)
         if self.ranges < 0 or self.ranges == 1:
             raise ValueError(f"evaluation: ranges: expected 0 or at least 2, got {self.ranges}")
         if self.ranges and self.against is not None:
@@ -233,7 +218,7 @@ class Setting:
     set: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _named(self.name)
+        named(self.name)
 
 
 @dataclass(frozen=True)
@@ -277,15 +262,17 @@ class Protocol:
     settings: tuple[Setting, ...] = ()
 
     def __post_init__(self) -> None:
-        _at_least_one(self.version)
+        positive_version(self.version)
         for key in ("title", "source", "question"):
             if not getattr(self, key).strip():
                 raise ValueError(f"{key}: expected a few words, got none")
         names = [g.name for g in self.generations]
         if len(names) < 2:
             raise ValueError(f"generations: expected at least 2, got {len(names)}")
-        _different("generations", names)
-        _different("settings", [s.name for s in self.settings])
+        each_once("generations", names)
+        each_once("settings", [s.name for s in self.settings])
+        each_once("tasks", self.tasks)
+        each_once("orders", self.orders)
         if len(self.settings) == 1:
             raise ValueError("settings: expected at least 2, got 1")
         if not self.tasks:
@@ -337,11 +324,6 @@ class Protocol:
             yield "evaluation", role
 
 
-def _different(key: str, names: list[str]) -> None:
-    if len(set(names)) < len(names):
-        raise ValueError(f"{key}: names must differ, got {', '.join(names)}")
-
-
 @dataclass(frozen=True)
 class Track:
     """The concrete setting a protocol runs on.
@@ -388,10 +370,13 @@ class Track:
     extends: str | None = None
 
     def __post_init__(self) -> None:
-        _at_least_one(self.version)
+        positive_version(self.version)
         for name in ("old", "new"):
             if name not in self.models:
                 raise ValueError(f"models: missing '{name}'")
         for name, members in self.groups.items():
             if not members:
                 raise ValueError(f"groups.{name}: expected at least one group of the dataset")
+            each_once(f"groups.{name}", members)
+        for name in ("far", "fpir"):
+            each_once(name, getattr(self, name))

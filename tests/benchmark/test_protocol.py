@@ -48,8 +48,15 @@ def test_a_generation_sees_everything_unless_told():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"generations": [{"name": "a"}, {"name": "a"}]}, "names must differ"),
-        ({"generations": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}, "names must differ"),
+        ({"generations": [{"name": "a"}, {"name": "a"}]}, "generations: expected each once"),
+        ({"generations": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}, "got 'a' twice"),
+        ({"tasks": ["retrieval", "groups", "retrieval"]},
+         "tasks: expected each once, got 'retrieval' twice"),
+        ({"orders": ["random", "random"]}, "orders: expected each once, got 'random' twice"),
+        ({"generations": [{"name": "a"}, {"name": "b", "groups": ["home", "home"]}]},
+         "generation 'b': groups: expected each once, got 'home' twice"),
+        ({"evaluation": {"groups": ["away", "away"]}},
+         "evaluation: groups: expected each once, got 'away' twice"),
         ({"generations": [{"name": "old"}]}, "at least 2"),
         ({"generations": []}, "at least 2"),
         ({"tasks": []}, "tasks"),
@@ -58,7 +65,7 @@ def test_a_generation_sees_everything_unless_told():
         ({"version": "1"}, "version: expected a whole number"),
         ({"taks": ["x"]}, "did you mean 'tasks'"),
     ],
-)
+)  # fmt: skip
 def test_protocols_refused(changes, words):
     with pytest.raises(BenchError, match=words):
         protocol(**changes)
@@ -145,8 +152,11 @@ def test_a_track_extends_another(tmp_path):
         ({"id": "mine", "extends": "toy", "recipe": {"epoch": 3}}, "did you mean 'epochs'"),
         ({"id": "mine", "extends": "toy", "dataset": "glyph"}, "did you mean 'glyphs'"),
         ({"id": "mine"}, "missing key"),
+        ({"id": "mine", "extends": "toy", "far": [0.1, 0.01, 0.1]}, "far: expected each once"),
+        ({"id": "mine", "extends": "toy", "groups": {"home": ["odd", "odd"]}},
+         "groups.home: expected each once, got 'odd' twice"),
     ],
-)
+)  # fmt: skip
 def test_tracks_refused(tmp_path, value, words):
     with pytest.raises(BenchError, match=words):
         registry.track(write(tmp_path, "mine", value))

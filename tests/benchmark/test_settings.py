@@ -186,7 +186,7 @@ TWO = {"apart": True, "generations": [OLD, {"name": "new", "classes": [0.5, 1]}]
     ("changes", "words"),
     [
         ({"settings": settings({"old.head": "softmax"})}, "settings: expected at least 2, got 1"),
-        ({"settings": [{"name": "a"}, {"name": "a"}]}, "settings: names must differ"),
+        ({"settings": [{"name": "a"}, {"name": "a"}]}, "settings: expected each once"),
         ({"settings": [{"name": "A b"}, {"name": "c"}]}, "small letters"),
         ({"settings": [{"nme": "a"}, {"name": "c"}]}, "unknown key 'nme'; did you mean 'name'"),
         ({"set": {"old.haed": "softmax"}}, "mine.yaml: set: old.haed: .*did you mean 'head'"),
