@@ -308,6 +308,12 @@ class Protocol:
                 "tasks: expected text_retrieval where the first generation's queries are texts, "
                 f"and only there, got {', '.join(self.tasks)}"
             )
+        if texts and "backfilling" in self.tasks:
+            # The old vectors that it would refill are those of texts, which nobody stores.
+            raise ValueError(
+                f"tasks: expected no backfilling where '{texts[0]}' is asked with texts, for it "
+                f"asks with images, got {', '.join(self.tasks)}"
+            )
 
     @property
     def family(self) -> str:

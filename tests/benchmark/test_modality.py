@@ -140,6 +140,11 @@ def test_text_retrieval_leaves_no_image_out():
         ),
         ([{"name": "old", "queries": "texts"}, {"name": "new"}], ["retrieval"], "text_retrieval"),
         ([{"name": "old"}, {"name": "new"}], ["text_retrieval"], "and only there"),
+        (
+            [{"name": "old", "queries": "texts"}, {"name": "new"}],
+            ["retrieval", "text_retrieval", "backfilling"],
+            "tasks: expected no backfilling where 'old' is asked with texts",
+        ),
     ],
 )
 def test_protocols_refused(tmp_path, generations, tasks, words):
