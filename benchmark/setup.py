@@ -300,17 +300,28 @@ class _Draft:
 
 
 def check_tasks(names: Sequence[str], where: str) -> None:
-    """Refuse a task that nobody knows.
+    """Refuse a task that nobody knows, and two of which one would overwrite the other's scores.
 
     Raises:
-        BenchError: Naming ``where``, its place and the nearest known one.
+        BenchError: Naming ``where``, its place and the nearest known one, or the scores.
     """
-    from benchmark.registry import tasks
+    from benchmark.registry import task, tasks
 
     known = tasks()
+    owner: dict[tuple[str, bool], str] = {}
     for i, name in enumerate(names):
         if name not in known:
             raise BenchError(f"{where}: tasks[{i}]: {unknown('task', name, known)}")
+        made = task(name)
+        # What texts and what images ask are cases of their own, each with its scores.
+        own = [(s, getattr(made, "TEXTS", False)) for s in getattr(made, "SCORES", ())]
+        shared = [score for score in own if score in owner]
+        if shared:
+            raise BenchError(
+                f"{where}: tasks[{i}]: expected scores of other names than those of "
+                f"{owner[shared[0]]}, got {name}, which has {', '.join(s for s, _ in shared)} too"
+            )
+        owner |= dict.fromkeys(own, name)
 
 
 def _check_parameter(method: str, name: str, where: str) -> None:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 NEEDS = ("groups",)
 """What a dataset must offer for it."""
 
+SCORES = ("group_",)
+"""What it scores, by the whole name or how it begins."""
+
 
 def evaluate(
     query: NDArray[float32], gallery: NDArray[float32], items: Evaluation, options: Options

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 NEEDS = ("templates",)
 """What a dataset must offer for it."""
 
+SCORES = ("rank_1", "tpir_at_fpir_", "g1_", "g2_")
+"""What it scores, by the whole name or how it begins."""
+
 
 def evaluate(
     query: NDArray[float32], gallery: NDArray[float32], items: Evaluation, options: Options

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 NEEDS = ("cameras",)
 """What a dataset must offer for it."""
 
+SCORES = ("cmc_at_1", "cmc_at_5", "cmc_at_10", "map", "minp")
+"""What it scores, by the whole name or how it begins."""
+
 JUNK = -1
 """The label of images that count neither for nor against (Market-1501's identity -1)."""
 

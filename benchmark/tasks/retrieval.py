@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from benchmark.data.base import Evaluation
 
+SCORES = ("cmc_at_1", "cmc_at_5", "map")
+"""What it scores, by the whole name or how it begins."""
+
 
 def evaluate(
     query: NDArray[float32], gallery: NDArray[float32], items: Evaluation, options: Options

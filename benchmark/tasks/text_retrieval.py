@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 NEEDS = ("texts",)
 """What a dataset must offer for it."""
 
+SCORES = ("cmc_at_1", "cmc_at_5", "map")
+"""What it scores, by the whole name or how it begins."""
+
 TEXTS = True
 """It judges only cases that ask with texts."""
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 NEEDS = ("templates",)
 """What a dataset must offer for it."""
 
+SCORES = ("tar_at_far_",)
+"""What it scores, by the whole name or how it begins."""
+
 SWAPPED = True
 """Which model makes the first template is a convention: old/new is scored beside new/old."""
 

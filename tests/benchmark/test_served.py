@@ -90,6 +90,12 @@ def test_apart_is_looked_at_in_the_file_and_again_on_the_track(tmp_path):
          r"set: protocol.tasks: tasks\[0\]: unknown task 'retreival'; did you mean 'retrieval'"),
         ({"settings": [{"name": "a"}, {"name": "b", "set": {"protocol.tasks": ["retreival"]}}]},
          r"settings 'b': protocol.tasks: tasks\[0\]: unknown task 'retreival'"),
+        ({"tasks": ["groups", "retrieval", "reidentification"]},
+         r"tasks\[2\]: expected scores of other names than those of retrieval, got "
+         "reidentification, which has cmc_at_1, cmc_at_5, map too"),
+        ({"settings": [{"name": "a"}, {"name": "b", "set": {
+            "protocol.tasks": ["reidentification", "retrieval"]}}]},
+         r"settings 'b': protocol.tasks: tasks\[1\]: .*than those of reidentification, got retr"),
         ({"version": 0}, "version: expected at least 1, got 0"),
         ({"source": ""}, "source: expected a few words"),
         ({"question": "  "}, "question: expected a few words"),

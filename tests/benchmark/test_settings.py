@@ -230,8 +230,8 @@ def test_settings_refused(tmp_path, key, value, words) -> None:
          r"generations\[0\]: track toy has no group 'hoem'; did you mean 'home'"),
         ({"evaluation": {"against": "few"}}, "toy", "evaluation: track toy has no group 'few'"),
         ({"evaluation": {"part": "sene"}}, "toy", "evaluation: part: dataset toy of track toy has"),
-        ({"tasks": ["retrieval", "reidentification"]}, "folder",
-         r"tasks\[1\]: reidentification needs cameras, which dataset folder of track folder"),
+        ({"tasks": ["reidentification"]}, "folder",
+         r"tasks\[0\]: reidentification needs cameras, which dataset folder of track folder"),
         ({"tasks": ["retrieval", "groups"]}, "folder", r"tasks\[1\]: groups needs groups"),
     ],
 )  # fmt: skip
