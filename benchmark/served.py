@@ -21,8 +21,8 @@ def check_served(setup: Setup) -> None:
     """Refuse a protocol that asks for what the track does not have.
 
     A dataset says by ``OFFERS`` what its items carry and by ``RULES_OUT`` which tasks would score
-    nonsense on it, a task by ``NEEDS`` what it looks at; a dataset that does not say is believed
-    to have all.
+    nonsense on which of its evaluation sets, a task by ``NEEDS`` what it looks at; a dataset that
+    does not say is believed to have all.
 
     Raises:
         UnsuitedError: Naming file, key and reason.
@@ -80,10 +80,13 @@ def _check_tasks(setup: Setup, dataset: ModuleType, file: str) -> None:
     """Every task means something on these items, and the evaluation set exists."""
     protocol, track = setup.protocol, setup.track
     which = f"dataset {track.dataset} of track {track.id}"
-    ruled_out = getattr(dataset, "RULES_OUT", {})
+    ruled_out = getattr(dataset, "RULES_OUT", {}).get(setup.part, {})
     for i, task in enumerate(protocol.tasks):
         if task in ruled_out:
-            raise UnsuitedError(f"{file}: tasks[{i}]: {which} rules {task} out: {ruled_out[task]}")
+            raise UnsuitedError(
+                f"{file}: tasks[{i}]: {which} rules {task} out on its evaluation set "
+                f"'{setup.part}': {ruled_out[task]}"
+            )
     offers = getattr(dataset, "OFFERS", None)
     if offers is None:
         return

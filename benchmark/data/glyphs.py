@@ -226,3 +226,11 @@ def across(items: Evaluation) -> Evaluation:
 
 DERIVED = {"across": (across, "test")}
 """Evaluation sets made of others as they are used: what makes them, and of which."""
+
+_BLIND = (
+    "retrieval", "text_retrieval", "groups", "backfilling", "verification", "identification",
+)  # fmt: skip
+RULES_OUT = {
+    "across": dict.fromkeys(_BLIND, "it would take all junk for one class; ask reidentification")
+}
+"""Tasks that score nonsense on an evaluation set, and why."""

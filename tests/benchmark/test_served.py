@@ -180,3 +180,24 @@ def test_re_identification_data_rules_plain_retrieval_out(tmp_path):
         request(["bct"], write(tmp_path), "market1501", without_data=True)
     path = write(tmp_path, tasks=["reidentification"])
     assert request(["bct"], path, "market1501", without_data=True).setup
+
+
+TASKS = [name for name in registry.tasks() if name != "reidentification"]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_but_one_is_ruled_out_where_there_is_junk(task, tmp_path):
+    """Junk has one label: to others it is a class, and one person of many templates."""
+    texts = [{"name": "old", "queries": "texts"}, NEW] if task == "text_retrieval" else [OLD, NEW]
+    beside = [task, "identification"] if task == "backfilling" else [task]
+
+    def asked(part):
+        return write(tmp_path, generations=texts, tasks=beside, evaluation={"part": part})
+
+    assert request(["bct"], asked("test"), "glyphs").setup
+    words = rf"mine.yaml: tasks\[0\]: .* rules {task} out on its evaluation set 'across': "
+    with pytest.raises(BenchError, match=words):
+        request(["bct"], asked("across"), "glyphs")
+    with pytest.raises(BenchError, match=r"market1501.yaml: tasks\[0\]: .* rules"):
+        request(["bct"], "market1501", "glyphs", settings={"protocol.tasks": ["retrieval"]})
+    assert request(["bct"], "market1501", "glyphs").setup.part == "across"
