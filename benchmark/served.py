@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from benchmark import registry
 from benchmark.apart import overlap
 from benchmark.config import build
+from benchmark.data.splits import boundary
 from benchmark.errors import UnsuitedError, nearest
-from benchmark.sizes import declared, size
+from benchmark.sizes import declared, lack, none_of
 
 if TYPE_CHECKING:
     from benchmark.protocol import GenerationSpec
@@ -21,8 +22,9 @@ def check_served(setup: Setup) -> None:
     """Refuse a protocol that asks for what the track does not have.
 
     A dataset says by ``OFFERS`` what its items carry and by ``RULES_OUT`` which tasks would score
-    nonsense on which of its evaluation sets, a task by ``NEEDS`` what it looks at; a dataset that
-    does not say is believed to have all.
+    nonsense on which of its evaluation sets, by ``UNSEEN`` which of these have no class that is
+    trained on, a task by ``NEEDS`` what it looks at; a dataset that does not say is believed to
+    have all.
 
     Raises:
         UnsuitedError: Naming file, key and reason.
@@ -33,7 +35,7 @@ def check_served(setup: Setup) -> None:
     check_options(setup.track.dataset, setup.track.data, f"{setup.track.id}.yaml: data")
     _check_groups(setup, dataset, file)
     _check_tasks(setup, dataset, file)
-    _check_sizes(setup, file)
+    _check_sizes(setup, dataset, file)
 
 
 def check_options(name: str, options: Mapping[str, Any], where: str) -> None:
@@ -103,18 +105,24 @@ def _check_tasks(setup: Setup, dataset: ModuleType, file: str) -> None:
         )
 
 
-def _check_sizes(setup: Setup, file: str) -> None:
-    """Every generation has a class and an image, as far as the track declares its numbers."""
-    facts = declared(setup.track)
+def _check_sizes(setup: Setup, dataset: ModuleType, file: str) -> None:
+    """Every generation sees something and something judges, as far as is known without data."""
+    facts, here = declared(setup.track), f"on track {setup.track.id}"
     for i, generation in enumerate(setup.protocol.generations):
-        found = size(generation, facts)
-        if found is None:
-            continue
-        for key in ("classes", "images"):
-            if not getattr(found, key):
-                low, high = getattr(generation, key)
-                raise UnsuitedError(
-                    f"{file}: generations[{i}] '{generation.name}': {key} [{low:g}, {high:g}] of "
-                    f"track {setup.track.id}'s {facts[f'train_{key}']:,}: expected "
-                    f"at least one, got none"
-                )
+        why = lack(generation, facts, setup.members)
+        if why is not None:
+            raise UnsuitedError(f"{file}: generations[{i}] '{generation.name}': {why} {here}")
+    judged = setup.protocol.evaluation
+    if judged.classes == (0.0, 1.0) and not judged.ranges:
+        return
+    if setup.part in getattr(dataset, "UNSEEN", ()):
+        low, high = judged.classes
+        asked = f"ranges {judged.ranges}" if judged.ranges else f"classes [{low:g}, {high:g}]"
+        raise UnsuitedError(
+            f"{file}: evaluation: {asked} of those trained on: expected items of them in "
+            f"evaluation set '{setup.part}' of dataset {setup.track.dataset}, got none"
+        )
+    n = facts.get("train_classes")
+    if n is not None and len({boundary(share, n) for share in judged.classes}) == 1:
+        why = none_of("classes", judged.classes, f"{n:,}")
+        raise UnsuitedError(f"{file}: evaluation: {why} {here}")

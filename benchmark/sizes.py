@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmark.data.splits import boundary
 
 if TYPE_CHECKING:
-    from benchmark.protocol import GenerationSpec, Track
+    from benchmark.protocol import GenerationSpec, Interval, Track
     from benchmark.setup import Setup
 
 
@@ -18,9 +18,9 @@ class Size:
     """A generation's training data.
 
     Attributes:
-        classes: How many classes; exact, unless it is asked for groups.
-        images: About how many images: classes differ in size.
-        exact: Are both the whole data set's?
+        classes: How many classes.
+        images: How many images.
+        exact: Is that their number, or about it, as classes differ in size?
     """
 
     classes: int
@@ -47,13 +47,67 @@ def size(generation: GenerationSpec, facts: dict[str, int]) -> Size | None:
         >>> size(GenerationSpec("old", (0.0, 0.5)), {"train_classes": 365, "train_images": 1803460})
         Size(classes=182, images=899260, exact=False)
     """
-    if not {"train_classes", "train_images"} <= set(facts) or generation.roles:
+    if not _known(facts) or generation.roles:
         return None
     n, total = facts["train_classes"], facts["train_images"]
     low, high = (boundary(share, n) for share in generation.classes)
+    each = _each(facts)
+    if each is not None:
+        first, last = (boundary(share, each) for share in generation.images)
+        return Size(high - low, (high - low) * (last - first), exact=True)
     share = (generation.images[1] - generation.images[0]) * (high - low) / n
-    whole = (high - low, share) == (n, 1.0)
-    return Size(high - low, round(total * share), whole)
+    return Size(high - low, round(total * share), exact=(high - low, share) == (n, 1.0))
+
+
+def lack(
+    generation: GenerationSpec, facts: dict[str, int], members: Callable[[Iterable[str]], list[str]]
+) -> str | None:
+    """Why a generation sees nothing for sure; ``None`` if it may see something.
+
+    How large groups are, only the data tells: they are no larger than the whole.
+
+    Args:
+        generation: What it asks for.
+        facts: The declared numbers; without them nothing is sure.
+        members: Names of groups -> the dataset's groups.
+
+    Example:
+        >>> from benchmark.protocol import GenerationSpec
+        >>> facts = {"train_classes": 1300, "train_images": 31200}
+        >>> lack(GenerationSpec("old", images=(0.0, 0.01)), facts, list)
+        "images [0, 0.01] of each class's 24: expected at least one, got none"
+    """
+    if not _known(facts):
+        return None
+    n, total = facts["train_classes"], facts["train_images"]
+    low, high = (boundary(share, n) for share in generation.classes)
+    most = high if generation.groups else high - low
+    if not most:
+        return none_of("classes", generation.classes, f"{n:,}")
+    gone = [role for role, share in generation.thinned.items() if not boundary(share, most)]
+    if generation.groups and {*members(generation.groups)} <= {*members(gone)}:
+        return f"thinned to {_thinned(generation)}: expected at least one class, got none"
+    each = _each(facts)
+    first, last = (boundary(share, each or total) for share in generation.images)
+    if first == last if each else not last:
+        of = f"{total:,}" if each is None else f"each class's {each:,}"
+        return none_of("images", generation.images, of)
+    return None
+
+
+def none_of(key: str, interval: Interval, of: str) -> str:
+    """Words for an interval in which nothing lies."""
+    return f"{key} [{interval[0]:g}, {interval[1]:g}] of {of}: expected at least one, got none"
+
+
+def _known(facts: dict[str, int]) -> bool:
+    return {"train_classes", "train_images"} <= set(facts)
+
+
+def _each(facts: dict[str, int]) -> int | None:
+    """Images of every class, where they divide evenly; else classes differ in size."""
+    each, rest = divmod(facts["train_images"], facts["train_classes"])
+    return each if not rest else None
 
 
 def generation_lines(setup: Setup) -> Iterator[str]:
@@ -83,5 +137,11 @@ def _shares(generation: GenerationSpec) -> str:
             parts.append(f"{name} {100 * low:.4g}-{100 * high:.4g} %")
     if generation.groups:
         parts.append(f"groups {', '.join(generation.groups)}")
-    parts += [f"{100 * share:.4g} % of {name}" for name, share in generation.thinned.items()]
+    if generation.thinned:
+        parts.append(_thinned(generation))
     return ", ".join(parts) or "all data"
+
+
+def _thinned(generation: GenerationSpec) -> str:
+    """``10 % of scarce``."""
+    return ", ".join(f"{100 * share:.4g} % of {name}" for name, share in generation.thinned.items())

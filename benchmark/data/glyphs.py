@@ -40,6 +40,9 @@ AMOUNTS = {1: Amounts()}
 OFFERS = ("seen", "across", "cameras", "templates", "groups", "texts")
 """What its items carry beside images and classes, and the evaluation sets beside ``test``."""
 
+UNSEEN = ("test", "across")
+"""Evaluation sets without a class that is trained on."""
+
 ASIDE_EVERY = 6
 """Of so many test classes one is junk and one a distractor in ``across``."""
 

@@ -30,6 +30,9 @@ _CAMERAS = "it would count junk and a person's images by the same camera; ask re
 RULES_OUT = {"test": dict.fromkeys(("retrieval", "groups", "backfilling"), _CAMERAS)}
 """Tasks that score nonsense on an evaluation set, and why."""
 
+UNSEEN = ("test",)
+"""Evaluation sets without a class that is trained on."""
+
 DISTRACTOR = 0
 PARTS = ("bounding_box_train", "bounding_box_test", "query")
 _NAME = re.compile(r"(-1|\d{4})_c([1-6])s\d_\d{6}_\d{2}\.jpg(?:\.jpg)?")

@@ -28,6 +28,9 @@ READING = 1
 OFFERS = ("templates",)
 """What its items carry beside images and classes."""
 
+UNSEEN = ("test",)
+"""Evaluation sets without a class that is trained on."""
+
 _FOLDERS = (".", "ms1m-retinaface-t1", "ms1mv3", "MS1MV3", "train")
 _PERSON = re.compile(r"(?:\d+_)?(\d+)")
 

@@ -63,6 +63,9 @@ class Options:
 OFFERS = ("seen", "cameras", "templates", "groups")
 """What its items carry beside images and classes, and the evaluation sets beside ``test``."""
 
+UNSEEN = ("test",)
+"""Evaluation sets without a class that is trained on."""
+
 
 @dataclass(frozen=True, order=True)
 class Drawing:

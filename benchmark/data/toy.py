@@ -16,6 +16,9 @@ from benchmark.data.templates import enrol
 OFFERS = ("seen", "cameras", "templates", "groups", "texts")
 """What its items carry beside images and classes, and the evaluation sets beside ``test``."""
 
+UNSEEN = ("test",)
+"""Evaluation sets without a class that is trained on."""
+
 GROUPS = ("even", "odd")
 
 

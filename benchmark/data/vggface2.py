@@ -38,6 +38,9 @@ READING = 1
 OFFERS = ("templates", "groups")
 """What its items carry beside images and classes: each image is a template of its own."""
 
+UNSEEN = ("test",)
+"""Evaluation sets without a class that is trained on."""
+
 GENDERS = {"f": "female", "m": "male", "": "unknown"}
 _BOX_ENLARGED = 1.3
 

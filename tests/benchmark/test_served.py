@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 import yaml
 
@@ -9,11 +10,12 @@ from benchmark import registry
 from benchmark.apart import overlap, share_classes
 from benchmark.api import request
 from benchmark.config import build
+from benchmark.data.splits import rows_of
 from benchmark.errors import BenchError
 from benchmark.parameters import parameters_of
 from benchmark.protocol import GenerationSpec, Protocol
 from benchmark.setup import set_up
-from benchmark.sizes import declared
+from benchmark.sizes import Size, declared, lack, size
 
 OLD, NEW = {"name": "old", "classes": [0, 0.5]}, {"name": "new"}
 MINE = {
@@ -163,13 +165,75 @@ def test_a_generation_without_data_is_no_plan(at, tmp_path):
                     settings={"old.classes": [0, 0.0001]})  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"generations": [{**OLD, "images": [0, 0.01]}, NEW]},
+         r"generations\[0\] 'old': images \[0, 0.01\] of each class's 24: .* got none on track"),
+        ({"generations": [{**OLD, "images": [0, 0.01], "groups": ["scarce"]}, NEW]},
+         r"generations\[0\] 'old': images \[0, 0.01\] of each class's 24: expected at least one"),
+        ({"generations": [{**OLD, "groups": ["home"], "classes": [0, 0.0001]}, NEW]},
+         r"generations\[0\] 'old': classes \[0, 0.0001\] of 1,300: expected at least one"),
+        ({"generations": [OLD, {**NEW, "groups": ["scarce"], "thinned": {"scarce": 0.0001}}]},
+         r"generations\[1\] 'new': thinned to 0.01 % of scarce: expected at least one class"),
+        ({"evaluation": {"classes": [0, 0.5]}},
+         r"evaluation: classes \[0, 0.5\] of those trained on: expected .* 'test' .* got none"),
+        ({"evaluation": {"ranges": 4}}, r"evaluation: ranges 4 of those trained on: expected"),
+        ({"evaluation": {"part": "seen", "classes": [0, 0.0001]}},
+         r"evaluation: classes \[0, 0.0001\] of 1,300: expected at least one, got none on track"),
+    ],
+)  # fmt: skip
+def test_what_surely_has_nothing_is_no_plan(tmp_path, changes, words):
+    with pytest.raises(BenchError, match=rf"^mine.yaml: {words}"):
+        request(["bct"], write(tmp_path, **changes), "glyphs")
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_sizes_are_those_of_the_split_and_what_is_refused_has_none(seed):
+    """Classes of one size: the plan counts what the split takes; with groups it knows less."""
+    rng = np.random.default_rng(seed)
+    n, each = rng.integers(1, 40), rng.integers(1, 30)
+    ends = np.sort(rng.random((2, 2)).round(rng.integers(1, 4)), axis=1)
+    ends[rng.random((2, 2)) < 0.3] = 0
+    ends[:, 1][ends[:, 1] <= ends[:, 0]] = 1
+    group = np.flatnonzero(rng.random(n) < 0.5)
+    share = float(rng.choice([0.01, 0.1, 1.0]))
+    roles = {"groups": ("some",), "thinned": {"some": share}} if seed % 2 else {}
+    asked = GenerationSpec("old", tuple(ends[0].tolist()), tuple(ends[1].tolist()), **roles)
+    split = {"classes": asked.classes, "images": asked.images, "order": "seeded", "seed": seed}
+    if roles:
+        split |= {"groups": ["some"], "thinned": [[["some"], share]]}
+    facts = {"train_classes": int(n), "train_images": int(n * each)}
+    try:
+        rows = len(rows_of(np.repeat(np.arange(n), each), split, lambda _: group))
+    except BenchError:
+        rows = 0
+    found, why = size(asked, facts), lack(asked, facts, list)
+    assert found is None if roles else (found.images, found.exact) == (rows, True)
+    assert not (rows and why) and (roles or bool(why) == (not rows)), (asked, rows, why)
+
+
+def test_unequal_classes_are_about_counted():
+    """Nothing is sure but what lies before the first image of the largest class there can be."""
+    facts = {"train_classes": 3, "train_images": 100}
+    few = GenerationSpec("old", images=(0.5, 0.51))
+    assert size(few, facts) == Size(3, 1, exact=False) and lack(few, facts, list) is None
+    assert "of 100: expected" in lack(GenerationSpec("old", images=(0, 0.004)), facts, list)
+    assert lack(GenerationSpec("old", images=(0, 0.006)), facts, list) is None
+    assert lack(GenerationSpec("old", images=(0, 0.004)), {}, list) is None
+
+
 def test_declared_numbers_are_those_of_the_data():
     for name, options in (("toy", {"classes": 8, "images": 4}), ("glyphs", {"draws": 1}),
                           ("glyphs", {"draws": 1, "tuning": True})):  # fmt: skip
-        made = registry.dataset(name).load(None, **options).train
-        assert registry.dataset(name).numbers(**options) == {
-            "train_classes": len(set(made.labels.tolist())), "train_images": len(made),
+        module = registry.dataset(name)
+        made = module.load(None, **options)
+        trained = {*made.train.labels.tolist()}
+        assert module.numbers(**options) == {
+            "train_classes": len(trained), "train_images": len(made.train),
         }  # fmt: skip
+        for part, items in made.evaluations.items():
+            assert trained.isdisjoint(items.labels.tolist()) == (part in module.UNSEEN), part
     assert declared(registry.track("glyphs"))["train_images"] == 31200
     assert declared(registry.track("places365"))["train_classes"] == 365
     assert declared(registry.track("omniglot")) == {}
