@@ -6,15 +6,40 @@ from pathlib import Path
 
 import pytest
 
+from benchmark import registry
 from benchmark.record import read_record
 
 MEASURED = Path(__file__).parents[1] / "results" / "measured"
+EVERYWHERE = ("independent", "bct", "l2", "mixbct", "bt2", "fct", "fastfill", "procrustes")
 
 
 @pytest.fixture(scope="module")
-def records():
-    found = [read_record(path) for path in sorted(MEASURED.glob("*/*/*/*.json"))]
-    return [record for record in found if record.status == "done"]
+def all_records():
+    return [read_record(path) for path in sorted(MEASURED.glob("*/*/*/*.json"))]
+
+
+@pytest.fixture(scope="module")
+def records(all_records):
+    return [record for record in all_records if record.status == "done"]
+
+
+def test_every_protocol_has_the_same_methods(all_records) -> None:
+    wanted = set()
+    for name in registry.protocol_files():
+        protocol = registry.protocol(name)
+        settings = [f"{name}:{setting.name}" for setting in protocol.settings] or [name]
+        wanted |= {(one, protocol.version, m) for one in settings for m in EVERYWHERE}
+    found = {
+        (r.protocol, r.protocol_version, r.method)
+        for r in all_records
+        if (r.track, r.seed) == ("glyphs", 0)
+    }
+    assert len(wanted) > 400
+    assert sorted(wanted - found) == []
+
+
+def test_records_are_of_the_tracks_as_they_are(all_records) -> None:
+    assert [r.key for r in all_records if r.track_version != registry.track(r.track).version] == []
 
 
 def test_each_says_what_its_training_cost(records) -> None:
