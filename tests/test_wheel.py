@@ -32,7 +32,7 @@ def test_wheel(tmp_path) -> None:
         done = subprocess.run(
             [sys.executable, "-P", "-m", "benchmark.cli", *words],
             cwd=elsewhere, capture_output=True, text=True, check=True,
-            env={**os.environ, "PYTHONPATH": str(site)},
+            env={**os.environ, "PYTHONPATH": str(site), "COLUMNS": "160"},
         )  # fmt: skip
         return done.stdout
 
