@@ -54,7 +54,7 @@ results: $(STAMP)  ## Every committed record anew: hours on 2 cores; goes on whe
 	test ! -d $(OMNIGLOT) || $(RUN) -p open-class -t omniglot --data-root $(OMNIGLOT) -m $(CONTROLS),$(TRAINED),fct
 
 tables: $(STAMP)  ## The tables in the three READMEs, from the committed records.
-	$(BIN)/python -m benchmark.snippets README.md results/README.md protocols/README.md
+	$(BIN)/python -m benchmark.cli.snippets README.md results/README.md protocols/README.md
 
 site: $(STAMP)  ## The static leaderboard of the committed records.
 	$(BIN)/bench leaderboard --out site

@@ -14,7 +14,7 @@ __all__ = ["BenchError", "Conversion", "__version__", "get_method", "load", "run
 
 if TYPE_CHECKING:
     from benchmark.api import load, run
-    from benchmark.conversion import Conversion
+    from benchmark.contract.conversion import Conversion
     from benchmark.errors import BenchError
 
 
@@ -24,7 +24,7 @@ def get_method(label: str, **params: Any) -> Any:
     Raises:
         BenchError: On an unknown method, variant or parameter.
     """
-    from benchmark import registry
+    from benchmark.config import registry
 
     return registry.method(label, params)
 
@@ -36,7 +36,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(api, name)
     if name == "Conversion":
-        from benchmark.conversion import Conversion
+        from benchmark.contract.conversion import Conversion
 
         return Conversion
     if name == "BenchError":

@@ -9,16 +9,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from benchmark import registry
-from benchmark.details import details_path
+from benchmark.config import registry
+from benchmark.config.files import digest, writable, write_json
+from benchmark.config.overrides import Setup, expand, set_up
+from benchmark.config.types import Protocol
 from benchmark.errors import BenchError, UnsuitedError, nearest
-from benchmark.plan import Plan, record_key
-from benchmark.planner import make_plan
-from benchmark.protocol import Protocol
-from benchmark.record import Record, read_record, record_path
-from benchmark.runner import Compute, Reporter, Silent, execute
-from benchmark.setup import Setup, expand, set_up
-from benchmark.store import Store, default_store, digest, writable, write_json
+from benchmark.harness.execution import Compute, Reporter, Silent
+from benchmark.harness.executor import execute
+from benchmark.harness.graph import Plan, record_key
+from benchmark.harness.planner import make_plan
+from benchmark.harness.store import Store, default_store
+from benchmark.records.details import details_path
+from benchmark.records.files import read_record
+from benchmark.records.record import Record, record_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -287,9 +290,9 @@ def _compute(
     asked, plan = work.asked, work.plan
     if plan is None:
         return {}
-    from benchmark.details import write_details
-    from benchmark.results import make_record
-    from benchmark.stages import DETAILS
+    from benchmark.harness.artifacts import DETAILS
+    from benchmark.harness.record_builder import make_record
+    from benchmark.records.details import write_details
 
     stages = Store(Path(store) if store is not None else default_store())
     paths = asked.paths(out)
@@ -330,8 +333,8 @@ def load(root: str | Path | Iterable[str | Path] = "runs", **where: Any) -> pd.D
     Raises:
         BenchError: If there is no record, or a column is unknown.
     """
+    from benchmark.records.selection import read_selection
     from benchmark.report.frame import frame
-    from benchmark.selection import read_selection
 
     roots = [root] if isinstance(root, str | Path) else root
     found = read_selection(

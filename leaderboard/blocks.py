@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import notes, numbers
 from benchmark.report.table import Row
 from leaderboard.boards import Board, share

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from benchmark import registry
+from benchmark.config import registry
 from benchmark.errors import BenchError
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import notes, select
 from benchmark.report.ranking import Paired, Place, places
 from benchmark.report.table import Row, Table, group, make_table

@@ -8,14 +8,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmark import registry
+from benchmark.config import registry
+from benchmark.config.files import write_json
 from benchmark.errors import BenchError
-from benchmark.store import default_store, write_json
+from benchmark.harness.store import default_store
 
-_BENCHMARK = Path(registry.__file__).parent
+_BENCHMARK = Path(registry.__file__).parents[1]
 # What a card is made of beside the adapter's own file.
 _SHARED = (
-    "card.py", "method.py", "families.py", "fitting.py", "training/maps.py", "training/old_head.py",
+    "report/card.py", "contract/method.py", "contract/bases.py", "contract/pairs.py",
+    "contract/fitting.py", "contract/maps.py", "contract/old_head.py",
 )  # fmt: skip
 
 
@@ -32,7 +34,7 @@ def card(name: str) -> dict[str, Any]:
         found = None
     if isinstance(found, dict) and found.get("method") == name:
         return found
-    from benchmark.card import method_card
+    from benchmark.report.card import method_card
 
     # The costs on a site come from its own records, not from those of the checkout.
     made = method_card(name, Path("no-such-folder"))

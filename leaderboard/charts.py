@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import backfilling, numbers, refills, sequence
 from benchmark.report.tradeoff import Point, front
 from leaderboard.boards import Board, flat_rows, number_columns

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.details import Details, details_path
-from benchmark.details import find_details as find
 from benchmark.errors import BenchError
-from benchmark.record import Record
+from benchmark.records.details import Details, details_path
+from benchmark.records.details import find_details as find
+from benchmark.records.record import Record
 from benchmark.report import numbers
 from benchmark.report.curves import name as stage_name
 from leaderboard.boards import Board

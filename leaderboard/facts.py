@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from benchmark.costs import added_parameters
 from benchmark.errors import BenchError
-from benchmark.record import Record
+from benchmark.records.record import Record, added_parameters
 from leaderboard import cards
 
 Family = Literal["compatible training", "transformation", "baseline", "control", "unknown"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import notes, numbers, settings
 from leaderboard.boards import Board
 from leaderboard.names import file_name

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from benchmark import registry
+from benchmark.config import registry
 from benchmark.errors import BenchError
-from benchmark.record import Record
+from benchmark.records.record import Record
 
 _SHOWN = ("python", "torch", "lightning-fabric", "timm", "numpy", "cpu", "system")
 

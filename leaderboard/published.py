@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark import published
 from benchmark.errors import BenchError
-from benchmark.published import Number, Published
+from benchmark.records import published
+from benchmark.records.published import Number, Published
 from benchmark.report import numbers
 from leaderboard.boards import Board
 from leaderboard.names import file_name

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.errors import BenchError
-from benchmark.record import Record, Tried, find_records
+from benchmark.records.files import Tried, find_records
+from benchmark.records.record import Record
 from leaderboard.processes import MANY, spread
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import backfilling, grid, notes, numbers, sides
 from benchmark.report.table import Row, Table
 from leaderboard.boards import Board

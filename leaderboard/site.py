@@ -15,11 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmark import registry
-from benchmark.details import Details, details_path
-from benchmark.details import find_details as own_details
+from benchmark.config import registry
 from benchmark.errors import BenchError
-from benchmark.record import Record
+from benchmark.records.details import Details, details_path
+from benchmark.records.details import find_details as own_details
+from benchmark.records.record import Record
 from benchmark.report import numbers, sequence
 from benchmark.report.pairing import Pairs
 from benchmark.report.ranking import MEAN_RULE, RULE

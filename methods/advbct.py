@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.checks import in_range
-from benchmark.families import CompatibleTraining
-from benchmark.method import UpdateJob
+from benchmark.config.checks import in_range
+from benchmark.contract.bases import CompatibleTraining
+from benchmark.contract.method import UpdateJob
 from benchmark.models.heads import Head
 from benchmark.training.embedding import Batch
 from benchmark.training.prototypes import class_means

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from benchmark.training.old_head import Influence
+from benchmark.contract.old_head import Influence
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from benchmark.checks import in_range
-from benchmark.method import UpdateJob
+from benchmark.config.checks import in_range
+from benchmark.contract.method import UpdateJob
+from benchmark.contract.old_head import Influence
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
-from benchmark.training.old_head import Influence
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.checks import in_range
-from benchmark.families import CompatibleTraining
+from benchmark.config.checks import in_range
+from benchmark.contract.bases import CompatibleTraining
 from benchmark.models.heads import Head
 from benchmark.training.embedding import Batch
-from benchmark.training.memory import all_rows
+from benchmark.training.memory_bank import all_rows
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.checks import in_range
+from benchmark.config.checks import in_range
+from benchmark.contract.bases import CompatibleTraining
+from benchmark.contract.method import Step, UpdateJob
 from benchmark.errors import RefusedError
-from benchmark.families import CompatibleTraining
-from benchmark.method import Step, UpdateJob
 from benchmark.models.heads import Head, SimplexHead
 from benchmark.models.module import Portable
 from benchmark.models.parts import Frozen

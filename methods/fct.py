@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
-from benchmark.families import Fitted, Pairs
+from benchmark.contract.maps import SidedMap, divergence, squared, target_of
+from benchmark.contract.new_head import new_head
+from benchmark.contract.pairs import Fitted, Pairs
 from benchmark.models.heads import Head
 from benchmark.models.transformation import Transformation
 from benchmark.training.loop import Trainer
-from benchmark.training.maps import SidedMap, divergence, squared, target_of
-from benchmark.training.new_head import new_head
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from benchmark.checks import in_range
-from benchmark.families import VectorMap
+from benchmark.config.checks import in_range
+from benchmark.contract.bases import VectorMap
+from benchmark.contract.maps import fit_map, squared
 from benchmark.models.module import Portable
 from benchmark.models.parts import Affine
 from benchmark.training.closed_form import rotation
 from benchmark.training.loop import Curve, Trainer
-from benchmark.training.maps import fit_map, squared
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from benchmark.families import VectorMap
+from benchmark.contract.bases import VectorMap
 from benchmark.models.module import Portable
 from benchmark.models.parts import Affine
 from benchmark.training.closed_form import ridge

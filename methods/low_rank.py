@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from benchmark.families import VectorMap
+from benchmark.contract.bases import VectorMap
 from benchmark.models.module import Portable
 from benchmark.training.closed_form import ridge
 from benchmark.training.loop import Curve, Trainer

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from benchmark.checks import in_range
-from benchmark.families import CompatibleTraining
-from benchmark.method import UpdateJob
+from benchmark.config.checks import in_range
+from benchmark.contract.bases import CompatibleTraining
+from benchmark.contract.method import UpdateJob
+from benchmark.contract.old_head import OldHead, distillation, frozen_old_head
 from benchmark.models.heads import Head
 from benchmark.training.embedding import Batch
-from benchmark.training.old_head import OldHead, distillation, frozen_old_head
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from benchmark.checks import in_range
-from benchmark.families import CompatibleTraining
-from benchmark.method import Step, UpdateJob
+from benchmark.config.checks import in_range
+from benchmark.contract.bases import CompatibleTraining
+from benchmark.contract.method import Step, UpdateJob
 from benchmark.models.heads import Head
-from benchmark.training.denoise import Credible
+from benchmark.training.credibility import Credible
 from benchmark.training.embedding import Batch
 
 

@@ -9,15 +9,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.checks import in_range
+from benchmark.config.checks import in_range
+from benchmark.contract.bases import CompatibleTraining
+from benchmark.contract.method import UpdateJob
+from benchmark.contract.old_head import OldHead, frozen_old_head
 from benchmark.errors import RefusedError
-from benchmark.families import CompatibleTraining
-from benchmark.method import UpdateJob
 from benchmark.models.heads import Head
-from benchmark.training.denoise import certain
+from benchmark.training.credibility import certain
 from benchmark.training.embedding import Batch
-from benchmark.training.memory import Memory, contrast
-from benchmark.training.old_head import OldHead, frozen_old_head
+from benchmark.training.memory_bank import Memory, contrast
 
 
 class Neighbours(nn.Module):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from benchmark.method import Method, Update, UpdateJob
+from benchmark.contract.method import Method, Update, UpdateJob
 from benchmark.models.module import Portable
 from benchmark.models.parts import FirstDims
 

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from benchmark.checks import in_range
-from benchmark.families import Fitted, Pairs
+from benchmark.config.checks import in_range
+from benchmark.contract.maps import LearnedMap, divergence, squared, target_of
+from benchmark.contract.new_head import new_head
+from benchmark.contract.pairs import Fitted, Pairs
 from benchmark.models.bottleneck import Bottlenecks
 from benchmark.training.loop import Trainer
-from benchmark.training.maps import LearnedMap, divergence, squared, target_of
-from benchmark.training.new_head import new_head
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from typing import ClassVar
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.checks import in_range
-from benchmark.families import VectorMap
+from benchmark.config.checks import in_range
+from benchmark.contract.bases import VectorMap
+from benchmark.contract.maps import fit_map, squared
 from benchmark.models.module import Portable
 from benchmark.training.loop import Curve, Trainer
-from benchmark.training.maps import fit_map, squared
 
 
 class Residual(Portable):

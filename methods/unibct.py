@@ -8,13 +8,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from benchmark.checks import in_range
-from benchmark.families import CompatibleTraining
-from benchmark.method import UpdateJob
+from benchmark.config.checks import in_range
+from benchmark.contract.bases import CompatibleTraining
+from benchmark.contract.method import UpdateJob
+from benchmark.contract.old_head import OldHead, influence
 from benchmark.models.heads import Head
-from benchmark.training.denoise import credible
+from benchmark.training.credibility import credible
 from benchmark.training.embedding import Batch, Epoch
-from benchmark.training.old_head import OldHead, influence
 from benchmark.training.prototypes import refined_prototypes
 
 

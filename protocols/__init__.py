@@ -1,1 +1,1 @@
-"""The protocols and tracks: YAML files, read by benchmark.protocol."""
+"""The protocols and tracks: YAML files, read by benchmark.config.types."""

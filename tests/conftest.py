@@ -31,7 +31,7 @@ def bench():
 
     def run(*words: str, cwd: Path | None = None, **env: str) -> tuple[int, str, str]:
         done = subprocess.run(
-            [sys.executable, "-m", "benchmark.cli", *map(str, words)],
+            [sys.executable, "-m", "benchmark.cli.app", *map(str, words)],
             capture_output=True, text=True, cwd=cwd or ROOT, timeout=600, check=False,
             env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120", **env},
         )  # fmt: skip

@@ -72,8 +72,8 @@ def loaded(code: str) -> set[str]:
     "code",
     [
         "import benchmark",
-        "import benchmark.cli",
-        "import benchmark.api, benchmark.record, benchmark.plan",
+        "import benchmark.cli.app",
+        "import benchmark.api, benchmark.records.record, benchmark.harness.graph",
         "from benchmark import registry; registry.method_file('bct:distill').summary",
         "import benchmark.metrics.catalog, benchmark.report, leaderboard",
     ],
@@ -84,7 +84,7 @@ def test_light_imports(code: str) -> None:
 
 def test_help_loads_nothing_heavy() -> None:
     code = (
-        "from benchmark.cli import main\n"
+        "from benchmark.cli.app import main\n"
         "for words in (['--help'], ['run', '--help'], ['info', '--help']):\n"
         "    try: main(words)\n"
         "    except SystemExit as end: assert end.code == 0"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.snippets import renewed
+from benchmark.cli.snippets import renewed
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
@@ -78,7 +78,7 @@ def test_commands_exist(bench) -> None:
 
 
 def test_every_protocol_has_its_section_and_its_command() -> None:
-    from benchmark.registry import protocol_files
+    from benchmark.config.registry import protocol_files
 
     text = (ROOT / "protocols" / "README.md").read_text()
     sections = {part.partition("\n")[0]: part for part in text.split("\n## ")[1:]}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmark import registry
-from benchmark.record import read_record
+from benchmark.config import registry
+from benchmark.records.files import read_record
 
 MEASURED = Path(__file__).parents[1] / "results" / "measured"
 EVERYWHERE = ("independent", "bct", "l2", "mixbct", "bt2", "fct", "fastfill", "procrustes")

@@ -30,7 +30,7 @@ def test_wheel(tmp_path) -> None:
 
     def bench(*words: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "benchmark.cli", *words],
+            [sys.executable, "-P", "-m", "benchmark.cli.app", *words],
             cwd=elsewhere, capture_output=True, text=True, check=True,
             env={**os.environ, "PYTHONPATH": str(site), "COLUMNS": "160"},
         )  # fmt: skip

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config import build
+from benchmark.config.reading import build
 from benchmark.data.base import Dataset, ImageSet, Ints
 from benchmark.data.files import content_hash, root_of
 from benchmark.data.templates import each_alone

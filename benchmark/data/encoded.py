@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config import build
+from benchmark.config.reading import build
 from benchmark.data.base import Ints
 from benchmark.data.decode import View, decode_view
 from benchmark.data.recordio import joined

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config import build
+from benchmark.config.reading import build
 from benchmark.data import rendering
 from benchmark.data.base import JUNK, Dataset, Evaluation, ImageSet, Ints
 from benchmark.data.distort import OUT, PARAMETERS, Amounts, distort

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.config import build
+from benchmark.config.reading import build
 from benchmark.data.base import JUNK, Dataset, Evaluation, ImageSet, Ints
 from benchmark.data.decode import View
 from benchmark.data.encoded import images_of, listed

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.config import build
+from benchmark.config.reading import build
 from benchmark.data import ijbc
 from benchmark.data.base import Dataset, Images, ImageSet, Ints
 from benchmark.data.decode import SUFFIXES, View

@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config import build
+from benchmark.config.reading import build
+from benchmark.config.split_sizes import boundary
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints
 from benchmark.data.files import content_hash, decoder, root_of
 from benchmark.data.seeding import generator, seeded_order
-from benchmark.data.splits import boundary
 from benchmark.data.templates import enrol
 from benchmark.errors import BenchError
 

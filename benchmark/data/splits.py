@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.config.split_sizes import boundary
 from benchmark.data.base import Evaluation, Ints
 from benchmark.data.seeding import generator
 from benchmark.errors import BenchError, unknown
 
 Order = Literal["seeded", "dataset"]
 Interval = tuple[float, float]
-
-
-def boundary(fraction: float, n: int) -> int:
-    """How many of ``n`` lie before a fraction: its decimal digits times ``n``, halves to even.
-
-    >>> [boundary(0.3, 93431), 93431 - boundary(0.3, 93431)]
-    [28029, 65402]
-    >>> [boundary(0.5, 365), boundary(0.1, 8631), boundary(0.5, 1000)]
-    [182, 863, 500]
-    """
-    return round(Fraction(repr(float(fraction))) * n)
 
 
 def select(

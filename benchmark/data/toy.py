@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config import build
+from benchmark.config.reading import build
 from benchmark.data.base import Dataset, Evaluation, ImageSet
 from benchmark.data.seeding import generator
 from benchmark.data.templates import enrol

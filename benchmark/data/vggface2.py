@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config import build
+from benchmark.config.reading import build
 from benchmark.data.base import Dataset, Images, ImageSet, Ints
 from benchmark.data.decode import SUFFIXES, View
 from benchmark.data.encoded import images_of, listed

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics import arrays
+from benchmark.ranking import arrays
 
 AVERAGED = ("tar_at_far_1e-4", "tpir_at_fpir_1e-2")
 """The metrics that MixBCT's AVG is made of."""
@@ -163,7 +163,7 @@ def pairwise(
     Source:
         BCT eq. 1; BT2 definition 1.
     """
-    from benchmark.metrics.products import tiles
+    from benchmark.ranking.pair_scores import tiles
 
     old = arrays.vectors("old_query", old_query)
     gallery = arrays.vectors("old_gallery", old_gallery, dim=old.shape[1])

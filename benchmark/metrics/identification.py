@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics import arrays
 from benchmark.metrics.verification import (
     OperatingPoint,
     measurable,
     smallest_thresholds,
     tar_at_far,
 )
+from benchmark.ranking import arrays
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def search(
     Raises:
         ValueError: If an argument has the wrong shape, type or value.
     """
-    from benchmark.metrics import engine, picking, products
+    from benchmark.ranking import engine, pair_kernels, pair_scores
 
     n_threads = engine.n_threads(threads)
     probe = engine.side("probe_vectors", probe_vectors, threads=n_threads)
@@ -103,10 +103,12 @@ def search(
     rank = np.zeros(n, np.int64)
     own = np.full(n, np.nan, np.float32)
     best = np.empty(n, np.float32)
-    products.each_block(
+    pair_scores.each_block(
         probe,
         gallery,
-        lambda first, last, scores: picking.search(scores, first, last, ps, gs, rank, own, best),
+        lambda first, last, scores: pair_kernels.search(
+            scores, first, last, ps, gs, rank, own, best
+        ),
         n_threads,
     )
     return Search(rank, own, best)
@@ -204,10 +206,10 @@ def all_pairs_tpir_at_fpir(
     Source:
         No paper: a script in circulation for IJB-C.
     """
-    from benchmark.metrics import products
+    from benchmark.ranking import pair_scores
 
     parts = [(arrays.plain(vectors), arrays.plain(subjects)) for vectors, subjects in galleries]
-    genuine, impostor = products.all_pairs(
+    genuine, impostor = pair_scores.all_pairs(
         probe_vectors,
         np.concatenate([vectors for vectors, _ in parts]),
         probe_subjects,

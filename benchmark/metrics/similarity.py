@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.metrics import arrays
+from benchmark.ranking import arrays
 
 
 class LinearCKA:

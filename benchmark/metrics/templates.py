@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics import arrays
+from benchmark.ranking import arrays
 
 
 def templates(
@@ -38,7 +38,7 @@ def templates(
     Source:
         IJB-C's protocol as evaluated by BCT and MixBCT.
     """
-    from benchmark.metrics import engine, picking
+    from benchmark.ranking import engine, pair_kernels
 
     x = arrays.vectors("vectors", vectors)
     n = len(x)
@@ -56,7 +56,7 @@ def templates(
     mirrored = x[:0] if flipped is None else y
     n_threads = engine.n_threads(threads)
     engine.share(
-        lambda s: picking.templates(x, mirrored, w, order, m, start, *s, out),
+        lambda s: pair_kernels.templates(x, mirrored, w, order, m, start, *s, out),
         engine.spans(len(ids), 256),
         n_threads,
     )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics import arrays
+from benchmark.ranking import arrays
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.config.types import BACKBONES, OWN_BACKBONE
 from benchmark.errors import BenchError
 from benchmark.models.module import Portable
 from benchmark.models.small import trunk as trunk_of
-from benchmark.protocol import BACKBONES, OWN_BACKBONE
 
 
 class Encoder(Portable):

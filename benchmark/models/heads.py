@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.config.types import HEADS
 from benchmark.errors import unknown
 from benchmark.models.module import Portable
-from benchmark.protocol import HEADS
 
 
 class Head(Portable):

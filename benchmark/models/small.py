@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.config.types import OWN_BACKBONE
 from benchmark.errors import BenchError
-from benchmark.protocol import OWN_BACKBONE
 
 _STRIDES = (2, 2, 1)
 _LAYERS = 4

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.metrics import backfill, ranking
+from benchmark.metrics import backfill_curves
 from benchmark.perf import measure, problems
+from benchmark.ranking import ranks
 
 
 def rows(
@@ -29,20 +30,20 @@ def rows(
     nq, ql = problems.clusters(queries, centre, 1.5, rng)
     ng, gl = problems.clusters(gallery, centre, 1.5, rng)
     oq, og = (x + rng.standard_normal(x.shape, dtype=np.float32) for x in (nq, ng))
-    order = backfill.random_order(gallery, 0)
+    order = backfill_curves.random_order(gallery, 0)
     warm = min(queries, gallery, 300)
     few = slice(0, warm)
-    backfill.curves(
-        oq[few], og[few], nq[few], ng[few], ql[few], gl[few], backfill.random_order(warm, 0)
+    backfill_curves.curves(
+        oq[few], og[few], nq[few], ng[few], ql[few], gl[few], backfill_curves.random_order(warm, 0)
     )
-    ranking.rank(nq[few], ng[few], ql[few], gl[few])
+    ranks.rank(nq[few], ng[few], ql[few], gl[few])
     base = "one full evaluation (rank, new/new)"
 
     def all_curves() -> object:
-        found = backfill.curves(oq, og, nq, ng, ql, gl, order)
+        found = backfill_curves.curves(oq, og, nq, ng, ql, gl, order)
         return found.cmc(1).mean(1), found.cmc(5).mean(1), found.map().mean(1)
 
-    found = measure.together({base: lambda: ranking.rank(nq, ng, ql, gl), "curves": all_curves}, 2)
+    found = measure.together({base: lambda: ranks.rank(nq, ng, ql, gl), "curves": all_curves}, 2)
     size = f"{queries} x {gallery} x {dim}, {gallery / classes:g} matches a query"
     return [
         measure.row(base, found[base], size),

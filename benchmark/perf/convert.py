@@ -35,7 +35,7 @@ def rows(items: int = 1_000_000, dim: int = 128, side: int = 64) -> list[dict[st
     """
     import torch
 
-    from benchmark.costs import multiply_adds
+    from benchmark.harness.cost import multiply_adds
     from benchmark.models.transformation import Transformation
 
     torch.manual_seed(0)
@@ -52,7 +52,7 @@ def rows(items: int = 1_000_000, dim: int = 128, side: int = 64) -> list[dict[st
 
 
 def _convert(made: Any, items: int, dim: int, side: int) -> measure.Timing:
-    from benchmark.conversion import Conversion, Dims
+    from benchmark.contract.conversion import Conversion, Dims
 
     conversion = Conversion("fct", {}, "cosine", Dims(dim, dim, side), False, {"convert": made})
     with tempfile.TemporaryDirectory(prefix="bench-perf-") as name:
@@ -71,7 +71,7 @@ def _convert(made: Any, items: int, dim: int, side: int) -> measure.Timing:
 
 
 def _write(path: Path, n: int, dim: int) -> None:
-    from benchmark.npy import writing
+    from benchmark.data.row_files import writing
 
     rng = np.random.default_rng(0)
     with writing([path], n) as (write,):
@@ -85,7 +85,7 @@ def _embed(
 ) -> dict[str, Any]:  # fmt: skip
     import torch
 
-    from benchmark.costs import multiply_adds
+    from benchmark.harness.cost import multiply_adds
     from benchmark.models.backbones import Encoder
     from benchmark.training.embedding import embed
 

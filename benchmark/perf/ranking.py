@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.metrics import engine, ranking
 from benchmark.perf import measure, peers, problems
+from benchmark.ranking import engine, ranks
 
 _MOST = 10_000 * 10_000  # peers keep all scores: beyond this they are left out
 
@@ -36,16 +36,16 @@ def rows(
     g, gl = problems.clusters(gallery, centre, 1.5, rng)
     random = rng.permutation(ql), rng.permutation(gl)
     warm = min(queries, gallery, 600)
-    ranking.rank(q[:warm], g[:warm], ql[:warm], gl[:warm])
+    ranks.rank(q[:warm], g[:warm], ql[:warm], gl[:warm])
     base = "score products in tiles"
     ours = "rank, clustered"
     calls: dict[str, Callable[[], object]] = {
         base: lambda: products(q, g),
-        ours: lambda: ranking.rank(q, g, ql, gl),
-        "rank, random labels": lambda: ranking.rank(q, g, *random),
+        ours: lambda: ranks.rank(q, g, ql, gl),
+        "rank, random labels": lambda: ranks.rank(q, g, *random),
     }
     if queries * gallery <= _MOST:
-        calls["rank, clustered, l2"] = lambda: ranking.rank(q, g, ql, gl, distance="l2")
+        calls["rank, clustered, l2"] = lambda: ranks.rank(q, g, ql, gl, distance="l2")
     size = f"{queries} x {gallery} x {dim}, {gallery / classes:g} matches a query"
     found = measure.together(calls, 3 if queries * gallery < 10**10 else 1)
     out = [measure.row(base, found[base], size)]

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.metrics import accelerator, counting, engine, kernels, ranking
+from benchmark.metrics import retrieval
 from benchmark.perf import problems
+from benchmark.ranking import engine, kernels, ranks, tile_counts, torch_backend
 
 
 def deviation(
@@ -49,12 +50,12 @@ def deviation(
     (q, ql), (g, gl) = (problems.clusters(n, centre, spread or 1.0, rng) for n in (queries, items))
     if spread is None:
         q, g = (rng.normal(size=x.shape).astype(np.float32) for x in (q, g))
-    left = ranking.rank(q, g, ql, gl)
+    left = ranks.rank(q, g, ql, gl)
     step = -1 if turned else 1
-    right = ranking.rank(q[:, ::step], g[:, ::step], ql, gl, device=f"torch:{device}")
-    ap = [ranking.average_precision(side) for side in (left, right)]
+    right = ranks.rank(q[:, ::step], g[:, ::step], ql, gl, device=f"torch:{device}")
+    ap = [retrieval.average_precision(side) for side in (left, right)]
     means = {
-        f"cmc_at_{k}": abs(float(ranking.cmc(left, k).mean() - ranking.cmc(right, k).mean()))
+        f"cmc_at_{k}": abs(float(retrieval.cmc(left, k).mean() - retrieval.cmc(right, k).mean()))
         for k in (1, 5)
     }
     return {
@@ -79,9 +80,9 @@ def _scores(q: Any, g: Any, device: str, step: int) -> float:
     )
     exact = np.empty(len(q) * len(g), np.float32)
     scratch = engine.aligned(kernels.ROWS * kernels.COLUMNS)
-    counting.tile_scores(qp, len(q), gp, len(g), q.shape[1], False, scratch, exact)
+    tile_counts.tile_scores(qp, len(q), gp, len(g), q.shape[1], False, scratch, exact)
     a, b = (torch.from_numpy(x[:, ::step].copy()).to(device) for x in unit)
-    theirs = accelerator.product(a, b).cpu().numpy()
+    theirs = torch_backend.product(a, b).cpu().numpy()
     return float(np.abs(theirs - exact.reshape(theirs.shape)).max())
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from benchmark.perf import measure
 
 if TYPE_CHECKING:
-    from benchmark.method import TrainingData, UpdateJob
-    from benchmark.protocol import ModelSpec, Recipe
+    from benchmark.config.types import ModelSpec, Recipe
+    from benchmark.contract.method import UpdateJob
+    from benchmark.training.data import TrainingData
 
 ROUNDS = 3
 _BARE, _ALONE = "bare loop", "harness, the model alone"
@@ -34,8 +35,8 @@ def rows(queries: int = 8192, dim: int = 64, classes: int = 512) -> list[dict[st
     """
     import torch
 
-    from benchmark.method import TrainingData
-    from benchmark.protocol import Augment, ModelSpec, Recipe
+    from benchmark.config.types import Augment, ModelSpec, Recipe
+    from benchmark.training.data import TrainingData
 
     rng = np.random.default_rng(0)
     labels = rng.permutation(np.arange(queries) % classes)  # pairs of a class in every batch
@@ -71,10 +72,11 @@ def _job(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> UpdateJob:
     """An update with all that a method may ask for."""
     import torch
 
-    from benchmark.method import Generation, UpdateJob
+    from benchmark.contract.method import Generation, UpdateJob
     from benchmark.models.heads import Head
+    from benchmark.training.device import Device
     from benchmark.training.embedding import new_model
-    from benchmark.training.loop import Device, Trainer
+    from benchmark.training.loop import Trainer
 
     features = torch.randn(len(data), spec.dim, generator=torch.Generator().manual_seed(0))
     model = new_model(spec, data, recipe, 1)[0].eval().requires_grad_(False)
@@ -86,16 +88,17 @@ def _job(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> UpdateJob:
 
 def _methods(job: UpdateJob) -> dict[str, Callable[[], object]]:
     """The update of every method that trains a model under a constraint, by name."""
-    from benchmark.families import CompatibleTraining
-    from benchmark.registry import method, method_class, method_files
+    from benchmark.config.registry import method, method_class, method_files
+    from benchmark.contract.bases import CompatibleTraining
 
     training = [n for n in method_files() if issubclass(method_class(n), CompatibleTraining)]
     return {name: functools.partial(method(name).update, job) for name in training}
 
 
 def _harness(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
+    from benchmark.training.device import Device
     from benchmark.training.embedding import new_model, train_embedding
-    from benchmark.training.loop import Device, Trainer
+    from benchmark.training.loop import Trainer
 
     encoder, head = new_model(spec, data, recipe, 0)
     loss = lambda batch, own, _: own(batch.new, batch.labels)  # noqa: E731
@@ -107,8 +110,8 @@ def _bare(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
     import torch
 
     from benchmark.training.augment import augment
+    from benchmark.training.device import precision
     from benchmark.training.embedding import load_images, new_model
-    from benchmark.training.loop import precision
 
     encoder, head = new_model(spec, data, recipe, 0)
     # What the processor can do at speed, as the harness chooses.

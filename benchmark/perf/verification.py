@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.metrics import products, verification
+from benchmark.metrics import verification
 from benchmark.metrics.templates import templates
 from benchmark.perf import measure, peers, problems
+from benchmark.ranking import pair_scores
 
 _PAIRS, _IMAGES = 15_660_000, 469_375
 _TARGETS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -35,13 +36,13 @@ def rows(
     right = rng.integers(gallery, n, n_pairs, dtype=np.int32)
     same = subject[left] == subject[right]
     few = slice(0, min(1000, n_pairs))
-    products.listed(x[:50], x[:50], left[few] % 50, right[few] % 50)
-    scores = products.listed(x, x, left, right)
+    pair_scores.listed(x[:50], x[:50], left[few] % 50, right[few] % 50)
+    scores = pair_scores.listed(x, x, left, right)
     genuine, impostor = scores[same], scores[~same]
     size = f"{n} templates x {dim}, {n_pairs} pairs"
 
     def whole() -> object:
-        found = products.listed(x, x, left, right)
+        found = pair_scores.listed(x, x, left, right)
         good, bad = found[same], found[~same]
         targets = [target for target in _TARGETS if target >= 1 / len(bad)]
         return verification.tar_at_far(good, bad, targets)

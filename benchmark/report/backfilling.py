@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import notes, numbers, settings
 from benchmark.report import printed as shared
 from benchmark.report.table import group, slugs
@@ -158,7 +158,7 @@ def _table(members: Sequence[Record], curved: Sequence[Record], slug: str) -> Re
 
 def orders(records: Sequence[Record]) -> list[str]:
     """Orders of some records, in reading order; ones that this version does not know last."""
-    from benchmark.orders import ORDERS
+    from benchmark.metrics.backfill_orders import ORDERS
 
     known = {name: place for place, name in enumerate(ORDERS)}
     names = {name for r in records for name in r.backfilling.get("orders", {})}

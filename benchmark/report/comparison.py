@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from benchmark.compare import By, Line
 from benchmark.report import numbers
 from benchmark.report.listing import Listing
+from benchmark.report.paired import By, Line
 
 
 def listing(lines: Sequence[Line], left: str, right: str, by: By) -> Listing:
-    """Lines of :func:`benchmark.compare.compare`.
+    """Lines of :func:`benchmark.report.paired.compare`.
 
     Args:
         lines: At least one.

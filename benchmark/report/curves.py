@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import notes, style
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmark.record import Record
+from benchmark.records.record import Record
 
 AVG = "avg"
 _LESS = " - "

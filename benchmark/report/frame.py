@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report.select import cross_case
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import notes, select
 from benchmark.report import printed as shared
 from benchmark.report.backfilling import orders

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from benchmark import registry
+from benchmark.config import registry
 from benchmark.errors import BenchError
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import numbers, select
 
 # Read once: a site asks for each thousands of times, and reading YAML takes milliseconds.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmark.details import Details
-from benchmark.record import Record
+from benchmark.records.details import Details
+from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
 from benchmark.report.listing import Listing
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmark.errors import BenchError
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report.values import Span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from benchmark.details import Answers, Details
+    from benchmark.records.details import Answers, Details
 
 Find = Callable[[Record], "Details | None"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import numbers, select, style
 from benchmark.report.table import group, make_table, slugs
 

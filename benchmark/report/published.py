@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from textwrap import wrap
 
-from benchmark.published import Number, Published
+from benchmark.records.published import Number, Published
 from benchmark.report import numbers
 from benchmark.report.listing import Listing
 from benchmark.report.text import COLUMNS

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import numbers
 from benchmark.report.values import Span
 

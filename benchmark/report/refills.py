@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import notes, numbers, style
 from benchmark.report.backfilling import cheating, orders
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import derived, numbers
 
 Role = Literal["cross-test", "self-test", "converted", "difference", ""]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from benchmark.metrics import compatibility
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
 from benchmark.report.table import Row, Table, group, slugs
 from benchmark.report.values import Cell, cell

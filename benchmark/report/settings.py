@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any
 
-from benchmark import registry
+from benchmark.config import registry
 from benchmark.errors import BenchError
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
 from benchmark.report import printed as shared
 from benchmark.report.values import Cell, Verdict, cell, mean_gain

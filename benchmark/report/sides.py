@@ -11,12 +11,12 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
 from benchmark.report import printed as shared
 from benchmark.report.table import group, slugs
 from benchmark.report.values import Cell, cell
-from benchmark.sides import SIDES
+from benchmark.training.side_kinds import SIDES
 
 _METRICS = ("cmc_at_1", "cmc_at_5", "map")
 _OWN = "cmc_at_1"

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmark.config.sweep import Axis
 from benchmark.errors import BenchError
-from benchmark.record import Record
+from benchmark.records.record import Record
 from benchmark.report import derived, numbers, select, style
 from benchmark.report.derived import AVG
 from benchmark.report.values import Cell, cell
-from benchmark.sweep import Axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,7 +134,7 @@ def _concerned(method: str, records: Iterable[Record], axes: Iterable[Axis]) -> 
 
 def _takes(record: Record, key: str) -> bool:
     """Was a record made with the value of a field? Those of track and generations always are."""
-    from benchmark import registry
+    from benchmark.config import registry
 
     owner, _, name = key.rpartition(".")
     if owner.partition(":")[0] not in registry.method_files():

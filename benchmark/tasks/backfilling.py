@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmark.metrics import backfill_curves
 from benchmark.tasks.base import Options, Refill, key, template_vectors
 
 if TYPE_CHECKING:
@@ -91,28 +92,25 @@ class _Run:
 
     def order(self, rows: NDArray[int64]) -> dict[str, Any]:
         """Everything about one order."""
-        from benchmark.metrics import backfill
-
         place = _places(rows)
         made = self._retrieval(place) if self.ranked else dict(_UNRANKED)
         found = self._identification(place)
         curves = {**made["curves"], **{name: curve.tolist() for name, curve in found.items()}}
-        area = {name: backfill.area(np.array(curve)) for name, curve in curves.items()}
+        area = {name: backfill_curves.area(np.array(curve)) for name, curve in curves.items()}
         return {"area": area, **made, "curves": curves}
 
     def _retrieval(self, place: NDArray[int64]) -> dict[str, Any]:
         """What comes of ranking every item: curves, intervals, flips, groups."""
-        from benchmark.metrics import backfill
         from benchmark.metrics.statistics import bootstrap
 
         items, q, g = self.items, self.items.query, self.items.gallery
         order = np.argsort(place[g], kind="stable")
-        found = backfill.curves(
+        found = backfill_curves.curves(
             *self.given, items.labels[q], items.labels[g], order, points=POINTS,
             query_ids=items.ids[q], gallery_ids=items.ids[g], distance=self.options["distance"],
         )  # fmt: skip
         per_query = {"cmc_at_1": found.cmc(1), "cmc_at_5": found.cmc(5), "map": found.map()}
-        positive, negative = backfill.flips(per_query["cmc_at_1"])
+        positive, negative = backfill_curves.flips(per_query["cmc_at_1"])
         return {
             "intervals": {name: bootstrap(v.mean(0)) for name, v in per_query.items()},
             # Row by row: the ends are then the scores of the cases, to the last bit.
@@ -131,14 +129,12 @@ class _Run:
 
     def _identification(self, place: NDArray[int64]) -> dict[str, NDArray[float64]]:
         """TPIR@FPIR, the mean over the enrolment galleries."""
-        from benchmark.metrics import backfill
-
         parts: dict[str, list[NDArray[float64]]] = {}
         for given, template in self.searches:
             last = np.full(len(given[5]), -1)
             known = template >= 0
             np.maximum.at(last, template[known], place[known])
-            found = backfill.search_curves(
+            found = backfill_curves.search_curves(
                 *given, order=np.argsort(last, kind="stable"), points=POINTS
             )
             outsiders = int((~found.mated).sum())
@@ -161,35 +157,36 @@ class _Run:
         ``share`` are each group's means along it. A group's share is 0.5 where an order does not
         look at groups, and larger where it is refilled early.
         """
-        from benchmark.metrics import backfill
-
         if not len(self.groups):
             return {}
-        score = backfill.by_group(hits, asking)
-        share = backfill.group_share(order, stored, POINTS)
+        score = backfill_curves.by_group(hits, asking)
+        share = backfill_curves.group_share(order, stored, POINTS)
         return {
-            "gap": backfill.group_gap(score)[::COARSE].tolist(),
-            "share_gap": backfill.group_gap(share)[::COARSE].tolist(),
+            "gap": backfill_curves.group_gap(score)[::COARSE].tolist(),
+            "share_gap": backfill_curves.group_gap(share)[::COARSE].tolist(),
             "cmc_at_1": [_area_of(score, group) for group in self.groups.tolist()],
             "share": [_area_of(share, group) for group in self.groups.tolist()],
         }
 
     def offline(self) -> dict[str, dict[str, float]]:
         """Old queries in the old gallery until every item is done, then new in new."""
-        from benchmark.metrics import backfill
-
         before, after = (self._ends(v) for v in (self.refill.old, self.refill.new))
         made = {}
         for name, value in before.items():
-            curve = backfill.offline(np.array([value] * (POINTS - 1) + [after[name]]))
-            made[name] = {"before": value, "after": after[name], "area": backfill.area(curve)}
+            curve = backfill_curves.offline(np.array([value] * (POINTS - 1) + [after[name]]))
+            made[name] = {
+                "before": value,
+                "after": after[name],
+                "area": backfill_curves.area(curve),
+            }
         return made
 
     def _ends(self, vectors: NDArray[float32]) -> dict[str, float]:
         return (self._retrieved(vectors) if self.ranked else {}) | self._identified(vectors)
 
     def _retrieved(self, vectors: NDArray[float32]) -> dict[str, float]:
-        from benchmark.metrics.ranking import average_precision, cmc, rank
+        from benchmark.metrics.retrieval import average_precision, cmc
+        from benchmark.ranking.ranks import rank
 
         items, q, g = self.items, self.items.query, self.items.gallery
         found = rank(
@@ -236,7 +233,7 @@ def _places(rows: NDArray[int64]) -> NDArray[int64]:
 
 
 def _tau(left: NDArray[int64], right: NDArray[int64]) -> float | None:
-    from benchmark.metrics.agreement import kendall_tau
+    from benchmark.metrics.statistics import kendall_tau
 
     if len(left) < 2:
         return None
@@ -244,6 +241,6 @@ def _tau(left: NDArray[int64], right: NDArray[int64]) -> float | None:
 
 
 def _area_of(curves: Mapping[Any, NDArray[float64]], group: int) -> float | None:
-    from benchmark.metrics.backfill import area
+    from benchmark.metrics.backfill_curves import area
 
     return area(curves[group]) if group in curves else None

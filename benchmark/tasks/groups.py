@@ -38,8 +38,9 @@ def evaluate(
     Source:
         FCT appendix C (ranges of classes); FastFill section 5.3 (groups of people).
     """
-    from benchmark.metrics.ranking import cmc, rank
+    from benchmark.metrics.retrieval import cmc
     from benchmark.metrics.statistics import bootstrap
+    from benchmark.ranking.ranks import rank
 
     q, g = items.query, items.gallery
     ranking = rank(

@@ -44,7 +44,8 @@ def evaluate(
     Source:
         Zheng et al., Scalable Person Re-identification: A Benchmark (Market-1501).
     """
-    from benchmark.metrics.ranking import average_precision, cmc, inverse_negative_penalty, rank
+    from benchmark.metrics.retrieval import average_precision, cmc, inverse_negative_penalty
+    from benchmark.ranking.ranks import rank
 
     q, g = items.query, items.gallery
     junk = items.labels[g] == JUNK

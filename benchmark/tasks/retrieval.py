@@ -27,7 +27,8 @@ def evaluate(
         items: Which of them ask, which are stored, and their classes.
         options: ``distance``.
     """
-    from benchmark.metrics.ranking import average_precision, cmc, rank
+    from benchmark.metrics.retrieval import average_precision, cmc
+    from benchmark.ranking.ranks import rank
 
     q, g = items.query, items.gallery
     ranking = rank(

@@ -46,7 +46,8 @@ def evaluate(
     Source:
         BT2 section 4.7: a hit is an image of the text's class.
     """
-    from benchmark.metrics.ranking import average_precision, cmc, rank
+    from benchmark.metrics.retrieval import average_precision, cmc
+    from benchmark.ranking.ranks import rank
 
     g = items.gallery
     classes, first = np.unique(items.labels[items.query], return_index=True)

@@ -62,7 +62,7 @@ _Scores = tuple["NDArray[float32]", "NDArray[float32]", "NDArray[np.int64]"]
 
 
 def _every(query: NDArray[float32], gallery: NDArray[float32], items: Evaluation) -> _Scores:
-    from benchmark.metrics.products import all_pairs
+    from benchmark.ranking.pair_scores import all_pairs
 
     enrolled = np.concatenate(items.galleries)
     first, subject = template_vectors(query, items, items.probes)
@@ -78,7 +78,7 @@ def _listed(
     items: Evaluation,
     pairs: NDArray[np.int64],
 ) -> _Scores:
-    from benchmark.metrics.products import listed
+    from benchmark.ranking.pair_scores import listed
 
     # A protocol may judge on some of the items only.
     pairs = pairs[np.isin(pairs, items.template).all(1)]

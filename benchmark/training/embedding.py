@@ -11,17 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from benchmark.config.seeds import drawing_from, generator
+from benchmark.config.types import Augment, ModelSpec, Recipe
 from benchmark.data.base import Images
 from benchmark.models.backbones import Encoder, to_unit
 from benchmark.models.heads import Head
-from benchmark.protocol import Augment, ModelSpec, Recipe
-from benchmark.seeds import drawing_from, generator
 from benchmark.training.augment import augment
 from benchmark.training.loop import Budget, Curve, Trainer
 from benchmark.training.triplet import balanced, batch_hard
 
 if TYPE_CHECKING:
-    from benchmark.method import TrainingData
+    from benchmark.training.data import TrainingData
 
 
 @dataclass

@@ -11,22 +11,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from benchmark.config.seeds import derive, generator
+from benchmark.config.types import Recipe
 from benchmark.errors import BenchError, RefusedError
-from benchmark.protocol import Recipe
-from benchmark.seeds import derive, generator
-
-
-@dataclass(frozen=True)
-class Device:
-    """Where to train.
-
-    Attributes:
-        accelerator: As Fabric names it: ``cpu``, ``cuda``, ``mps`` or ``auto``.
-        devices: How many of them.
-    """
-
-    accelerator: str = "auto"
-    devices: int = 1
+from benchmark.training.device import Device, _fabric, precision, torch_device
 
 
 @dataclass
@@ -76,7 +64,7 @@ class Trainer:
 
     recipe: Recipe
     seed: int
-    device: Device = Device()
+    device: Device = field(default_factory=Device)
     folder: Path | None = None
     progress: Callable[[float], None] = lambda share: None
 
@@ -200,51 +188,6 @@ class Trainer:
         except Exception as error:  # damaged bytes make torch raise anything
             text = " ".join(str(error).split())
             raise BenchError(f"{path}: damaged checkpoint ({text}); delete it") from error
-
-
-def torch_device(device: Device) -> torch.device:
-    """The torch device of this process, as Fabric chooses it."""
-    chosen: torch.device = _fabric(device).device
-    return chosen
-
-
-def precision(asked: str, device: str) -> str:
-    """The precision that training really has on this machine.
-
-    A CPU without bfloat16 instructions takes twice as long in it as in float32, for less: there
-    ``bf16-mixed`` is ``32-true``.
-
-    Args:
-        asked: As in a recipe.
-        device: ``cpu``, ``cuda``, ...
-    """
-    if device != "cpu" or asked != "bf16-mixed":
-        return asked
-    # x86 names its instructions; where torch does not know, the recipe stands.
-    known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
-    if known.get("architecture") != "x86_64" or "avx512_bf16" not in known:
-        return asked
-    return asked if known["avx512_bf16"] or known.get("amx_bf16") else "32-true"
-
-
-def device_name(device: Device) -> str:
-    """The device in plain words: ``cpu``, or the name of the GPU and how many."""
-    chosen = torch_device(device)
-    if chosen.type != "cuda":
-        return chosen.type
-    return f"{device.devices} x {torch.cuda.get_device_name(chosen)}"
-
-
-def _fabric(device: Device, **options: Any) -> Any:
-    import logging
-
-    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
-    from lightning_fabric import Fabric
-
-    strategy = "ddp" if device.devices > 1 else "auto"
-    return Fabric(
-        accelerator=device.accelerator, devices=device.devices, strategy=strategy, **options
-    )
 
 
 def rate(progress: float, schedule: str, warmup: float) -> float:

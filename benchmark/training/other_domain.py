@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 if TYPE_CHECKING:
     from benchmark.data.base import Ints
-    from benchmark.method import TrainingData
+    from benchmark.training.data import TrainingData
 
 
 def shaped(data: TrainingData, shape: tuple[int, ...]) -> TrainingData:

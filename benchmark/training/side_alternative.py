@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from benchmark.config.types import ModelSpec
 from benchmark.models.module import Portable
-from benchmark.protocol import ModelSpec
 from benchmark.training.embedding import new_model, train_embedding
 from benchmark.training.loop import Curve, Trainer
 
 if TYPE_CHECKING:
-    from benchmark.method import TrainingData
+    from benchmark.training.data import TrainingData
 
 
 def mix(images: Tensor, other: Tensor, share: float) -> Tensor:

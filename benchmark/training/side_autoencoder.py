@@ -13,15 +13,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.config.seeds import drawing_from
+from benchmark.config.types import ModelSpec
 from benchmark.models.module import Portable
-from benchmark.protocol import ModelSpec
-from benchmark.seeds import drawing_from
 from benchmark.training.augment import augment
 from benchmark.training.embedding import load_images
 from benchmark.training.loop import Budget, Curve, Trainer, rate
 
 if TYPE_CHECKING:
-    from benchmark.method import TrainingData
+    from benchmark.training.data import TrainingData
 
 LEARNING_RATE = 3e-4  # Adam without weight decay, cosine schedule, appendix D.4.2
 WARMUP = 5 / 100  # share of the steps, appendix D.4.2

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from benchmark.config.seeds import drawing_from
+from benchmark.config.types import ModelSpec
 from benchmark.models.module import Portable
-from benchmark.protocol import ModelSpec
-from benchmark.seeds import drawing_from
 from benchmark.training.loop import Curve, Trainer
 from benchmark.training.side_simclr import (
     TEMPERATURE,
@@ -28,7 +28,7 @@ from benchmark.training.side_simclr import (
 )
 
 if TYPE_CHECKING:
-    from benchmark.method import TrainingData
+    from benchmark.training.data import TrainingData
 
 RELAXATION = 1.0  # temperature of the relaxed draw, through which the gradient passes
 RATE = 1e-3  # weight of the divergence, in nats summed over the bits

@@ -15,17 +15,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.config.seeds import drawing_from
+from benchmark.config.types import Augment, ModelSpec
 from benchmark.models.backbones import Encoder
 from benchmark.models.module import Portable
-from benchmark.protocol import Augment, ModelSpec
-from benchmark.seeds import drawing_from
 from benchmark.training.augment import augment
 from benchmark.training.embedding import load_images
 from benchmark.training.loop import Budget, Curve, Trainer
 
 if TYPE_CHECKING:
     from benchmark.data.base import Images
-    from benchmark.method import TrainingData
+    from benchmark.training.data import TrainingData
 
 TEMPERATURE = 0.1
 # Views differ more than the images of a supervised batch: position, size, slant and contrast.

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.details import Answers, Details, details_path
-from benchmark.packing import pack
-from benchmark.record import SCHEMA, Found, read_record, record_path
-from benchmark.store import file_digest
+from benchmark.config.files import file_digest
+from benchmark.records.details import Answers, Details, details_path
+from benchmark.records.details_writer import pack
+from benchmark.records.files import Found, read_record
+from benchmark.records.record import SCHEMA, record_path
 
 OLDER = Path(__file__).parent / "records"
 Values = Mapping[tuple[str, str], Any]

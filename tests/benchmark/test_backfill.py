@@ -9,12 +9,13 @@ import textwrap
 import numpy as np
 import pytest
 
-from benchmark import BenchError, load, registry, run
-from benchmark.protocol import GenerationSpec, Protocol
-from benchmark.record import read_record
+from benchmark import BenchError, load, run
+from benchmark.config import registry
+from benchmark.config.types import GenerationSpec, Protocol
+from benchmark.harness.execution import Compute
+from benchmark.records.files import read_record
 from benchmark.report import backfilling as report
 from benchmark.report.plots import plot
-from benchmark.runner import Compute
 
 METHOD = '''
     """A shift of the mean, and a priority by length."""

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from benchmark.card import MEASURED, field_notes, method_card
-from benchmark.record import read_record
-from benchmark.store import write_json
+from benchmark.config.files import write_json
+from benchmark.records.files import read_record
+from benchmark.report.card import MEASURED, field_notes, method_card
 
 
 def test_notes():

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from benchmark.api import request, run
-from benchmark.cases import build_cases
+from benchmark.harness.artifacts import VECTORS
+from benchmark.harness.evaluation.cases import build_cases
+from benchmark.harness.execution import Compute
+from benchmark.harness.store import Store
 from benchmark.models.module import Portable, load_module, save_module
-from benchmark.runner import Compute
-from benchmark.stages import VECTORS
-from benchmark.store import Store
 
 CPU = Compute("cpu")
 METHODS = ["bct", "fct", "fct:simclr"]

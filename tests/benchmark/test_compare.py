@@ -9,10 +9,10 @@ import itertools
 import numpy as np
 import pytest
 
-from benchmark.cli import main
-from benchmark.compare import compare
-from benchmark.details import details_path, read_details
+from benchmark.cli.app import main
 from benchmark.errors import BenchError
+from benchmark.records.details import details_path, read_details
+from benchmark.report.paired import compare
 
 from .stored import older, stored, write
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.config import build, coerce, parse_settings, read_yaml
+from benchmark.config.reading import build, coerce, parse_settings, read_yaml
 from benchmark.errors import BenchError, nearest
 
 

@@ -9,11 +9,11 @@ import pytest
 from torch import nn
 
 from benchmark import run
-from benchmark.cli import main
-from benchmark.costs import multiply_adds
-from benchmark.details import details_path, find_details
-from benchmark.runner import Compute
-from benchmark.schema import json_schema
+from benchmark.cli.app import main
+from benchmark.harness.cost import multiply_adds
+from benchmark.harness.execution import Compute
+from benchmark.records.details import details_path, find_details
+from benchmark.records.schema import json_schema
 
 CPU = Compute("cpu")
 METHODS = ["fct:simclr", "fastfill", "bt2", "linear:query"]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from benchmark import details
-from benchmark.details import Answers, Details, Ordering, Picture, read_details
 from benchmark.errors import BenchError
-from benchmark.packing import pack
+from benchmark.records import details
+from benchmark.records.details import Answers, Details, Ordering, Picture, read_details
+from benchmark.records.details_writer import pack
 
 MAIN = ("new/old", "new/new", "old/old")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmark import run
-from benchmark.runner import Compute
+from benchmark.harness.execution import Compute
 
 
 def records(tmp_path, compute: Compute):

@@ -5,9 +5,9 @@ import itertools
 
 import pytest
 
-from benchmark import registry
 from benchmark.api import run
-from benchmark.runner import Compute
+from benchmark.config import registry
+from benchmark.harness.execution import Compute
 
 HALF, OTHERS = [20, 40], ["retrieval", "verification", "identification"]
 RUNS = {

@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from benchmark import registry
 from benchmark.api import request
-from benchmark.cli import main
+from benchmark.cli.app import main
+from benchmark.config import registry
+from benchmark.config.overrides import expand
+from benchmark.config.split_sizes import size
 from benchmark.errors import BenchError
-from benchmark.setup import expand
-from benchmark.sizes import size
 
 PAPERS = ("cifar100", "imagenet", "places365", "vggface2", "ms1mv3-ijbc", "market1501")
 METHODS = ["independent", "bct"]

@@ -9,14 +9,14 @@ from torch.nn import functional as F
 
 from benchmark.api import request, run
 from benchmark.errors import BenchError
+from benchmark.harness.execution import Compute
+from benchmark.harness.store import Store
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextEncoder, embed_texts, pieces
 from benchmark.report.select import cases, cross_case, role
 from benchmark.report.table import make_table
-from benchmark.runner import Compute
-from benchmark.store import Store
 from benchmark.tasks import text_retrieval
-from benchmark.training.pair import contrastive
+from benchmark.training.text_image import contrastive
 
 CPU = Compute("cpu")
 # Names of classes that were not trained on mean nothing here: other images of those that were.

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from benchmark import orders
-from benchmark.orders import ORDERS
+from benchmark.metrics import backfill_orders
+from benchmark.metrics.backfill_orders import ORDERS
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def probabilities(row):
 
 def items(n=30, seed=0):
     rng = np.random.default_rng(seed)
-    return orders.Items(
+    return backfill_orders.Items(
         ids=rng.permutation(1000)[:n], labels=rng.integers(0, 6, n), seed=4,
         priority=rng.integers(0, 5, n).astype(np.float32),
         logits=rng.standard_normal((n, 4)).round(), old_logits=rng.standard_normal((n, 3)),
@@ -37,41 +37,43 @@ def items(n=30, seed=0):
 def test_uncertainties_are_what_they_are_called(table):
     for i, row in enumerate(table):
         p = probabilities(row)
-        assert orders.entropy(table)[i] == pytest.approx(-sum(q * math.log(q) for q in p))
-        assert orders.margin(table)[i] == pytest.approx(-(p[-1] - p[-2]))
-        assert 1 - math.exp(-orders.least_confidence(table)[i]) == pytest.approx(1 - p[-1])
+        assert backfill_orders.entropy(table)[i] == pytest.approx(-sum(q * math.log(q) for q in p))
+        assert backfill_orders.margin(table)[i] == pytest.approx(-(p[-1] - p[-2]))
+        assert 1 - math.exp(-backfill_orders.least_confidence(table)[i]) == pytest.approx(1 - p[-1])
 
 
-@pytest.mark.parametrize("score", [orders.entropy, orders.margin, orders.least_confidence])
+@pytest.mark.parametrize(
+    "score", [backfill_orders.entropy, backfill_orders.margin, backfill_orders.least_confidence]
+)
 def test_the_least_certain_comes_first(score):
     even, sure = [0.0, 0.1, 0.0], [9.0, 0.0, 0.0]
-    assert orders.by_score(score(np.array([sure, even])), [0, 1]).tolist() == [1, 0]
+    assert backfill_orders.by_score(score(np.array([sure, even])), [0, 1]).tolist() == [1, 0]
 
 
 def test_huge_logits_stay_finite_and_apart():
     table = np.array([[800.0, 0.0], [790.0, 0.0], [0.0, 0.0]])
-    assert orders.by_score(orders.least_confidence(table), [0, 1, 2])[0] == 2
-    assert np.isfinite(orders.entropy(table)).all()
+    assert backfill_orders.by_score(backfill_orders.least_confidence(table), [0, 1, 2])[0] == 2
+    assert np.isfinite(backfill_orders.entropy(table)).all()
 
 
 def test_squared_distance_of_vectors_and_of_directions():
     a, b = np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([[6.0, 8.0], [1.0, 0.0]])
-    assert orders.squared_distance(a, b).tolist() == [25.0, 1.0]
-    assert orders.squared_distance(a, b, unit=True).tolist() == [pytest.approx(0), 1.0]
+    assert backfill_orders.squared_distance(a, b).tolist() == [25.0, 1.0]
+    assert backfill_orders.squared_distance(a, b, unit=True).tolist() == [pytest.approx(0), 1.0]
 
 
 def test_every_order_is_a_permutation_and_does_not_depend_on_how_items_lie():
     known = items()
     moved = np.random.default_rng(9).permutation(30)
-    shuffled = orders.Items(
+    shuffled = backfill_orders.Items(
         **{
             f.name: value[moved] if isinstance(value, np.ndarray) else value
             for f in dataclasses.fields(known)
             if (value := getattr(known, f.name)) is not None
         }
     )
-    made, left_out = orders.make_orders(list(ORDERS), known)
-    again, _ = orders.make_orders(list(ORDERS), shuffled)
+    made, left_out = backfill_orders.make_orders(list(ORDERS), known)
+    again, _ = backfill_orders.make_orders(list(ORDERS), shuffled)
     assert left_out == {}
     assert list(made) == list(ORDERS)
     for name, rows in made.items():
@@ -80,18 +82,22 @@ def test_every_order_is_a_permutation_and_does_not_depend_on_how_items_lie():
 
 
 def test_ties_go_by_id():
-    assert orders.by_score(np.array([1.0, 2.0, 2.0]), ["b", "c", "a"]).tolist() == [2, 1, 0]
+    assert backfill_orders.by_score(np.array([1.0, 2.0, 2.0]), ["b", "c", "a"]).tolist() == [
+        2,
+        1,
+        0,
+    ]
 
 
 def test_random_orders_follow_their_seed():
     ids = np.arange(40)
-    assert orders.random(ids, 3).tolist() == orders.random(ids, 3).tolist()
-    assert orders.random(ids, 3).tolist() != orders.random(ids, 4).tolist()
+    assert backfill_orders.random(ids, 3).tolist() == backfill_orders.random(ids, 3).tolist()
+    assert backfill_orders.random(ids, 3).tolist() != backfill_orders.random(ids, 4).tolist()
 
 
 def test_class_by_class_finishes_a_class_and_does_not_go_by_its_number():
     labels = np.random.default_rng(1).integers(0, 9, 60)
-    seen = labels[orders.class_by_class(labels, np.arange(60), seed=0)]
+    seen = labels[backfill_orders.class_by_class(labels, np.arange(60), seed=0)]
     firsts = [c for i, c in enumerate(seen) if not i or seen[i - 1] != c]
     assert len(firsts) == 9
     assert firsts != sorted(firsts)
@@ -99,11 +105,11 @@ def test_class_by_class_finishes_a_class_and_does_not_go_by_its_number():
 
 def test_only_cheating_orders_see_new_vectors():
     blind = dataclasses.replace(items(), l2=None, disc=None, why={"l2": "not backfilled yet"})
-    made, left_out = orders.make_orders(list(ORDERS), blind)
+    made, left_out = backfill_orders.make_orders(list(ORDERS), blind)
     assert set(left_out) == {name for name, order in ORDERS.items() if order.cheating}
     assert left_out["true-l2"] == "not backfilled yet"
     assert left_out["true-disc"] == "disc is not known"
-    sighted, _ = orders.make_orders(list(ORDERS), items())
+    sighted, _ = backfill_orders.make_orders(list(ORDERS), items())
     for name, rows in made.items():
         np.testing.assert_array_equal(rows, sighted[name])
 
@@ -111,15 +117,27 @@ def test_only_cheating_orders_see_new_vectors():
 def test_bad_use_is_refused_with_one_line():
     nan = np.array([[0.0, np.nan]])
     for call, words in (
-        (lambda: orders.random([1, 1], 0), "ids: expected 2 different ones, got 1"),
-        (lambda: orders.by_score([1.0], [1, 2]), r"ids: expected shape \(1,\)"),
-        (lambda: orders.by_score([np.nan], [1]), "score: expected finite"),
-        (lambda: orders.entropy(nan), "logits: expected finite"),
-        (lambda: orders.margin(np.ones((2, 1))), r"logits: expected floats \[n, classes >= 2\]"),
-        (lambda: orders.squared_distance(np.ones((2, 2)), np.ones((3, 2))), "new: expected 2 rows"),
-        (lambda: orders.squared_distance(np.ones((2, 2)), np.ones((2, 3))), "new: expected dimen"),
-        (lambda: orders.class_by_class([1], [1, 2], 0), "labels: expected shape"),
-        (lambda: orders.make_orders(["sigma"], items()), "orders: expected some of random"),
+        (lambda: backfill_orders.random([1, 1], 0), "ids: expected 2 different ones, got 1"),
+        (lambda: backfill_orders.by_score([1.0], [1, 2]), r"ids: expected shape \(1,\)"),
+        (lambda: backfill_orders.by_score([np.nan], [1]), "score: expected finite"),
+        (lambda: backfill_orders.entropy(nan), "logits: expected finite"),
+        (
+            lambda: backfill_orders.margin(np.ones((2, 1))),
+            r"logits: expected floats \[n, classes >= 2\]",
+        ),
+        (
+            lambda: backfill_orders.squared_distance(np.ones((2, 2)), np.ones((3, 2))),
+            "new: expected 2 rows",
+        ),
+        (
+            lambda: backfill_orders.squared_distance(np.ones((2, 2)), np.ones((2, 3))),
+            "new: expected dimen",
+        ),
+        (lambda: backfill_orders.class_by_class([1], [1, 2], 0), "labels: expected shape"),
+        (
+            lambda: backfill_orders.make_orders(["sigma"], items()),
+            "orders: expected some of random",
+        ),
     ):
         with pytest.raises(ValueError, match=words) as error:
             call()

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmark.cases import Case
-from benchmark.picture import draw
+from benchmark.harness.evaluation.cases import Case
+from benchmark.harness.evaluation.details import draw
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 

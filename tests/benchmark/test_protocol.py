@@ -6,11 +6,11 @@ import math
 import pytest
 import yaml
 
-from benchmark import registry
-from benchmark.config import build
+from benchmark.config import registry
+from benchmark.config.overrides import expand, set_up
+from benchmark.config.reading import build
+from benchmark.config.types import GenerationSpec, ModelSpec, Protocol, Recipe, Track
 from benchmark.errors import BenchError
-from benchmark.protocol import GenerationSpec, ModelSpec, Protocol, Recipe, Track
-from benchmark.setup import expand, set_up
 
 PROTOCOL = {
     "id": "p", "version": 1, "title": "P", "source": "s", "question": "q",

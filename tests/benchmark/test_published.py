@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmark import published
-from benchmark.cli import main
+from benchmark.cli.app import main
 from benchmark.errors import BenchError
-from benchmark.published import COLUMNS, beside, read_published, select
-from benchmark.record import Record, read_record
+from benchmark.records import published
+from benchmark.records.files import read_record
+from benchmark.records.published import COLUMNS, beside, read_published, select
+from benchmark.records.record import Record
 
 from .stored import OLDER, older, write
 

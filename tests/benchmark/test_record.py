@@ -12,9 +12,10 @@ import jsonschema
 import pytest
 
 from benchmark import BenchError, load
-from benchmark.cli import main
-from benchmark.record import OLDEST, SCHEMA, find_records, read_record, read_records
-from benchmark.schema import json_schema
+from benchmark.cli.app import main
+from benchmark.records.files import find_records, read_record, read_records
+from benchmark.records.record import OLDEST, SCHEMA
+from benchmark.records.schema import json_schema
 
 from .stored import OLDER, older, write
 

@@ -8,10 +8,10 @@ import torch
 
 from benchmark import BenchError
 from benchmark.data import toy
+from benchmark.harness.evaluation.partial_backfill import judge, known_items, last_update
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable, load_module, save_module
 from benchmark.models.parts import Affine, FirstDims, KeepSide
-from benchmark.refill import judge, known_items, last_update
 
 PARAMS = {
     "generations": ["first", "old", "new"], "seed": 3, "distance": "cosine", "fpir": [0.1],

@@ -3,9 +3,9 @@
 import pytest
 
 from benchmark import BenchError, api, run
-from benchmark.check import check_method
-from benchmark.record import read_records
-from benchmark.runner import Compute
+from benchmark.cli.check import check_method
+from benchmark.harness.execution import Compute
+from benchmark.records.files import read_records
 
 # No old feature is that certain; fewer vertices than classes.
 SETTINGS = {"nccl.doubt": 0.0, "d-simplex.vertices": 3, "recipe.epochs": 1}

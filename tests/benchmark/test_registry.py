@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from benchmark import registry
-from benchmark.plan import source_hash
-from benchmark.registry import fingerprint
+from benchmark.config import registry
+from benchmark.config.registry import fingerprint
+from benchmark.harness.graph import source_hash
 
 CODE = b'''"""A method."""
 
@@ -75,6 +75,6 @@ def test_it_names_the_work_and_loads_no_torch():
     assert source_hash("bct") == source_hash("bct:distill") == file.fingerprint
     names = {registry.method_file(name).fingerprint for name in registry.method_files()}
     assert len(names) == len(registry.method_files())
-    code = "import sys; from benchmark.plan import source_hash; source_hash('bct')"
+    code = "import sys; from benchmark.harness.graph import source_hash; source_hash('bct')"
     code += "; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

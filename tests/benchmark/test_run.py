@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from benchmark import BenchError, load, run
-from benchmark.record import read_record
-from benchmark.runner import Compute, Silent
+from benchmark.harness.execution import Compute, Silent
+from benchmark.records.files import read_record
 
 CPU = Compute("cpu")
 METHODS = ["bct", "fct", "mixbct"]
@@ -113,7 +113,7 @@ def test_second_call_answers_from_records(done, heard) -> None:
 def test_second_call_loads_no_torch(done) -> None:
     folder, _ = done
     code = (
-        "import sys\nfrom benchmark.cli import main\n"
+        "import sys\nfrom benchmark.cli.app import main\n"
         f"try: main(['run', '-m', 'bct,fct,mixbct', '-p', 'open-class', '-t', 'toy',"
         f" '--out', {str(folder / 'runs')!r}, '--store', {str(folder / 'nothing')!r}])\n"
         "except SystemExit as end: assert not end.code, end.code\n"
@@ -269,7 +269,7 @@ def test_kill_at_any_moment(done, tmp_path, stages) -> None:
     for attempt in range(5):
         root = tmp_path / str(attempt)
         command = [
-            sys.executable, "-m", "benchmark.cli", "run", "-m", "mixbct", "-p", "open-class",
+            sys.executable, "-m", "benchmark.cli.app", "run", "-m", "mixbct", "-p", "open-class",
             "-t", "toy", "--device", "cpu", "--store", str(root / "s"), "--out", str(root / "o"),
         ]  # fmt: skip
         ended = killed_at(stages, command, root / "s")

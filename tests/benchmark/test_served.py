@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import yaml
 
-from benchmark import registry
-from benchmark.apart import overlap, share_classes
 from benchmark.api import request
-from benchmark.config import build
+from benchmark.config import registry
+from benchmark.config.overlap import overlap, share_classes
+from benchmark.config.overrides import set_up
+from benchmark.config.parameters import parameters_of
+from benchmark.config.reading import build
+from benchmark.config.split_sizes import Size, declared, lack, size
+from benchmark.config.types import GenerationSpec, Protocol
 from benchmark.data.splits import rows_of
 from benchmark.errors import BenchError
-from benchmark.parameters import parameters_of
-from benchmark.protocol import GenerationSpec, Protocol
-from benchmark.setup import set_up
-from benchmark.sizes import Size, declared, lack, size
 
 OLD, NEW = {"name": "old", "classes": [0, 0.5]}, {"name": "new"}
 MINE = {

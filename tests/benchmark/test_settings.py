@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 import yaml
 
-from benchmark import registry
 from benchmark.api import request, requests, run
+from benchmark.config import registry
+from benchmark.config.overrides import expand, set_up
 from benchmark.errors import BenchError
-from benchmark.plan import record_key
-from benchmark.runner import Compute
-from benchmark.setup import expand, set_up
+from benchmark.harness.execution import Compute
+from benchmark.harness.graph import record_key
 
 MINE = {
     "id": "mine", "version": 1, "title": "Mine", "source": "s", "question": "q",

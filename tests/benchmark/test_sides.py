@@ -6,14 +6,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmark import registry
 from benchmark.api import run
+from benchmark.config import registry
+from benchmark.config.overrides import set_up
 from benchmark.errors import BenchError
-from benchmark.planner import make_plan
-from benchmark.record import read_record
-from benchmark.runner import Compute
-from benchmark.setup import set_up
-from benchmark.sides import SIDES, score_sides
+from benchmark.harness.evaluation.side_info import score_sides
+from benchmark.harness.execution import Compute
+from benchmark.harness.planner import make_plan
+from benchmark.records.files import read_record
+from benchmark.training.side_kinds import SIDES
 
 
 def plan(kind, protocol="side-information", settings=None):

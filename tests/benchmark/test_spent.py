@@ -6,7 +6,7 @@ import time
 import pytest
 import torch
 
-from benchmark.spent import Spent, convolution
+from benchmark.harness.timing import Spent, convolution
 
 
 def busy(seconds: float) -> None:

@@ -2,12 +2,13 @@
 
 import torch
 
-from benchmark.families import Pairs
-from benchmark.method import Update
-from benchmark.protocol import Recipe
-from benchmark.registry import method
-from benchmark.stages import _write_update
-from benchmark.training.loop import Device, Trainer
+from benchmark.config.registry import method
+from benchmark.config.types import Recipe
+from benchmark.contract.method import Update
+from benchmark.contract.pairs import Pairs
+from benchmark.harness.stages import _write_update
+from benchmark.training.device import Device
+from benchmark.training.loop import Trainer
 
 
 def added(label, tmp_path):

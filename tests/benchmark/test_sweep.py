@@ -9,10 +9,10 @@ import json
 import pytest
 from PIL import Image
 
+from benchmark.config.sweep import Axis, parse_axes, points
 from benchmark.errors import BenchError
-from benchmark.record import read_records
+from benchmark.records.files import read_records
 from benchmark.report import sweeps
-from benchmark.sweep import Axis, parse_axes, points
 
 RUN = ("run", "-m", "mixbct", "-p", "open-class", "-t", "toy", "--device", "cpu")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from PIL import Image, ImageDraw
 
-from benchmark import registry, run
-from benchmark.runner import Compute
+from benchmark import run
+from benchmark.config import registry
+from benchmark.harness.execution import Compute
 
 
 @pytest.mark.parametrize("name", sorted(registry.track_files()))

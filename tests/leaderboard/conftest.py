@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.store import write_json
+from benchmark.config.files import write_json
 
 _FILE = Path(__file__).parents[1] / "benchmark" / "report" / "conftest.py"
 

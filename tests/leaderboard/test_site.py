@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import leaderboard
-from benchmark.details import LIMIT, Answers, Details, Ordering, Picture, details_path
+from benchmark.config.files import file_digest
 from benchmark.errors import BenchError
-from benchmark.packing import pack
-from benchmark.record import read_record
-from benchmark.store import file_digest
+from benchmark.records.details import LIMIT, Answers, Details, Ordering, Picture, details_path
+from benchmark.records.details_writer import pack
+from benchmark.records.files import read_record
 from leaderboard.facts import costs
 
 _SPEC = importlib.util.spec_from_file_location(

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.config.types import Augment, ModelSpec, Recipe
+from benchmark.contract import maps
+from benchmark.contract.method import Generation, UpdateJob
 from benchmark.data import toy
-from benchmark.method import Generation, TrainingData, UpdateJob
 from benchmark.models.heads import Head
-from benchmark.protocol import Augment, ModelSpec, Recipe
-from benchmark.training import maps
+from benchmark.training.data import TrainingData
+from benchmark.training.device import Device
 from benchmark.training.embedding import Batch
-from benchmark.training.loop import Device, Trainer
+from benchmark.training.loop import Trainer
 
 # The new data's classes, and those of a kept old classifier: some in common, no ids in a row,
 # and the common ones in other rows.

@@ -7,11 +7,11 @@ import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from benchmark import registry
 from benchmark.api import run
-from benchmark.families import CompatibleTraining
-from benchmark.method import Generation
-from benchmark.runner import Compute
+from benchmark.config import registry
+from benchmark.contract.bases import CompatibleTraining
+from benchmark.contract.method import Generation
+from benchmark.harness.execution import Compute
 from benchmark.training.embedding import train_embedding
 from methods.advbct import AdvBCT
 from methods.bct import BCT

@@ -7,15 +7,16 @@ from scipy.linalg import orthogonal_procrustes
 from sklearn.linear_model import Ridge
 from torch.nn import functional as F
 
-from benchmark import registry
+from benchmark.config import registry
+from benchmark.config.types import Recipe
+from benchmark.contract.maps import fit_map
+from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError
-from benchmark.families import Pairs
 from benchmark.models.module import load_module, save_module
 from benchmark.models.parts import Affine
-from benchmark.protocol import Recipe
 from benchmark.training import closed_form
-from benchmark.training.loop import Device, Trainer
-from benchmark.training.maps import fit_map
+from benchmark.training.device import Device
+from benchmark.training.loop import Trainer
 from methods.lambda_orthogonal import LambdaOrthogonal
 from methods.linear import Linear
 from methods.low_rank import LowRank

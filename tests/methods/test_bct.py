@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.method import Step
+from benchmark.config.types import ModelSpec
+from benchmark.contract.method import Step
+from benchmark.contract.old_head import frozen_old_head
 from benchmark.models.heads import Head
-from benchmark.protocol import ModelSpec
 from benchmark.training import old_head
-from benchmark.training.old_head import frozen_old_head
 from methods.bct import BCT
 
 # As in conftest.py.

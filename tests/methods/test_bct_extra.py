@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.method import Step
+from benchmark.config.types import ModelSpec
+from benchmark.contract.method import Step
 from benchmark.models.heads import Head
 from benchmark.models.parts import FirstDims
-from benchmark.protocol import ModelSpec
 from methods.bct import BCT
 from methods.bct_extra import BCTExtra
 

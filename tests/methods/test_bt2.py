@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-from benchmark.method import Generation, Step
+from benchmark.config.types import ModelSpec
+from benchmark.contract.method import Generation, Step
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable, load_module, save_module
-from benchmark.protocol import ModelSpec
 from methods.bt2 import BT2, over_new
 
 CLASSES = [4, 7, 9, 20, 55]  # as in conftest.py

@@ -5,9 +5,9 @@ import torch
 from torch.nn import functional as F
 
 from benchmark.api import run
+from benchmark.harness.execution import Compute
 from benchmark.models.module import Portable, load_module, save_module
 from benchmark.models.parts import Affine
-from benchmark.runner import Compute
 from methods.l2 import L2
 from methods.oracle_concat import Concatenation
 from methods.random import Random

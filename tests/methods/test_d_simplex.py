@@ -8,12 +8,12 @@ import torch
 from torch import nn
 
 from benchmark.api import run
+from benchmark.config.types import ModelSpec
+from benchmark.contract.method import Generation, Step
 from benchmark.errors import BenchError
-from benchmark.method import Generation, Step
+from benchmark.harness.execution import Compute
 from benchmark.models.heads import SimplexHead, simplex
 from benchmark.models.module import Portable, load_module, save_module
-from benchmark.protocol import ModelSpec
-from benchmark.runner import Compute
 from methods.d_simplex import DSimplex, contrast
 
 CLASSES = [4, 7, 9, 20, 55]  # as in conftest.py

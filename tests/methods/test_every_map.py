@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from benchmark import picture, registry
 from benchmark.api import run
-from benchmark.conversion import BLOCK
-from benchmark.families import FeatureTransformation, VectorMap
-from benchmark.protocol import Recipe
-from benchmark.runner import Compute
+from benchmark.config import registry
+from benchmark.config.types import Recipe
+from benchmark.contract.bases import FeatureTransformation, VectorMap
+from benchmark.contract.conversion import BLOCK
+from benchmark.harness.evaluation import details
+from benchmark.harness.execution import Compute
 
 CLASSES = {name: registry.method_class(name) for name in registry.method_files()}
 NAMES = [n for n, cls in CLASSES.items() if issubclass(cls, FeatureTransformation)]
@@ -82,7 +83,7 @@ def records(tmp_path_factory):
     settings = {f"{n}.width": 16 for n in NAMES if hasattr(CLASSES[n], "width")}
     settings |= {"data.classes": 16, "recipe.epochs": 1, "recipe.transform_steps": 5}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(picture, "draw", lambda *_: None)  # takes longer than anything else
+        patch.setattr(details, "draw", lambda *_: None)  # takes longer than anything else
         made = run(
             RUN, "side-information", "toy", settings=settings, store=root / "store",
             out=root / "out", compute=Compute("cpu"),

@@ -8,17 +8,18 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from benchmark.conversion import apply
+from benchmark.config.types import Recipe
+from benchmark.contract.conversion import apply
+from benchmark.contract.maps import squared
+from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError
-from benchmark.families import Pairs
-from benchmark.metrics.agreement import kendall_tau
+from benchmark.metrics.statistics import kendall_tau
 from benchmark.models.heads import Head
 from benchmark.models.module import load_module, save_module
 from benchmark.models.transformation import Transformation
 from benchmark.models.uncertain import Uncertain, log_mean
-from benchmark.protocol import Recipe
-from benchmark.training.loop import Device, Trainer
-from benchmark.training.maps import squared
+from benchmark.training.device import Device
+from benchmark.training.loop import Trainer
 from methods.fastfill import FastFill
 
 

@@ -6,15 +6,16 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from benchmark.conversion import apply_part
+from benchmark.config.types import Recipe
+from benchmark.contract.conversion import apply_part
+from benchmark.contract.maps import divergence, squared
+from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError
-from benchmark.families import Pairs
 from benchmark.models.heads import Head
 from benchmark.models.module import load_module, save_module
 from benchmark.models.transformation import Transformation, WithSide
-from benchmark.protocol import Recipe
-from benchmark.training.loop import Device, Trainer
-from benchmark.training.maps import divergence, squared
+from benchmark.training.device import Device
+from benchmark.training.loop import Trainer
 from methods.fct import FCT
 
 

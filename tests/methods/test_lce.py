@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.config.types import Recipe
+from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError
-from benchmark.families import Pairs
 from benchmark.models.heads import Head
-from benchmark.protocol import Recipe
-from benchmark.training.cones import Borders, angles, largest_usual
-from benchmark.training.loop import Device, Trainer
+from benchmark.training.class_cones import Borders, angles, largest_usual
+from benchmark.training.device import Device
+from benchmark.training.loop import Trainer
 from methods.lce import LCE
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmark.api import run
-from benchmark.runner import Compute
+from benchmark.harness.execution import Compute
 
 LONGER = ["bct", "bct:distill", "bct-extra", "lwf", "unibct", "bt2"]
 SAME = ["l2", "mixbct", "contrast", "nccl", "advbct", "bct:old"]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.method import Step
+from benchmark.config.types import ModelSpec
+from benchmark.contract.method import Step
 from benchmark.models.heads import Head
-from benchmark.protocol import ModelSpec
 from methods.lwf import LwF
 
 # As in conftest.py.

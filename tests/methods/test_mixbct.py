@@ -6,9 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.method import Step
+from benchmark.config.types import ModelSpec
+from benchmark.contract.method import Step
 from benchmark.models.heads import Head
-from benchmark.protocol import ModelSpec
 from methods.mixbct import MixBCT, chosen_rows
 
 

@@ -6,7 +6,7 @@ import torch
 
 from benchmark.errors import BenchError
 from benchmark.models.heads import Head
-from benchmark.training.denoise import certain
+from benchmark.training.credibility import certain
 from methods.nccl import NCCL
 
 

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from benchmark import registry
-from benchmark.card import method_card
-from benchmark.checks import in_range
+from benchmark.config import registry
+from benchmark.config.checks import in_range
 from benchmark.errors import BenchError
+from benchmark.report.card import method_card
 
 # For each method, the values next to those that are allowed.
 OUT = {

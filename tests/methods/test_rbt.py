@@ -6,14 +6,15 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from benchmark.conversion import apply
+from benchmark.config.types import Recipe
+from benchmark.contract.conversion import apply
+from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError
-from benchmark.families import Pairs
 from benchmark.models.bottleneck import Bottlenecks
 from benchmark.models.heads import Head
 from benchmark.models.module import load_module, save_module
-from benchmark.protocol import Recipe
-from benchmark.training.loop import Device, Trainer
+from benchmark.training.device import Device
+from benchmark.training.loop import Trainer
 from methods.rbt import RBT
 
 

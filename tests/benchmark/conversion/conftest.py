@@ -5,10 +5,10 @@ import pytest
 import torch
 
 import benchmark
-from benchmark.conversion import Conversion, Dims
+from benchmark.config.types import Recipe
+from benchmark.contract.conversion import Conversion, Dims
 from benchmark.models.module import Portable
 from benchmark.models.parts import Affine, KeepSide
-from benchmark.protocol import Recipe
 
 QUICK = Recipe(epochs=1, transform_steps=8, transform_batch=32)
 N, OLD, NEW, SIDE = 120, 6, 5, 3

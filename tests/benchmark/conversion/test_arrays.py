@@ -6,14 +6,16 @@ import torch
 from torch.nn import functional as F
 
 import benchmark
-from benchmark import cli, registry
-from benchmark.conversion import BLOCK, Conversion, Dims, apply_part
+from benchmark.cli import app
+from benchmark.config import registry
+from benchmark.config.types import Recipe
+from benchmark.contract.conversion import BLOCK, Conversion, Dims, apply_part
+from benchmark.contract.fitting import RECIPE, make_trainer
+from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError
-from benchmark.families import Pairs
-from benchmark.fitting import RECIPE, make_trainer
 from benchmark.models.heads import Head
-from benchmark.protocol import Recipe
-from benchmark.training.loop import Device, Trainer
+from benchmark.training.device import Device
+from benchmark.training.loop import Trainer
 
 QUICK = Recipe(epochs=1, transform_steps=8, transform_batch=32)
 N, OLD, NEW, SIDE = 120, 6, 5, 3
@@ -277,9 +279,9 @@ def test_the_harness_refuses_in_one_line_too(sided, tmp_path, monkeypatch, capsy
     def call(**_):
         apply_part(tmp_path / "kept", "convert", np.ones((3, OLD), np.float32), None)
 
-    monkeypatch.setattr(cli, "app", call)
+    monkeypatch.setattr(app, "app", call)
     with pytest.raises(SystemExit) as end:
-        cli.main([])
+        app.main([])
     assert end.value.code == 2
     said = capsys.readouterr().err
     assert said.startswith("bench: side-information: fitted with 3")

@@ -11,7 +11,7 @@ from benchmark import run
 from benchmark.data import ms1mv3_ijbc
 from benchmark.data.recordio import joined
 from benchmark.errors import BenchError
-from benchmark.runner import Compute
+from benchmark.harness.execution import Compute
 
 
 def jpeg(value):

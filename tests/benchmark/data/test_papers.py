@@ -18,7 +18,7 @@ from benchmark.data import (
 )
 from benchmark.data.files import natural
 from benchmark.errors import BenchError
-from benchmark.runner import Compute
+from benchmark.harness.execution import Compute
 
 
 def picture(path, value, size=(24, 24)):

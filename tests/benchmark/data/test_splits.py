@@ -3,11 +3,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark import registry
+from benchmark.config import registry
+from benchmark.config.overrides import set_up
+from benchmark.config.split_sizes import boundary
 from benchmark.data.base import Evaluation
-from benchmark.data.splits import boundary, narrow, rows_of, select
+from benchmark.data.splits import narrow, rows_of, select
 from benchmark.errors import BenchError
-from benchmark.setup import set_up
 
 LABELS = np.repeat(np.arange(40), 10)
 

@@ -10,16 +10,15 @@ from problems import examples, problems, units
 
 from benchmark.metrics import (
     agreement,
-    backfill,
+    backfill_curves,
     compatibility,
     identification,
-    products,
-    ranking,
     similarity,
     statistics,
     verification,
 )
 from benchmark.metrics.templates import templates
+from benchmark.ranking import pair_scores, ranks
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -36,18 +35,18 @@ def test_permuting_the_gallery_leaves_the_curves(p, points):
     old_q, old_g = (p.rng.normal(size=(len(x), 4)).astype(np.float32) for x in (p.q, p.g))
     order, moved = p.rng.permutation(len(p.g)), p.rng.permutation(len(p.g))
     place = np.argsort(moved)
-    one = backfill.curves(
+    one = backfill_curves.curves(
         old_q, old_g, p.q, p.g, p.ql, p.gl, order, points=points, **p.rules()
     )  # fmt: skip
-    two = backfill.curves(
+    two = backfill_curves.curves(
         old_q, old_g[moved], p.q, p.g[moved], p.ql, p.gl[moved], place[order],
         points=points, **p.rules(moved),
     )  # fmt: skip
     same_bits(vars(one).values(), vars(two).values())
     sides = old_q, old_g, p.q, p.g
     turned = old_q, old_g[moved], p.q, p.g[moved]
-    one = backfill.search_curves(*sides, p.ql, p.gl, order, points=points)
-    two = backfill.search_curves(*turned, p.ql, p.gl[moved], place[order], points=points)
+    one = backfill_curves.search_curves(*sides, p.ql, p.gl, order, points=points)
+    two = backfill_curves.search_curves(*turned, p.ql, p.gl[moved], place[order], points=points)
     same_bits(vars(one).values(), vars(two).values())
 
 
@@ -58,7 +57,7 @@ def test_permuting_either_side_leaves_verification(seed):
     x, y = (rng.normal(size=(int(rng.integers(2, 30)), 5)).astype(np.float32) for _ in range(2))
     a, b = (rng.integers(0, 3, len(z)) for z in (x, y))
     i, j = rng.permutation(len(x)), rng.permutation(len(y))
-    one, two = products.all_pairs(x, y, a, b), products.all_pairs(x[i], y[j], a[i], b[j])
+    one, two = pair_scores.all_pairs(x, y, a, b), pair_scores.all_pairs(x[i], y[j], a[i], b[j])
     same_bits(map(np.sort, one), map(np.sort, two))
     if all(len(side) for side in one):
         assert verification.tar_at_far(*one, [1.0]) == verification.tar_at_far(*two, [1.0])
@@ -76,14 +75,14 @@ def test_threads_change_nothing():
 
     def all_of(threads):
         found = identification.search(p, ps, g, gs, threads=threads)
-        along = backfill.search_curves(
+        along = backfill_curves.search_curves(
             old_p, old_g, p, g, ps, gs, rng_order, points=11, threads=threads
         )
         return [
             *vars(found).values(),
             *vars(along).values(),
-            *products.all_pairs(p, g, ps, gs, threads=threads),
-            products.listed(p, g, *pairs, threads=threads),
+            *pair_scores.all_pairs(p, g, ps, gs, threads=threads),
+            pair_scores.listed(p, g, *pairs, threads=threads),
             *templates(p, ps, media, weights=weights, threads=threads),
         ]
 
@@ -96,21 +95,21 @@ def test_threads_change_nothing():
 X, BAD = np.eye(3, 2), np.array([[1.0, 0.0], [np.nan, 1.0], [0.0, 1.0]])
 ROWS, NAN = np.arange(3), np.array([0.5, np.nan])
 REFUSED = {
-    "rank": lambda: ranking.rank(X, BAD, ROWS, ROWS),
-    "rank, torch": lambda: ranking.rank(BAD, X, ROWS, ROWS, device="torch:cpu"),
-    "shard": lambda: ranking.Shard(X, BAD, ROWS, ROWS),
-    "curves": lambda: backfill.curves(X, BAD, X, X, ROWS, ROWS, ROWS),
-    "search curves": lambda: backfill.search_curves(X, X, BAD, X, ROWS, ROWS, ROWS),
-    "area": lambda: backfill.area(NAN),
-    "offline": lambda: backfill.offline(NAN),
-    "flips": lambda: backfill.flips(BAD),
-    "by group": lambda: backfill.by_group(BAD, [0, 1]),
-    "order": lambda: backfill.order_by_score(NAN),
+    "rank": lambda: ranks.rank(X, BAD, ROWS, ROWS),
+    "rank, torch": lambda: ranks.rank(BAD, X, ROWS, ROWS, device="torch:cpu"),
+    "shard": lambda: ranks.Shard(X, BAD, ROWS, ROWS),
+    "curves": lambda: backfill_curves.curves(X, BAD, X, X, ROWS, ROWS, ROWS),
+    "search curves": lambda: backfill_curves.search_curves(X, X, BAD, X, ROWS, ROWS, ROWS),
+    "area": lambda: backfill_curves.area(NAN),
+    "offline": lambda: backfill_curves.offline(NAN),
+    "flips": lambda: backfill_curves.flips(BAD),
+    "by group": lambda: backfill_curves.by_group(BAD, [0, 1]),
+    "order": lambda: backfill_curves.order_by_score(NAN),
     "search": lambda: identification.search(X, ROWS, BAD, ROWS),
     "pooled": lambda: identification.pooled(BAD, ROWS, [(X, ROWS)]),
     "all pairs, TPIR": lambda: identification.all_pairs_tpir_at_fpir(BAD, ROWS, [(X, ROWS)], [1]),
-    "listed": lambda: products.listed(X, BAD, [0], [0]),
-    "all pairs": lambda: products.all_pairs(BAD, X, ROWS, ROWS),
+    "listed": lambda: pair_scores.listed(X, BAD, [0], [0]),
+    "all pairs": lambda: pair_scores.all_pairs(BAD, X, ROWS, ROWS),
     "tar": lambda: verification.tar_at_far(NAN, [0.1], [1.0]),
     "nearest": lambda: verification.tar_at_nearest_far([0.1], NAN, [1.0]),
     "roc": lambda: verification.roc(NAN, [0.1]),
@@ -149,10 +148,10 @@ def test_shards_of_identical_vectors(seed):
     q, g = units(rng, n), units(rng, m)
     g[rng.integers(0, m, m // 2)] = g[0]
     ql, gl = rng.integers(0, m, n), rng.permutation(m)  # one item a class
-    whole = ranking.rank(q, g, ql, gl)
+    whole = ranks.rank(q, g, ql, gl)
     cut = int(rng.integers(0, m + 1))
-    parts = [ranking.Shard(q, g[s], ql, gl[s]) for s in (slice(cut), slice(cut, m))]
-    joined = ranking.join([part.matches for part in parts])
-    found = ranking.ranking_of(joined, sum(part.count(joined) for part in parts))
+    parts = [ranks.Shard(q, g[s], ql, gl[s]) for s in (slice(cut), slice(cut, m))]
+    joined = ranks.join([part.matches for part in parts])
+    found = ranks.ranking_of(joined, sum(part.count(joined) for part in parts))
     for field in dataclasses.fields(whole):
         assert getattr(whole, field.name).tobytes() == getattr(found, field.name).tobytes()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmark.metrics import lookup
+from benchmark.ranking import threshold_search
 
 
 @pytest.mark.parametrize("kind", ["spread", "ties", "clumped", "one"])
@@ -19,14 +19,14 @@ def test_counts_the_thresholds_that_a_score_reaches(kind, n):
     t.sort()
     near = [t, np.nextafter(t, np.float32(-np.inf)), np.nextafter(t, np.float32(np.inf))]
     scores = rng.permutation(np.concatenate([*near, rng.normal(size=37)])).astype(np.float32)
-    depth = lookup.depth_of(n)
+    depth = threshold_search.depth_of(n)
     tree = np.full(1 << depth, np.nan, np.float32)
-    assert lookup.plant(t, tree) == depth
+    assert threshold_search.plant(t, tree) == depth
     room = np.zeros(len(scores) + 16, np.float32)
     room[: len(scores)] = scores
     wanted = np.searchsorted(t, scores, side="right")
     found = np.zeros(len(room), np.int32)
-    lookup.reached(room, len(scores), tree, depth, found)
+    threshold_search.reached(room, len(scores), tree, depth, found)
     np.testing.assert_array_equal(found[: len(scores)], wanted)
-    lookup.copied(room, len(scores), tree, depth, found)
-    np.testing.assert_array_equal(found[: len(scores)] // lookup.COPIES, wanted)
+    threshold_search.copied(room, len(scores), tree, depth, found)
+    np.testing.assert_array_equal(found[: len(scores)] // threshold_search.COPIES, wanted)

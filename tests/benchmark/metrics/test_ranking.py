@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from problems import examples, problems
 from sklearn.metrics import average_precision_score
 
-from benchmark.metrics import arrays, ranking
+from benchmark.metrics import retrieval
+from benchmark.ranking import arrays, ranks
 
 FIELDS = ("first_rank", "average_precision", "inverse_negative_penalty", "n_positives")
 many = examples(150)
@@ -28,7 +29,7 @@ def same_bits(left, right):
 @many
 @given(problems(), st.integers(1, 3))
 def test_agrees_with_plain_loops(p, threads):
-    found = ranking.rank(p.q, p.g, p.ql, p.gl, distance="l2", threads=threads, **p.rules())
+    found = ranks.rank(p.q, p.g, p.ql, p.gl, distance="l2", threads=threads, **p.rules())
     table = [[naive.score(a, b, True) for b in p.g] for a in p.q]
     wanted = naive.ranking(table, p.ql, p.gl, p.ids, p.cameras, p.junk)
     np.testing.assert_array_equal(found.first_rank, wanted[0])
@@ -41,15 +42,15 @@ def test_agrees_with_plain_loops(p, threads):
 @many
 @given(problems(), st.data())
 def test_shards_and_permutations_change_nothing(p, data):
-    whole = ranking.rank(p.q, p.g, p.ql, p.gl, **p.rules())
+    whole = ranks.rank(p.q, p.g, p.ql, p.gl, **p.rules())
     order = p.rng.permutation(len(p.g))
-    same_bits(whole, ranking.rank(p.q, p.g[order], p.ql, p.gl[order], **p.rules(order)))
+    same_bits(whole, ranks.rank(p.q, p.g[order], p.ql, p.gl[order], **p.rules(order)))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(p.g)), max_size=3)))
     edges = [0, *cuts, len(p.g)]
     parts = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
-    shards = [ranking.Shard(p.q, p.g[i], p.ql, p.gl[i], **p.rules(i)) for i in parts]
-    joined = ranking.join([shard.matches for shard in shards])
-    same_bits(whole, ranking.ranking_of(joined, sum(shard.count(joined) for shard in shards)))
+    shards = [ranks.Shard(p.q, p.g[i], p.ql, p.gl[i], **p.rules(i)) for i in parts]
+    joined = ranks.join([shard.matches for shard in shards])
+    same_bits(whole, ranks.ranking_of(joined, sum(shard.count(joined) for shard in shards)))
 
 
 @few
@@ -67,7 +68,7 @@ def test_scores_beside_each_other_in_float32(p):
     for k in range(q.shape[1]):  # float64 rounds a product of float32 values exactly, the sum once
         exact = a[:, k, None].astype(np.longdouble) * b[:, k] + table
         table = exact.astype(np.float32)
-    found = ranking.rank(q, g, p.ql, p.gl, **p.rules())
+    found = ranks.rank(q, g, p.ql, p.gl, **p.rules())
     wanted = naive.ranking(table, p.ql, p.gl, p.ids, p.cameras, p.junk)
     np.testing.assert_array_equal(found.first_rank, wanted[0])
     np.testing.assert_allclose(found.average_precision, wanted[1], rtol=1e-12)
@@ -76,7 +77,7 @@ def test_scores_beside_each_other_in_float32(p):
 @few
 @given(problems(junk=False))
 def test_average_precision_is_sklearns(p):
-    found = ranking.rank(p.q, p.g, p.ql, p.gl, distance="l2")
+    found = ranks.rank(p.q, p.g, p.ql, p.gl, distance="l2")
     for i in np.flatnonzero(found.answered):
         scores = [naive.score(p.q[i], b, True) for b in p.g]
         wanted = average_precision_score(p.gl == p.ql[i], scores)
@@ -86,11 +87,11 @@ def test_average_precision_is_sklearns(p):
 @few
 @given(problems(), st.integers(1, 5))
 def test_identities(p, k):
-    found = ranking.rank(p.q, p.g, p.ql, p.gl, **p.rules())
-    np.testing.assert_array_equal(ranking.reciprocal_rank(found, 1), ranking.cmc(found, 1))
-    assert (ranking.cmc(found, k) <= ranking.cmc(found, k + 1)).all()
-    assert (ranking.cmc(found, len(p.g)) == 1).all()
-    assert (ranking.inverse_negative_penalty(found) <= 1).all()
+    found = ranks.rank(p.q, p.g, p.ql, p.gl, **p.rules())
+    np.testing.assert_array_equal(retrieval.reciprocal_rank(found, 1), retrieval.cmc(found, 1))
+    assert (retrieval.cmc(found, k) <= retrieval.cmc(found, k + 1)).all()
+    assert (retrieval.cmc(found, len(p.g)) == 1).all()
+    assert (retrieval.inverse_negative_penalty(found) <= 1).all()
 
 
 def problem(seed, n, m, d, classes, clusters=True):
@@ -110,16 +111,16 @@ def problem(seed, n, m, d, classes, clusters=True):
 def test_large_enough_for_every_path(n, m, classes, clusters, monkeypatch):
     """Full buffers, several table steps, several superblocks and chunks: still the same bits."""
     q, g, ql, gl = problem(1, n, m, 24, classes, clusters)
-    whole = ranking.rank(q, g, ql, gl, threads=1)
-    from benchmark.metrics import engine
+    whole = ranks.rank(q, g, ql, gl, threads=1)
+    from benchmark.ranking import engine
 
     scores = q[:2].astype(np.float64) @ g.T / np.linalg.norm(g, axis=1)
     rough = naive.ranking(scores, ql[:2], gl)
     np.testing.assert_allclose(whole.average_precision[:2], rough[1], rtol=1e-3)
     monkeypatch.setattr(engine, "_PACKED", 1 << 16)
-    monkeypatch.setattr(ranking, "_PAIRS", 5000)
+    monkeypatch.setattr(ranks, "_PAIRS", 5000)
     for threads in (1, 3):
-        same_bits(whole, ranking.rank(q, g, ql, gl, threads=threads))
+        same_bits(whole, ranks.rank(q, g, ql, gl, threads=threads))
 
 
 def test_clustered_and_extreme_thresholds():
@@ -129,7 +130,7 @@ def test_clustered_and_extreme_thresholds():
     g = np.round(g * 2**14) / np.float32(2**14)
     gl = np.concatenate([np.arange(900) % 3, [0]])
     q, ql = np.zeros((2, 4), np.float32), np.array([0, 1])
-    found = ranking.rank(q, g, ql, gl, distance="l2")
+    found = ranks.rank(q, g, ql, gl, distance="l2")
     wanted = naive.ranking([[naive.score(a, b, True) for b in g] for a in q], ql, gl)
     np.testing.assert_array_equal(found.first_rank, wanted[0])
     np.testing.assert_allclose(found.average_precision, wanted[1], rtol=1e-12)
@@ -148,7 +149,7 @@ HAND = [
 @pytest.mark.parametrize(("scores", "match", "rank", "ap", "inp"), [c[1:] for c in HAND])
 def test_hand_worked(scores, match, rank, ap, inp):
     g = -np.array(scores, np.float32)[:, None]  # the query at -1: nearer is larger
-    found = ranking.rank(np.full((1, 1), -1, np.float32), g, [1], match, distance="l2")
+    found = ranks.rank(np.full((1, 1), -1, np.float32), g, [1], match, distance="l2")
     assert found.first_rank.tolist() == [rank]
     assert found.average_precision[0] == pytest.approx(ap)
     assert found.inverse_negative_penalty[0] == pytest.approx(inp)
@@ -158,7 +159,7 @@ def test_self_matches_go_by_id_not_position():
     x, y = np.eye(4, dtype=np.float32), np.array([0, 0, 1, 1])
     ids = np.array(["a", "b", "c", "d"])
     turned = np.array([2, 0, 3, 1])
-    found = ranking.rank(x, x[turned], y, y[turned], query_ids=ids, gallery_ids=ids[turned])
+    found = ranks.rank(x, x[turned], y, y[turned], query_ids=ids, gallery_ids=ids[turned])
     assert found.first_rank.tolist() == [3, 3, 3, 3]
     assert found.n_positives.tolist() == [1, 1, 1, 1]
 
@@ -167,7 +168,7 @@ def test_market_rules():
     """Same identity and camera is dropped, distractors stay, junk goes."""
     q = np.array([[1.0, 0.0]])
     g = np.array([[1, 0], [1, 0.1], [1, 0.2], [1, 0.3], [1, 0.4]])
-    found = ranking.rank(
+    found = ranks.rank(
         q, g, [7], [7, -1, 0, 7, 3],
         query_cameras=[1], gallery_cameras=[1, 2, 2, 2, 1],
         junk=[False, True, False, False, False],
@@ -178,30 +179,30 @@ def test_market_rules():
 
 def test_no_query_no_item_no_match():
     x = np.ones((3, 2), np.float32)
-    none = ranking.rank(x[:0], x, np.zeros(0, int), [0, 0, 0])
+    none = ranks.rank(x[:0], x, np.zeros(0, int), [0, 0, 0])
     assert len(none.first_rank) == 0
-    empty = ranking.rank(x, x[:0], [0, 0, 0], np.zeros(0, int))
+    empty = ranks.rank(x, x[:0], [0, 0, 0], np.zeros(0, int))
     assert empty.n_excluded == 3
     assert np.isnan(empty.average_precision).all()
-    assert len(ranking.cmc(empty, 1)) == 0
+    assert len(retrieval.cmc(empty, 1)) == 0
 
 
 def test_zero_vector_scores_zero():
-    found = ranking.rank(np.eye(1, 2), [[0.0, 0.0], [-1.0, 0.0]], [1], [1, 0])
+    found = ranks.rank(np.eye(1, 2), [[0.0, 0.0], [-1.0, 0.0]], [1], [1, 0])
     assert found.first_rank.tolist() == [1]
 
 
 def test_input_types():
     q, g, ql, gl = problem(3, 20, 30, 8, 4)
-    half = ranking.rank(q.astype(np.float16), g.astype(np.float16), ql, gl)
+    half = ranks.rank(q.astype(np.float16), g.astype(np.float16), ql, gl)
     same_bits(
         half,
-        ranking.rank(q.astype(np.float16).astype(float), g.astype(np.float16), ql, gl),
+        ranks.rank(q.astype(np.float16).astype(float), g.astype(np.float16), ql, gl),
     )
     torch = pytest.importorskip("torch")
     tq, tg = (torch.from_numpy(x).bfloat16() for x in (q, g))
     bits = [arrays.from_bfloat16(x.view(torch.uint16).numpy()) for x in (tq, tg)]
-    same_bits(ranking.rank(tq, tg, ql, gl), ranking.rank(*bits, ql, gl))
+    same_bits(ranks.rank(tq, tg, ql, gl), ranks.rank(*bits, ql, gl))
 
 
 @pytest.mark.parametrize(
@@ -222,12 +223,12 @@ def test_input_types():
 def test_refusals(change, message):
     given_ = {"query": [[0.0, 1.0]], "gallery": [[0.0, 1.0]], "query_labels": [1]}
     with pytest.raises(ValueError, match=message):
-        ranking.rank(**{**given_, "gallery_labels": [1], **change})
+        ranks.rank(**{**given_, "gallery_labels": [1], **change})
 
 
 def test_refuses_cut_off_zero():
-    found = ranking.rank(np.eye(1, 2), np.eye(1, 2), [1], [1])
-    for function in (ranking.cmc, ranking.reciprocal_rank):
+    found = ranks.rank(np.eye(1, 2), np.eye(1, 2), [1], [1])
+    for function in (retrieval.cmc, retrieval.reciprocal_rank):
         with pytest.raises(ValueError, match="k: expected at least 1"):
             function(found, 0)
 
@@ -236,19 +237,19 @@ def test_refuses_cut_off_zero():
 def small_tiles():
     """Several tiles even for small problems."""
     pytest.importorskip("torch")
-    from benchmark.metrics import accelerator
+    from benchmark.ranking import torch_backend
 
-    before = accelerator._ROWS, accelerator._COLUMNS
-    accelerator._ROWS, accelerator._COLUMNS = 16, 32
+    before = torch_backend._ROWS, torch_backend._COLUMNS
+    torch_backend._ROWS, torch_backend._COLUMNS = 16, 32
     yield
-    accelerator._ROWS, accelerator._COLUMNS = before
+    torch_backend._ROWS, torch_backend._COLUMNS = before
 
 
 @few
 @given(p=problems())
 def test_torch_path_counts_the_same_on_integers(small_tiles, p):
-    cpu = ranking.rank(p.q, p.g, p.ql, p.gl, distance="l2", **p.rules())
-    other = ranking.rank(p.q, p.g, p.ql, p.gl, distance="l2", device="torch:cpu", **p.rules())
+    cpu = ranks.rank(p.q, p.g, p.ql, p.gl, distance="l2", **p.rules())
+    other = ranks.rank(p.q, p.g, p.ql, p.gl, distance="l2", device="torch:cpu", **p.rules())
     same_bits(cpu, other)
 
 
@@ -259,13 +260,13 @@ def test_cuda_counts_the_same_on_integers():
     rng = np.random.default_rng(0)
     q, g = (rng.integers(-4, 5, (n, 32)).astype(np.float32) for n in (1500, 9000))
     ql, gl = rng.integers(0, 50, 1500), rng.integers(0, 50, 9000)
-    cpu = ranking.rank(q, g, ql, gl, distance="l2")
-    same_bits(cpu, ranking.rank(q, g, ql, gl, distance="l2", device="cuda"))
+    cpu = ranks.rank(q, g, ql, gl, distance="l2")
+    same_bits(cpu, ranks.rank(q, g, ql, gl, distance="l2", device="cuda"))
 
 
 def test_unknown_device():
     with pytest.raises(ValueError, match="device: expected"):
-        ranking.rank(np.eye(1, 2), np.eye(1, 2), [1], [1], device="abacus")
+        ranks.rank(np.eye(1, 2), np.eye(1, 2), [1], [1], device="abacus")
 
 
 PROGRAM = """
@@ -276,7 +277,7 @@ q, g = (rng.normal(size=(n, 17)).astype(np.float32) for n in (61, 260))
 ql, gl = rng.integers(0, 5, 61), rng.integers(0, 5, 260)
 out = hashlib.sha256()
 for distance in ("cosine", "l2"):
-    r = ranking.rank(q, g, ql, gl, distance=distance)
+    r = ranks.rank(q, g, ql, gl, distance=distance)
     out.update(r.first_rank.tobytes() + r.average_precision.tobytes())
 print(out.hexdigest())
 """
@@ -304,8 +305,8 @@ def test_other_processors_give_the_same_bits(features, tmp_path):
 
 def test_metrics_import_light():
     code = (
-        "import sys, benchmark.metrics, benchmark.metrics.catalog, benchmark.metrics.ranking\n"
-        "import benchmark.metrics.backfill, benchmark.metrics.verification\n"
+        "import sys, benchmark.metrics, benchmark.metrics.catalog, benchmark.metrics.retrieval\n"
+        "import benchmark.metrics.backfill_curves, benchmark.metrics.verification\n"
         "print([m for m in ('numba', 'torch', 'scipy') if m in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -317,8 +318,8 @@ def test_metrics_import_light():
 def test_half_precision_ranks_as_the_same_values_in_float32(p, kind, distance):
     torch = pytest.importorskip("torch")
     q, g = (torch.from_numpy(x).to(getattr(torch, kind)) for x in (p.q + 0.3, p.g + 0.3))
-    half = ranking.rank(q, g, p.ql, p.gl, distance=distance, **p.rules())
-    wide = ranking.rank(q.float(), g.float(), p.ql, p.gl, distance=distance, **p.rules())
+    half = ranks.rank(q, g, p.ql, p.gl, distance=distance, **p.rules())
+    wide = ranks.rank(q.float(), g.float(), p.ql, p.gl, distance=distance, **p.rules())
     assert half.first_rank.tobytes() == wide.first_rank.tobytes()
     assert half.average_precision.tobytes() == wide.average_precision.tobytes()
 
@@ -330,7 +331,7 @@ def test_half_precision_and_junk_copy_no_gallery(kind):
     g = torch.ones((n, 64), dtype=getattr(torch, kind))
     labels = np.arange(n) % 1000
     tracemalloc.start()
-    ranking.rank(g[:12], g, labels[:12], labels, junk=labels == 7)
+    ranks.rank(g[:12], g, labels[:12], labels, junk=labels == 7)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 90 << 20  # the gallery in float32 alone has 98 MiB
@@ -338,7 +339,7 @@ def test_half_precision_and_junk_copy_no_gallery(kind):
 
 def test_memory_does_not_grow_with_the_gallery(monkeypatch):
     """Beyond the packed items, which are bounded; the rules and junk hold nothing either."""
-    from benchmark.metrics import engine
+    from benchmark.ranking import engine
 
     monkeypatch.setattr(engine, "_PACKED", 1 << 18)
     g = np.random.default_rng(0).normal(size=(400_000, 8)).astype(np.float32)
@@ -349,14 +350,14 @@ def test_memory_does_not_grow_with_the_gallery(monkeypatch):
         sides = (g[:50], g[:m], labels[:50], labels)
         rules = {"query_ids": ids[:50], "gallery_ids": ids[:m], "junk": np.zeros(m, bool)}
         rules.update(query_cameras=cameras[:50], gallery_cameras=cameras)
-        ranking.rank(*sides, **rules)
+        ranks.rank(*sides, **rules)
         tracemalloc.start()
-        ranking.rank(*sides, **rules)
+        ranks.rank(*sides, **rules)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + (256 << 10)  # one byte an item would add 352 KiB
 
 
 def test_nothing_but_junk():
-    found = ranking.rank(np.eye(2), np.eye(2), [0, 1], [0, 1], junk=[True, True])
+    found = ranks.rank(np.eye(2), np.eye(2), [0, 1], [0, 1], junk=[True, True])
     assert found.n_excluded == 2

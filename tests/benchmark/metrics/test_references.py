@@ -16,15 +16,15 @@ from problems import examples, units
 from scipy.stats import t as student
 
 from benchmark.metrics import (
-    backfill,
+    backfill_curves,
     compatibility,
     identification,
-    products,
-    ranking,
+    retrieval,
     statistics,
     verification,
 )
 from benchmark.metrics.similarity import linear_cka
+from benchmark.ranking import pair_scores, ranks
 
 seeds = st.integers(0, 2**32 - 1)
 many = examples(100)
@@ -40,7 +40,7 @@ def test_reidentification(seed):
     q, g = units(rng, n), units(rng, m)
     who, whose = rng.integers(1, 5, n), rng.integers(-1, 5, m)
     seen, where = rng.integers(1, 4, n), rng.integers(1, 4, m)
-    found = ranking.rank(
+    found = ranks.rank(
         q, g, who, whose, query_cameras=seen, gallery_cameras=where, junk=whose == -1
     )
     for i in range(n):
@@ -103,7 +103,7 @@ def test_identification_while_the_gallery_is_backfilled(seed, points, target):
     n, m, ps, gs = people(rng)
     old_p, old_g, new_p, new_g = (units(rng, k) for k in (n, m, n, m))
     order = rng.permutation(m)
-    found = backfill.search_curves(old_p, old_g, new_p, new_g, ps, gs, order, points=points)
+    found = backfill_curves.search_curves(old_p, old_g, new_p, new_g, ps, gs, order, points=points)
     curve = found.tpir_at_fpir(target)
     old, new = (
         [[naive.score(x, y, False) for y in g] for x in p]
@@ -131,11 +131,11 @@ def test_verification(seed, target, by_id):
         for j in range(m):
             if not (by_id and i == j):
                 (good if a[i] == b[j] else bad).append(naive.score(x[i], y[j], False))
-    found = products.all_pairs(x, y, a, b, **ids)
+    found = pair_scores.all_pairs(x, y, a, b, **ids)
     assert [side.tolist() for side in found] == [good, bad]
     pairs = rng.integers(0, n, 9), rng.integers(0, m, 9)
     listed = [naive.score(x[i], y[j], False) for i, j in zip(*pairs, strict=True)]
-    assert products.listed(x, y, *pairs).tolist() == listed
+    assert pair_scores.listed(x, y, *pairs).tolist() == listed
     if not good or target * len(bad) < 1:
         return
     (point,) = verification.tar_at_far(*found, [target])
@@ -314,7 +314,7 @@ def test_cut_offs(seed, k):
     rng = np.random.default_rng(seed)
     q, g = units(rng, 6), units(rng, int(rng.integers(1, 30)))
     ql, gl = rng.integers(0, 4, 6), rng.integers(0, 4, len(g))
-    found = ranking.rank(q, g, ql, gl)
+    found = ranks.rank(q, g, ql, gl)
     hits, inverse, whole = [], [], []
     for x, y in zip(q, ql, strict=True):
         first = 1
@@ -327,9 +327,9 @@ def test_cut_offs(seed, k):
                 whole.append(1 / first)
                 break
             first += 1
-    assert ranking.cmc(found, k).tolist() == hits
-    assert ranking.reciprocal_rank(found, k).tolist() == inverse
-    assert ranking.reciprocal_rank(found).tolist() == whole
+    assert retrieval.cmc(found, k).tolist() == hits
+    assert retrieval.reciprocal_rank(found, k).tolist() == inverse
+    assert retrieval.reciprocal_rank(found).tolist() == whole
 
 
 @many

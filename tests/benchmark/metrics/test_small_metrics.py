@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from problems import examples
 from scipy.stats import kendalltau
 
-from benchmark.card import MEASURED
 from benchmark.metrics import catalog, compatibility, statistics
-from benchmark.metrics.agreement import kendall_tau
 from benchmark.metrics.similarity import LinearCKA, linear_cka
+from benchmark.metrics.statistics import kendall_tau
+from benchmark.report.card import MEASURED
 from benchmark.tasks.base import key
 
 some = examples(100)

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from problems import examples
 from sklearn.metrics import roc_curve
 
-from benchmark.metrics import arrays, products, verification
+from benchmark.metrics import verification
 from benchmark.metrics.templates import templates
+from benchmark.ranking import arrays, pair_scores
 
 many = examples(200)
 
@@ -110,8 +111,8 @@ def test_listed_pairs_equal_the_tiles(pairs):
     rng = np.random.default_rng(0)
     a, b = (rng.normal(size=(n, 19)).astype(np.float32) for n in (40, 120))
     left, right = rng.integers(0, 40, pairs), rng.integers(0, 120, pairs)
-    ((_, table),) = products.tiles(a, b)
-    got = products.listed(a, b, left, right, threads=2)
+    ((_, table),) = pair_scores.tiles(a, b)
+    got = pair_scores.listed(a, b, left, right, threads=2)
     assert got.tobytes() == table[left, right].tobytes()
     exact = [
         a[i].astype(float) @ b[j] / np.linalg.norm(a[i]) / np.linalg.norm(b[j])
@@ -119,17 +120,17 @@ def test_listed_pairs_equal_the_tiles(pairs):
     ]
     np.testing.assert_allclose(got, exact, atol=1e-6)
     with pytest.raises(ValueError, match="right_rows: expected rows 0"):
-        products.listed(a, b, left, right + 120)
+        pair_scores.listed(a, b, left, right + 120)
     with pytest.raises(ValueError, match="left_rows: expected 1-D integers"):
-        products.listed(a, b, left * 0.5, right)
+        pair_scores.listed(a, b, left * 0.5, right)
 
 
 def test_all_pairs():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(130, 6)).astype(np.float32), rng.integers(0, 9, 130)
     ids = np.arange(130)
-    good, bad = products.all_pairs(x, x, y, y, left_ids=ids, right_ids=ids, threads=2)
-    table = np.concatenate([rows for _, rows in products.tiles(x, x)])
+    good, bad = pair_scores.all_pairs(x, x, y, y, left_ids=ids, right_ids=ids, threads=2)
+    table = np.concatenate([rows for _, rows in pair_scores.tiles(x, x)])
     same, other = y[:, None] == y, ids[:, None] != ids
     np.testing.assert_array_equal(good, table[same & other])
     np.testing.assert_array_equal(bad, table[~same & other])

@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from benchmark import cli, perf
+from benchmark import perf
+from benchmark.cli import app
 from benchmark.errors import BenchError
 from benchmark.perf import measure
 
@@ -46,7 +47,7 @@ def test_convert(monkeypatch, tmp_path, capsys):
     tiny = {"small": ("convnet-2", 32, 1, 8)}
     monkeypatch.setattr(convert, "_MODELS", tiny)
     monkeypatch.setenv("COLUMNS", "300")
-    cli.perf("convert", items=1030, dim=8, side=3, as_json=tmp_path / "perf.json")
+    app.perf("convert", items=1030, dim=8, side=3, as_json=tmp_path / "perf.json")
     printed = capsys.readouterr().out
     assert "memory mib" in printed
     made, small = json.loads((tmp_path / "perf.json").read_text())
@@ -80,7 +81,7 @@ def test_multiply_adds_of_resnet_50():
     """4.09 G at 224 x 224, as published (He et al. 2016 count 3.8 G without the projections)."""
     import torch
 
-    from benchmark.costs import multiply_adds
+    from benchmark.harness.cost import multiply_adds
     from benchmark.models.backbones import Encoder
 
     model = Encoder("timm:resnet50", 128, 3, 224)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.record import SCHEMA, Record
+from benchmark.records.record import SCHEMA, Record
 
 LOWER, UPPER = 0.5, 0.9
 

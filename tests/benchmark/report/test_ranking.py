@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.details import Answers, Details
 from benchmark.metrics import statistics
+from benchmark.records.details import Answers, Details
 from benchmark.report.pairing import Pairs
 from benchmark.report.ranking import letter_groups, mean_ranks, places
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from benchmark.data import toy
-from benchmark.metrics.backfill import moments
+from benchmark.metrics.backfill_curves import moments
+from benchmark.metrics.backfill_orders import Items, make_orders, squared_distance
 from benchmark.metrics.identification import search, tpir_at_fpir
-from benchmark.orders import Items, make_orders, squared_distance
 from benchmark.tasks import backfilling, identification, retrieval
 from benchmark.tasks.base import Refill, template_vectors
 

@@ -7,7 +7,7 @@ import pytest
 
 from benchmark import run
 from benchmark.data.base import Evaluation
-from benchmark.runner import Compute
+from benchmark.harness.execution import Compute
 from benchmark.tasks.reidentification import evaluate
 
 PROTOCOL = """

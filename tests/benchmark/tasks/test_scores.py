@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmark import registry
+from benchmark.config import registry
 
 OPTIONS = {"distance": "cosine", "far": (0.1,), "fpir": (0.1,)}
 OF_A_CASE = [n for n in registry.tasks() if not getattr(registry.task(n), "PARTIAL", False)]

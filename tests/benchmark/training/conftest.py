@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.config.types import Augment, ModelSpec, Recipe
 from benchmark.data import toy
-from benchmark.method import TrainingData
-from benchmark.protocol import Augment, ModelSpec, Recipe
-from benchmark.training.loop import Device, Trainer
+from benchmark.training.data import TrainingData
+from benchmark.training.device import Device
+from benchmark.training.loop import Trainer
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.training.denoise import Credible, credible
+from benchmark.training.credibility import Credible, credible
 from benchmark.training.prototypes import class_means
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from benchmark.method import TrainingData
+from benchmark.training.data import TrainingData
 from benchmark.training.embedding import embed, load_images, new_model, train_embedding
 
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
+from benchmark.contract.maps import fit_map
 from benchmark.models.module import Portable
 from benchmark.training.loop import rate
-from benchmark.training.maps import fit_map
 
 
 class Map(Portable):

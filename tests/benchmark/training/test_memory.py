@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.training.memory import Memory, all_rows
+from benchmark.training.memory_bank import Memory, all_rows
 
 
 @given(size=st.integers(1, 9), pushes=st.lists(st.integers(0, 12), max_size=6))

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from benchmark.models.module import load_module, save_module
-from benchmark.sides import SIDES
 from benchmark.training import side_alternative, side_autoencoder, side_binary, side_simclr
 from benchmark.training.embedding import new_model, train_embedding
 from benchmark.training.other_domain import shaped
+from benchmark.training.side_kinds import SIDES
 
 UNLABELLED = [kind for kind, made in SIDES.items() if made.module != "alternative"]
 MODULES = {(made.module, "mixup" in made.options): kind for kind, made in SIDES.items()}

@@ -7,7 +7,7 @@ import torch
 
 from benchmark import run
 from benchmark.errors import BenchError
-from benchmark.runner import Compute
+from benchmark.harness.execution import Compute
 from benchmark.training import embedding
 from benchmark.training.triplet import balanced, batch_hard
 

@@ -1,0 +1,331 @@
+"""The command ``bench``: verbs only; parse, call, print."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmark import __version__
+from benchmark.cli import records
+from benchmark.errors import BenchError, nearest, unknown
+
+app = typer.Typer(
+    name="bench",
+    help="CompatBench: which method to trust when the embedding model is upgraded.",
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+# On a busy machine threads that spin while they wait make a training ten times slower; libgomp
+# reads this when torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+# The base of all usage errors; Typer has click inside and names only its descendants.
+_ClickError: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+class Existing(StrEnum):
+    """What to do with results that are there already."""
+
+    skip = "skip"
+    missing = "missing"
+    overwrite = "overwrite"
+
+
+class Engine(StrEnum):
+    """Who carries the stages out."""
+
+    local = "local"
+    ray = "ray"
+
+
+class Kind(StrEnum):
+    """What can be listed."""
+
+    methods = "methods"
+    protocols = "protocols"
+    tracks = "tracks"
+
+
+Methods = Annotated[
+    str | None,
+    typer.Option(
+        "--methods",
+        "-m",
+        help="Methods, with commas: `bct,fct:simclr,mixbct`. Only a dry run goes without, with "
+        "`independent`.",
+        show_default=False,
+    ),
+]
+ProtocolName = Annotated[
+    str,
+    typer.Option(
+        "--protocol",
+        "-p",
+        help="A protocol, one of its settings (`arch-change:deeper`), or the path of a YAML file.",
+    ),
+]
+TrackName = Annotated[
+    str, typer.Option("--track", "-t", help="A track, or the path of a YAML file.")
+]
+DataRoot = Annotated[
+    Path | None, typer.Option("--data-root", help="Folder of the images, if the track needs one.")
+]
+Seeds = Annotated[str, typer.Option("--seeds", help="Seeds: `0`, `0,1,2` or `0-4`.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change a field: `old.head=arcface`, `bct.weight=2`. Repeatable."),
+]
+Out = Annotated[Path, typer.Option("--out", help="Folder of records, tables, plots and the page.")]
+
+
+@app.command(
+    epilog="Examples: `bench run -m bct,fct,mixbct -p open-class` · "
+    "`bench run -m l2 -p open-data --seeds 0-2 --set l2.weight=5` · "
+    "`bench run -m bct -p extended-class -t folder --data-root photos`"
+)
+def run(
+    protocol: ProtocolName,
+    methods: Methods = None,
+    track: TrackName = "glyphs",
+    data_root: DataRoot = None,
+    seeds: Seeds = "0",
+    settings: Settings = None,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sweep", help="Run at each value of a field: `mixbct.ratio=0.1,0.3`. Repeatable."
+        ),
+    ] = None,
+    first_seed: Annotated[
+        int | None, typer.Option("--first-seed", help="Fix the first generation's seed apart.")
+    ] = None,
+    device: Annotated[
+        str, typer.Option("--device", help="`auto`, `cpu`, `cuda`, `mps`; `cuda:2` is two of them.")
+    ] = "auto",
+    engine: Annotated[
+        Engine, typer.Option("--engine", help="`local`, or `ray` for a cluster.")
+    ] = Engine.local,
+    existing: Annotated[
+        Existing,
+        typer.Option(
+            "--existing",
+            help="`skip` answers from results of the same work, `missing` keeps any result that "
+            "is there, `overwrite` computes everything anew.",
+        ),
+    ] = Existing.skip,
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Folder of stage outputs; else the user's cache.")
+    ] = None,
+    out: Out = Path("runs"),
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan and what of it is stored.")
+    ] = False,
+) -> None:
+    """Run methods under a protocol and show how they compare."""
+    from benchmark import api
+    from benchmark.cli import show
+    from benchmark.config.reading import parse_settings
+    from benchmark.config.seeds import parse_seeds
+    from benchmark.config.sweep import parse_axes, points
+    from benchmark.harness.execution import Compute
+    from benchmark.training.device import parse_device
+
+    if methods is None and not dry_run:
+        raise BenchError("run: missing option '--methods' / '-m'; see bench list methods")
+    labels = ["independent"] if methods is None else methods.split(",")
+    axes = parse_axes(sweep or [])
+    unsuited: list[BenchError] = []
+    requests = [
+        asked
+        for chosen in points(axes, parse_settings(settings or []))
+        for asked in api.requests(
+            labels, protocol, str(chosen.pop("track", track)), data_root=data_root,
+            seeds=parse_seeds(seeds), settings=chosen, first_seed=first_seed, without_data=dry_run,
+            on_unsuited=unsuited.append,
+        )
+    ]  # fmt: skip
+    for line in dict.fromkeys(map(str, unsuited)):
+        typer.echo(f"bench: {line}", err=True)
+    chosen = parse_device(device)
+    compute = Compute(chosen.accelerator, chosen.devices, str(engine))
+    if dry_run:
+        if methods is None:
+            typer.echo("methods independent, as no others are given with -m (bench list methods)")
+        show.print_plans(requests, store, out)
+        return
+    with show.Progress() as reporter:
+        found = api.carry_out(requests, existing.value, store, out, compute, reporter)
+    if axes:
+        show.print_sweep(found, axes, out)
+    else:
+        show.print_results(found, requests[0].folder(out))
+
+
+@app.command("list", epilog="Examples: `bench list methods` · `bench list tracks --json`")
+def list_(
+    kind: Annotated[Kind, typer.Argument(help="What to list.")],
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """List methods, protocols or tracks, one line each."""
+    from benchmark.cli import show
+
+    show.print_list(kind.value, as_json=as_json)
+
+
+@app.command(epilog="Examples: `bench info mixbct` · `bench info open-class` · `bench info glyphs`")
+def info(
+    name: Annotated[str, typer.Argument(help="A method, protocol or track.")],
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Show the card of a method, protocol or track."""
+    from benchmark.cli import show
+
+    show.print_card(name, as_json=as_json)
+
+
+app.add_typer(records.app)
+
+
+@app.command(
+    epilog="Examples: `bench check bct` · `bench check path-of-your-method --protocol open-data`"
+)
+def check(
+    method: Annotated[str, typer.Argument(help="A method, `bct` or `bct:distill`.")],
+    protocol: ProtocolName = "open-class",
+) -> None:
+    """Try a method in seconds: train, embed, score, write, read back, repeat bit for bit."""
+    from benchmark.cli.check import check_method
+
+    for line in check_method(method, protocol):
+        typer.echo(line)
+
+
+@app.command(epilog="Example: `bench doctor`")
+def doctor() -> None:
+    """Say what this installation has and what it can do."""
+    from benchmark.cli.check import diagnose
+
+    sound = True
+    for name, state, good in diagnose():
+        typer.echo(f"{'ok ' if good else 'BAD'}  {name}: {state}")
+        sound = sound and good
+    if not sound:
+        raise BenchError("doctor: some parts do not work, see the lines marked BAD")
+
+
+@app.command(
+    epilog="Example: `bench perf ranking --queries 10000 --gallery 10000 --json perf.json`"
+)
+def perf(
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="`ranking`, `verification`, `identification`, `backfill`, `training`, `convert`."
+        ),
+    ],
+    queries: Annotated[int | None, typer.Option("--queries", min=1)] = None,
+    gallery: Annotated[int | None, typer.Option("--gallery", min=1)] = None,
+    dim: Annotated[int | None, typer.Option("--dim", min=1)] = None,
+    classes: Annotated[int | None, typer.Option("--classes", min=1)] = None,
+    items: Annotated[int | None, typer.Option("--items", min=1)] = None,
+    side: Annotated[int | None, typer.Option("--side", min=0)] = None,
+    as_json: Annotated[
+        Path | None, typer.Option("--json", help="Write the rows to a file.")
+    ] = None,
+) -> None:
+    """Time the engine beside its peers, in one run."""
+    from benchmark import perf as suite
+    from benchmark.cli import show
+    from benchmark.config.files import writable, write_json
+
+    if what not in suite.names():
+        raise unknown("benchmark", what, suite.names())
+    if as_json is not None:
+        writable(as_json.parent, "--json")
+    rows = suite.run(
+        what, queries=queries, gallery=gallery, dim=dim, classes=classes, items=items, side=side
+    )
+    show.print_rows(rows)
+    if as_json is not None:
+        write_json(as_json, rows)
+
+
+@app.command(
+    epilog="Examples: `bench leaderboard --out site` · `bench leaderboard runs --out site`"
+)
+def leaderboard(
+    out: Annotated[Path, typer.Option("--out", help="Folder of the site.")],
+    runs: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Folder of records; by default `results/measured` if it is there, else `runs`."
+        ),
+    ] = None,
+) -> None:
+    """Write records as a static site, which opens from disk."""
+    from benchmark.config.files import plain_io_errors, writable
+    from leaderboard.site import build_folder
+
+    writable(out, "--out")
+    committed = Path("results/measured")
+    with plain_io_errors(out):
+        page, skipped = build_folder(
+            runs or (committed if committed.is_dir() else Path("runs")), out
+        )
+    for each in skipped:
+        typer.echo(f"bench: {each}", err=True)
+    typer.echo(page)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"compatbench {__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command; bad input ends with one line and exit code 2."""
+    try:
+        code = app(args=argv, standalone_mode=False)
+    except BenchError as error:
+        _fail(str(error))
+    except _ClickError as error:
+        _fail(_usage(error))
+    except (KeyboardInterrupt, typer.Abort):
+        typer.echo("bench: stopped; the same command goes on from here", err=True)
+        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: Any) -> str:
+    """A usage error in one line, with the nearest option where a name is wrong."""
+    message = " ".join(str(error.format_message()).split())
+    name = getattr(error, "option_name", None)
+    if name is not None and error.ctx is not None and "Did you mean" not in message:
+        known = [o for p in error.ctx.command.params for o in p.opts if o.startswith("--")]
+        message = f"unknown option '{name}'{nearest(name, known)}"
+    command = "" if error.ctx is None else f"{error.ctx.command_path}: "
+    return f"{command.removeprefix('bench ')}{message}"
+
+
+def _fail(message: str) -> None:
+    typer.echo(f"bench: {message}", err=True)
+    sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,361 @@
+"""What the command prints: progress, plans, lists, cards, results."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from benchmark.config import registry
+from benchmark.config.files import writable
+from benchmark.errors import BenchError, unknown
+from benchmark.harness.store import Store, default_store
+
+if TYPE_CHECKING:
+    from benchmark.api import Request
+    from benchmark.config.sweep import Axis
+    from benchmark.harness.graph import Stage
+    from benchmark.records.record import Record
+    from benchmark.report.paired import Line
+
+
+class Progress:
+    """One line a stage; on a terminal with a bar, elsewhere when the stage has ended."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self.console = Console(stderr=True)
+        self.bar: Any = None
+        self.number = {}  # type: dict[str, str]
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def _start_bar(self) -> Any:
+        from rich import progress
+
+        bar = progress.Progress(
+            progress.TextColumn("{task.description}"), progress.BarColumn(bar_width=24),
+            progress.TaskProgressColumn(), progress.TimeRemainingColumn(compact=True),
+            console=self.console, transient=True,
+        )  # fmt: skip
+        bar.start()
+        return bar
+
+    def left_out(self, label: str, reason: str) -> None:
+        """Show that a method cannot be applied, and why, in the words of ``--dry-run``."""
+        line = f"left out {label}: {reason}"
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:
+        """Show that a stage begins."""
+        place = f"[{number:>{len(str(total))}}/{total}]"
+        self.number[stage.name] = place
+        if not self.console.is_terminal:
+            return lambda share: None
+        self.bar = self.bar or self._start_bar()
+        task = self.bar.add_task(f"{place} {stage.title}".replace("[", r"\["), total=1.0)
+        self.number[stage.name + " task"] = task
+        return lambda share: self.bar.update(task, completed=share)
+
+    def done(self, stage: Stage, seconds: float) -> None:
+        """Show that a stage has ended."""
+        if self.bar is not None:
+            self.bar.remove_task(self.number[stage.name + " task"])
+        line = f"{self.number[stage.name]} {stage.title}"
+        self.console.print(f"{line:<64} {seconds:6.1f} s", markup=False, highlight=False)
+
+
+def print_plans(requests: Sequence[Request], store: Path | None, out: Path) -> None:
+    """The stages of requests, what of them is stored, and where records go."""
+    for asked in requests:
+        if len(requests) > 1:
+            _print(f"\n{_heading(asked)}")
+        _print_plan(asked, store, out)
+
+
+def _heading(asked: Request) -> str:
+    """A setting's name and title, and what else tells a plan from the others."""
+    protocol, track = asked.setup.protocol, asked.setup.track
+    changed = "".join(f", {key}={value}" for key, value in asked.setup.changed.items())
+    return f"{protocol.id} ({protocol.title}) on {track.id}{changed}"
+
+
+def _print_plan(asked: Request, store: Path | None, out: Path) -> None:
+    from benchmark.config.split_sizes import generation_lines
+
+    plan = asked.plan()
+    stages = plan.stages
+    kept = Store(store or default_store())
+    there = asked.data_root is not None or not asked.setup.track.needs_root
+    missing = [s for s in stages if not there or not kept.has(s.name)]
+    for line in generation_lines(asked.setup):
+        _print(line)
+    for stage in stages:
+        # Without the data a stage has no name yet: what is stored cannot be known.
+        name = f"  [{stage.name}]" if there else ""
+        _print(f"{'stored ' if stage not in missing else 'to do  '} {stage.title}{name}")
+    for result in plan.results:
+        if result.reason:
+            _print(f"left out {result.label}: {result.reason}")
+    if not there:
+        track = asked.setup.track.id
+        _print(f"data    not here: to run on track {track}, give --data-root, its images' folder")
+    for (label, seed), path in asked.paths(out).items():
+        _print(f"record  {label}, seed {seed}: {path}{' (exists)' if path.exists() else ''}")
+    _print(f"{len(stages)} stages, {len(stages) - len(missing)} stored, {len(missing)} to do")
+
+
+def print_results(records: Sequence[Record], folder: Path) -> None:
+    """The table, and the files beside the records: CSV, plots, page."""
+    print_table(records, "terminal", "")
+    first = records[0]
+    protocols = {r.protocol for r in records}
+    own = first.protocol.replace(":", "+")
+    name = f"{own if len(protocols) == 1 else own.partition('+')[0]}-{first.track}"
+    csv = folder / "tables" / f"{name}.csv"
+    page = folder / "site" / "index.html"
+    plots_folder = folder / "plots" / name
+    writable(csv.parent, "--out")
+    _write_reports(records, csv, plots_folder, page)
+    paths = [r.path(folder) for r in records]
+    above = paths[0].parents[1 if len(protocols) == 1 else 3]
+    _print(f"\nrecords  {above} ({len(paths)} files)")
+    _print(f"table    {csv}\nplots    {plots_folder}\npage     {page}")
+
+
+def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> None:
+    """The table of a sweep, and the files beside it; one for each setting of a protocol."""
+    for protocol in dict.fromkeys(record.protocol for record in records):
+        _print_sweep([r for r in records if r.protocol == protocol], axes, out)
+
+
+def _print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> None:
+    from benchmark.report import sweeps
+
+    made = sweeps.make_sweep(records, axes)
+    sweeps.print_sweep(made)
+    first = records[0]
+    tracks = [] if any(a.key == "track" for a in axes) else [first.track]
+    name = "-".join([first.protocol, *tracks, *(a.key for a in axes)]).replace(":", "+")
+    folder = out / "sweeps" / name
+    writable(folder, "--out")
+    (folder / "table.csv").write_text(sweeps.csv(made))
+    sweeps.plot_sweep(made, folder)
+    _print(f"\nrecords  {out} ({len(records)} files)\ntable    {folder / 'table.csv'}")
+    _print(f"plots    {folder}")
+
+
+def _write_reports(records: Sequence[Record], csv: Path, plots: Path, page: Path) -> None:
+    """Write table, plots and page unless they show these very records already."""
+    from benchmark.config.files import digest
+    from benchmark.report import backfilling, sides
+    from benchmark.report.table import make_tables, render
+
+    lines = render(make_tables(records, metrics="all", cases="all"), "csv")
+    lines += backfilling.render(backfilling.make_tables(records), "csv")
+    csv.write_text(lines + sides.render(sides.make_tables(records), "csv"))
+    shown = digest([r.result() for r in records])
+    mark = plots / ".records"
+    if page.exists() and mark.exists() and mark.read_text() == shown:
+        return
+    import leaderboard
+    from benchmark.report.plots import plot
+
+    plots.mkdir(parents=True, exist_ok=True)
+    plot(list(records), plots)
+    leaderboard.build(list(records), page.parent, root=page.parents[1])
+    mark.write_text(shown)
+
+
+def print_table(records: Sequence[Record], form: Any, metrics: str, cases: str = "") -> None:
+    """Records as one table a protocol, track and set of changes."""
+    from benchmark.report import backfilling, groups, sequence, settings, sides, table
+
+    # Settings of one protocol stand in one table of their own; as CSV they all look alike.
+    single = records if form == "csv" else settings.alone(records)
+    made = table.make_tables(single, metrics=metrics or None, cases=cases or None)
+    filled = backfilling.make_tables(single)
+    if form != "csv":
+        made += sequence.make_tables(records, metrics=metrics or None)
+        filled += backfilling.make_settings_tables(records, metrics or None)
+    further = [
+        settings.render(settings.make_tables(records, metrics=metrics or None), form),
+        groups.render(groups.make_tables(records), form),
+        backfilling.render(filled, form),
+        groups.render(groups.make_gap_tables(records), form),
+        sides.render(sides.make_tables(records), form),
+    ]
+    if form == "terminal":
+        table.print_table(made)
+        for more in filter(None, further):
+            _print(("\n" if made else "") + more.rstrip() + ("" if made else "\n"))
+    else:
+        between = "" if form == "csv" else "\n"
+        _print(between.join([table.render(made, form), *filter(None, further)]))
+
+
+def print_beside(records: Sequence[Record], form: str, metrics: str) -> None:
+    """What papers print on the protocols and data of some records, apart from these."""
+    from benchmark.records import published
+    from benchmark.report.listing import render
+    from benchmark.report.published import listings, long_csv
+    from benchmark.report.table import make_tables
+
+    every = published.read_published()
+    shown = {key for table in make_tables(records, metrics or None) for key in table.metrics}
+    found = [n for n in published.beside(every, records) if n.metric in shown]
+    if form == "csv":
+        _print(long_csv(found).rstrip("\n"))
+    elif found:
+        _print("\n" + render(listings(found, every), form).rstrip())
+    elif form == "terminal":
+        _print("\nNo paper prints numbers on these protocols and data.")
+
+
+def print_published(folder: Path | None, form: str, chosen: dict[str, list[str]]) -> None:
+    """Published numbers; without a choice the papers on a terminal, everything elsewhere."""
+    from benchmark.records import published
+    from benchmark.report.listing import render
+    from benchmark.report.published import listings, summary
+
+    every = published.read_published(folder)
+    if form == "terminal" and not any(chosen.values()):
+        _print(summary(every).rstrip())
+        return
+    found = published.select(every, **chosen)
+    if not found:
+        raise BenchError("published: no number has all of these")
+    _print(render(listings(found, every), form).rstrip())
+
+
+def print_record(record: Record, path: Path) -> None:
+    """All that a record and its details file say."""
+    from benchmark.records.details import find_details
+    from benchmark.report import one
+    from benchmark.report.listing import render
+
+    try:
+        details = find_details(record, path)
+    except BenchError as error:
+        sys.stderr.write(f"bench: skipped {error}\n")
+        details = None
+    _print(render([one.scores(record)], "terminal").rstrip())
+    for line in one.words(record, details):
+        _print(line)
+    _print("")
+
+
+def print_comparison(lines: Sequence[Line], left: str, right: str, by: Any, form: str) -> None:
+    """Differences of two methods."""
+    from benchmark.report.comparison import listing
+    from benchmark.report.listing import render
+
+    _print(render([listing(lines, left, right, by)], form).rstrip())
+
+
+def print_list(kind: str, *, as_json: bool) -> None:
+    """Methods, protocols or tracks, one line each."""
+    rows = _listed(kind)
+    if as_json:
+        _print(json.dumps(rows, indent=1, ensure_ascii=False))
+        return
+    width = max(len(row["id"]) for row in rows)
+    for row in rows:
+        variants = f"  [variants: {', '.join(row['variants'])}]" if row.get("variants") else ""
+        _print(f"{row['id']:<{width}}  {row['summary']}{variants}")
+
+
+def _listed(kind: str) -> list[dict[str, Any]]:
+    if kind == "methods":
+        return [
+            {"id": f.id, "summary": f.summary, "variants": list(f.variants)}
+            for f in registry.method_files().values()
+        ]
+    if kind == "protocols":
+        return [
+            {"id": name, "summary": registry.protocol(name).question}
+            for name in registry.protocol_files()
+        ]
+    tracks = [registry.track(name) for name in registry.track_files()]
+    return [
+        {"id": t.id, "summary": f"{t.title}. {t.note}", "needs_data_root": t.needs_root}
+        for t in tracks
+    ]
+
+
+def print_card(name: str, *, as_json: bool) -> None:
+    """The card of a method, protocol or track."""
+    card = _card(name)
+    if as_json:
+        _print(json.dumps(card, indent=1, ensure_ascii=False))
+        return
+    for key, value in card.items():
+        _print_field(key, value)
+
+
+def _card(name: str) -> dict[str, Any]:
+    if name.partition(":")[0] in registry.method_files():
+        from benchmark.report.card import method_card
+
+        return method_card(name)
+    if name in registry.protocol_files():
+        return dataclasses.asdict(registry.protocol(name))
+    if name in registry.track_files():
+        return dataclasses.asdict(registry.track(name))
+    known = [*registry.method_files(), *registry.protocol_files(), *registry.track_files()]
+    raise unknown("name", name, known)
+
+
+def _print_field(key: str, value: Any, indent: str = "") -> None:
+    label = f"{indent}{key.replace('_', ' ')}:"
+    if isinstance(value, list | tuple) and any(isinstance(each, dict) for each in value):
+        # A protocol's generations and settings, which stand by their names as a track's models do.
+        value = {each["name"]: {k: v for k, v in each.items() if k != "name"} for each in value}
+    if isinstance(value, dict) and value:
+        _print(label)
+        for k, v in value.items():
+            _print_field(str(k), v, indent + "  ")
+        return
+    if isinstance(value, list | tuple):
+        value = ", ".join(map(str, value)) or "none"
+    body = textwrap.wrap(str(value), 88) or [""]
+    _print(f"{label:<14} {body[0]}")
+    for line in body[1:]:
+        _print(f"{'':<14} {line}")
+
+
+def print_rows(rows: Sequence[dict[str, Any]]) -> None:
+    """Rows of a benchmark as a table."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in rows[0]:
+        table.add_column(name.replace("_", " "), justify="left" if name == "name" else "right")
+    for row in rows:
+        table.add_row(*(f"{v:.3g}" if isinstance(v, float) else _plain(v) for v in row.values()))
+    Console().print(table)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {v}" for k, v in value.items())
+    return "" if value is None else str(value)
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text + "\n")

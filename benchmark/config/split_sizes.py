@@ -1,0 +1,157 @@
+"""What each generation of a protocol sees on a track, from the track's declared numbers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from benchmark.config.overrides import Setup
+    from benchmark.config.types import GenerationSpec, Interval, Track
+
+
+@dataclass(frozen=True)
+class Size:
+    """A generation's training data.
+
+    Attributes:
+        classes: How many classes.
+        images: How many images.
+        exact: Is that their number, or about it, as classes differ in size?
+    """
+
+    classes: int
+    images: int
+    exact: bool
+
+
+def declared(track: Track) -> dict[str, int]:
+    """``train_classes`` and ``train_images`` of a track without its data, where they are known.
+
+    A dataset that is drawn tells them by ``numbers``, for any options; of others the track does.
+    """
+    from benchmark.config.registry import dataset
+
+    numbers = getattr(dataset(track.dataset), "numbers", None)
+    return dict(track.facts) if numbers is None else numbers(**track.data)
+
+
+def size(generation: GenerationSpec, facts: dict[str, int]) -> Size | None:
+    """A generation's share of the declared numbers; ``None`` where nothing is declared.
+
+    Example:
+        >>> from benchmark.config.types import GenerationSpec
+        >>> size(GenerationSpec("old", (0.0, 0.5)), {"train_classes": 365, "train_images": 1803460})
+        Size(classes=182, images=899260, exact=False)
+    """
+    if not _known(facts) or generation.roles:
+        return None
+    n, total = facts["train_classes"], facts["train_images"]
+    low, high = (boundary(share, n) for share in generation.classes)
+    each = _each(facts)
+    if each is not None:
+        first, last = (boundary(share, each) for share in generation.images)
+        return Size(high - low, (high - low) * (last - first), exact=True)
+    share = (generation.images[1] - generation.images[0]) * (high - low) / n
+    return Size(high - low, round(total * share), exact=(high - low, share) == (n, 1.0))
+
+
+def lack(
+    generation: GenerationSpec, facts: dict[str, int], members: Callable[[Iterable[str]], list[str]]
+) -> str | None:
+    """Why a generation sees nothing for sure; ``None`` if it may see something.
+
+    How large groups are, only the data tells: they are no larger than the whole.
+
+    Args:
+        generation: What it asks for.
+        facts: The declared numbers; without them nothing is sure.
+        members: Names of groups -> the dataset's groups.
+
+    Example:
+        >>> from benchmark.config.types import GenerationSpec
+        >>> facts = {"train_classes": 1300, "train_images": 31200}
+        >>> lack(GenerationSpec("old", images=(0.0, 0.01)), facts, list)
+        "images [0, 0.01] of each class's 24: expected at least one, got none"
+    """
+    if not _known(facts):
+        return None
+    n, total = facts["train_classes"], facts["train_images"]
+    low, high = (boundary(share, n) for share in generation.classes)
+    most = high if generation.groups else high - low
+    if not most:
+        return none_of("classes", generation.classes, f"{n:,}")
+    gone = [role for role, share in generation.thinned.items() if not boundary(share, most)]
+    if generation.groups and {*members(generation.groups)} <= {*members(gone)}:
+        return f"thinned to {_thinned(generation)}: expected at least one class, got none"
+    each = _each(facts)
+    first, last = (boundary(share, each or total) for share in generation.images)
+    if first == last if each else not last:
+        of = f"{total:,}" if each is None else f"each class's {each:,}"
+        return none_of("images", generation.images, of)
+    return None
+
+
+def none_of(key: str, interval: Interval, of: str) -> str:
+    """Words for an interval in which nothing lies."""
+    return f"{key} [{interval[0]:g}, {interval[1]:g}] of {of}: expected at least one, got none"
+
+
+def _known(facts: dict[str, int]) -> bool:
+    return {"train_classes", "train_images"} <= set(facts)
+
+
+def _each(facts: dict[str, int]) -> int | None:
+    """Images of every class, where they divide evenly; else classes differ in size."""
+    each, rest = divmod(facts["train_images"], facts["train_classes"])
+    return each if not rest else None
+
+
+def generation_lines(setup: Setup) -> Iterator[str]:
+    """A line for each generation: its data and its model."""
+    facts = declared(setup.track)
+    for generation, model in zip(setup.protocol.generations, setup.models, strict=True):
+        found = size(generation, facts)
+        data = _shares(generation)
+        if found is not None:
+            about = "" if found.exact else "about "
+            data += (
+                f": {found.classes:,} of {facts['train_classes']:,} classes, {about}"
+                f"{found.images:,} of {facts['train_images']:,} images"
+            )
+        asks = ", asked with texts" if generation.queries == "texts" else ""
+        losses = f"{model.head} and triplet" if model.triplet else model.head
+        yield (
+            f"{generation.name:<8}{data}; {model.backbone}, {model.dim} dimensions, {losses}{asks}"
+        )
+
+
+def _shares(generation: GenerationSpec) -> str:
+    """``classes 0-30 %``."""
+    parts = []
+    for name, (low, high) in (("classes", generation.classes), ("images", generation.images)):
+        if (low, high) != (0.0, 1.0):
+            parts.append(f"{name} {100 * low:.4g}-{100 * high:.4g} %")
+    if generation.groups:
+        parts.append(f"groups {', '.join(generation.groups)}")
+    if generation.thinned:
+        parts.append(_thinned(generation))
+    return ", ".join(parts) or "all data"
+
+
+def _thinned(generation: GenerationSpec) -> str:
+    """``10 % of scarce``."""
+    return ", ".join(f"{100 * share:.4g} % of {name}" for name, share in generation.thinned.items())
+
+
+def boundary(fraction: float, n: int) -> int:
+    """How many of ``n`` lie before a fraction: its decimal digits times ``n``, halves to even.
+
+    >>> [boundary(0.3, 93431), 93431 - boundary(0.3, 93431)]
+    [28029, 65402]
+    >>> [boundary(0.5, 365), boundary(0.1, 8631), boundary(0.5, 1000)]
+    [182, 863, 500]
+    """
+    return round(Fraction(repr(float(fraction))) * n)

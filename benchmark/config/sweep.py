@@ -1,0 +1,71 @@
+"""Sweeps: the same run at several values of a field."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmark.config.reading import parse_settings
+from benchmark.errors import BenchError
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A field and its values.
+
+    Attributes:
+        key: As in ``--set``: ``mixbct.ratio``, ``old.dim``; ``track``; several fields that move
+            together with a plus between: ``old.dim+new.dim``.
+        values: At least two, all different, in the order they are shown.
+    """
+
+    key: str
+    values: tuple[Any, ...]
+
+
+def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
+    """``["mixbct.ratio=0.1,0.2"]`` as axes.
+
+    Raises:
+        BenchError: If a key comes twice, or has fewer than two different values.
+
+    Example:
+        >>> parse_axes(["mixbct.ratio=0.1,0.2"])
+        (Axis(key='mixbct.ratio', values=(0.1, 0.2)),)
+    """
+    axes = []
+    for text in texts:
+        key, equals, listed = text.partition("=")
+        if not key or not equals:
+            raise BenchError(f"--sweep: expected key=value,value, got '{text}'")
+        values = tuple(parse_settings([f"{key}={v.strip()}"])[key] for v in listed.split(","))
+        if any(isinstance(value, list | dict) for value in values):
+            raise BenchError(f"--sweep {key}: expected numbers or names, got '{listed}'")
+        if len(values) < 2 or len(set(values)) < len(values):
+            raise BenchError(f"--sweep {key}: expected several different values, got '{listed}'")
+        axes.append(Axis(key, values))
+    keys = [key for axis in axes for key in axis.key.split("+")]
+    if len(set(keys)) < len(keys):
+        raise BenchError(f"--sweep: a key is given twice: {', '.join(keys)}")
+    return tuple(axes)
+
+
+def points(axes: Sequence[Axis], settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The settings of each run: every combination of the values.
+
+    Raises:
+        BenchError: If a swept key is also set.
+    """
+    swept = [key for axis in axes for key in axis.key.split("+")]
+    for key in swept:
+        if key in settings:
+            raise BenchError(f"--sweep {key}: also given by --set")
+    for values in itertools.product(*(axis.values for axis in axes)):
+        moved = {
+            key: value
+            for axis, value in zip(axes, values, strict=True)
+            for key in axis.key.split("+")
+        }
+        yield {**settings, **moved}

@@ -1,0 +1,206 @@
+"""The adapter contract: how a deployment goes from one embedding model to the next.
+
+A *method* is a frozen dataclass, whose fields are its hyper-parameters, in one file of
+``methods/``. It derives from one of the two families in :mod:`benchmark.contract.bases`, or from
+:class:`Method` itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from benchmark.errors import BenchError
+from benchmark.training.data import TrainingData
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from benchmark.config.types import ModelSpec, Recipe
+    from benchmark.models.backbones import Encoder
+    from benchmark.models.heads import Head
+    from benchmark.models.module import Portable
+    from benchmark.training.loop import Curve, Trainer
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A trained generation, as an update sees it.
+
+    Attributes:
+        model: The embedding model, in evaluation mode, frozen.
+        head: Its classifier; ``None`` where the protocol discards it.
+        features: Its embeddings of the new generation's training images, ``[n, d]`` float32,
+            not normalised, no augmentation.
+        side: Side-information of the same images, ``[n, s]``, by the model that was trained
+            with this generation; ``None`` where there is none.
+    """
+
+    model: Portable
+    head: Head | None
+    features: Tensor
+    side: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class UpdateJob:
+    """All that a method may use.
+
+    Attributes:
+        data: Training data of the new generation.
+        chain: The earlier generations, oldest first; at least one.
+        independent: The new generation trained without any constraint, if ``needs`` says so;
+            its ``side`` is the new side-information, where a later update will want it.
+        n_classes: Classes of the dataset; ``data.classes`` are below it.
+        spec: What the new model is made of.
+        recipe: How everything on the track is trained.
+        distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
+        trainer: The training loop, with the seed and the checkpoints of this update.
+    """
+
+    data: TrainingData
+    chain: tuple[Generation, ...]
+    independent: Generation | None
+    spec: ModelSpec
+    recipe: Recipe
+    distance: str
+    trainer: Trainer
+    n_classes: int = 0
+
+    @property
+    def old(self) -> Generation:
+        """The generation that is being replaced.
+
+        Raises:
+            ValueError: In the training of the first generation, which replaces none.
+        """
+        if not self.chain:
+            raise ValueError("job.old: the first generation replaces none")
+        return self.chain[-1]
+
+    def rng(self, name: str) -> torch.Generator:
+        """A random stream of its own for ``name``; the same for the same seed."""
+        from benchmark.config.seeds import generator
+
+        return generator(self.trainer.seed, name)
+
+    def new_model(
+        self, dim: int | None = None, head_dim: int | None = None
+    ) -> tuple[Encoder, Head]:
+        """A new model and classifier, initialised from the seed: alike for every method.
+
+        Args:
+            dim: Dimension of the encoder, if not the track's.
+            head_dim: Dimension of the classifier, if not the encoder's.
+        """
+        from benchmark.training.embedding import new_model
+
+        return new_model(self.spec, self.data, self.recipe, self.trainer.seed, dim, head_dim)
+
+
+@dataclass(frozen=True)
+class Update:
+    """What an update leaves behind.
+
+    Attributes:
+        model: phi_new: images ``[n, c, h, w]`` in [-1, 1] -> ``[n, d_new]``.
+        head: Its classifier: the next update's old head.
+        convert: Stored gallery -> converted gallery, called with vectors ``[n, d]`` and
+            side-information ``[n, s]`` or ``None``, gives the same two; ``None`` leaves
+            the gallery as it is.
+        query_view: New query vectors -> the space of the converted gallery; ``None`` is the
+            identity (BT2: the first d_old dimensions).
+        priority: Stored gallery -> ``[n]``; larger is backfilled first, ties by id.
+        curves: Training curves by name.
+    """
+
+    model: Portable
+    head: Head | None
+    convert: Portable | None = None
+    query_view: Portable | None = None
+    priority: Portable | None = None
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is known of an update before anything is trained.
+
+    Attributes:
+        old: What the old model is made of.
+        new: What the new model is made of.
+        shared_classes: Do the two generations have a class in common?
+        distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
+    """
+
+    old: ModelSpec
+    new: ModelSpec
+    shared_classes: bool = True
+    distance: str = "cosine"
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """How a deployment goes from one embedding model to the next.
+
+    Class attributes:
+        paper: Where it comes from: title, authors, year.
+        needs: What the plan must provide: ``old_head``, ``independent``, ``side:<kind>``.
+        changes: What it changes: any of ``training``, ``gallery``, ``queries``, ``dimension``.
+        own_model: False when the new model is the independent one, so nothing is trained
+            or embedded again.
+        own_first: True when the first generation is trained the method's own way.
+        runs_old_model: True when the old model itself sees new images, beside or instead of the
+            new one; not so where texts ask, whose old model reads texts.
+        trains: What is trained at an update, in words for its card; empty: a new model, or none
+            without ``own_model``.
+        variants: Named sets of parameters.
+    """
+
+    paper: ClassVar[str] = ""
+    own_model: ClassVar[bool] = True
+    own_first: ClassVar[bool] = False
+    runs_old_model: ClassVar[bool] = False
+    trains: ClassVar[str] = ""
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What the plan must provide; may depend on the parameters."""
+        return ()
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """What else it reads of what every plan has, in words for its card."""
+        return ()
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What it changes; may depend on the parameters."""
+        return ("training",)
+
+    def refuses(self, step: Step) -> str | None:  # noqa: ARG002
+        """Why the method cannot make this update; ``None`` if it can."""
+        return None
+
+    def first(self, job: UpdateJob) -> Update:
+        """Train generation 1 the method's own way; only with ``own_first``."""
+        raise NotImplementedError(f"{type(self).__name__}.first")
+
+    def fit(self, *_: Any, **__: Any) -> Any:
+        """Fit on plain arrays: what the transformations of ``benchmark.contract.bases`` can.
+
+        Raises:
+            BenchError: The method trains a model, on images.
+        """
+        raise BenchError(
+            f"{type(self).__name__} trains a model on images; only methods that map stored "
+            "vectors fit on arrays"
+        )
+
+    @abstractmethod
+    def update(self, job: UpdateJob) -> Update:
+        """Train or fit the new generation, given the earlier ones."""

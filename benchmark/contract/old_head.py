@@ -1,0 +1,171 @@
+"""The old classifier as a judge of new features: kept, synthesized or both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmark.config.checks import in_range
+from benchmark.contract.bases import CompatibleTraining
+from benchmark.contract.method import Step, UpdateJob
+from benchmark.models.heads import Head, class_logits
+from benchmark.training.embedding import Batch
+from benchmark.training.prototypes import class_means
+
+
+class OldHead(nn.Module):
+    """A frozen classifier over old features.
+
+    Args:
+        weight: One row a class, ``[k, d_old]``.
+        bias: ``[k]``, or ``None``.
+        scale: Logit scale where the logits are cosines, else ``None``.
+        row_of: Row of each class of the new data, ``[C]``; -1 where the classifier has none.
+    """
+
+    weight: Tensor
+    bias: Tensor | None
+    row_of: Tensor
+
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None, scale: float | None, row_of: Tensor
+    ) -> None:
+        super().__init__()
+        self.scale = scale
+        self.register_buffer("weight", weight.detach().clone())
+        self.register_buffer("bias", None if bias is None else bias.detach().clone())
+        self.register_buffer("row_of", row_of)
+
+    @property
+    def dim(self) -> int:
+        """Dimension of the old embedding."""
+        return self.weight.shape[1]
+
+    def logits(self, features: Tensor) -> Tensor:
+        """Logits without margin, ``[n, d_old]`` -> ``[n, k]`` float32."""
+        return class_logits(features, self.weight, self.bias, self.scale)
+
+
+def frozen_old_head(job: UpdateJob, *, synthesize: bool) -> OldHead:
+    """The old classifier K of an update.
+
+    A kept K keeps its form and scale, without its margin; a row is synthesized as the mean old
+    feature of the class.
+    Its length and its bias, which the paper leaves open (its classifiers are cosines), are the
+    means of those of K's rows, which favours no class.
+    Where K is discarded, or knows no class of the new data, every row is such a mean, normalised,
+    and the logits are cosines at the new classifier's scale: at scale 1 a softmax over C cosines
+    cannot fall below log C - 2 and would teach nothing.
+
+    Args:
+        job: The update.
+        synthesize: Make rows for classes that K does not know.
+
+    Source:
+        BCT section 2.5; MixBCT section 3.1 (the old classifier is discarded).
+    """
+    data, kept = job.data, job.old.head
+    n_classes = len(data.classes)
+    means = class_means(job.old.features, data.labels, n_classes)
+    known = None if kept is None else torch.isin(data.classes, kept.classes)
+    if kept is None or known is None or (synthesize and not known.any()):
+        return OldHead(F.normalize(means), None, job.spec.scale, torch.arange(n_classes))
+    rows = torch.full((n_classes,), -1)
+    order = kept.classes.argsort()
+    rows[known] = order[torch.searchsorted(kept.classes, data.classes[known], sorter=order)]
+    weight: Tensor = kept.weight.detach()
+    bias: Tensor | None = kept.bias
+    if synthesize and not known.all():
+        new_rows = means[~known]
+        rows[~known] = torch.arange(len(new_rows)) + len(weight)
+        new_rows = F.normalize(new_rows)
+        if not kept.normalised:
+            # As long as K's own: a mean feature is much longer, and would outvote them.
+            new_rows = new_rows * weight.norm(dim=1).mean()
+        weight = torch.cat([weight, new_rows])
+        bias = None if bias is None else torch.cat([bias, bias.mean().expand(len(new_rows))])
+    return OldHead(weight, bias, kept.scale if kept.normalised else None, rows)
+
+
+def influence(batch: Batch, old: OldHead, unknown: str, temperature: float) -> Tensor:
+    """How badly the old classifier reads the new features, a mean over the whole batch.
+
+    Args:
+        batch: Of longer features the first ``old.dim`` dimensions count.
+        old: The old classifier.
+        unknown: ``distill`` holds images whose class it does not know to its answer to the old
+            feature; otherwise they count nothing.
+        temperature: Of ``distill``.
+
+    Source:
+        BCT eq. 7, the second term, and section 2.5.
+    """
+    rows = old.row_of[batch.labels]
+    known = rows >= 0
+    logits = old.logits(batch.new[:, : old.dim])
+    terms = F.cross_entropy(logits, rows.clamp_min(0), reduction="none")
+    # A batch without a known class gives 0, not the mean of nothing.
+    others = torch.zeros_like(terms)
+    if unknown == "distill":
+        others = distillation(batch, old, temperature)
+    return torch.where(known, terms, others).mean()
+
+
+def distillation(batch: Batch, old: OldHead, temperature: float) -> Tensor:
+    """Cross-entropy between the old classifier's answers to old and to new features, ``[B]``.
+
+    Args:
+        batch: Of longer features the first ``old.dim`` dimensions count.
+        old: The old classifier.
+        temperature: What logits are divided by, beside the classifier's own scale.
+    """
+    targets = F.softmax(old.logits(batch.old.detach()) / temperature, dim=1)
+    answers = old.logits(batch.new[:, : old.dim]) / temperature
+    return F.cross_entropy(answers, targets, reduction="none")
+
+
+@dataclass(frozen=True)
+class Influence(CompatibleTraining[OldHead]):
+    """The influence loss beside the method's own classification (BCT eq. 7); the base of BCT."""
+
+    longer: ClassVar[bool] = True
+
+    unknown: Literal["synthesize", "distill", "old"] = "synthesize"  # BCT section 2.5
+    weight: float = 1.0  # lambda, BCT eq. 7
+    temperature: float = 1.0  # of distill, beside K's own scale: that alone, BCT appendix A
+
+    def __post_init__(self) -> None:
+        in_range(self, weight="[0, inf)", temperature="(0, inf)")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Only synthesize works without the old classifier."""
+        return () if self.unknown == "synthesize" else ("old_head",)
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """Synthesize: rows from old features; distill: what K says to them; old: K alone."""
+        if self.unknown == "old":
+            return ()
+        kept = ("the old classifier where it is kept",) if self.unknown == "synthesize" else ()
+        return (*super().uses, *kept)
+
+    def refuses(self, step: Step) -> str | None:
+        """Where K knows no class, synthesize has rows and distill needs none; old has nothing."""
+        found = super().refuses(step)
+        if found or self.unknown != "old" or step.shared_classes:
+            return found
+        return "the old classifier knows no class of the new data"
+
+    def prepare(self, job: UpdateJob) -> OldHead:
+        """The frozen old classifier, with synthesized rows where asked for."""
+        return frozen_old_head(job, synthesize=self.unknown == "synthesize")
+
+    def loss(self, batch: Batch, head: Head, state: OldHead) -> Tensor:
+        """Classification on all dimensions plus influence loss on those of the old embedding."""
+        term = influence(batch, state, self.unknown, self.temperature)
+        return head(batch.new, batch.labels) + self.weight * term

@@ -1,0 +1,121 @@
+"""npy files of vectors, read and written row by row: larger ones than memory holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.config.files import plain_io_errors
+from benchmark.errors import BenchError
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class RowFile:
+    """An npy file ``[n, dim]`` of numbers.
+
+    Attributes:
+        path: The file.
+        shape: ``(n, dim)``.
+        dtype: Of its numbers.
+        offset: Where they begin.
+    """
+
+    path: Path
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    offset: int
+
+    @property
+    def n(self) -> int:
+        """How many rows."""
+        return self.shape[0]
+
+    @classmethod
+    def open(cls, name: str, path: str | Path) -> RowFile:
+        """Look at a file.
+
+        Args:
+            name: What an error names first.
+            path: The file.
+
+        Raises:
+            BenchError: If it is not an npy file of numbers ``[n, dim]``, rows one after another.
+        """
+        path = Path(path)
+        try:
+            # Mapped: the header and the length are checked, nothing is read.
+            made = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            text = " ".join(str(error).split())
+            raise BenchError(f"{name}: cannot read {path} as npy: {text}") from error
+        if not isinstance(made, np.memmap) or made.ndim != 2 or made.dtype.kind not in "fiub":
+            raise BenchError(f"{name}: expected numbers [n, dim] in {path}")
+        if 0 in made.shape:
+            raise BenchError(f"{name}: expected at least one vector, got {list(made.shape)}")
+        if not made.flags.c_contiguous:
+            raise BenchError(f"{name}: expected rows one after another (C order) in {path}")
+        n, dim = made.shape
+        return cls(path, (n, dim), made.dtype, made.offset)
+
+    def blocks(self, size: int) -> Iterator[Vectors]:
+        """The rows as float32, ``size`` at a time.
+
+        Read, not mapped: mapped pages count as the memory of the process.
+        """
+        n, dim = self.shape
+        with self.path.open("rb") as file:
+            file.seek(self.offset)
+            for start in range(0, n, size):
+                count = min(size, n - start) * dim
+                rows = np.fromfile(file, self.dtype, count)
+                if len(rows) < count:
+                    raise BenchError(f"{self.path}: became shorter while it was read")
+                with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite
+                    yield rows.astype(np.float32, copy=False).reshape(-1, dim)
+
+
+@contextmanager
+def writing(paths: Sequence[Path], n: int) -> Iterator[list[Callable[[Vectors], None]]]:
+    """Write npy files of ``n`` rows block by block; all appear at the end, or none.
+
+    Yields:
+        For each path a function that appends rows, ``[k, dim]``.
+
+    Raises:
+        BenchError: If a file cannot be written, or the disk is full.
+    """
+    parts = [path.with_name(f".{path.name}.{os.getpid()}.part") for path in paths]
+    for path in paths:
+        if not path.parent.is_dir():
+            raise BenchError(f"{path}: its folder does not exist")
+    try:
+        with plain_io_errors(paths[0].parent):
+            with ExitStack() as stack:
+                files = [stack.enter_context(part.open("wb")) for part in parts]
+                yield [_appending(file, n) for file in files]
+            for part, path in zip(parts, paths, strict=True):
+                part.replace(path)
+    except OSError as error:
+        raise BenchError(f"{error.filename or paths[0]}: {error.strerror or error}") from error
+    finally:
+        for part in parts:
+            part.unlink(missing_ok=True)
+
+
+def _appending(file: IO[bytes], n: int) -> Callable[[Vectors], None]:
+    def write(rows: Vectors) -> None:
+        if file.tell() == 0:
+            header = {"descr": "<f4", "fortran_order": False, "shape": (n, *rows.shape[1:])}
+            np.lib.format.write_array_header_1_0(file, header)
+        file.write(np.ascontiguousarray(rows, "<f4").data)
+
+    return write

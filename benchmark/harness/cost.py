@@ -1,0 +1,131 @@
+"""What a method costs a deployment: parameters, multiply-adds, bytes an item."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmark.harness.graph import Result, Stage
+from benchmark.harness.store import Store
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+_FLOAT = 4  # bytes of a stored number
+
+
+def cost(result: Result, metas: Mapping[str, Any], store: Store) -> dict[str, float | None]:
+    """What the record says of cost; see :class:`benchmark.records.record.Record`.
+
+    Args:
+        result: Method and seed.
+        metas: What each of its stages said of itself.
+        store: Where the stages lie.
+    """
+    return _parameters(result, metas) | _work(result, metas, store)
+
+
+def _parameters(result: Result, metas: Mapping[str, Any]) -> dict[str, float | None]:
+    """Parameters of the new model, and of what the method adds to it."""
+    facts = [metas[s.name]["facts"] for s in result.updates]
+    # Not the models of side-information, which are no part of the new one.
+    trained = [m["facts"] for m in metas.values() if m["kind"] == "train"]
+    return {
+        "parameters": next(
+            (f["parameters"] for f in reversed(facts) if "parameters" in f),
+            trained[-1]["parameters"],
+        ),
+        "added_parameters": sum(f.get("added_parameters", 0) for f in facts),
+    }
+
+
+def _work(result: Result, metas: Mapping[str, Any], store: Store) -> dict[str, float | None]:
+    """Multiply-adds of one item, and bytes that it takes."""
+    import torch
+
+    if result.evaluation is None:
+        return {}
+    inputs = result.evaluation.inputs
+    embedded = [inputs[role] for role in _in_order(inputs, "vectors")]
+    updates = [store.path(inputs[r].name) for r in _in_order(inputs, "update")]
+    old, new = (metas[embedded[i].name]["facts"]["dim"] for i in (0, -1))
+    sides = metas[result.evaluation.name]["facts"].get("side", {}).get("generations", {})
+    side = next(iter(sides.values()), {"dim": 0, "bytes": 0})
+    stored: tuple[Any, ...] = (torch.zeros(1, old), torch.zeros(1, side["dim"]) if sides else None)
+    kept = stored[1]
+    convert = query = 0
+    for folder in updates:
+        done, stored = _passed(folder / "convert.safetensors", *stored)
+        convert += done
+    asking: tuple[Any, ...] = (torch.zeros(1, new),)
+    for folder in reversed(updates):
+        done, asking = _passed(folder / "query_view.safetensors", *asking)
+        query += done
+    # Side-information that a conversion makes anew has numbers where the first may have bits.
+    beside = side["bytes"] if stored[1] is kept else _FLOAT * stored[1].shape[1]
+    return {
+        "multiply_adds": _embedding(embedded[-1], store),
+        # Where the old model reads texts, images have an encoder of their own.
+        "old_multiply_adds": _embedding(inputs.get("images0", embedded[0]), store),
+        "convert_multiply_adds": convert,
+        "query_multiply_adds": query,
+        "bytes_before": _FLOAT * old + side["bytes"],
+        "bytes_after": _FLOAT * stored[0].shape[1] + beside,
+        "bytes_new": _FLOAT * new,
+    }
+
+
+def _in_order(inputs: Mapping[str, Stage], role: str) -> list[str]:
+    """``vectors0``, ``vectors1``, ..., ``vectors10``."""
+    return sorted((r for r in inputs if r.startswith(role)), key=lambda r: (len(r), r))
+
+
+def _passed(path: Path, *given: Any) -> tuple[int, tuple[Any, ...]]:
+    """Multiply-adds of a part of an update, and what it makes of an item; as it is without one."""
+    from benchmark.models.module import load_module
+
+    if not path.exists():
+        return 0, given
+    work, out = multiply_adds(load_module(path), *given)
+    return work, out if isinstance(out, tuple) else (out,)
+
+
+def _embedding(stage: Stage, store: Store) -> int:
+    """Multiply-adds of embedding an image as a stage does."""
+    from benchmark.data.stored import read_dataset
+
+    shape = read_dataset(store.path(stage.inputs["data"].name)).train.images.shape[1:]
+    folder = store.path(stage.inputs["model"].name)
+    return _of_image(folder / f"{stage.params['file']}.safetensors", shape)
+
+
+@cache
+def _of_image(path: Path, shape: tuple[int, ...]) -> int:
+    import torch
+
+    from benchmark.models.module import load_module
+
+    return multiply_adds(load_module(path), torch.zeros(1, *shape))[0]
+
+
+def multiply_adds(module: nn.Module, *given: Any) -> tuple[int, Any]:
+    """How many products of numbers a module sums, and its output.
+
+    Counted are convolutions and matrix products, as torch counts them (two operations each);
+    what is done element by element is left out.
+
+    Example:
+        >>> import torch
+        >>> multiply_adds(torch.nn.Linear(8, 3), torch.zeros(1, 8))[0]
+        24
+    """
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    module.eval()
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        out = module(*given)
+    return counter.get_total_flops() // 2, out

@@ -1,0 +1,189 @@
+"""What the details file shows of an evaluation: answers, a class among its nearest, a priority."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.harness.evaluation.cases import load_stored
+from benchmark.records.details import Answers, Details, Ordering, Picture
+from benchmark.records.details_writer import pack
+
+if TYPE_CHECKING:
+    from benchmark.data.base import Evaluation
+    from benchmark.harness.evaluation.cases import Case
+    from benchmark.tasks.base import TaskResult
+
+_NEAREST = 3  # classes beside the chosen one, as in MixBCT appendix B.2
+_ITEMS = 48  # of a class
+_POINTS = 400  # of an ordering
+_PERPLEXITY = 30.0  # the default of scikit-learn, less where there are few points
+_BLOCK = 1024
+
+Vectors = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+
+class Collector:
+    """Gathers, case by case, what a details file holds.
+
+    Args:
+        params: Of the evaluation.
+        inputs: Of the evaluation.
+        items: Who asks and who is stored.
+        class_names: By label.
+    """
+
+    def __init__(
+        self,
+        params: Mapping[str, Any],
+        inputs: Mapping[str, Path],
+        items: Evaluation,
+        class_names: Sequence[str],
+    ) -> None:
+        self.params, self.inputs, self.items = params, inputs, items
+        self.class_names = class_names
+        self.answers: dict[tuple[str, str], Answers] = {}
+        self.picture: Picture | None = None
+        first, last = params["generations"][0], params["generations"][-1]
+        marks = "'" * (len(params["generations"]) - 1)
+        self.cross = f"{last}/{first}"
+        self.main = (
+            self.cross,
+            f"{last}/{last}",
+            f"{first}/{first}",
+            f"{first}{marks}/{first}{marks}",
+        )
+
+    def add(self, case: Case, results: Sequence[TaskResult]) -> None:
+        """Keep what the tasks answered to a case; draw it if it is the cross-test."""
+        for result in results:
+            for name, values in result.per_query.items():
+                n = len(values)
+                self.answers[case.name, name] = Answers(
+                    np.asarray(values, np.float64), result.identities[name], np.arange(n), n
+                )
+        if case.name == self.cross and not case.swapped:
+            old, _ = load_stored(self.inputs, 0)
+            self.picture = draw(case, old, self.items, self.class_names, self.params["distance"])
+
+    def pack(self) -> bytes:
+        """The details file."""
+        order = judge_priority(self.params, self.inputs, self.items)
+        return pack(Details(self.answers, self.picture, order), self.main)
+
+
+def draw(
+    case: Case, old: Vectors, items: Evaluation, class_names: Sequence[str], distance: str
+) -> Picture | None:
+    """t-SNE of the items of one class and its three nearest, old and new vectors together.
+
+    Args:
+        case: The cross-test.
+        old: Vectors of all items as the old model made them: they choose the classes, so that all
+            methods after one old model show the same.
+        items: All items; those that ask or are stored are shown.
+        class_names: By label.
+        distance: With ``cosine`` only directions count.
+
+    Returns:
+        ``None`` if there are fewer than four items or nothing differs between them. The class is
+        the one whose nearest is as near as is usual, the median of all classes: neither the best
+        nor the worst separated.
+    """
+    from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
+
+    used = np.unique(np.concatenate([items.query, items.gallery]))
+    # Sums would depend on the number of threads in their last bits, and the picture with them.
+    with threadpool_limits(1):
+        shown = _neighbours(_scaled(old[used], distance), items.labels[used])
+        rows, label = _rows(items, used, shown)
+        points = np.concatenate([case.gallery[rows], case.query[rows]])
+        points = _scaled(points, distance)
+        if len(rows) < 4 or not points.std(axis=0).any():
+            return None
+        made = TSNE(
+            init="pca", perplexity=min(_PERPLEXITY, (len(points) - 1) / 3), random_state=0
+        ).fit_transform(points)
+    made = made.astype(np.float64) - made.min(axis=0)
+    made /= made.max()
+    names = tuple(class_names[k] for k in shown.tolist())
+    return Picture(case.name, names, label, made[: len(rows)], made[len(rows) :])
+
+
+def _scaled(vectors: Vectors, distance: str) -> Vectors:
+    if distance != "cosine":
+        return vectors
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(length > 0, length, 1), np.float32)
+
+
+def _neighbours(vectors: Vectors, labels: Ints) -> Ints:
+    """The chosen class and its nearest ones, by the middles of the classes."""
+    classes, member = np.unique(labels, return_inverse=True)
+    middle = np.zeros((len(classes), vectors.shape[1]))
+    np.add.at(middle, member, vectors)
+    middle /= np.bincount(member)[:, None]
+    nearest = np.array(
+        [
+            row.min(initial=np.inf)
+            for start in range(0, len(classes), _BLOCK)
+            for row in _apart(middle, np.arange(start, min(start + _BLOCK, len(classes))))
+        ]
+    )
+    chosen = np.argsort(nearest, kind="stable")[(len(classes) - 1) // 2]
+    others = np.argsort(_apart(middle, np.array([chosen]))[0], kind="stable")
+    return classes[[chosen, *others[: min(_NEAREST, len(classes) - 1)]]]
+
+
+def _apart(middle: NDArray[np.float64], rows: Ints) -> NDArray[np.float64]:
+    """Squared distances of some classes to all; infinite to itself."""
+    squares = (middle**2).sum(axis=1)
+    found = squares[rows, None] + squares - 2.0 * middle[rows] @ middle.T
+    found[np.arange(len(rows)), rows] = np.inf
+    return np.asarray(found)
+
+
+def _rows(items: Evaluation, used: Ints, shown: Ints) -> tuple[Ints, Ints]:
+    """Items of the classes, those with the lowest ids, and the place of each one's class."""
+    rows, places = [], []
+    for place, label in enumerate(shown.tolist()):
+        own = used[items.labels[used] == label]
+        own = own[np.argsort(items.ids[own], kind="stable")][:_ITEMS]
+        rows.append(own)
+        places.append(np.full(len(own), place))
+    return np.concatenate(rows), np.concatenate(places)
+
+
+def judge_priority(
+    params: Mapping[str, Any], inputs: Mapping[str, Path], items: Evaluation
+) -> Ordering | None:
+    """The last update's priority against the order of the true distances.
+
+    Returns:
+        ``None`` where the method gives no priority, or distances have no meaning.
+    """
+    from benchmark.harness.evaluation import partial_backfill
+    from benchmark.metrics.backfill_orders import by_score
+    from benchmark.metrics.statistics import kendall_tau
+
+    found = partial_backfill.priority(params, inputs)
+    if found is None or len(items.gallery) < 2:
+        return None
+    rows = items.gallery
+    shares = [_share(by_score(score[rows], items.ids[rows])) for score in found]
+    some = np.random.default_rng(0).permutation(len(rows))[:_POINTS]
+    tau = kendall_tau(*shares)
+    return Ordering(shares[0][np.sort(some)], shares[1][np.sort(some)], tau, len(rows))
+
+
+def _share(order: Ints) -> NDArray[np.float64]:
+    """Share of the items that come before each."""
+    place = np.empty(len(order))
+    place[order] = np.arange(len(order)) / (len(order) - 1)
+    return place

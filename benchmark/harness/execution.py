@@ -1,0 +1,131 @@
+"""One stage carried out and measured; where stages run, and who is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from benchmark.harness.graph import Stage
+from benchmark.harness.timing import Spent, convolution
+
+if TYPE_CHECKING:
+    from benchmark.training.device import Device
+
+
+class Reporter(Protocol):
+    """Hears how a run goes on."""
+
+    def left_out(self, label: str, reason: str) -> None:
+        """A method cannot be applied; said before anything runs."""
+        ...
+
+    def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:
+        """A stage begins; returns what is called with the share that is done."""
+        ...
+
+    def done(self, stage: Stage, seconds: float) -> None:
+        """A stage has ended."""
+        ...
+
+
+class Silent:
+    """Says nothing."""
+
+    def left_out(self, label: str, reason: str) -> None:
+        """Say nothing."""
+
+    def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:  # noqa: ARG002
+        """Listen to nothing."""
+        return lambda share: None
+
+    def done(self, stage: Stage, seconds: float) -> None:
+        """Say nothing."""
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Where stages run.
+
+    Attributes:
+        accelerator: ``auto``, ``cpu``, ``cuda`` or ``mps``.
+        devices: Devices that train one model together.
+        engine: ``local``: one after the other in this process; ``ray``: on a Ray cluster, as
+            many at once as it has room for. The store must be on a disk that all machines see.
+    """
+
+    accelerator: str = "auto"
+    devices: int = 1
+    engine: str = "local"
+
+
+def measured(
+    stage: Stage,
+    root: Path,
+    out: Path,
+    compute: Compute,
+    progress: Callable[[float], None] = lambda share: None,
+    checkpoints: Path | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Run a stage's function; returns its facts, and time, memory and device.
+
+    Checkpoints lie in ``out`` unless another folder is named.
+    """
+    from benchmark.harness.stages import Context, run_stage
+    from benchmark.training.device import Device, precision, torch_device
+
+    device = Device(compute.accelerator, compute.devices)
+    inputs = {role: root / "stages" / s.name for role, s in stage.inputs.items()}
+    chip = torch_device(device).type
+    spent = Spent(checkpoints or out, convolution if chip == "cpu" else None)
+
+    def heard(share: float) -> None:
+        if checkpoints is None:  # else another process keeps them
+            spent.keep()
+        progress(share)
+
+    with _resources(device, spent) as used:
+        context = Context(out, checkpoints or out, device, stage.local, heard)
+        facts = run_stage(stage.kind, stage.params, inputs, context)
+    if "recipe" in stage.params:
+        asked = stage.params["recipe"].get("precision", "32-true")
+        used["precision"] = precision(asked, chip)
+    return facts, used
+
+
+@contextmanager
+def _resources(device: Device, spent: Spent) -> Iterator[dict[str, Any]]:
+    import torch
+
+    from benchmark.training.device import device_name, torch_device
+
+    used: dict[str, Any] = {}
+    on_gpu = torch_device(device).type == "cuda"
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    _forget_peak()
+    yield used
+    used.update(spent.now())
+    used["peak_memory_bytes"] = _peak()
+    if on_gpu:
+        used["peak_device_memory_bytes"] = torch.cuda.max_memory_allocated()
+    used["device"] = device_name(device)
+
+
+def _forget_peak() -> None:
+    """Let the peak of this process's memory begin anew, where the system can (Linux)."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak() -> int:
+    """The peak of this process's memory, in bytes; elsewhere than on Linux since it began."""
+    import resource
+
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,0 +1,159 @@
+"""(protocol, track, methods, seeds) -> a graph of stages, named by what determines their output."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from benchmark.config import registry
+from benchmark.config.files import digest
+from benchmark.config.overrides import Setup
+
+TRAINING = 3
+"""Raised by whoever changes what a training, an embedding or a conversion gives: anything but an
+adapter's own file, which names its stages itself."""
+SCORING = 3
+"""Raised by whoever changes what an evaluation gives."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of a plan: a plain function of its parameters and the outputs of its inputs.
+
+    Attributes:
+        kind: A function of :mod:`benchmark.harness.stages`.
+        title: What a person reads while it runs.
+        params: JSON-able values that determine the output, with the inputs.
+        inputs: Stages that come before, by role.
+        local: Values that do not change the output, such as where the data lies.
+    """
+
+    kind: str
+    title: str
+    params: Mapping[str, Any]
+    inputs: Mapping[str, Stage] = field(default_factory=dict)
+    local: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def name(self) -> str:
+        """``kind-hash``: equal for equal work."""
+        inputs = {role: stage.name for role, stage in self.inputs.items()}
+        version = SCORING if self.kind == "evaluate" else TRAINING
+        return f"{self.kind}-{digest([self.kind, version, self.params, inputs])}"
+
+    def walk(self) -> Iterator[Stage]:
+        """This stage after everything it needs; a stage may come more than once."""
+        for stage in self.inputs.values():
+            yield from stage.walk()
+        yield self
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a plan gives for one method and one seed.
+
+    Attributes:
+        label: ``bct`` or ``bct:distill``.
+        seed: Seed of the run.
+        key: Hash of everything that determines the record.
+        config: The method's parameters.
+        evaluation: The stage with its scores; ``None`` where it cannot be applied.
+        bound: The independent model's evaluation.
+        upper: The evaluation of the model trained on all data together, if asked for.
+        reason: Why it cannot be applied.
+        updates: The method's own update stages.
+    """
+
+    label: str
+    seed: int
+    key: str
+    config: Mapping[str, Any]
+    evaluation: Stage | None
+    bound: Stage
+    upper: Stage | None = None
+    reason: str | None = None
+    updates: tuple[Stage, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All results and, in an order that respects what needs what, all stages."""
+
+    setup: Setup
+    results: tuple[Result, ...]
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """Each stage once, after its inputs."""
+        seen: dict[str, Stage] = {}
+        for result in self.results:
+            for target in (result.bound, result.upper, result.evaluation):
+                for stage in target.walk() if target is not None else ():
+                    seen.setdefault(stage.name, stage)
+        return tuple(seen.values())
+
+
+def record_key(
+    setup: Setup, source: Mapping[str, Any], label: str, seed: int, first_seed: int | None
+) -> str:
+    """Hash of everything that determines a record; imports no method and no torch."""
+    protocol, track = plain(setup.protocol), plain(setup.track)
+    for value in (protocol, track):
+        for words in ("title", "source", "question", "note", "needs_root", "extends", "apart"):
+            value.pop(words, None)
+    track.pop("facts", None)
+    # What other protocols ask of the track renames no work; the models used stand below.
+    track["models"] = {name: track["models"][name] for name in ("old", "new")}
+    track.pop("protocols", None)
+    groups = track.pop("groups", {})
+    if any(setup.protocol.roles):
+        track["groups"] = {role: groups[role] for _, role in setup.protocol.roles}
+    sources = [source_hash(label), source_hash("independent")]
+    return digest(
+        [
+            protocol,
+            track,
+            plain(setup.models),
+            source,
+            label,
+            setup.params(label),
+            seed,
+            first_seed,
+            sources,
+            TRAINING,
+            SCORING,
+        ]
+    )
+
+
+def plain(value: Any) -> Any:
+    """A specification as plain values, without what is at its default.
+
+    A new field with a default then renames no earlier work; a default that changes is a change
+    of ``TRAINING`` or ``SCORING``.
+    """
+    if isinstance(value, tuple | list):
+        return [plain(v) for v in value]
+    if isinstance(value, Mapping):
+        return {k: plain(v) for k, v in value.items()}
+    if not dataclasses.is_dataclass(value):
+        return value
+    return {
+        f.name: plain(getattr(value, f.name))
+        for f in dataclasses.fields(value)
+        if getattr(value, f.name) != _default(f)
+    }
+
+
+def _default(field: Any) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def source_hash(label: str) -> str:
+    """Hash of an adapter's code, as :func:`registry.fingerprint` has it."""
+    return registry.method_file(label).fingerprint

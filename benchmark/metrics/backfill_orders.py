@@ -1,0 +1,269 @@
+"""In which order a gallery is backfilled: pure functions on plain arrays, usable with any method.
+
+An order is a permutation of the stored items, the first one being recomputed first. Larger scores
+come first and ties go by item id, so no order depends on how the items lie in memory. Nothing here
+sees a new vector but :func:`squared_distance` and the losses that a caller may hand in: those
+orders cheat, as they need what backfilling is to give, and only show what an order could reach.
+
+Sources: FastFill section 4.2 (sigma, and the cheating order by the true loss) and appendix C.3
+(entropy, margin and least confidence after RACT, by a classifier's outputs for stored vectors);
+BCT appendix B (class by class).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.metrics.backfill_curves import order_by_class, order_by_score
+from benchmark.ranking import arrays
+
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float64]
+
+
+def random(ids: Any, seed: int) -> Rows:
+    """A random order; what is filled at one point stays filled at the later ones (nested).
+
+    Args:
+        ids: Item ids, ``[n]``, unique.
+        seed: The same seed gives the same items, however they lie.
+
+    Raises:
+        ValueError: If an id comes twice.
+
+    Example:
+        >>> ids = np.array([30, 10, 20])
+        >>> ids[random(ids, 0)].tolist() == ids[::-1][random(ids[::-1], 0)].tolist()
+        True
+    """
+    by_id = _by_id(ids)
+    return by_id[np.random.default_rng(seed).permutation(len(by_id))]
+
+
+def by_score(score: Any, ids: Any) -> Rows:
+    """Largest score first, ties by id; a method's own priority (FastFill's sigma), say.
+
+    Raises:
+        ValueError: If the lengths differ, a score is not finite, or an id comes twice.
+    """
+    _by_id(ids)
+    return order_by_score(score, ids)
+
+
+def class_by_class(labels: Any, ids: Any, seed: int) -> Rows:
+    """All items of a class before the next class; classes in a random order, items by id.
+
+    Args:
+        labels: Class of each item, ``[n]``, integers or strings.
+        ids: Item ids, ``[n]``, unique.
+        seed: Of the order of the classes.
+
+    Raises:
+        ValueError: If the lengths differ or an id comes twice.
+
+    Source:
+        BCT appendix B, whose gallery is backfilled by ever more classes.
+    """
+    by_id = _by_id(ids)
+    names = arrays.one_per_row("labels", labels, len(by_id))[by_id]
+    classes = np.unique(names)
+    drawn = classes[np.random.default_rng([seed, 1]).permutation(len(classes))]
+    return by_id[order_by_class(names, drawn.tolist())]
+
+
+def entropy(logits: Any) -> Scores:
+    """How uncertain a classifier is: the entropy of its probabilities, in nats, ``[n]``.
+
+    Args:
+        logits: A classifier's logits for the stored vectors, ``[n, classes]``.
+
+    Raises:
+        ValueError: If they are not 2-D, have fewer than two classes, or are not finite.
+
+    Source:
+        RACT's uncertainty, as FastFill compares with it (appendix C.3, table 7).
+
+    Example:
+        >>> entropy(np.array([[0.0, 0.0], [50.0, 0.0]])).round(3).tolist()
+        [0.693, 0.0]
+    """
+    logs = _log_probabilities(logits)
+    return np.asarray(-(np.exp(logs) * logs).sum(1))
+
+
+def margin(logits: Any) -> Scores:
+    """How uncertain a classifier is: minus the gap of its two largest probabilities, ``[n]``.
+
+    Raises:
+        ValueError: As :func:`entropy`.
+
+    Example:
+        >>> margin(np.log([[0.5, 0.3, 0.2], [0.9, 0.1, 1e-9]])).round(3).tolist()
+        [-0.2, -0.8]
+    """
+    logs = np.sort(_log_probabilities(logits), axis=1)
+    return np.asarray(np.exp(logs[:, -2]) - np.exp(logs[:, -1]))
+
+
+def least_confidence(logits: Any) -> Scores:
+    """How uncertain a classifier is: minus the logarithm of its largest probability, ``[n]``.
+
+    The order is that of ``1 - p``, but near-certain items stay apart.
+
+    Raises:
+        ValueError: As :func:`entropy`.
+
+    Example:
+        >>> np.exp(-least_confidence(np.log([[0.5, 0.3, 0.2]]))).round(3).tolist()
+        [0.5]
+    """
+    return np.asarray(-_log_probabilities(logits).max(1))
+
+
+def squared_distance(converted: Any, new: Any, *, unit: bool = False) -> Scores:
+    """The alignment loss of each item, FastFill's L_l2: a cheating order's score, ``[n]``.
+
+    Args:
+        converted: Stored vectors as the update leaves them, ``[n, d]``.
+        new: The same items' vectors by the new model, ``[n, d]``.
+        unit: Compare directions only.
+
+    Raises:
+        ValueError: If the shapes differ or a value is not finite.
+
+    Example:
+        >>> squared_distance(np.array([[3.0, 4.0]]), np.array([[0.0, 0.0]])).tolist()
+        [25.0]
+    """
+    left = arrays.vectors("converted", converted).astype(np.float64)
+    right = arrays.vectors("new", new, dim=left.shape[1]).astype(np.float64)
+    if len(left) != len(right):
+        raise ValueError(f"new: expected {len(left)} rows as converted, got {len(right)}")
+    if unit:
+        left, right = _unit(left), _unit(right)
+    return np.asarray(((left - right) ** 2).sum(1))
+
+
+@dataclass(frozen=True)
+class Items:
+    """What orders may be made of, a row an item; what is not known is ``None``.
+
+    Attributes:
+        ids: Item ids, unique.
+        labels: Class of each item, as the gallery has it.
+        seed: Of the random orders.
+        priority: The method's own, ``[n]``.
+        logits: The new classifier's, for the stored vectors after the method's conversion.
+        old_logits: The old classifier's, for the stored vectors as the old model made them.
+        l2: Squared distance of converted and new vector, ``[n]``; known to cheats only.
+        disc: Loss of the new classifier on the converted vector, ``[n]``; its labels are those of
+            training classes.
+        why: Name of an attribute -> why it is ``None``.
+    """
+
+    ids: Any
+    labels: Any
+    seed: int = 0
+    priority: Any = None
+    logits: Any = None
+    old_logits: Any = None
+    l2: Any = None
+    disc: Any = None
+    why: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Order:
+    """An order that a protocol can name.
+
+    Attributes:
+        needs: Attributes of :class:`Items` that must be known.
+        make: Items -> rows, the first one to be filled first.
+        cheating: Does it use what a deployment has not: the new vector, or the item's true class
+            to ask the new classifier about?
+    """
+
+    needs: tuple[str, ...]
+    make: Callable[[Items], Rows]
+    cheating: bool = False
+
+
+def _uncertain(score: Callable[[Any], Scores], logits: str) -> Order:
+    return Order((logits,), lambda items: by_score(score(getattr(items, logits)), items.ids))
+
+
+ORDERS: Mapping[str, Order] = {
+    "random": Order((), lambda items: random(items.ids, items.seed)),
+    "priority": Order(("priority",), lambda items: by_score(items.priority, items.ids)),
+    "entropy": _uncertain(entropy, "logits"),
+    "margin": _uncertain(margin, "logits"),
+    "least-confidence": _uncertain(least_confidence, "logits"),
+    "entropy:old": _uncertain(entropy, "old_logits"),
+    "margin:old": _uncertain(margin, "old_logits"),
+    "least-confidence:old": _uncertain(least_confidence, "old_logits"),
+    "class-by-class": Order((), lambda items: class_by_class(items.labels, items.ids, items.seed)),
+    "true-l2": Order(("l2",), lambda items: by_score(items.l2, items.ids), cheating=True),
+    "true-disc": Order(("disc",), lambda items: by_score(items.disc, items.ids), cheating=True),
+    "true-l2+disc": Order(
+        ("l2", "disc"), lambda items: by_score(items.l2 + items.disc, items.ids), cheating=True
+    ),
+}
+"""Names in reading order; ``:old`` asks the old classifier instead of the new one."""
+
+
+def make_orders(
+    names: tuple[str, ...] | list[str], items: Items
+) -> tuple[dict[str, Rows], dict[str, str]]:
+    """The orders of some items.
+
+    Args:
+        names: Of ``ORDERS``.
+        items: What is known.
+
+    Returns:
+        Name -> rows, and for each order that cannot be made the reason.
+
+    Raises:
+        ValueError: If a name is unknown, or a column has the wrong shape or values.
+    """
+    made, left_out = {}, {}
+    for name in names:
+        if name not in ORDERS:
+            raise ValueError(f"orders: expected some of {', '.join(ORDERS)}, got {name!r}")
+        missing = [need for need in ORDERS[name].needs if getattr(items, need) is None]
+        if missing:
+            left_out[name] = items.why.get(missing[0], f"{missing[0]} is not known")
+        else:
+            made[name] = ORDERS[name].make(items)
+    return made, left_out
+
+
+def _by_id(ids: Any) -> Rows:
+    names = arrays.plain(ids)
+    arrays.one_per_row("ids", names, len(names))
+    known, first = np.unique(names, return_index=True)
+    if len(known) < len(names):
+        raise ValueError(f"ids: expected {len(names)} different ones, got {len(known)}")
+    return first.astype(np.int64)
+
+
+def _log_probabilities(logits: Any) -> Scores:
+    table = arrays.plain(logits)
+    if table.ndim != 2 or table.dtype.kind != "f" or table.shape[1] < 2:
+        raise ValueError(
+            f"logits: expected floats [n, classes >= 2], got {table.dtype} {table.shape}"
+        )
+    arrays.finite("logits", table)
+    shifted = table.astype(np.float64)
+    shifted -= shifted.max(1, keepdims=True, initial=-np.inf)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(1, keepdims=True)))
+
+
+def _unit(rows: Scores) -> Scores:
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(length > 0, length, 1.0))

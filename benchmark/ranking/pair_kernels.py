@@ -1,0 +1,126 @@
+"""What is taken from a block of scores: listed pairs, all pairs, the best (numba part)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmark.ranking.kernels import jit
+
+
+@jit
+def by_row(rows: Any, n: int) -> Any:
+    """Pairs ordered by row, and where each row's pairs begin."""
+    start = np.zeros(n + 1, np.int64)
+    for row in rows:
+        start[row + 1] += 1
+    for i in range(n):
+        start[i + 1] += start[i]
+    place = start.copy()
+    order = np.empty(len(rows), np.int32)
+    for p in range(len(rows)):
+        order[place[rows[p]]] = p
+        place[rows[p]] += 1
+    return start, order
+
+
+@jit
+def pick(
+    scores: Any, first: int, last: int, start: Any, order: Any, columns: Any, out: Any
+) -> None:
+    """The scores of the pairs of rows ``first`` ... ``last - 1``."""
+    for i in range(first, last):
+        for p in range(start[i], start[i + 1]):
+            out[order[p]] = scores[i - first, columns[order[p]]]
+
+
+@jit
+def sizes(la: Any, lb: Any, ia: Any, ib: Any) -> Any:
+    """How many genuine and impostor pairs each row has."""
+    genuine, impostor = np.zeros(len(la), np.int64), np.zeros(len(la), np.int64)
+    for i in range(len(la)):
+        for j in range(len(lb)):
+            if len(ia) and ia[i] == ib[j]:
+                continue
+            if la[i] == lb[j]:
+                genuine[i] += 1
+            else:
+                impostor[i] += 1
+    return genuine, impostor
+
+
+@jit
+def split(
+    scores: Any, first: int, last: int, la: Any, lb: Any, ia: Any, ib: Any, good: Any, bad: Any,
+    genuine: Any, impostor: Any,
+) -> None:  # fmt: skip
+    """Write each row's scores to its place on the genuine or the impostor side."""
+    for i in range(first, last):
+        u, v = good[i], bad[i]
+        for j in range(len(lb)):
+            if len(ia) and ia[i] == ib[j]:
+                continue
+            if la[i] == lb[j]:
+                genuine[u] = scores[i - first, j]
+                u += 1
+            else:
+                impostor[v] = scores[i - first, j]
+                v += 1
+
+
+@jit
+def search(
+    scores: Any, first: int, last: int, probe: Any, subject: Any, rank: Any, own: Any, best: Any
+) -> None:
+    """Rank of each probe's own subject, its score and the best score."""
+    for i in range(first, last):
+        top, mine = np.float32(-np.inf), np.float32(-np.inf)
+        mated = False
+        for j in range(len(subject)):
+            score = scores[i - first, j]
+            top = max(top, score)
+            if subject[j] == probe[i]:
+                mated = True
+                mine = max(mine, score)
+        best[i] = top
+        if mated:
+            own[i] = mine
+            above = np.int64(0)
+            for j in range(len(subject)):
+                above += np.int64(scores[i - first, j] >= mine and subject[j] != probe[i])
+            rank[i] = 1 + above
+
+
+@jit
+def templates(
+    x: Any, y: Any, weight: Any, order: Any, media: Any, start: Any, first: int,
+    last: int, out: Any,
+) -> None:  # fmt: skip
+    """Templates ``first`` ... ``last - 1``: means of media, summed and normalised."""
+    dim = x.shape[1]
+    total, mean = np.empty(dim), np.empty(dim)
+    for t in range(first, last):
+        total[:] = 0.0
+        a = start[t]
+        while a < start[t + 1]:
+            b = a
+            mean[:] = 0.0
+            while b < start[t + 1] and media[order[b]] == media[order[a]]:
+                i = order[b]
+                w = weight[i]
+                if len(y):
+                    for k in range(dim):
+                        mean[k] += (np.float64(x[i, k]) + np.float64(y[i, k])) * w
+                else:
+                    for k in range(dim):
+                        mean[k] += np.float64(x[i, k]) * w
+                b += 1
+            total += mean / (b - a)
+            a = b
+        length = 0.0
+        for k in range(dim):
+            length += total[k] * total[k]
+        length = np.sqrt(length)
+        for k in range(dim):
+            out[t, k] = np.float32(total[k] / length) if length > 0 else np.float32(0.0)

@@ -1,0 +1,158 @@
+"""How many thresholds does a score reach? A search tree whose top lies in vector registers.
+
+The ascending thresholds become a complete binary tree in breadth-first order: node 1 is the root,
+the children of node i are 2 i and 2 i + 1, missing thresholds are infinite. A score goes right
+where it reaches a node, so the leaf it ends at counts the thresholds that it reaches, ties
+included. The first seven levels are 127 values, eight vectors of 16 lanes: a level is a permutation
+of registers, a comparison and an addition for 16 scores. Gathers from memory take over below;
+without AVX-512 plain loops do the same.
+"""
+
+# ruff: noqa: ARG001 (numba types an intrinsic by its arguments' names and order)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from benchmark.ranking.kernels import COMPRESS, LANES, call, data, jit, splat, vector_at
+
+LEVELS = 7  # levels in registers
+COPIES = 4  # counters of one threshold, so that equal scores do not wait for each other
+_F, _I, _SMALL = ir.FloatType(), ir.IntType(64), ir.IntType(32)
+_V, _WHOLE = ir.VectorType(_F, LANES), ir.VectorType(_SMALL, LANES)
+_LEVELS, _COMPRESS, _LANES, _COPIES = LEVELS, COMPRESS, LANES, COPIES
+
+
+def depth_of(most: int) -> int:
+    """Levels of a tree of ``most`` thresholds."""
+    return max(LEVELS, most.bit_length())
+
+
+@jit
+def plant(t: Any, tree: Any) -> Any:
+    """Write the tree of the ascending thresholds ``t``; returns its levels."""
+    depth = np.int64(_LEVELS)
+    while (np.int64(1) << depth) <= len(t):
+        depth += 1
+    node = np.int64(1)
+    for level in range(depth):
+        step = np.int64(1) << (depth - level)
+        place = (step >> 1) - 1
+        for _ in range(np.int64(1) << level):
+            tree[node] = t[place] if place < len(t) else np.float32(np.inf)
+            node += 1
+            place += step
+    return depth
+
+
+def _constant(value: int) -> Any:
+    return ir.Constant(_WHOLE, [value] * LANES)
+
+
+def _child(builder: Any, node: Any, score: Any, value: Any) -> Any:
+    right = builder.zext(builder.fcmp_ordered(">=", score, value), _WHOLE)
+    return builder.add(builder.add(node, node), right)
+
+
+def _permuted(builder: Any, tables: list[Any], node: Any) -> Any:
+    """The nodes' values, from one, two or four vectors, by the low bits of the nodes' numbers."""
+    if len(tables) == 1:
+        return call(builder, "llvm.x86.avx512.permvar.sf.512", _V, [tables[0], node])
+    pairs = [
+        call(builder, "llvm.x86.avx512.vpermi2var.ps.512", _V, [low, node, high])
+        for low, high in zip(tables[::2], tables[1::2], strict=True)
+    ]
+    if len(pairs) == 1:
+        return pairs[0]
+    upper = builder.and_(node, _constant(2 * LANES))
+    return builder.select(builder.icmp_unsigned("!=", upper, _constant(0)), pairs[1], pairs[0])
+
+
+def _gathered(builder: Any, nodes: Any, node: Any) -> Any:
+    place = builder.bitcast(nodes, ir.IntType(8).as_pointer())
+    all_of = ir.Constant(ir.VectorType(ir.IntType(1), LANES), [1] * LANES)
+    arguments = [ir.Constant(_V, ir.Undefined), place, node, all_of, ir.Constant(_SMALL, 4)]
+    return call(builder, "llvm.x86.avx512.mask.gather.dps.512", _V, arguments)
+
+
+def _slots(copies: int) -> Any:
+    @intrinsic
+    def slots(typing: Any, scores: Any, n: Any, tree: Any, depth: Any, out: Any) -> Any:
+        """Write how many thresholds each score reaches, times ``copies``, plus its lane's copy.
+
+        Works on whole vectors, up to ``LANES - 1`` values past ``n``. AVX-512 only.
+        """
+        signature = types.void(scores, types.int64, tree, types.int64, out)
+
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            zero = ir.Constant(_I, 0)
+            source, nodes, target = (
+                data(context, builder, sig.args[i], args[i], zero) for i in (0, 2, 4)
+            )
+            tables = []
+            for i in range(2**LEVELS // LANES):
+                place = builder.gep(nodes, [ir.Constant(_I, i * LANES)])
+                tables.append(builder.load(vector_at(builder, place)))
+                tables[-1].align = 4
+            below = builder.sub(args[3], ir.Constant(_I, LEVELS))
+            leaves = builder.shl(ir.Constant(_SMALL, 1), builder.trunc(args[3], _SMALL))
+            first = builder.bitcast(splat(builder, builder.bitcast(leaves, _F)), _WHOLE)
+            lanes = ir.Constant(_WHOLE, [lane % copies for lane in range(LANES)])
+            kept = cgutils.alloca_once(builder, _WHOLE)  # type: ignore[no-untyped-call]
+            stride = ir.Constant(_I, LANES)
+            with cgutils.for_range_slice(builder, zero, args[1], stride, inc=True) as (j, _):
+                score = builder.load(vector_at(builder, builder.gep(source, [j])))
+                score.align = 4
+                node = _constant(1)
+                for some in (*[tables[:1]] * 4, tables[1:2], tables[2:4], tables[4:8]):
+                    node = _child(builder, node, score, _permuted(builder, some, node))
+                builder.store(node, kept)
+                with cgutils.for_range(builder, below):
+                    node = builder.load(kept)
+                    builder.store(
+                        _child(builder, node, score, _gathered(builder, nodes, node)), kept
+                    )
+                slot = builder.sub(builder.load(kept), first)
+                slot = builder.add(builder.mul(slot, _constant(copies)), lanes)
+                place = builder.bitcast(builder.gep(target, [j]), _WHOLE.as_pointer())
+                builder.store(slot, place).align = 4
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return slots
+
+
+_slots_copied: Any = _slots(COPIES)
+_slots_single: Any = _slots(1)
+
+
+@jit
+def reached(s: Any, n: int, tree: Any, depth: int, out: Any) -> None:
+    """Write how many thresholds each of ``n`` scores reaches; room for a vector more is used."""
+    if _COMPRESS:
+        _slots_single(s, n, tree, depth, out)
+        return
+    out[:n] = 1
+    for _ in range(depth):
+        for j in range(np.uint64(n)):
+            node = np.uint64(out[j])
+            out[j] = np.int32(np.uint64(2) * node + np.uint64(s[j] >= tree[node]))
+    out[:n] -= np.int32(1 << depth)
+
+
+@jit
+def copied(s: Any, n: int, tree: Any, depth: int, out: Any) -> None:
+    """As ``reached``, times ``COPIES``, plus a copy's number: 0, 1, 2, 3 in turn."""
+    if _COMPRESS:
+        _slots_copied(s, n, tree, depth, out)
+        return
+    reached(s, n, tree, depth, out)
+    for j in range(np.uint64(n)):
+        out[j] = np.int32(out[j] * _COPIES + (j & np.uint64(_COPIES - 1)))

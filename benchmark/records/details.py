@@ -1,0 +1,346 @@
+"""The details file: what a record's page and paired tests need, and a record is too small for.
+
+It lies beside its record, ``seed-0.json`` and ``seed-0.details.gz``, and is at most 64 KiB: a
+gzipped safetensors file (no pickle) whose metadata has one entry, ``details``, the JSON of
+:class:`Header`. The record's field ``details`` holds its SHA-256; nothing here differs between two
+runs of the same work. Readers take :func:`read_details`, which validates everything and gives
+
+``answers``
+    ``(case, metric) -> Answers``: one value a query and the identity that the query belongs to, for
+    paired tests that draw whole identities. Queries have the same order for every method, so two
+    methods are compared row by row (``Answers.rows`` says which queries are kept).
+    Values that are 0 or 1 (hits) are kept exactly, a bit each. Others (average precision) are kept
+    in steps of ``Answers.step``: rounded up or down at random with the right mean, by the same
+    draw for the same query in every record. So means are unbiased, equal values stay equal, and
+    1 stays 1.
+``picture``
+    t-SNE of one class and its three nearest, old and new embeddings of the same items together
+    (MixBCT appendix B.2), or None. See :class:`Picture`.
+``ordering``
+    Predicted against true order of backfilling for some of the stored items, or None where the
+    method gives no priority. See :class:`Ordering`.
+``left_out``
+    In words, what was left out to keep the file small; empty as a rule.
+
+:mod:`benchmark.records.details_writer` writes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.config.files import plain_io_errors
+from benchmark.config.reading import build
+from benchmark.errors import BenchError
+from benchmark.records.record import Record
+
+SCHEMA = 1
+LIMIT = 64 * 1024
+"""Bytes of a details file."""
+
+_UNPACKED = 16 * LIMIT
+"""Bytes it may unpack to; more is no details file of ours."""
+_GZIP = 16 + zlib.MAX_WBITS
+"""What zlib takes for gzip."""
+_MOST_QUERIES = 10_000_000
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One value a query, of one case and metric.
+
+    Attributes:
+        values: ``[n]``, at least 0.
+        identity: Which identity each query belongs to, ``[n]``.
+        rows: Which of the ``n_queries`` queries each is, ascending, ``[n]``.
+        n_queries: How many queries there were.
+        step: How far apart kept values are; 0 where they are exact.
+    """
+
+    values: Floats
+    identity: Ints
+    rows: Ints
+    n_queries: int
+    step: float = 0.0
+
+
+@dataclass(frozen=True)
+class Picture:
+    """t-SNE of items of a few classes, each item twice: as stored before the update, and new.
+
+    Attributes:
+        case: The cross-test whose vectors are shown: stored ones after the method's conversion,
+            new ones as they ask among these.
+        classes: Names; the first is the one chosen, then its nearest, nearest first.
+        label: Index into ``classes`` of each item, ``[n]``.
+        old: Where the stored vector of each item lies, ``[n, 2]``, in [0, 1].
+        new: Where the new vector of the same item lies, ``[n, 2]``, in [0, 1], in the same plane.
+    """
+
+    case: str
+    classes: tuple[str, ...]
+    label: Ints
+    old: Floats
+    new: Floats
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """A method's priority against the true order, for some of the stored items.
+
+    Attributes:
+        predicted: Share of all items that come before each by the method's priority, ``[n]``.
+        true: Share that comes before by the distance of its stored vector to its new one, which
+            only a cheating order knows, ``[n]``.
+        tau: Kendall's tau of the two orders over all items.
+        n_items: How many items there are.
+    """
+
+    predicted: Floats
+    true: Floats
+    tau: float | None
+    n_items: int
+
+
+@dataclass(frozen=True)
+class Details:
+    """What a details file holds; see the module."""
+
+    answers: Mapping[tuple[str, str], Answers] = field(default_factory=dict)
+    picture: Picture | None = None
+    ordering: Ordering | None = None
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Column:
+    """Where the values of a case and metric lie: array ``array``, of queries ``queries``.
+
+    Attributes:
+        levels: Values are whole numbers up to this, times ``scale / levels``; with 1 they are
+            packed bits, highest first.
+    """
+
+    case: str
+    metric: str
+    array: str
+    queries: str
+    levels: int
+    scale: float
+
+
+@dataclass(frozen=True)
+class QuerySet:
+    """Queries of a task: array ``<name>`` has the identity of each one that is kept."""
+
+    n_queries: int
+    n: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """The metadata of the file.
+
+    The picture's arrays are ``label`` and ``xy`` ``[n, 4]`` (old, new), the ordering's ``order``
+    ``[n, 2]`` (predicted, true); both are whole numbers of 0 to 65535 for 0 to 1.
+    """
+
+    schema: int
+    answers: tuple[Column, ...]
+    queries: Mapping[str, QuerySet]
+    case: str | None = None
+    classes: tuple[str, ...] = ()
+    tau: float | None = None
+    n_items: int | None = None
+    left_out: tuple[str, ...] = ()
+
+
+def details_path(record: Path) -> Path:
+    """``seed-0.json`` -> ``seed-0.details.gz``, beside it."""
+    return record.with_name(f"{record.stem}.details.gz")
+
+
+def kept_rows(n_queries: int, n: int) -> Ints:
+    """Which queries are kept where not all are: with fewer, a part of those kept with more."""
+    drawn = np.random.default_rng([0, n_queries]).permutation(n_queries)[:n]
+    return np.sort(drawn).astype(np.int64)
+
+
+def read_details(path: Path, answers: bool = True) -> Details:
+    """Read and validate a details file.
+
+    Args:
+        path: Of the file.
+        answers: Shall the answers be read, or only looked at? They are most of the work.
+
+    Raises:
+        BenchError: If it is too large, damaged, of another schema, or says what cannot be.
+    """
+    return _details(path, _packed(path), answers)
+
+
+def _details(path: Path, packed: bytes, answers: bool) -> Details:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    raw = _unpacked(path, packed)
+    try:
+        arrays = load(raw)
+        size = int.from_bytes(raw[:8], "little")
+        value = json.loads(json.loads(raw[8 : 8 + size])["__metadata__"]["details"])
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise BenchError(f"{path}: not a details file: {' '.join(str(error).split())}") from error
+    if not isinstance(value, dict) or value.get("schema") != SCHEMA:
+        got = value.get("schema") if isinstance(value, dict) else type(value).__name__
+        raise BenchError(f"{path}: schema: expected {SCHEMA}, got {got!r}")
+    header = build(Header, value, str(path))
+    reader = _Reader(path, arrays, header)
+    found = reader.answers() if answers else reader.sound()
+    return Details(found, reader.picture(), reader.ordering(), header.left_out)
+
+
+def write_details(record: Path, made: Path) -> None:
+    """Put a details file beside its record, whole or not at all."""
+    path = details_path(record)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with plain_io_errors(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(made.read_bytes())
+        part.replace(path)
+
+
+def find_details(record: Record, path: Path, answers: bool = True) -> Details | None:
+    """The details of a record that was read from ``path``; ``None`` if it has none.
+
+    Args:
+        record: Whose.
+        path: Its file.
+        answers: As for :func:`read_details`.
+
+    Raises:
+        BenchError: If the file is not there, not the record's own, or damaged.
+    """
+    if record.details is None:
+        return None
+    beside = details_path(path)
+    if not beside.is_file():
+        raise BenchError(f"{beside}: missing, though {path.name} has its hash")
+    packed = _packed(beside)
+    if f"sha256:{hashlib.sha256(packed).hexdigest()}" != record.details:
+        raise BenchError(f"{beside}: of another record than {path.name} (hashes differ)")
+    return _details(beside, packed, answers)
+
+
+def _packed(path: Path) -> bytes:
+    try:
+        size = path.stat().st_size
+        if size > LIMIT:
+            raise BenchError(f"{path}: expected at most {LIMIT} bytes, got {size}")
+        return path.read_bytes()
+    except OSError as error:
+        raise BenchError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _unpacked(path: Path, packed: bytes) -> bytes:
+    # One call instead of a file's many: a site unpacks thousands.
+    unpacker = zlib.decompressobj(wbits=_GZIP)
+    try:
+        raw = unpacker.decompress(packed, _UNPACKED + 1)
+    except zlib.error as error:
+        raise BenchError(f"{path}: not gzip: {error}") from error
+    if len(raw) > _UNPACKED:
+        raise BenchError(f"{path}: unpacks to more than {_UNPACKED} bytes")
+    if not unpacker.eof or unpacker.unused_data:
+        wrong = "goes on behind its end" if unpacker.eof else "ends before its end"
+        raise BenchError(f"{path}: not gzip: the file {wrong}")
+    return raw
+
+
+@dataclass(frozen=True)
+class _Reader:
+    path: Path
+    arrays: Mapping[str, NDArray[Any]]
+    header: Header
+
+    def array(self, name: str, dtype: type, shape: tuple[int | None, ...]) -> NDArray[Any]:
+        """An array of the file, if it is as expected; ``None`` is any length."""
+        found = self.arrays.get(name)
+        if found is None:
+            raise BenchError(f"{self.path}: missing array '{name}'")
+        fits = len(found.shape) == len(shape) and all(
+            want in (None, got) for want, got in zip(shape, found.shape, strict=True)
+        )
+        if found.dtype != dtype or not fits:
+            raise BenchError(
+                f"{self.path}: {name}: expected {np.dtype(dtype)} {list(shape)}, got "
+                f"{found.dtype} {list(found.shape)}"
+            )
+        return found
+
+    def answers(self) -> dict[tuple[str, str], Answers]:
+        """Values of every case and metric."""
+        return {(c.case, c.metric): self._answers(c) for c in self.header.answers}
+
+    def sound(self) -> dict[tuple[str, str], Answers]:
+        """Nothing, after a look at what :meth:`answers` would read."""
+        for name, asked in self.header.queries.items():
+            self.array(name, np.uint32, (asked.n,))
+        for column in self.header.answers:
+            self._stored(column)
+        return {}
+
+    def _stored(self, column: Column) -> tuple[NDArray[np.uint8], QuerySet]:
+        """Whole numbers or packed bits as they are kept, and their queries."""
+        asked = self.header.queries.get(column.queries)
+        if asked is None:
+            raise BenchError(f"{self.path}: queries: no '{column.queries}'")
+        counts = 0 < asked.n <= asked.n_queries <= _MOST_QUERIES
+        if not counts or not 1 <= column.levels <= 255 or not 1.0 <= column.scale < math.inf:
+            raise BenchError(f"{self.path}: {column.case} {column.metric}: numbers that cannot be")
+        bits = column.levels == 1
+        found = self.array(column.array, np.uint8, ((asked.n + 7) // 8 if bits else asked.n,))
+        if not bits and int(found.max()) > column.levels:
+            raise BenchError(f"{self.path}: {column.case} {column.metric}: value above its scale")
+        return found, asked
+
+    def _answers(self, column: Column) -> Answers:
+        stored, asked = self._stored(column)
+        step = column.scale / column.levels
+        bits = column.levels == 1
+        whole = np.unpackbits(stored, count=asked.n) if bits else stored
+        identity = self.array(column.queries, np.uint32, (asked.n,)).astype(np.int64)
+        every = asked.n == asked.n_queries
+        rows = np.arange(asked.n) if every else kept_rows(asked.n_queries, asked.n)
+        values = whole.astype(np.float64) * step
+        return Answers(values, identity, rows, asked.n_queries, 0.0 if bits else step)
+
+    def picture(self) -> Picture | None:
+        """The t-SNE."""
+        if self.header.case is None:
+            return None
+        xy = self.array("xy", np.uint16, (None, 4)) / 65535
+        label = self.array("label", np.uint8, (len(xy),)).astype(np.int64)
+        if (label >= len(self.header.classes)).any():
+            raise BenchError(f"{self.path}: label: expected below {len(self.header.classes)}")
+        return Picture(self.header.case, self.header.classes, label, xy[:, :2], xy[:, 2:])
+
+    def ordering(self) -> Ordering | None:
+        """The order of backfilling."""
+        if self.header.n_items is None:
+            return None
+        order = self.array("order", np.uint16, (None, 2)) / 65535
+        return Ordering(order[:, 0], order[:, 1], self.header.tau, self.header.n_items)

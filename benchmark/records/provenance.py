@@ -1,0 +1,64 @@
+"""Where numbers come from: versions, commit, machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+_CODE = ("benchmark", "methods", "protocols", "leaderboard", "pyproject.toml")
+
+
+_PACKAGES = (
+    "torch", "torchvision", "lightning-fabric", "timm", "numpy", "numba", "scipy", "scikit-learn",
+    "safetensors", "matplotlib",
+)  # fmt: skip
+
+
+def packages() -> dict[str, str]:
+    """Versions of everything that computes."""
+    found = {"python": platform.python_version(), "compatbench": version("compatbench")}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def code_version() -> dict[str, Any]:
+    """Commit of the checkout this package runs from, and whether it was clean."""
+    folder = Path(__file__).parents[1]
+    # An installed wheel inside somebody's checkout must not report that checkout's commit.
+    if not (folder.parent / "pyproject.toml").is_file():
+        return {"version": version("compatbench"), "commit": None, "dirty": None}
+    commit = _git(folder, "rev-parse", "HEAD")
+    # New records in the checkout do not make its code another one.
+    status = _git(folder.parent, "status", "--porcelain", "--", *_CODE)
+    return {
+        "version": version("compatbench"), "commit": commit or None,
+        "dirty": None if status is None else bool(status),
+    }  # fmt: skip
+
+
+def _git(folder: Path, *words: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", *words], cwd=folder, capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def hardware() -> dict[str, str]:
+    """The machine in plain words; no name of a host."""
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [x for x in info.read_text().splitlines() if x.startswith("model name")]
+        cpu = names[0].partition(":")[2].strip() if names else cpu
+    return {"cpu": cpu, "cores": str(os.cpu_count()), "system": platform.system()}

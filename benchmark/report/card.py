@@ -1,0 +1,116 @@
+"""The card of a method: what it needs and changes, its parameters, and what it costs."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import statistics
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmark.config import registry
+
+if TYPE_CHECKING:
+    from benchmark.contract.method import Method
+    from benchmark.records.record import Record
+
+MEASURED = Path(__file__).resolve().parents[2] / "results" / "measured"
+_TRAINS = {True: "a new model", False: "no model: the new one is the independent"}
+_NEEDS = {"old_head": "the old classifier", "independent": "the independent new model"}
+_FIELD = re.compile(
+    r'^    (\w+): [^\n]*?=[^\n]*?(?:  # ([^\n]*))?\n(?:    """(.*?)""")?', re.MULTILINE | re.DOTALL
+)
+_BELOW = "this and what follows "
+
+
+def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
+    """The card of ``bct`` or ``bct:distill``.
+
+    Args:
+        name: A method.
+        measured: Folder of committed records, from which the cost comes; it may be missing.
+    """
+    made = registry.method(name)
+    file = registry.method_file(name)
+    notes: dict[str, str] = {}
+    for cls in reversed(type(made).__mro__):
+        if "__dataclass_fields__" in vars(cls):
+            notes |= field_notes(inspect.getsource(cls))
+    parameters = {
+        f.name: f"{getattr(made, f.name)!r}{'  # ' + notes[f.name] if f.name in notes else ''}"
+        for f in dataclasses.fields(made)
+    }
+    return {
+        "method": name,
+        "summary": file.summary,
+        "idea": inspect.cleandoc(type(made).__doc__ or ""),
+        "paper": made.paper,
+        "needs": _needs(made) or ["nothing but new data"],
+        "changes": list(made.changes),
+        "trains": made.trains or _TRAINS[made.own_model],
+        "parameters": parameters,
+        "variants": {k: dict(v) for k, v in made.variants.items()},
+        **_costs(name, measured),
+        "file": f"methods/{file.path.name}",
+    }
+
+
+def _needs(made: Method) -> list[str]:
+    words = [_NEEDS.get(n, n.replace("side:", "side-information ")) for n in made.needs]
+    own = ["a first generation of its own"] if made.own_first else []
+    return [*words, *made.uses, *_dimensions(made), *own]
+
+
+def _dimensions(made: Method) -> list[str]:
+    if "dimension" not in made.changes:
+        return []
+    extra = getattr(made, "extra", None)
+    return ["an embedding of its own size" if extra is None else f"{extra} extra dimensions"]
+
+
+def field_notes(source: str) -> dict[str, str]:
+    """The comment beside each field of a class, or the text below it: where its default is from.
+
+    One that begins with ``this and what follows`` also stands for the fields below without any.
+    """
+    notes, below = {}, ""
+    for name, comment, text in _FIELD.findall(source):
+        note = comment.strip() or " ".join(text.split())
+        if note.startswith(_BELOW):
+            below = note = note.removeprefix(_BELOW)
+        if note or below:
+            notes[name] = note or below
+    return notes
+
+
+def _costs(name: str, measured: Path) -> dict[str, str]:
+    """Added parameters and training time by the committed records of this very variant."""
+    from benchmark.records.files import read_records
+
+    folders = sorted(measured.glob(f"*/*/{name.replace(':', '+')}"))
+    records = [r for folder in folders for r in read_records(folder) if r.status == "done"]
+    if not records:
+        return {"cost": "not measured yet"}
+    added = sorted({_added(r, measured) for r in records})
+    costs = {"added parameters": " to ".join(map(_count, dict.fromkeys((added[0], added[-1]))))}
+    found = (record.run.get("training_cost") for record in records)
+    shares = [share for share in found if share is not None]
+    costs["training cost"] = "not measured yet"
+    if shares:
+        middle = statistics.median(shares)
+        of = f"median of {len(shares)} records, {min(shares):.2f} to {max(shares):.2f}"
+        costs["training cost"] = f"{middle:.2f} of the independent model's ({of})"
+    return costs
+
+
+def _count(added: int) -> str:
+    return f"{added:,}" if added >= 0 else f"{-added:,} fewer than the independent model"
+
+
+def _added(record: Record, measured: Path) -> int:
+    from benchmark.records.files import read_record
+    from benchmark.records.record import added_parameters, record_path
+
+    alone = record_path(measured.parent, record.protocol, record.track, "independent", record.seed)
+    return added_parameters(record, read_record(alone) if alone.exists() else None)

@@ -1,0 +1,86 @@
+"""Devices to train on, and the precision that they have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from benchmark.errors import BenchError, unknown
+
+if TYPE_CHECKING:
+    import torch
+
+
+_ACCELERATORS = ("auto", "cpu", "cuda", "mps")
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where to train.
+
+    Attributes:
+        accelerator: As Fabric names it: ``cpu``, ``cuda``, ``mps`` or ``auto``.
+        devices: How many of them.
+    """
+
+    accelerator: str = "auto"
+    devices: int = 1
+
+
+def parse_device(text: str) -> Device:
+    """``auto``, ``cpu``, ``cuda`` or ``cuda:2`` (two devices) as a :class:`Device`.
+
+    Raises:
+        BenchError: On another name or number.
+    """
+    name, colon, count = text.partition(":")
+    if name not in _ACCELERATORS:
+        raise unknown("device", text, _ACCELERATORS)
+    if colon and not (count.isdigit() and int(count) >= 1):
+        raise BenchError(f"--device: expected a number of devices after ':', got '{text}'")
+    return Device(name, int(count) if colon else 1)
+
+
+def torch_device(device: Device) -> torch.device:
+    """The torch device of this process, as Fabric chooses it."""
+    chosen: torch.device = _fabric(device).device
+    return chosen
+
+
+def precision(asked: str, device: str) -> str:
+    """The precision that training really has on this machine.
+
+    A CPU without bfloat16 instructions takes twice as long in it as in float32, for less: there
+    ``bf16-mixed`` is ``32-true``.
+
+    Args:
+        asked: As in a recipe.
+        device: ``cpu``, ``cuda``, ...
+    """
+    if device != "cpu" or asked != "bf16-mixed":
+        return asked
+    # x86 names its instructions; where torch does not know, the recipe stands.
+    known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    if known.get("architecture") != "x86_64" or "avx512_bf16" not in known:
+        return asked
+    return asked if known["avx512_bf16"] or known.get("amx_bf16") else "32-true"
+
+
+def device_name(device: Device) -> str:
+    """The device in plain words: ``cpu``, or the name of the GPU and how many."""
+    chosen = torch_device(device)
+    if chosen.type != "cuda":
+        return chosen.type
+    return f"{device.devices} x {torch.cuda.get_device_name(chosen)}"
+
+
+def _fabric(device: Device, **options: Any) -> Any:
+    import logging
+
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
+    from lightning_fabric import Fabric
+
+    strategy = "ddp" if device.devices > 1 else "auto"
+    return Fabric(
+        accelerator=device.accelerator, devices=device.devices, strategy=strategy, **options
+    )

@@ -1,0 +1,100 @@
+"""A first generation that is asked with texts: a text encoder and an image encoder, trained as one.
+
+Source: Radford et al., Learning Transferable Visual Models From Natural Language Supervision (CLIP,
+2021), which is the old model of BT2 section 4.7.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmark.config.seeds import drawing_from
+from benchmark.models.heads import Head
+from benchmark.models.texts import TextEncoder
+from benchmark.training.embedding import Batch, new_model, train_embedding
+
+if TYPE_CHECKING:
+    from benchmark.config.types import ModelSpec
+    from benchmark.models.module import Portable
+    from benchmark.training.data import TrainingData
+    from benchmark.training.loop import Curve, Trainer
+
+_TEMPERATURE, _MOST = 0.07, 100.0
+"""CLIP section 2.5: where the logit scale begins, and what it may not pass."""
+
+
+class _Texts(nn.Module):
+    """The text side: encoder, logit scale, and the name of each class."""
+
+    def __init__(self, encoder: TextEncoder, names: Sequence[str]) -> None:
+        super().__init__()
+        self.encoder, self.names = encoder, names
+        self.log_scale = nn.Parameter(torch.tensor(math.log(1 / _TEMPERATURE)))
+
+    @property
+    def scale(self) -> Tensor:
+        """What cosines are multiplied by."""
+        return self.log_scale.exp().clamp(max=_MOST)
+
+
+def contrastive(images: Tensor, texts: Tensor, labels: Tensor, scale: Tensor) -> Tensor:
+    """CLIP's loss: each image shall know its text among the batch's, each text its images.
+
+    Args:
+        images: ``[n, d]``.
+        texts: ``[n, d]``, of the same items.
+        labels: Class of each, ``[n]``: images of one class have the same text, so all of them are
+            right.
+        scale: Of the logits.
+
+    Returns:
+        The mean of both cross-entropies; right answers share the probability evenly.
+    """
+    logits = scale * F.normalize(images) @ F.normalize(texts).T
+    same = (labels[:, None] == labels[None]).to(logits.dtype)
+    target = same / same.sum(1, keepdim=True)
+    return (F.cross_entropy(logits, target) + F.cross_entropy(logits.T, target)) / 2
+
+
+def train_pair(
+    spec: ModelSpec, data: TrainingData, names: Sequence[str], trainer: Trainer
+) -> tuple[TextEncoder, Portable, Head, Curve]:
+    """Train both encoders in the recipe's budget.
+
+    Args:
+        spec: Of the image encoder; the texts' has its dimension.
+        data: Images and classes.
+        names: Name of each class of the dataset, by class.
+        trainer: The loop.
+
+    Returns:
+        The text encoder, the image encoder, the classifier that the names' embeddings make (CLIP's
+        zero-shot classifier), and the training curve.
+    """
+    encoder, _ = new_model(spec, data, trainer.recipe, trainer.seed)
+    with drawing_from(trainer.seed, "texts"):
+        texts = TextEncoder(spec.dim)
+    mine = [names[c] for c in data.classes.tolist()]
+    side = _Texts(texts, mine)
+    # The names' classifier exists only afterwards; the loop wants one.
+    head = Head("norm-softmax", spec.dim, data.classes.tolist())
+    for parameter in head.parameters():
+        parameter.requires_grad_(False)
+
+    def loss(batch: Batch, _: Head, state: _Texts) -> Tensor:
+        asked = state.encoder([state.names[i] for i in batch.labels.tolist()])
+        return contrastive(batch.new, asked.float(), batch.labels, state.scale)
+
+    curve = train_embedding(encoder, head, loss, data, trainer, state=side, spec=spec)
+    with torch.inference_mode():
+        weight = texts.cpu().eval()(mine)
+    made = Head("norm-softmax", spec.dim, data.classes.tolist(), side.scale.item())
+    with torch.no_grad():
+        made.weight.copy_(weight)
+    return texts, encoder, made, curve

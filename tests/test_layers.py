@@ -1,0 +1,75 @@
+"""Which way the arrows point: packages import what stands above them, and nothing in circles."""
+
+import ast
+import graphlib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ORDER = (
+    "ranking", "metrics", "config", "data", "models", "training", "contract", "tasks", "records",
+    "report", "harness", "upgrade", "perf", "leaderboard", "cli",
+)  # fmt: skip
+LOOSE = {"__init__", "errors", "api"}
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the project, by its dotted name."""
+    found = {}
+    for root in ("benchmark", "leaderboard", "methods"):
+        for path in (ROOT / root).rglob("*.py"):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(path: Path, known: dict[str, Path]) -> set[str]:
+    """Modules of the project that a file imports, late and for types too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names = [f"{node.module}.{a.name}" for a in node.names]
+            # A name of a module, rather than a module of a package, is of that module.
+            names = [n if n in known else str(node.module) for n in names]
+        found |= {name for name in names if name in known}
+    return found
+
+
+def layer(module: str) -> str:
+    """``benchmark.data.base`` -> ``data``; what stands directly in benchmark has none."""
+    first, _, rest = module.partition(".")
+    return rest.partition(".")[0] if first == "benchmark" else first
+
+
+def arrows() -> list[tuple[str, str]]:
+    known = modules()
+    return [(m, other) for m, path in known.items() for other in imports(path, known) - {m}]
+
+
+def test_three_files_stand_outside_the_packages():
+    assert {p.stem for p in (ROOT / "benchmark").glob("*.py")} == LOOSE
+
+
+def test_no_circle():
+    known = modules()
+    graph = {module: imports(path, known) - {module} for module, path in known.items()}
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError with the circle
+
+
+def test_no_arrow_against_the_order():
+    wrong = []
+    for module, other in arrows():
+        mine, its = layer(module), layer(other)
+        if mine in ORDER and (its == "methods" or its in ORDER[ORDER.index(mine) + 1 :]):
+            wrong.append(f"{module} -> {other}")
+        if module.startswith("methods.") and not allowed_for_methods(other):
+            wrong.append(f"{module} -> {other}")
+    assert sorted(wrong) == []
+
+
+def allowed_for_methods(other: str) -> bool:
+    """An adapter takes the contract, and public parts of models and training."""
+    return other == "benchmark.contract" or layer(other) in ("models", "training")
