@@ -17,7 +17,6 @@ from benchmark.errors import BenchError, UnsuitedError, nearest
 from benchmark.harness.execution import Compute, Reporter, Silent
 from benchmark.harness.executor import execute
 from benchmark.harness.graph import Plan, record_key
-from benchmark.harness.planner import make_plan
 from benchmark.harness.store import Store, default_store
 from benchmark.records.details import details_path
 from benchmark.records.files import read_record
@@ -62,6 +61,9 @@ class Request:
 
     def plan(self, labels: Sequence[str] | None = None, seeds: Sequence[int] | None = None) -> Plan:
         """The graph of stages."""
+        # Planning imports adapters, and with them torch.
+        from benchmark.harness.planner import make_plan
+
         return make_plan(
             self.setup, list(labels or self.labels), list(seeds or self.seeds),
             data_root=self.data_root, first_seed=self.first_seed,

@@ -1,21 +1,24 @@
-"""BCT: the old classifier, frozen, also judges the new features (influence loss)."""
+"""BCT: the old classifier, frozen, also classifies the new features (influence loss)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from benchmark.contract.old_head import Influence
+import torch
+from torch import Tensor
+
+from benchmark.contract import Batch, Head, OldClassifierTraining, OldHead, distillation
 
 
 @dataclass(frozen=True)
-class BCT(Influence):
+class BCT(OldClassifierTraining):
     """L_new(W, f, y) + weight * L_old(K, f[:d_old], y) with K frozen (eq. 7, 8).
 
     ``synthesize`` gives classes that K does not know the mean old feature as their row; where the
     protocol discards K, that is every class. ``old`` leaves such images out, ``distill`` holds
     their outputs under K to those of their old features, for which K need know no class at all.
-    Of longer new features K judges the first d_old dimensions (section 3.6).
+    Of longer new features K reads the first d_old dimensions (section 3.6).
     """
 
     paper: ClassVar[str] = (
@@ -26,3 +29,13 @@ class BCT(Influence):
         "distill": {"unknown": "distill"},
         "synthesize": {"unknown": "synthesize"},
     }
+
+    def loss(self, batch: Batch, head: Head, state: OldHead) -> Tensor:
+        """Classification on all dimensions plus the influence loss, means over the batch.
+
+        A batch without a class that K knows has an influence of 0, not the mean of nothing.
+        """
+        influence, known = state.losses(batch.new, batch.labels)
+        if self.unknown == "distill":
+            influence = torch.where(known, influence, distillation(batch, state, self.temperature))
+        return head(batch.new, batch.labels) + self.weight * influence.mean()

@@ -5,15 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from benchmark.config.checks import in_range
-from benchmark.contract.method import UpdateJob
-from benchmark.contract.old_head import Influence
-from benchmark.models.heads import Head
-from benchmark.models.module import Portable
+import torch
+from torch import Tensor
+
+from benchmark.contract import (
+    Batch,
+    Head,
+    OldClassifierTraining,
+    OldHead,
+    Portable,
+    UpdateJob,
+    distillation,
+    in_range,
+)
 
 
 @dataclass(frozen=True)
-class BCTExtra(Influence):
+class BCTExtra(OldClassifierTraining):
     """BCT's loss on d_old + extra dimensions, K padded with zeros (BT2 section 4.3).
 
     The zeros are not multiplied: K judges the first d_old dimensions, which are those that old
@@ -40,3 +48,10 @@ class BCTExtra(Influence):
     def new_model(self, job: UpdateJob) -> tuple[Portable, Head]:
         """A model with the extra dimensions; every further update adds as many."""
         return job.new_model(dim=job.old.features.shape[1] + self.extra)
+
+    def loss(self, batch: Batch, head: Head, state: OldHead) -> Tensor:
+        """Classification on all dimensions, BCT's influence loss on those of the old embedding."""
+        influence, known = state.losses(batch.new, batch.labels)
+        if self.unknown == "distill":
+            influence = torch.where(known, influence, distillation(batch, state, self.temperature))
+        return head(batch.new, batch.labels) + self.weight * influence.mean()

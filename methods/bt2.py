@@ -10,15 +10,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config.checks import in_range
-from benchmark.contract.bases import CompatibleTraining
-from benchmark.contract.method import Step, Update, UpdateJob
-from benchmark.contract.old_head import OldHead, frozen_old_head
+from benchmark.contract import (
+    Batch,
+    CompatibleTraining,
+    Head,
+    OldHead,
+    Portable,
+    Step,
+    Update,
+    UpdateJob,
+    frozen_old_head,
+    in_range,
+)
 from benchmark.models.basis import BasisTransformation, Composed
-from benchmark.models.heads import Head
-from benchmark.models.module import Portable
 from benchmark.models.parts import FirstDims, Frozen
-from benchmark.training.embedding import Batch
 
 
 class State(nn.Module):

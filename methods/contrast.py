@@ -9,10 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config.checks import in_range
-from benchmark.contract.bases import CompatibleTraining
-from benchmark.models.heads import Head
-from benchmark.training.embedding import Batch
+from benchmark.contract import Batch, CompatibleTraining, Head, in_range
 from benchmark.training.memory_bank import all_rows
 
 

@@ -9,14 +9,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config.checks import in_range
-from benchmark.contract.bases import CompatibleTraining
-from benchmark.contract.method import Step, UpdateJob
-from benchmark.errors import RefusedError
-from benchmark.models.heads import Head, SimplexHead
-from benchmark.models.module import Portable
+from benchmark.contract import (
+    Batch,
+    CompatibleTraining,
+    Head,
+    Portable,
+    RefusedError,
+    Step,
+    UpdateJob,
+    in_range,
+)
+from benchmark.models.heads import SimplexHead
 from benchmark.models.parts import Frozen
-from benchmark.training.embedding import Batch
 
 
 class State(nn.Module):

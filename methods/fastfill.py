@@ -8,13 +8,17 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from benchmark.config.checks import in_range
-from benchmark.contract.maps import SidedMap, target_of
-from benchmark.contract.new_head import new_head_and_labels
-from benchmark.contract.pairs import Fitted, Pairs
+from benchmark.contract import (
+    Fitted,
+    Pairs,
+    SidedMap,
+    Trainer,
+    in_range,
+    new_head_and_labels,
+    target_of,
+)
 from benchmark.models.transformation import Transformation
 from benchmark.models.uncertain import Uncertain, log_mean
-from benchmark.training.loop import Trainer
 
 
 @dataclass(frozen=True)

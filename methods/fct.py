@@ -7,12 +7,18 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
-from benchmark.contract.maps import SidedMap, divergence, squared, target_of
-from benchmark.contract.new_head import new_head
-from benchmark.contract.pairs import Fitted, Pairs
-from benchmark.models.heads import Head
+from benchmark.contract import (
+    Fitted,
+    Head,
+    Pairs,
+    SidedMap,
+    Trainer,
+    divergence,
+    new_head,
+    squared,
+    target_of,
+)
 from benchmark.models.transformation import Transformation
-from benchmark.training.loop import Trainer
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from benchmark.contract.method import Method, Update, UpdateJob
+from benchmark.contract import Method, Update, UpdateJob
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,8 @@ from typing import ClassVar
 from torch import Tensor
 from torch.nn import functional as F
 
-from benchmark.config.checks import in_range
-from benchmark.contract.bases import CompatibleTraining
-from benchmark.contract.method import UpdateJob
-from benchmark.models.heads import Head
+from benchmark.contract import Batch, CompatibleTraining, Head, UpdateJob, in_range
 from benchmark.training.credibility import Credible
-from benchmark.training.embedding import Batch
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from benchmark.config.checks import in_range
-from benchmark.contract.bases import VectorMap
-from benchmark.contract.maps import fit_map, squared
-from benchmark.models.module import Portable
+from benchmark.contract import Curve, Portable, Trainer, VectorMap, fit_map, in_range, squared
 from benchmark.models.parts import Affine
 from benchmark.training.closed_form import rotation
-from benchmark.training.loop import Curve, Trainer
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,18 @@ from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
-from benchmark.config.checks import in_range
-from benchmark.contract.maps import LearnedMap
-from benchmark.contract.new_head import new_head_and_labels
-from benchmark.contract.pairs import Fitted, Pairs
+from benchmark.contract import (
+    Fitted,
+    LearnedMap,
+    Pairs,
+    Portable,
+    Trainer,
+    in_range,
+    new_head_and_labels,
+)
 from benchmark.models.bottleneck import Bottlenecks
-from benchmark.models.module import Portable
 from benchmark.models.transformation import Transformation
 from benchmark.training.class_cones import Borders
-from benchmark.training.loop import Trainer
 
 
 @dataclass(frozen=True)

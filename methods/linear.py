@@ -8,11 +8,9 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from benchmark.contract.bases import VectorMap
-from benchmark.models.module import Portable
+from benchmark.contract import Curve, Portable, Trainer, VectorMap
 from benchmark.models.parts import Affine
 from benchmark.training.closed_form import ridge
-from benchmark.training.loop import Curve, Trainer
 
 
 @dataclass(frozen=True)

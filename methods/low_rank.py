@@ -9,10 +9,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from benchmark.contract.bases import VectorMap
-from benchmark.models.module import Portable
+from benchmark.contract import Curve, Portable, Trainer, VectorMap
 from benchmark.training.closed_form import ridge
-from benchmark.training.loop import Curve, Trainer
 
 
 class Narrow(Portable):

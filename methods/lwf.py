@@ -7,12 +7,16 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from benchmark.config.checks import in_range
-from benchmark.contract.bases import CompatibleTraining
-from benchmark.contract.method import UpdateJob
-from benchmark.contract.old_head import OldHead, distillation, frozen_old_head
-from benchmark.models.heads import Head
-from benchmark.training.embedding import Batch
+from benchmark.contract import (
+    Batch,
+    CompatibleTraining,
+    Head,
+    OldHead,
+    UpdateJob,
+    distillation,
+    frozen_old_head,
+    in_range,
+)
 
 
 @dataclass(frozen=True)

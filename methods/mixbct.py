@@ -8,12 +8,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from benchmark.config.checks import in_range
-from benchmark.contract.bases import CompatibleTraining
-from benchmark.contract.method import Step, UpdateJob
-from benchmark.models.heads import Head
+from benchmark.contract import Batch, CompatibleTraining, Head, Step, UpdateJob, in_range
 from benchmark.training.credibility import Credible
-from benchmark.training.embedding import Batch
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config.checks import in_range
-from benchmark.contract.bases import CompatibleTraining
-from benchmark.contract.method import UpdateJob
-from benchmark.contract.old_head import OldHead, frozen_old_head
-from benchmark.errors import RefusedError
-from benchmark.models.heads import Head
+from benchmark.contract import (
+    Batch,
+    CompatibleTraining,
+    Head,
+    OldHead,
+    RefusedError,
+    UpdateJob,
+    frozen_old_head,
+    in_range,
+)
 from benchmark.training.credibility import certain
-from benchmark.training.embedding import Batch
 from benchmark.training.memory_bank import Memory, contrast
 
 

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from benchmark.contract.method import Method, Update, UpdateJob
-from benchmark.models.module import Portable
+from benchmark.contract import Method, Portable, Update, UpdateJob
 from benchmark.models.parts import FirstDims
 
 

@@ -7,12 +7,18 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from benchmark.config.checks import in_range
-from benchmark.contract.maps import LearnedMap, divergence, squared, target_of
-from benchmark.contract.new_head import new_head
-from benchmark.contract.pairs import Fitted, Pairs
+from benchmark.contract import (
+    Fitted,
+    LearnedMap,
+    Pairs,
+    Trainer,
+    divergence,
+    in_range,
+    new_head,
+    squared,
+    target_of,
+)
 from benchmark.models.bottleneck import Bottlenecks
-from benchmark.training.loop import Trainer
 
 
 @dataclass(frozen=True)

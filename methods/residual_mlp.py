@@ -9,11 +9,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config.checks import in_range
-from benchmark.contract.bases import VectorMap
-from benchmark.contract.maps import fit_map, squared
-from benchmark.models.module import Portable
-from benchmark.training.loop import Curve, Trainer
+from benchmark.contract import Curve, Portable, Trainer, VectorMap, fit_map, in_range, squared
 
 
 class Residual(Portable):

@@ -8,13 +8,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from benchmark.config.checks import in_range
-from benchmark.contract.bases import CompatibleTraining
-from benchmark.contract.method import UpdateJob
-from benchmark.contract.old_head import OldHead, influence
-from benchmark.models.heads import Head
+from benchmark.contract import Batch, CompatibleTraining, Epoch, Head, OldHead, UpdateJob, in_range
 from benchmark.training.credibility import credible
-from benchmark.training.embedding import Batch, Epoch
 from benchmark.training.prototypes import refined_prototypes
 
 
@@ -81,5 +76,5 @@ class UniBCT(CompatibleTraining[Prototypes]):
 
     def loss(self, batch: Batch, head: Head, state: Prototypes) -> Tensor:
         """Classification and, after the warm-up, influence."""
-        term = influence(batch, state, "old", 1.0) * (state.done > 0)
-        return head(batch.new, batch.labels) + self.weight * term
+        losses, _ = state.losses(batch.new, batch.labels)
+        return head(batch.new, batch.labels) + self.weight * losses.mean() * (state.done > 0)

@@ -53,6 +53,11 @@ def test_three_files_stand_outside_the_packages():
     assert {p.stem for p in (ROOT / "benchmark").glob("*.py")} == LOOSE
 
 
+def test_files_are_short():
+    long = {name: len(path.read_text().splitlines()) for name, path in modules().items()}
+    assert {name: n for name, n in long.items() if n > 400} == {}
+
+
 def test_no_circle():
     known = modules()
     graph = {module: imports(path, known) - {module} for module, path in known.items()}

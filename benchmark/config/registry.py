@@ -8,22 +8,75 @@ import importlib
 import importlib.util
 import inspect
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from benchmark.config.reading import build, read_yaml
 from benchmark.config.types import Protocol, Track
 from benchmark.errors import BenchError, unknown
 
-if TYPE_CHECKING:
-    from benchmark.contract.method import Method
-
 GROUP = "compatbench.methods"
+
+
+@dataclass(frozen=True)
+class Adapter(ABC):
+    """What a method declares of itself; :class:`benchmark.contract.Method` adds what it does.
+
+    Class attributes:
+        paper: Where it comes from: title, authors, year.
+        own_model: False when the new model is the independent one, so nothing is trained
+            or embedded again.
+        own_first: True when the first generation is trained the method's own way.
+        runs_old_model: True when the old model itself embeds new images, beside or instead of the
+            new one; such a method cannot serve text queries, whose old model reads texts.
+        trains: What is trained at an update, in words for its card; empty: a new model, or none
+            without ``own_model``.
+        variants: Named sets of parameters.
+    """
+
+    paper: ClassVar[str] = ""
+    own_model: ClassVar[bool] = True
+    own_first: ClassVar[bool] = False
+    runs_old_model: ClassVar[bool] = False
+    trains: ClassVar[str] = ""
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What the plan must provide: ``old_head``, ``independent``, ``side:<kind>``."""
+        return ()
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """What else it reads of what every plan has, in words for its card."""
+        return ()
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What it changes: any of ``training``, ``gallery``, ``queries``, ``dimension``."""
+        return ("training",)
+
+    @abstractmethod
+    def refuses(self, step: Any) -> str | None:
+        """Why the method cannot make this update; ``None`` if it can."""
+
+    @abstractmethod
+    def first(self, job: Any) -> Any:
+        """Train generation 1 the method's own way; only with ``own_first``."""
+
+    @abstractmethod
+    def fit(self, *arrays: Any, **options: Any) -> Any:
+        """Fit on plain arrays."""
+
+    @abstractmethod
+    def update(self, job: Any) -> Any:
+        """Train or fit the new generation, given the earlier ones."""
 
 
 @dataclass(frozen=True)
@@ -127,16 +180,14 @@ def method_file(label: str) -> MethodFile:
     return files[name]
 
 
-def method_class(name: str) -> type[Method]:
+def method_class(name: str) -> type[Adapter]:
     """The adapter class in a method's file."""
-    from benchmark.contract.method import Method
-
     file = method_file(name)
     module = importlib.import_module(file.module)
     classes = [
         c
         for _, c in inspect.getmembers(module, inspect.isclass)
-        if issubclass(c, Method) and c.__module__ == module.__name__ and not inspect.isabstract(c)
+        if issubclass(c, Adapter) and c.__module__ == module.__name__ and not inspect.isabstract(c)
     ]
     if len(classes) != 1:
         names = ", ".join(c.__name__ for c in classes) or "none"
@@ -144,7 +195,7 @@ def method_class(name: str) -> type[Method]:
     return classes[0]
 
 
-def method(label: str, params: Mapping[str, Any] | None = None) -> Method:
+def method(label: str, params: Mapping[str, Any] | None = None) -> Adapter:
     """The adapter ``bct`` or ``bct:distill`` with its parameters.
 
     Raises:

@@ -7,11 +7,12 @@ A *method* is a frozen dataclass, whose fields are its hyper-parameters, in one 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
+from benchmark.config.registry import Adapter
 from benchmark.errors import BenchError
 from benchmark.training.data import TrainingData
 
@@ -143,44 +144,11 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Method(ABC):
+class Method(Adapter):
     """How a deployment goes from one embedding model to the next.
 
-    Class attributes:
-        paper: Where it comes from: title, authors, year.
-        needs: What the plan must provide: ``old_head``, ``independent``, ``side:<kind>``.
-        changes: What it changes: any of ``training``, ``gallery``, ``queries``, ``dimension``.
-        own_model: False when the new model is the independent one, so nothing is trained
-            or embedded again.
-        own_first: True when the first generation is trained the method's own way.
-        runs_old_model: True when the old model itself sees new images, beside or instead of the
-            new one; not so where texts ask, whose old model reads texts.
-        trains: What is trained at an update, in words for its card; empty: a new model, or none
-            without ``own_model``.
-        variants: Named sets of parameters.
+    What it declares of itself stands in :class:`benchmark.config.registry.Adapter`.
     """
-
-    paper: ClassVar[str] = ""
-    own_model: ClassVar[bool] = True
-    own_first: ClassVar[bool] = False
-    runs_old_model: ClassVar[bool] = False
-    trains: ClassVar[str] = ""
-    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """What the plan must provide; may depend on the parameters."""
-        return ()
-
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """What else it reads of what every plan has, in words for its card."""
-        return ()
-
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """What it changes; may depend on the parameters."""
-        return ("training",)
 
     def refuses(self, step: Step) -> str | None:  # noqa: ARG002
         """Why the method cannot make this update; ``None`` if it can."""

@@ -1,4 +1,4 @@
-"""The old classifier as a judge of new features: kept, synthesized or both."""
+"""The old classifier on new features: kept, with rows made of old features, or both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from benchmark.config.checks import in_range
 from benchmark.contract.bases import CompatibleTraining
 from benchmark.contract.method import Step, UpdateJob
-from benchmark.models.heads import Head, class_logits
+from benchmark.models.heads import class_logits
 from benchmark.training.embedding import Batch
 from benchmark.training.prototypes import class_means
 
@@ -48,6 +48,22 @@ class OldHead(nn.Module):
     def logits(self, features: Tensor) -> Tensor:
         """Logits without margin, ``[n, d_old]`` -> ``[n, k]`` float32."""
         return class_logits(features, self.weight, self.bias, self.scale)
+
+    def losses(self, features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Cross-entropy of each feature whose class the classifier knows.
+
+        Args:
+            features: ``[n, d]``; of longer ones the first ``dim`` dimensions count.
+            labels: Classes of the new data, ``[n]``.
+
+        Returns:
+            Losses, ``[n]``, 0 where the class is unknown; and whether it is known, bool ``[n]``.
+        """
+        rows = self.row_of[labels]
+        known = rows >= 0
+        logits = self.logits(features[:, : self.dim])
+        losses = F.cross_entropy(logits, rows.clamp_min(0), reduction="none")
+        return torch.where(known, losses, torch.zeros_like(losses)), known
 
 
 def frozen_old_head(job: UpdateJob, *, synthesize: bool) -> OldHead:
@@ -91,30 +107,6 @@ def frozen_old_head(job: UpdateJob, *, synthesize: bool) -> OldHead:
     return OldHead(weight, bias, kept.scale if kept.normalised else None, rows)
 
 
-def influence(batch: Batch, old: OldHead, unknown: str, temperature: float) -> Tensor:
-    """How badly the old classifier reads the new features, a mean over the whole batch.
-
-    Args:
-        batch: Of longer features the first ``old.dim`` dimensions count.
-        old: The old classifier.
-        unknown: ``distill`` holds images whose class it does not know to its answer to the old
-            feature; otherwise they count nothing.
-        temperature: Of ``distill``.
-
-    Source:
-        BCT eq. 7, the second term, and section 2.5.
-    """
-    rows = old.row_of[batch.labels]
-    known = rows >= 0
-    logits = old.logits(batch.new[:, : old.dim])
-    terms = F.cross_entropy(logits, rows.clamp_min(0), reduction="none")
-    # A batch without a known class gives 0, not the mean of nothing.
-    others = torch.zeros_like(terms)
-    if unknown == "distill":
-        others = distillation(batch, old, temperature)
-    return torch.where(known, terms, others).mean()
-
-
 def distillation(batch: Batch, old: OldHead, temperature: float) -> Tensor:
     """Cross-entropy between the old classifier's answers to old and to new features, ``[B]``.
 
@@ -129,8 +121,12 @@ def distillation(batch: Batch, old: OldHead, temperature: float) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Influence(CompatibleTraining[OldHead]):
-    """The influence loss beside the method's own classification (BCT eq. 7); the base of BCT."""
+class OldClassifierTraining(CompatibleTraining[OldHead]):
+    """Base of methods whose loss asks the frozen old classifier K about new features (BCT 2.5).
+
+    ``unknown`` says what becomes of images whose class K does not know: ``synthesize`` gives them
+    rows made of their old features, ``distill`` uses K's answers to these, ``old`` leaves them out.
+    """
 
     longer: ClassVar[bool] = True
 
@@ -164,8 +160,3 @@ class Influence(CompatibleTraining[OldHead]):
     def prepare(self, job: UpdateJob) -> OldHead:
         """The frozen old classifier, with synthesized rows where asked for."""
         return frozen_old_head(job, synthesize=self.unknown == "synthesize")
-
-    def loss(self, batch: Batch, head: Head, state: OldHead) -> Tensor:
-        """Classification on all dimensions plus influence loss on those of the old embedding."""
-        term = influence(batch, state, self.unknown, self.temperature)
-        return head(batch.new, batch.labels) + self.weight * term

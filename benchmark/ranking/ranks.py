@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.ranking.job import Job, make_job
-
 if TYPE_CHECKING:
     from benchmark.ranking.grouping import Grouped
+    from benchmark.ranking.job import Job
 
 
 Distance = Literal["cosine", "l2"]
@@ -118,6 +117,8 @@ def rank(
         >>> found.first_rank
         array([1, 1, 1, 3])
     """
+    from benchmark.ranking.job import make_job
+
     job = make_job(query, gallery, query_labels, gallery_labels, query_ids, gallery_ids,
                query_cameras, gallery_cameras, junk, distance, threads)  # fmt: skip
     if device != "cpu":
@@ -236,6 +237,7 @@ class Shard:
     ) -> None:
         """Take the arguments of :func:`rank`, with all queries and the shard's items."""
         from benchmark.ranking import grouping
+        from benchmark.ranking.job import make_job
 
         self._job = make_job(query, gallery, query_labels, gallery_labels, query_ids, gallery_ids,
                          query_cameras, gallery_cameras, junk, distance, threads)  # fmt: skip

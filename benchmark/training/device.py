@@ -10,7 +10,6 @@ from benchmark.errors import BenchError, unknown
 if TYPE_CHECKING:
     import torch
 
-
 _ACCELERATORS = ("auto", "cpu", "cuda", "mps")
 
 
@@ -59,6 +58,8 @@ def precision(asked: str, device: str) -> str:
     """
     if device != "cpu" or asked != "bf16-mixed":
         return asked
+    import torch
+
     # x86 names its instructions; where torch does not know, the recipe stands.
     known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
     if known.get("architecture") != "x86_64" or "avx512_bf16" not in known:
@@ -71,6 +72,8 @@ def device_name(device: Device) -> str:
     chosen = torch_device(device)
     if chosen.type != "cuda":
         return chosen.type
+    import torch
+
     return f"{device.devices} x {torch.cuda.get_device_name(chosen)}"
 
 

@@ -24,7 +24,7 @@ METHOD = '''
 
     import torch
 
-    from benchmark.families import FeatureTransformation, Fitted
+    from benchmark.contract import FeatureTransformation, Fitted
     from benchmark.models.module import Portable
     from benchmark.models.parts import Affine, KeepSide
 

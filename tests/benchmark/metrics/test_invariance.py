@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from problems import examples, problems, units
 
 from benchmark.metrics import (
-    agreement,
     backfill_curves,
     compatibility,
     identification,
@@ -124,7 +123,7 @@ REFUSED = {
     "compatibility": lambda: compatibility.average_compatibility(np.full((2, 2), np.nan)),
     "accuracy": lambda: compatibility.average_accuracy(np.full((2, 2), np.nan)),
     "cka": lambda: similarity.linear_cka([(X, BAD)]),
-    "tau": lambda: agreement.kendall_tau(NAN, [1.0, 2.0]),
+    "tau": lambda: statistics.kendall_tau(NAN, [1.0, 2.0]),
     "bootstrap": lambda: statistics.bootstrap(NAN),
     "paired": lambda: statistics.paired([1.0, 2.0], NAN),
     "t interval": lambda: statistics.t_interval(NAN),
