@@ -1,21 +1,16 @@
 """The site in a real browser: sorting, filters, hovering, colours, a phone, keyboard, downloads."""
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
 
 import pytest
+from support.sites import sample, write
 
 import leaderboard
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-_SPEC = importlib.util.spec_from_file_location(
-    "site_records", Path(__file__).with_name("conftest.py")
-)
-_SHARED = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(_SHARED)
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 KINDS = (
@@ -39,7 +34,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    root = _SHARED.write(_SHARED.sample(), tmp_path_factory.mktemp("records"))
+    root = write(sample(), tmp_path_factory.mktemp("records"))
     out = tmp_path_factory.mktemp("out")
     leaderboard.build_folder(root, out)
     return out

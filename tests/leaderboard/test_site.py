@@ -1,6 +1,5 @@
 import csv
 import hashlib
-import importlib.util
 import itertools
 import json
 import re
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.sites import sample, write
 
 import leaderboard
 from benchmark.config.files import file_digest
@@ -19,13 +19,6 @@ from benchmark.records.details import LIMIT, Answers, Details, Ordering, Picture
 from benchmark.records.details_writer import pack
 from benchmark.records.files import read_record
 from leaderboard.facts import costs
-
-_SPEC = importlib.util.spec_from_file_location(
-    "site_records", Path(__file__).with_name("conftest.py")
-)
-_SHARED = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(_SHARED)
-sample, write = _SHARED.sample, _SHARED.write
 
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(1)>&\"'\u2028\u202e\x07é\ud800"
 

@@ -1,22 +1,16 @@
-import importlib.util
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.records import make_record
 
 from benchmark.metrics import statistics
 from benchmark.records.details import Answers, Details
 from benchmark.report.pairing import Pairs
 from benchmark.report.ranking import letter_groups, mean_ranks, places
 
-_FILE = Path(__file__).with_name("conftest.py")
-_SPEC = importlib.util.spec_from_file_location("record_factory", _FILE)
-_MODULE = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(_MODULE)
-make_record = _MODULE.make_record  # a fixture is not for examples that hypothesis draws
 KEY, CASE = "cmc_at_1", "new/old"
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import examples
 from scipy.stats import kendalltau
+from support.problems import examples
 
 from benchmark.metrics import catalog, compatibility, statistics
 from benchmark.metrics.similarity import LinearCKA, linear_cka

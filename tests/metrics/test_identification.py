@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import examples
+from support.problems import examples
 
 from benchmark.metrics import identification as ident
 from benchmark.metrics.catalog import describe

@@ -8,13 +8,12 @@ import itertools
 
 import numpy as np
 import pytest
+from support.stored import older, stored, write
 
 from benchmark.cli.app import main
 from benchmark.errors import BenchError
 from benchmark.records.details import details_path, read_details
 from benchmark.report.paired import compare
-
-from .stored import older, stored, write
 
 CROSS, OWN = "new/old", "new/new"
 

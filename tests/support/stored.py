@@ -15,7 +15,7 @@ from benchmark.records.details_writer import pack
 from benchmark.records.files import Found, read_record
 from benchmark.records.record import SCHEMA, record_path
 
-OLDER = Path(__file__).parent / "records"
+OLDER = Path(__file__).parent / "records_of_older_schemas"
 Values = Mapping[tuple[str, str], Any]
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support.training import data, one_thread, spec, trainer  # noqa: F401
 
 import benchmark
 from benchmark.config.types import Recipe

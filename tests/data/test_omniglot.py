@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 from benchmark.data import omniglot
 from benchmark.errors import BenchError
 
-CHECKOUT = Path(__file__).parents[3]
+CHECKOUT = Path(__file__).parents[2]
 REAL = CHECKOUT.parent / "shared" / "data" / "omniglot-small"
 
 

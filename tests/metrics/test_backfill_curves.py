@@ -1,11 +1,11 @@
 """Backfilling curves against a dense evaluation at every point."""
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import examples, problems
+from support import naive
+from support.problems import examples, problems
 
 from benchmark.metrics import backfill_curves, identification
 from benchmark.ranking import backfill_engine, ranks

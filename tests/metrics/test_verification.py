@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import examples
 from sklearn.metrics import roc_curve
+from support.problems import examples
 
 from benchmark.metrics import verification
 from benchmark.metrics.templates import templates

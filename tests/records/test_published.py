@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from support.stored import OLDER, older, write
 
 from benchmark.cli.app import main
 from benchmark.errors import BenchError
@@ -16,8 +17,6 @@ from benchmark.records import published
 from benchmark.records.files import read_record
 from benchmark.records.published import COLUMNS, beside, read_published, select
 from benchmark.records.record import Record
-
-from .stored import OLDER, older, write
 
 FOLDER = Path(__file__).parents[2] / "results" / "published"
 

@@ -8,38 +8,38 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 EXAMPLES = 3000
 COMPARISONS = {
-    "ranking": [
+    "ranking/test_ranks.py": [
         "agrees_with_plain_loops",
         "scores_beside_each_other_in_float32",
         "shards_and_permutations_change_nothing",
         "torch_path_counts_the_same_on_integers",
     ],
-    "backfill": [
+    "metrics/test_backfill_curves.py": [
         "every_point_agrees_with_plain_loops",
         "ends_are_cross_test_and_self_test_exactly",
     ],
-    "verification": [
+    "metrics/test_verification.py": [
         "tar_at_far_is_the_best_within_the_target",
         "roc_is_sklearns",
         "nearest_far",
         "templates_follow_the_rule",
     ],
-    "along_the_curve": [
+    "metrics/test_along_the_curve.py": [
         "flips",
         "groups_and_their_gap",
         "share_of_each_group_that_is_filled",
         "area_and_offline",
     ],
-    "invariance": [
+    "metrics/test_invariance.py": [
         "permuting_the_gallery_leaves_the_curves",
         "permuting_either_side_leaves_verification",
         "shards_of_identical_vectors",
     ],
-    "small_metrics": ["kendall_tau_agrees_with_counting"],
-    "references": [
+    "metrics/test_small_metrics.py": ["kendall_tau_agrees_with_counting"],
+    "metrics/test_references.py": [
         "reidentification",
         "identification",
         "identification_while_the_gallery_is_backfilled",
@@ -61,12 +61,12 @@ COMPARISONS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_thousands(name):
-    tests = [f"{HERE / f'test_{name}.py'}::test_{test}" for test in COMPARISONS[name]]
+    tests = [f"{HERE / name}::test_{test}" for test in COMPARISONS[name]]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--hypothesis-show-statistics",
          *tests],
         env={**os.environ, "METRIC_EXAMPLES": str(EXAMPLES)},
-        cwd=HERE.parents[2], capture_output=True, text=True, check=False,
+        cwd=HERE.parent, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:]
     counts = re.findall(r"generate phase.*?\n\s+.*?\n\s+- (\d+) passing", done.stdout)

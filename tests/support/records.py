@@ -1,9 +1,6 @@
 """Records made by hand: whatever a test does not name has a plain value."""
 
-from collections.abc import Callable
 from typing import Any
-
-import pytest
 
 from benchmark.records.record import SCHEMA, Record
 
@@ -84,21 +81,3 @@ def make_record(
         },
     }
     return Record(**{**values, **fields})
-
-
-@pytest.fixture
-def make() -> Callable[..., Record]:
-    """The factory."""
-    return make_record
-
-
-@pytest.fixture
-def records() -> list[Record]:
-    """Bounds, three methods of which two tie, and one that is not applicable."""
-    return [
-        make_record("independent", 0.01, UPPER),
-        make_record("bct", 0.60, 0.80),
-        make_record("l2", 0.60, 0.70),
-        make_record("fct", 0.40, 0.90, converted=0.55),
-        make_record("lwf", reason="needs the old head, <discarded> & gone_50%"),
-    ]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import examples, problems, units
+from support.problems import examples, problems, units
 
 from benchmark.metrics import (
     backfill_curves,

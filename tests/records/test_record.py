@@ -10,14 +10,13 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from support.stored import OLDER, older, write
 
 from benchmark import BenchError, load
 from benchmark.cli.app import main
 from benchmark.records.files import find_records, read_record, read_records
 from benchmark.records.record import OLDEST, SCHEMA
 from benchmark.records.schema import json_schema
-
-from .stored import OLDER, older, write
 
 
 def command(capsys, *words) -> tuple[int, str, str]:

@@ -8,12 +8,12 @@ import math
 import statistics as stdlib
 from fractions import Fraction
 
-import naive
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from problems import examples, units
 from scipy.stats import t as student
+from support import naive
+from support.problems import examples, units
 
 from benchmark.metrics import (
     backfill_curves,

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import examples
+from support.problems import examples
 
 from benchmark.metrics import backfill_curves
 

@@ -6,13 +6,13 @@ import subprocess
 import sys
 import tracemalloc
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import examples, problems
 from sklearn.metrics import average_precision_score
+from support import naive
+from support.problems import examples, problems
 
 from benchmark.metrics import retrieval
 from benchmark.ranking import arrays, ranks

@@ -1,0 +1,71 @@
+"""Records of boards of every kind, and writing them."""
+
+from benchmark.config.files import write_json
+from support.records import make_record
+
+
+def refill(scale=1.0):
+    """What the task of backfilling leaves in a record, for two orders."""
+    curve = [scale * (0.5 + 0.004 * i) for i in range(101)]
+    order = {
+        "area": {"cmc_at_1": 0.7 * scale}, "intervals": {"cmc_at_1": [0.69 * scale, 0.71 * scale]},
+        "curves": {"cmc_at_1": curve},
+        "flips": {"positive": [0.01] * 21, "negative": [0.02] * 21},
+        "groups": {"gap": [0.1] * 21, "share_gap": [0.1] * 21, "cmc_at_1": [0.5, 0.6],
+                   "share": [0.4, 0.6]},
+        "tau": {"true-l2": 0.3},
+    }  # fmt: skip
+    return {
+        "old": "old", "new": "new", "points": 101, "every": 5, "groups": ["Greek", "Latin"],
+        "counts": {}, "offline": {"cmc_at_1": {"before": 0.5, "after": 0.9, "area": 0.5}},
+        "orders": {"random": order, "true-l2": {**order, "tau": {}}},
+    }  # fmt: skip
+
+
+def write(records, root):
+    """Write records where they belong."""
+    for record in records:
+        folder = root if not record.changed else root / "changed" / str(hash(str(record.changed)))
+        write_json(record.path(folder), vars(record))
+    return root
+
+
+def sample():
+    """Boards of every kind: plain, several old models, settings, sequence, backfilling, changed."""
+    make = make_record
+    cost = {"parameters": 80_000, "added_parameters": 5_000_000, "bytes_before": 256}
+    scores = {"bct": 0.6, "l2": 0.64, "mixbct": 0.605, "fct": 0.7, "fct:simclr": 0.75}
+    found = [
+        make(m, {"cmc_at_1": v + t, "map": v - 0.2}, {"cmc_at_1": 0.93 - v / 9, "map": 0.7},
+             track=track, lower=0.55 + t,
+             cost=cost if m.startswith("fct") else {**cost, "added_parameters": 0})
+        for track, t in (("glyphs", 0.0), ("glyphs-high", 0.1)) for m, v in scores.items()
+    ]  # fmt: skip
+    found += [make("independent", {"cmc_at_1": 0.01, "map": 0.01}, {"cmc_at_1": 0.9, "map": 0.7})]
+    found += [make("lwf", reason="needs the old classifier"), make("keep-old", 0.55, 0.55)]
+    found += [
+        make(m, protocol="backfill", backfilling=refill(k), cost=cost)
+        for m, k in (("fct", 1.0), ("fastfill", 0.9))
+    ]
+    found += [
+        make(m, v + t, protocol=f"loss-change:{setting}", lower=0.5)
+        for setting, t in (("softmax-softmax", 0.1), ("relu", -0.2))
+        for m, v in (("independent", 0.25), ("bct", 0.5), ("fct", 0.45))
+    ]
+    names = ["v1", "v2", "v3"]
+    steps = {f"{a}/{b}": {"cmc_at_1": 0.5 + 0.1 * i + 0.02 * j}
+             for i, a in enumerate(names) for j, b in enumerate(names[: i + 1])}  # fmt: skip
+    steps["v3/v1 direct"] = {"cmc_at_1": 0.71}
+    found.append(make("fct", protocol="sequential", scores=steps, intervals={},
+                      models={name: {"dim": 64} for name in names}))  # fmt: skip
+    found += [
+        make(m, v + q, seed=s, protocol="extended-class", lower=0.5 + q)
+        for m, v in (("bct", 0.56), ("l2", 0.54), ("fct", 0.52))
+        for s, q in ((0, 0.1), (1, 0.0), (2, 0.05))
+        if (m, s) != ("fct", 2)
+    ]
+    found += [
+        make("mixbct", 0.5 + ratio, changed={"mixbct.ratio": ratio}, config={"ratio": ratio})
+        for ratio in (0.1, 0.2)
+    ]
+    return found
