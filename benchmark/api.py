@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from benchmark.config import registry
 from benchmark.config.files import digest, writable, write_json
-from benchmark.config.overrides import Setup, expand, set_up
-from benchmark.config.types import Protocol
+from benchmark.config.loading import load_protocol, load_track, set_up
+from benchmark.config.overrides import expand
+from benchmark.config.protocols import Protocol
+from benchmark.config.setup import Setup
 from benchmark.errors import BenchError, UnsuitedError, nearest
 from benchmark.harness.execution import Compute, Reporter, Silent
 from benchmark.harness.executor import execute
@@ -95,7 +97,7 @@ def requests(
     Raises:
         BenchError: As :func:`request`, or if no setting suits the track.
     """
-    labels, every = list(methods), list(expand(registry.protocol(protocol)))
+    labels, every = list(methods), list(expand(load_protocol(protocol)))
     asked, unsuited = [], {}
     for each in every:
         try:
@@ -104,7 +106,7 @@ def requests(
             if len(every) == 1:
                 raise
             unsuited[each.id] = str(error)
-    named = registry.track(track).id
+    named = load_track(track).id
     if not asked:
         reasons = "; ".join(dict.fromkeys(unsuited.values()))
         raise UnsuitedError(f"no setting of {protocol} suits track {named}: {reasons}")
@@ -150,8 +152,8 @@ def request(
     if not chosen or min(chosen) < 0:
         raise BenchError(f"seeds: expected whole numbers from 0, got {chosen or 'none'}")
     changes = dict(settings or {})
-    chosen_protocol = registry.protocol(protocol) if isinstance(protocol, str) else protocol
-    setup = set_up(chosen_protocol, registry.track(track), changes, labels)
+    chosen_protocol = load_protocol(protocol) if isinstance(protocol, str) else protocol
+    setup = set_up(chosen_protocol, load_track(track), changes, labels)
     if first_seed is not None:
         changes["first_seed"] = first_seed
         setup = Setup(setup.protocol, setup.track, setup.models, setup.methods, changes)
@@ -268,7 +270,8 @@ def stored_records(
         any_key: Take records of other code or data too.
     """
     setup = asked.setup
-    source = registry.dataset(setup.track.dataset).source(asked.data_root, **setup.track.data)
+    dataset = registry.check_options(setup.track.dataset, setup.track.data, "data")
+    source = dataset.source(asked.data_root)
     found = {}
     for (label, seed), path in asked.paths(out).items():
         if not path.exists():

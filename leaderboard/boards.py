@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from benchmark.config import registry
+from benchmark.config.loading import load_protocol
 from benchmark.errors import BenchError
 from benchmark.records.record import Record
 from benchmark.report import notes, select
@@ -114,7 +114,7 @@ class Board:
     def general(self) -> bool:
         """Can any method take part? One update, judged by every task, unmodified, no setting."""
         try:
-            protocol = registry.protocol(self.first.protocol)
+            protocol = load_protocol(self.first.protocol)
         except BenchError:
             return False
         two = len(protocol.generations) == 2

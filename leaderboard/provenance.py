@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from benchmark.config import registry
+from benchmark.config.loading import load_track
 from benchmark.errors import BenchError
 from benchmark.records.record import Record
 
@@ -74,7 +74,7 @@ def command(records: Sequence[Record]) -> str:
 @cache
 def _needs_root(track: str) -> bool:
     try:
-        return registry.track(track).needs_root
+        return load_track(track).needs_root
     except BenchError:
         return False
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.config import registry
+from benchmark.config.loading import load_protocol, load_track
 from benchmark.records.files import read_record
 
 MEASURED = Path(__file__).parents[1] / "results" / "measured"
@@ -26,7 +27,7 @@ def records(all_records):
 def test_every_protocol_has_the_same_methods(all_records) -> None:
     wanted = set()
     for name in registry.protocol_files():
-        protocol = registry.protocol(name)
+        protocol = load_protocol(name)
         settings = [f"{name}:{setting.name}" for setting in protocol.settings] or [name]
         wanted |= {(one, protocol.version, m) for one in settings for m in EVERYWHERE}
     found = {
@@ -39,7 +40,7 @@ def test_every_protocol_has_the_same_methods(all_records) -> None:
 
 
 def test_records_are_of_the_tracks_as_they_are(all_records) -> None:
-    assert [r.key for r in all_records if r.track_version != registry.track(r.track).version] == []
+    assert [r.key for r in all_records if r.track_version != load_track(r.track).version] == []
 
 
 def test_each_says_what_its_training_cost(records) -> None:

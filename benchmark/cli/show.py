@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 import textwrap
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark.config import registry
 from benchmark.config.files import writable
+from benchmark.config.loading import load_protocol, load_track
 from benchmark.errors import BenchError, unknown
 from benchmark.harness.store import Store, default_store
 
@@ -286,10 +286,10 @@ def _listed(kind: str) -> list[dict[str, Any]]:
         ]
     if kind == "protocols":
         return [
-            {"id": name, "summary": registry.protocol(name).question}
+            {"id": name, "summary": load_protocol(name).question}
             for name in registry.protocol_files()
         ]
-    tracks = [registry.track(name) for name in registry.track_files()]
+    tracks = [load_track(name) for name in registry.track_files()]
     return [
         {"id": t.id, "summary": f"{t.title}. {t.note}", "needs_data_root": t.needs_root}
         for t in tracks
@@ -312,9 +312,9 @@ def _card(name: str) -> dict[str, Any]:
 
         return method_card(name)
     if name in registry.protocol_files():
-        return dataclasses.asdict(registry.protocol(name))
+        return load_protocol(name).model_dump()
     if name in registry.track_files():
-        return dataclasses.asdict(registry.track(name))
+        return load_track(name).model_dump()
     known = [*registry.method_files(), *registry.protocol_files(), *registry.track_files()]
     raise unknown("name", name, known)
 

@@ -1,23 +1,32 @@
-"""Strict reading: mappings from YAML or the command line into frozen dataclasses."""
+"""Strict reading: YAML, JSON and ``--set`` values into typed objects, errors in one line."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import types
-import typing
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from benchmark.errors import BenchError, nearest
 
 T = TypeVar("T")
 
+STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+"""No unknown key, no conversion of types, no NaN; dataclasses set it as ``__pydantic_config__``."""
 
-class _Strict(yaml.SafeLoader):
+
+class Model(BaseModel):
+    """Base of everything that is read from files: frozen and strict."""
+
+    model_config = STRICT | ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+
+class _UniqueKeys(yaml.SafeLoader):
     """Safe YAML in which a key comes once; plain YAML would take the last and say nothing."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -30,13 +39,13 @@ class _Strict(yaml.SafeLoader):
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file.
+    """Read the mapping in a YAML file.
 
     Raises:
         BenchError: If the file cannot be read, is not YAML, or holds no mapping.
     """
     try:
-        value = yaml.load(path.read_text(encoding="utf-8"), _Strict)
+        value = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
     except (OSError, UnicodeDecodeError) as error:
         raise BenchError(f"{path}: cannot be read: {error}") from error
     except yaml.YAMLError as error:
@@ -44,140 +53,6 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BenchError(f"{path}: expected a mapping, got {type(value).__name__}")
     return value
-
-
-@functools.cache
-def _hints(cls: type) -> dict[str, Any]:
-    """Of one class once: thousands of records have the same."""
-    return typing.get_type_hints(cls)
-
-
-@functools.cache
-def _fields(cls: type) -> dict[str, bool]:
-    """The fields that may be given, and whether each must be."""
-    missing = dataclasses.MISSING
-    return {
-        f.name: f.default is missing and f.default_factory is missing
-        for f in dataclasses.fields(cls)
-        if f.init
-    }
-
-
-@functools.cache
-def _quick(cls: type) -> dict[str, frozenset[Any]]:
-    """Of each field the types whose values are taken as they are."""
-    return {name: _exact(hint) or frozenset() for name, hint in _hints(cls).items()}
-
-
-@functools.cache
-def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    return typing.get_origin(hint), typing.get_args(hint)
-
-
-@functools.cache
-def _exact(hint: Any) -> frozenset[Any] | None:
-    """Types whose values are taken as they are, without a look; None where all are."""
-    if hint is typing.Any or hint is object:
-        return None
-    origin, args = _parts(hint)
-    if origin in (typing.Union, types.UnionType):
-        return frozenset(arg for arg in args if isinstance(arg, type))
-    return frozenset({hint} if origin is None and isinstance(hint, type) else ())
-
-
-def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
-    """Make the dataclass ``cls`` from ``values``: no unknown key, no wrong type.
-
-    Args:
-        cls: A dataclass; its annotations say what is expected.
-        values: Keys and values as read.
-        where: What an error names first (a file, an option).
-
-    Raises:
-        BenchError: On an unknown or missing key, or a value of the wrong type.
-    """
-    hints = _hints(cls)  # type: ignore[arg-type]
-    fields = _fields(cls)  # type: ignore[arg-type]
-    quick = _quick(cls)  # type: ignore[arg-type]
-    for key in values:
-        if key not in fields:
-            raise BenchError(f"{where}: unknown key '{key}'{nearest(str(key), fields)}")
-    given = {
-        k: v if type(v) in quick[k] else coerce(hints[k], v, f"{where}: {k}")
-        for k, v in values.items()
-    }
-    for name, required in fields.items():
-        if required and name not in given:
-            raise BenchError(f"{where}: missing key '{name}'")
-    try:
-        return cls(**given)
-    except ValueError as error:
-        raise BenchError(f"{where}: {error}") from error
-
-
-def coerce(hint: Any, value: Any, where: str) -> Any:  # noqa: PLR0911 - one return a kind of type
-    """``value`` as ``hint`` asks, or a BenchError that names ``where``."""
-    if type(value) is hint:
-        return value
-    origin, args = _parts(hint)
-    if origin in (typing.Union, types.UnionType):
-        # Exact types: true is no number.
-        if type(value) in args:
-            return value
-        return coerce(next(a for a in args if a is not type(None)), value, where)
-    if origin is typing.Literal:
-        if value not in args:
-            raise BenchError(f"{where}: expected {' or '.join(map(repr, args))}, got {value!r}")
-        return value
-    if origin is tuple:
-        return _tuple(args, value, where)
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        if isinstance(value, hint):
-            return value
-        return build(hint, _expect(dict, value, where), where)
-    if origin is not None and issubclass(origin, Mapping):
-        exact = _exact(args[1])
-        return {
-            k: v if exact is None or type(v) in exact else coerce(args[1], v, f"{where}.{k}")
-            for k, v in _expect(dict, value, where).items()
-        }
-    if hint is typing.Any or hint is object:
-        return value
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    return _expect(hint, value, where)
-
-
-def _expect(kind: type, value: Any, where: str) -> Any:
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise BenchError(f"{where}: expected {_PLAIN.get(kind, kind.__name__)}, got {value!r}")
-    return value
-
-
-_PLAIN = {
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    bool: "true or false",
-    dict: "a mapping",
-}
-
-
-def _tuple(args: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
-    if not isinstance(value, list | tuple):
-        raise BenchError(f"{where}: expected a list, got {value!r}")
-    if len(args) == 2 and args[1] is Ellipsis:
-        exact = _exact(args[0])
-        return tuple(
-            v if exact is None or type(v) in exact else coerce(args[0], v, f"{where}[{i}]")
-            for i, v in enumerate(value)
-        )
-    if len(value) != len(args):
-        raise BenchError(f"{where}: expected {len(args)} values, got {len(value)}")
-    return tuple(
-        v if type(v) is a else coerce(a, v, f"{where}[{i}]")
-        for i, (a, v) in enumerate(zip(args, value, strict=True))
-    )
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
@@ -193,11 +68,11 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
             raise BenchError(f"--set: expected key=value, got '{pair}'")
         if key in settings:
             raise BenchError(f"--set: '{key}' is given twice")
-        settings[key] = _scalar(text, key)
+        settings[key] = _value(text, key)
     return settings
 
 
-def _scalar(text: str, key: str) -> Any:
+def _value(text: str, key: str) -> Any:
     try:
         value = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -209,3 +84,127 @@ def _scalar(text: str, key: str) -> Any:
         except ValueError:
             return value
     return value
+
+
+def build(cls: type[T], values: Any, where: str) -> T:
+    """Make an object from a mapping of plain values: no unknown key, no wrong type.
+
+    Args:
+        cls: A :class:`Model`, or a dataclass whose ``__pydantic_config__`` is ``STRICT``.
+        values: Keys and values as read; objects of the same types may stand for mappings.
+        where: What an error names first (a file, an option).
+
+    Raises:
+        BenchError: On an unknown or missing key, or a value of the wrong type.
+    """
+    adapter: TypeAdapter[T] = _adapter(cls)  # type: ignore[arg-type]
+    try:
+        # JSON has lists only; strict Python values would have to be tuples where the type is one.
+        text = json.dumps(values, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise BenchError(f"{where}: expected plain values, got {values!r:.200}") from error
+    return parse(adapter, text.encode(), where)
+
+
+def parse(adapter: TypeAdapter[T], text: bytes, where: str) -> T:
+    """Validate JSON as a type.
+
+    Raises:
+        BenchError: Naming ``where``, the key, what was expected and what came.
+    """
+    try:
+        return adapter.validate_json(text)
+    except ValidationError as error:
+        details = error.errors(include_url=False)[0]
+        raise BenchError(_line(adapter, details, where)) from error
+
+
+@functools.cache
+def _adapter(cls: Any) -> Any:
+    return TypeAdapter(cls)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(type(value).__name__)
+
+
+_EXPECTED = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "dataclass_type": "a mapping",
+    "mapping_type": "a mapping",
+    "tuple_type": "a list",
+    "list_type": "a list",
+}
+
+
+def _line(adapter: TypeAdapter[Any], error: ErrorDetails, where: str) -> str:  # noqa: PLR0911
+    """An error of pydantic as one line in our words."""
+    path = [part for part in error["loc"] if not _branch(part)]
+    kind, got = error["type"], error["input"]
+    if kind in ("extra_forbidden", "unexpected_keyword_argument", "missing"):
+        *above, key = path
+        if isinstance(key, int):  # a fixed number of values
+            return (
+                f"{_place(where, above)}: expected more than {len(got)} values, got {_shown(got)}"
+            )
+        if kind == "missing":
+            return f"{_place(where, above)}: missing key '{key}'"
+        known = _fields(adapter, above)
+        return f"{_place(where, above)}: unknown key '{key}'{nearest(str(key), known)}"
+    place = _place(where, path)
+    if kind == "value_error":
+        return f"{place}: {error['ctx']['error']}"
+    if kind == "literal_error":
+        return f"{place}: expected {error['ctx']['expected']}, got {_shown(got)}"
+    if kind in ("too_long", "too_short"):
+        limits = error["ctx"]
+        n = limits.get("max_length", limits.get("min_length"))
+        return f"{place}: expected {n} values, got {limits['actual_length']}"
+    if kind in _EXPECTED:
+        return f"{place}: expected {_EXPECTED[kind]}, got {_shown(got)}"
+    message = " ".join(error["msg"].split()).replace("Input should be ", "expected ")
+    return f"{place}: {message}, got {_shown(got)}"
+
+
+def _shown(value: Any) -> str:
+    return f"{value!r:.60}"
+
+
+def _branch(part: Any) -> bool:
+    """Is a part of a location the name of a branch of a union, which no file has?"""
+    return isinstance(part, str) and (
+        "[" in part or part in ("int", "float", "str", "bool", "none", "function-after")
+    )
+
+
+def _place(where: str, path: Iterable[Any]) -> str:
+    """``file: a.b[0]``."""
+    text = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).removeprefix(".")
+    return f"{where}: {text}" if text else where
+
+
+def _fields(adapter: TypeAdapter[Any], path: list[Any]) -> list[str]:
+    """Names that are known at a place of a type."""
+    kind: Any = adapter._type
+    for part in path:
+        fields = getattr(kind, "model_fields", None)
+        annotation = fields[part].annotation if fields and part in fields else None
+        kind = _inner(annotation if annotation is not None else kind)
+    names = getattr(kind, "model_fields", None) or getattr(kind, "__dataclass_fields__", None)
+    return list(names or ())
+
+
+def _inner(annotation: Any) -> Any:
+    """The class that an annotation holds: ``tuple[GenerationSpec, ...]`` -> ``GenerationSpec``."""
+    args = [a for a in get_args(annotation) if a not in (Ellipsis, type(None), str)]
+    return _inner(args[-1]) if args else annotation

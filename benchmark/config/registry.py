@@ -8,75 +8,22 @@ import importlib
 import importlib.util
 import inspect
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
-from benchmark.config.reading import build, read_yaml
-from benchmark.config.types import Protocol, Track
+from benchmark.config.declarations import (
+    DatasetDeclaration,
+    MethodDeclaration,
+    TaskDeclaration,
+)
+from benchmark.config.reading import build
 from benchmark.errors import BenchError, unknown
 
 GROUP = "compatbench.methods"
-
-
-@dataclass(frozen=True)
-class Adapter(ABC):
-    """What a method declares of itself; :class:`benchmark.contract.Method` adds what it does.
-
-    Class attributes:
-        paper: Where it comes from: title, authors, year.
-        own_model: False when the new model is the independent one, so nothing is trained
-            or embedded again.
-        own_first: True when the first generation is trained the method's own way.
-        runs_old_model: True when the old model itself embeds new images, beside or instead of the
-            new one; such a method cannot serve text queries, whose old model reads texts.
-        trains: What is trained at an update, in words for its card; empty: a new model, or none
-            without ``own_model``.
-        variants: Named sets of parameters.
-    """
-
-    paper: ClassVar[str] = ""
-    own_model: ClassVar[bool] = True
-    own_first: ClassVar[bool] = False
-    runs_old_model: ClassVar[bool] = False
-    trains: ClassVar[str] = ""
-    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """What the plan must provide: ``old_head``, ``independent``, ``side:<kind>``."""
-        return ()
-
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """What else it reads of what every plan has, in words for its card."""
-        return ()
-
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """What it changes: any of ``training``, ``gallery``, ``queries``, ``dimension``."""
-        return ("training",)
-
-    @abstractmethod
-    def refuses(self, step: Any) -> str | None:
-        """Why the method cannot make this update; ``None`` if it can."""
-
-    @abstractmethod
-    def first(self, job: Any) -> Any:
-        """Train generation 1 the method's own way; only with ``own_first``."""
-
-    @abstractmethod
-    def fit(self, *arrays: Any, **options: Any) -> Any:
-        """Fit on plain arrays."""
-
-    @abstractmethod
-    def update(self, job: Any) -> Any:
-        """Train or fit the new generation, given the earlier ones."""
 
 
 @dataclass(frozen=True)
@@ -180,22 +127,16 @@ def method_file(label: str) -> MethodFile:
     return files[name]
 
 
-def method_class(name: str) -> type[Adapter]:
-    """The adapter class in a method's file."""
-    file = method_file(name)
-    module = importlib.import_module(file.module)
-    classes = [
-        c
-        for _, c in inspect.getmembers(module, inspect.isclass)
-        if issubclass(c, Adapter) and c.__module__ == module.__name__ and not inspect.isabstract(c)
-    ]
-    if len(classes) != 1:
-        names = ", ".join(c.__name__ for c in classes) or "none"
-        raise BenchError(f"{file.path}: expected one Method subclass, found {names}")
-    return classes[0]
+def method_class(name: str) -> type[MethodDeclaration]:
+    """The adapter class in a method's file.
+
+    Raises:
+        BenchError: If the method is unknown, or its file has not one adapter.
+    """
+    return _only_class(method_file(name).module, MethodDeclaration)
 
 
-def method(label: str, params: Mapping[str, Any] | None = None) -> Adapter:
+def method(label: str, params: Mapping[str, Any] | None = None) -> MethodDeclaration:
     """The adapter ``bct`` or ``bct:distill`` with its parameters.
 
     Raises:
@@ -217,98 +158,69 @@ def track_files() -> dict[str, Path]:
     return {p.stem: p for p in sorted((_folder("protocols") / "tracks").glob("*.yaml"))}
 
 
-def protocol(name: str) -> Protocol:
-    """A protocol by id, or by the path of a YAML file; ``arch-change:deeper`` is one setting."""
-    from benchmark.config.overrides import check_names, with_setting
-
-    base, _, setting = name.partition(":")
-    path, value = _read(base, protocol_files(), "protocol")
-    made = build(Protocol, value, path.name)
-    check_names(made, path.name)
-    return with_setting(made, setting) if setting else made
-
-
-def track(name: str) -> Track:
-    """A track by id, or by the path of a YAML file; ``extends`` is followed."""
-    path, value = _read(name, track_files(), "track")
-    made = build(Track, _extended(path, value, ()), str(path.name))
-    if made.dataset not in datasets():
-        raise BenchError(f"{path.name}: {unknown('dataset', made.dataset, datasets())}")
-    for name_ in made.protocols:
-        if name_.partition(":")[0] not in protocol_files():
-            wrong = unknown("protocol", name_, protocol_files())
-            raise BenchError(f"{path.name}: protocols: {wrong}")
-    return made
-
-
-def _read(name: str, files: Mapping[str, Path], kind: str) -> tuple[Path, dict[str, Any]]:
-    path = Path(name) if name.endswith((".yaml", ".yml")) else files.get(name)
-    if path is None:
-        raise unknown(kind, name, files)
-    value = read_yaml(path)
-    if value.get("id") != path.stem:
-        raise BenchError(
-            f"{path.name}: id: expected '{path.stem}' as the file's, got {value.get('id')!r}"
-        )
-    return path, value
-
-
-def _extended(path: Path, value: dict[str, Any], seen: tuple[str, ...]) -> dict[str, Any]:
-    base = value.get("extends")
-    if base is None:
-        return value
-    if base in seen:
-        raise BenchError(f"{path.name}: extends: goes in a circle over '{base}'")
-    parent, below = _read(str(base), track_files(), "track")
-    inherited = _extended(parent, below, (*seen, str(base)))
-    # Another dataset has other options and other groups.
-    if value.get("dataset", inherited.get("dataset")) != inherited.get("dataset"):
-        inherited = {k: v for k, v in inherited.items() if k not in ("data", "groups")}
-    return _merge(inherited, value)
-
-
-def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(below)
-    for key, value in above.items():
-        old = merged.get(key)
-        merged[key] = (
-            _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-        )
-    return merged
-
-
-def _modules(package: str, must_define: str) -> dict[str, str]:
+def _modules(package: str, base: str) -> dict[str, str]:
+    """Modules of a package with a class whose base's name ends so, found without importing them."""
     found = {}
     for path in sorted(_folder(package).glob("*.py")):
-        names = [
-            n.name for n in ast.parse(path.read_bytes()).body if isinstance(n, ast.FunctionDef)
-        ]
-        if must_define in names:
+        classes = [n for n in ast.parse(path.read_bytes()).body if isinstance(n, ast.ClassDef)]
+        bases = [ast.unparse(b) for c in classes for b in c.bases]
+        if any(name.endswith(base) for name in bases) and path.stem != "base":
             found[path.stem] = f"{package}.{path.stem}"
     return found
 
 
 @cache
 def datasets() -> Mapping[str, str]:
-    """Dataset name to module: the files of ``benchmark/data`` that define ``load``."""
-    return _modules("benchmark.data", "load")
+    """Dataset name to module: the files of ``benchmark/data`` with a ``DatasetReader``."""
+    return _modules("benchmark.data", "DatasetReader")
 
 
 @cache
 def tasks() -> Mapping[str, str]:
-    """Task name to module: the files of ``benchmark/tasks`` that define ``evaluate``."""
-    return _modules("benchmark.tasks", "evaluate")
+    """Task name to module: the files of ``benchmark/tasks`` with a ``Task``."""
+    return _modules("benchmark.tasks", "Task")
 
 
-def dataset(name: str) -> ModuleType:
-    """The module of a dataset, with ``load`` and ``source``."""
+def dataset(name: str) -> type[DatasetDeclaration]:
+    """The class of a dataset; its fields are the dataset's options.
+
+    Raises:
+        BenchError: On an unknown name.
+    """
     if name not in datasets():
         raise unknown("dataset", name, datasets())
-    return importlib.import_module(datasets()[name])
+    return _only_class(datasets()[name], DatasetDeclaration)
 
 
-def task(name: str) -> ModuleType:
-    """The module of a task, with ``evaluate``."""
+def check_options(name: str, options: Mapping[str, Any], where: str) -> DatasetDeclaration:
+    """A dataset with options.
+
+    Raises:
+        BenchError: Naming ``where``, the option and the nearest known one.
+    """
+    return build(dataset(name), options, where)
+
+
+def task(name: str) -> TaskDeclaration:
+    """A task.
+
+    Raises:
+        BenchError: On an unknown name.
+    """
     if name not in tasks():
         raise unknown("task", name, tasks())
-    return importlib.import_module(tasks()[name])
+    return _only_class(tasks()[name], TaskDeclaration)()
+
+
+def _only_class(module_name: str, base: Any) -> Any:
+    """The class of a module that derives from ``base`` and is written there."""
+    module = importlib.import_module(module_name)
+    classes = [
+        c
+        for _, c in inspect.getmembers(module, inspect.isclass)
+        if issubclass(c, base) and c.__module__ == module.__name__ and not inspect.isabstract(c)
+    ]
+    if len(classes) != 1:
+        names = ", ".join(c.__name__ for c in classes) or "none"
+        raise BenchError(f"{module.__file__}: expected one {base.__name__}, found {names}")
+    return classes[0]

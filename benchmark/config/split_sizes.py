@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from benchmark.config.overrides import Setup
-    from benchmark.config.types import GenerationSpec, Interval, Track
+from benchmark.config import registry
+from benchmark.config.generations import GenerationSpec
+from benchmark.config.setup import Setup
+from benchmark.config.tracks import Track
 
 
 @dataclass(frozen=True)
@@ -27,23 +27,21 @@ class Size:
     exact: bool
 
 
-def declared(track: Track) -> dict[str, int]:
+def declared_sizes(track: Track) -> dict[str, int]:
     """``train_classes`` and ``train_images`` of a track without its data, where they are known.
 
-    A dataset that is drawn tells them by ``numbers``, for any options; of others the track does.
+    A dataset that is drawn tells them for any options; of others the track does.
     """
-    from benchmark.config.registry import dataset
-
-    numbers = getattr(dataset(track.dataset), "numbers", None)
-    return dict(track.facts) if numbers is None else numbers(**track.data)
+    dataset = registry.check_options(track.dataset, track.data, f"{track.id}.yaml: data")
+    return dataset.sizes() or dict(track.facts)
 
 
 def size(generation: GenerationSpec, facts: dict[str, int]) -> Size | None:
     """A generation's share of the declared numbers; ``None`` where nothing is declared.
 
     Example:
-        >>> from benchmark.config.types import GenerationSpec
-        >>> size(GenerationSpec("old", (0.0, 0.5)), {"train_classes": 365, "train_images": 1803460})
+        >>> half = GenerationSpec(name="old", classes=(0.0, 0.5))
+        >>> size(half, {"train_classes": 365, "train_images": 1803460})
         Size(classes=182, images=899260, exact=False)
     """
     if not _known(facts) or generation.roles:
@@ -71,9 +69,8 @@ def lack(
         members: Names of groups -> the dataset's groups.
 
     Example:
-        >>> from benchmark.config.types import GenerationSpec
         >>> facts = {"train_classes": 1300, "train_images": 31200}
-        >>> lack(GenerationSpec("old", images=(0.0, 0.01)), facts, list)
+        >>> lack(GenerationSpec(name="old", images=(0.0, 0.01)), facts, list)
         "images [0, 0.01] of each class's 24: expected at least one, got none"
     """
     if not _known(facts):
@@ -94,7 +91,7 @@ def lack(
     return None
 
 
-def none_of(key: str, interval: Interval, of: str) -> str:
+def none_of(key: str, interval: tuple[float, float], of: str) -> str:
     """Words for an interval in which nothing lies."""
     return f"{key} [{interval[0]:g}, {interval[1]:g}] of {of}: expected at least one, got none"
 
@@ -111,7 +108,7 @@ def _each(facts: dict[str, int]) -> int | None:
 
 def generation_lines(setup: Setup) -> Iterator[str]:
     """A line for each generation: its data and its model."""
-    facts = declared(setup.track)
+    facts = declared_sizes(setup.track)
     for generation, model in zip(setup.protocol.generations, setup.models, strict=True):
         found = size(generation, facts)
         data = _shares(generation)
@@ -121,11 +118,10 @@ def generation_lines(setup: Setup) -> Iterator[str]:
                 f": {found.classes:,} of {facts['train_classes']:,} classes, {about}"
                 f"{found.images:,} of {facts['train_images']:,} images"
             )
-        asks = ", asked with texts" if generation.queries == "texts" else ""
+        queries = ", text queries" if generation.queries == "texts" else ""
         losses = f"{model.head} and triplet" if model.triplet else model.head
-        yield (
-            f"{generation.name:<8}{data}; {model.backbone}, {model.dim} dimensions, {losses}{asks}"
-        )
+        spec = f"{model.backbone}, {model.dim} dimensions, {losses}"
+        yield f"{generation.name:<8}{data}; {spec}{queries}"
 
 
 def _shares(generation: GenerationSpec) -> str:

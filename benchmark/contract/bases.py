@@ -26,7 +26,7 @@ from benchmark.training.embedding import Batch, Epoch, train_embedding
 from benchmark.training.loop import Curve, Trainer
 
 if TYPE_CHECKING:
-    from benchmark.config.types import Recipe
+    from benchmark.config.recipes import Recipe
     from benchmark.contract.conversion import Conversion
 
 State = TypeVar("State", bound=nn.Module)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from benchmark.config import registry
-from benchmark.config.types import Recipe
+from benchmark.config.recipes import Recipe
 from benchmark.contract.conversion import PARTS, Conversion, Dims, checked, ids_of
 from benchmark.contract.method import Method
 from benchmark.contract.pairs import Fitted, Pairs

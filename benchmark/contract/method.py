@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from benchmark.config.registry import Adapter
+from benchmark.config.declarations import MethodDeclaration
 from benchmark.errors import BenchError
 from benchmark.training.data import TrainingData
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from benchmark.config.types import ModelSpec, Recipe
+    from benchmark.config.recipes import ModelSpec, Recipe
     from benchmark.models.backbones import Encoder
     from benchmark.models.heads import Head
     from benchmark.models.module import Portable
@@ -144,7 +144,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Method(Adapter):
+class Method(MethodDeclaration):
     """How a deployment goes from one embedding model to the next.
 
     What it declares of itself stands in :class:`benchmark.config.registry.Adapter`.

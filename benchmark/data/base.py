@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from benchmark.config import registry
+from benchmark.config.declarations import DatasetDeclaration
+from benchmark.errors import unknown
 
 Ints = NDArray[np.int64]
 
@@ -136,3 +142,48 @@ def _feed(digest: hashlib._Hash, column: object) -> None:
     for start in range(0, array.shape[0], 4096):
         rows = np.arange(start, min(start + 4096, array.shape[0]))
         digest.update(np.ascontiguousarray(array[rows]).tobytes())
+
+
+def read_options(name: str, options: Mapping[str, object] | None = None) -> DatasetReader:
+    """A dataset with options.
+
+    Raises:
+        BenchError: On an unknown name or option.
+    """
+    reader = registry.check_options(name, options or {}, f"dataset {name}")
+    if not isinstance(reader, DatasetReader):
+        raise TypeError(f"dataset {name}: expected a DatasetReader, got {type(reader).__name__}")
+    return reader
+
+
+@dataclass(frozen=True)
+class DatasetReader(DatasetDeclaration):
+    """Base of a dataset: one in each file of ``benchmark/data`` that holds a dataset.
+
+    Its fields are the options that a track may set.
+    """
+
+    @abstractmethod
+    def load(self, root: Path | None) -> Dataset:
+        """Read or draw the dataset.
+
+        Args:
+            root: Folder of its files; ``None`` for what is built in.
+
+        Raises:
+            BenchError: If the files are missing or not as they should be.
+        """
+
+    def evaluation(self, dataset: Dataset, name: str) -> Evaluation:
+        """One of the evaluation sets of the loaded dataset.
+
+        Raises:
+            BenchError: If there is none of this name.
+        """
+        if name not in dataset.evaluations:
+            raise unknown(f"evaluation set of {dataset.name}", name, dataset.evaluations)
+        return dataset.evaluations[name]
+
+    def class_group(self, class_name: str) -> str:
+        """Group of a class; datasets whose ``columns`` have ``groups`` override it."""
+        raise NotImplementedError(f"{type(self).__name__}.class_group")

@@ -13,13 +13,15 @@ import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.reading import build
+from benchmark.config.checks import in_range
+from benchmark.config.declarations import EvaluationSet
 from benchmark.data import rendering
-from benchmark.data.base import JUNK, Dataset, Evaluation, ImageSet, Ints
+from benchmark.data.base import JUNK, Dataset, DatasetReader, Evaluation, ImageSet, Ints
 from benchmark.data.distort import OUT, PARAMETERS, Amounts, distort
 from benchmark.data.seeding import generator, seeded_order
 from benchmark.data.templates import enrol
@@ -37,30 +39,41 @@ RENDERING = 1
 AMOUNTS = {1: Amounts()}
 """Distortion of each version of the dataset; a published version never changes."""
 
-OFFERS = ("seen", "across", "cameras", "templates", "groups", "texts")
-"""What its items carry beside images and classes, and the evaluation sets beside ``test``."""
-
-UNSEEN = ("test", "across")
-"""Evaluation sets without a class that is trained on."""
-
 ASIDE_EVERY = 6
 """Of so many test classes one is junk and one a distractor in ``across``."""
 
 _TRAIN, _TEST, _SEEN, _TEMPLATES = range(4)
 
 
+_NOT_RANKED_SO = (
+    "retrieval", "text_retrieval", "groups", "backfilling", "verification", "identification",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
-class Options:
-    """What may be asked for.
+class Glyphs(DatasetReader):
+    """Characters of many scripts.
 
     Attributes:
         strength: Multiplies every distortion.
         draws: Training images of each class in each face.
         seed: Order of the classes, their split, and every draw.
         version: Version of the distortion.
-        tuning: Judge on the last 390 training classes instead, and train on the other 910: so
+        tuning: Evaluate on the last 390 training classes instead, and train on the other 910: so
             settings are chosen without a look at the test classes.
     """
+
+    columns: ClassVar = frozenset({"cameras", "templates", "groups", "texts"})
+    evaluation_sets: ClassVar = {
+        "test": EvaluationSet(unseen=True),
+        "seen": EvaluationSet(),
+        "across": EvaluationSet(
+            unseen=True,
+            rules_out=dict.fromkeys(
+                _NOT_RANKED_SO, "it would take all junk for one class; use reidentification"
+            ),
+        ),
+    }
 
     strength: float = 1.0
     draws: int = 2
@@ -69,81 +82,74 @@ class Options:
     tuning: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.strength <= 4:
-            raise ValueError(f"strength: expected 0 to 4, got {self.strength:g}")
-        if not 1 <= self.draws <= 100:
-            raise ValueError(f"draws: expected 1 to 100, got {self.draws}")
-        if self.seed < 0:
-            raise ValueError(f"seed: expected 0 or more, got {self.seed}")
+        in_range(self, strength="[0, 4]", draws="[1, 100]", seed="[0, inf)")
         if self.version not in AMOUNTS:
             raise ValueError(f"version: expected one of {sorted(AMOUNTS)}, got {self.version}")
 
+    def source(self, root: Path | None) -> dict[str, Any]:  # noqa: ARG002
+        """Options, rendering version, renderer and fonts determine the images."""
+        return {
+            **asdict(self),
+            "rendering": RENDERING,
+            "renderer": rendering.renderer(),
+            "fonts": rendering.font_hash(),
+        }
 
-def source(data_root: Path | None, **options: object) -> dict[str, object]:  # noqa: ARG001
-    """What determines the images: options, rendering version, renderer, fonts."""
-    return {
-        **asdict(build(Options, options, "dataset glyphs")),
-        "rendering": RENDERING,
-        "renderer": rendering.renderer(),
-        "fonts": rendering.font_hash(),
-    }
+    def sizes(self) -> dict[str, int]:
+        """Training classes and images, without drawing them."""
+        n = TRAIN_CLASSES - (TUNING_CLASSES if self.tuning else 0)
+        return {"train_classes": n, "train_images": n * FACES * self.draws}
 
+    def class_group(self, class_name: str) -> str:
+        """The script, or kind of symbol, of a class."""
+        return rendering.script(ord(unicodedata.lookup(class_name)))
 
-def numbers(**options: object) -> dict[str, int]:
-    """What ``load`` would give to train on, without drawing it."""
-    chosen = build(Options, options, "dataset glyphs")
-    n = TRAIN_CLASSES - (TUNING_CLASSES if chosen.tuning else 0)
-    return {"train_classes": n, "train_images": n * FACES * chosen.draws}
+    def evaluation(self, dataset: Dataset, name: str) -> Evaluation:
+        """``across`` is derived from ``test`` when it is used."""
+        if name == "across":
+            return across(dataset.evaluations["test"])
+        return super().evaluation(dataset, name)
 
+    def load(self, root: Path | None) -> Dataset:  # noqa: ARG002
+        """Draw the dataset.
 
-def class_group(name: str) -> str:
-    """The script, or kind of symbol, of a class."""
-    return rendering.script(ord(unicodedata.lookup(name)))
-
-
-def load(data_root: Path | None, **options: object) -> Dataset:  # noqa: ARG001
-    """Draw the dataset.
-
-    Args:
-        data_root: Not used.
-        **options: See ``Options``.
-
-    Returns:
-        Training images draw by draw, so that more draws only append; evaluations ``test`` (classes
-        not trained on) and ``seen`` (other draws of every third training class).
-    """
-    chosen = build(Options, options, "dataset glyphs")
-    codes = rendering.code_points()
-    ink, whole = rendering.draw(codes)
-    rows = np.flatnonzero(whole)
-    rows = rows[rendering.distinct(ink[rows])]
-    order = rows[seeded_order([f"{codes[r]:x}" for r in rows], chosen.seed)]
-    codes, ink = [codes[r] for r in order], ink[order]
-    if len(codes) <= TRAIN_CLASSES:
-        raise BenchError(f"dataset glyphs: expected over {TRAIN_CLASSES} classes, got {len(codes)}")
-    train, test = np.split(np.arange(len(codes)), [TRAIN_CLASSES])
-    if chosen.tuning:
-        train, test = np.split(train, [TRAIN_CLASSES - TUNING_CLASSES])
-    seen = train[::SEEN_EVERY]
-    return Dataset(
-        name="glyphs",
-        train=ImageSet(
-            _images(ink, codes, train, part=_TRAIN, draws=chosen.draws, chosen=chosen),
-            np.tile(np.repeat(train, FACES), chosen.draws),
-        ),
-        evaluations={
-            "test": _evaluation(ink, codes, test, _TEST, chosen),
-            "seen": _evaluation(ink, codes, seen, _SEEN, chosen),
-        },
-        class_names=tuple(unicodedata.name(chr(c)) for c in codes),
-        facts={
-            **source(None, **options),
-            "classes": len(codes),
-            "train_classes": len(train),
-            "cameras": rendering.FACES,
-            "rendered": True,
-        },
-    )
+        Returns:
+            Training images draw by draw, so that more draws only append; evaluations ``test``
+            (classes not trained on) and ``seen`` (other draws of every third training class).
+        """
+        codes = rendering.code_points()
+        ink, whole = rendering.draw(codes)
+        rows = np.flatnonzero(whole)
+        rows = rows[rendering.distinct(ink[rows])]
+        order = rows[seeded_order([f"{codes[r]:x}" for r in rows], self.seed)]
+        codes, ink = [codes[r] for r in order], ink[order]
+        if len(codes) <= TRAIN_CLASSES:
+            raise BenchError(
+                f"dataset glyphs: expected over {TRAIN_CLASSES} classes, got {len(codes)}"
+            )
+        train, test = np.split(np.arange(len(codes)), [TRAIN_CLASSES])
+        if self.tuning:
+            train, test = np.split(train, [TRAIN_CLASSES - TUNING_CLASSES])
+        seen = train[::SEEN_EVERY]
+        return Dataset(
+            name="glyphs",
+            train=ImageSet(
+                _images(ink, codes, train, part=_TRAIN, draws=self.draws, options=self),
+                np.tile(np.repeat(train, FACES), self.draws),
+            ),
+            evaluations={
+                "test": _evaluation(ink, codes, test, _TEST, self),
+                "seen": _evaluation(ink, codes, seen, _SEEN, self),
+            },
+            class_names=tuple(unicodedata.name(chr(c)) for c in codes),
+            facts={
+                **self.source(None),
+                "classes": len(codes),
+                "train_classes": len(train),
+                "cameras": rendering.FACES,
+                "rendered": True,
+            },
+        )
 
 
 def _images(
@@ -153,7 +159,7 @@ def _images(
     *,
     part: int,
     draws: int,
-    chosen: Options,
+    options: Glyphs,
 ) -> NDArray[np.uint8]:
     """``[draws * n_class * 12, 1, 32, 32]`` uint8: draw by draw, class by class, face by face."""
     images = np.empty((draws, len(classes), FACES, OUT, OUT), np.uint8)
@@ -162,11 +168,11 @@ def _images(
         draw, row = job
         c = int(classes[row])
         # Its own stream for each class and draw: neither more draws nor another class moves it.
-        stream = generator(chosen.seed, chosen.version, part, draw, codes[c])
+        stream = generator(options.seed, options.version, part, draw, codes[c])
         uniform = stream.random((FACES, PARAMETERS), np.float32) * 2 - 1
         noise = stream.standard_normal((FACES, OUT, OUT), np.float32)
-        amounts = AMOUNTS[chosen.version]
-        images[draw, row] = distort(ink[c], uniform, noise, chosen.strength, amounts)
+        amounts = AMOUNTS[options.version]
+        images[draw, row] = distort(ink[c], uniform, noise, options.strength, amounts)
 
     jobs = [(d, r) for d in range(draws) for r in range(len(classes))]
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
@@ -176,7 +182,7 @@ def _images(
 
 
 def _evaluation(
-    ink: NDArray[np.uint8], codes: list[int], classes: Ints, part: int, chosen: Options
+    ink: NDArray[np.uint8], codes: list[int], classes: Ints, part: int, options: Glyphs
 ) -> Evaluation:
     n = len(classes)
     medium = np.arange(n * FACES)  # (class, face)
@@ -185,7 +191,7 @@ def _evaluation(
     names = tuple(sorted(set(scripts)))
     group = np.array([names.index(s) for s in scripts], np.int64)
     per_class = FACES // FACES_PER_TEMPLATE
-    rng = generator(chosen.seed, chosen.version, part, _TEMPLATES)
+    rng = generator(options.seed, options.version, part, _TEMPLATES)
     # Which of its class's templates a face goes to, [n_class, 12].
     slot = rng.permuted(np.tile(np.arange(FACES) // FACES_PER_TEMPLATE, (n, 1)), axis=1)
     template = (np.arange(n)[:, None] * per_class + slot).reshape(-1)
@@ -193,10 +199,10 @@ def _evaluation(
         classes,
         template_class=np.repeat(classes, per_class),
         enrolled=np.arange(n) * per_class,
-        seed=chosen.seed,
+        seed=options.seed,
     )
     return Evaluation(
-        images=_images(ink, codes, classes, part=part, draws=EVALUATION_DRAWS, chosen=chosen),
+        images=_images(ink, codes, classes, part=part, draws=EVALUATION_DRAWS, options=options),
         labels=np.repeat(classes, FACES)[tiled],
         ids=np.arange(len(tiled)),
         query=medium,
@@ -212,28 +218,16 @@ def _evaluation(
 
 
 def across(items: Evaluation) -> Evaluation:
-    """Items asked as Market-1501's are, one view among both draws of every character and face.
+    """Queries as Market-1501 has them, one view among both draws of every character and face.
 
     The other draw is another picture by the same camera. Every sixth class is junk and the class
-    after it a distractor, which nobody asks for: there 3,819 and 2,798 of 19,732 images.
+    after it a distractor, which no query is of: 3,819 and 2,798 of 19,732 images.
     """
     place = np.unique(items.labels, return_inverse=True)[1] % ASIDE_EVERY
-    asked = place[items.query] >= 2
+    chosen = place[items.query] >= 2
     return dataclasses.replace(
         items,
         labels=np.where(place == 0, JUNK, items.labels),
-        query=items.query[asked],
+        query=items.query[chosen],
         gallery=np.arange(len(items.labels)),
     )
-
-
-DERIVED = {"across": (across, "test")}
-"""Evaluation sets made of others as they are used: what makes them, and of which."""
-
-_BLIND = (
-    "retrieval", "text_retrieval", "groups", "backfilling", "verification", "identification",
-)  # fmt: skip
-RULES_OUT = {
-    "across": dict.fromkeys(_BLIND, "it would take all junk for one class; ask reidentification")
-}
-"""Tasks that score nonsense on an evaluation set, and why."""

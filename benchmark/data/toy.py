@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.reading import build
-from benchmark.data.base import Dataset, Evaluation, ImageSet
+from benchmark.config.declarations import EvaluationSet
+from benchmark.data.base import Dataset, DatasetReader, Evaluation, ImageSet
 from benchmark.data.seeding import generator
 from benchmark.data.templates import enrol
-
-OFFERS = ("seen", "cameras", "templates", "groups", "texts")
-"""What its items carry beside images and classes, and the evaluation sets beside ``test``."""
-
-UNSEEN = ("test",)
-"""Evaluation sets without a class that is trained on."""
 
 GROUPS = ("even", "odd")
 
 
 @dataclass(frozen=True)
-class Options:
-    """What may be asked for.
+class Toy(DatasetReader):
+    """Smooth random patterns.
 
     Attributes:
         classes: Training classes; half as many more are evaluated.
@@ -34,56 +29,49 @@ class Options:
         seed: Of everything.
     """
 
+    columns: ClassVar = frozenset({"cameras", "templates", "groups", "texts"})
+    evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True), "seen": EvaluationSet()}
+
     classes: int = 40
     images: int = 8
     size: int = 16
     noise: float = 0.1
     seed: int = 0
 
+    def source(self, root: Path | None) -> dict[str, Any]:  # noqa: ARG002
+        """The options determine the images."""
+        return asdict(self)
 
-def source(data_root: Path | None, **options: object) -> dict[str, object]:  # noqa: ARG001
-    """What determines the images: the options."""
-    return asdict(build(Options, options, "dataset toy"))
+    def sizes(self) -> dict[str, int]:
+        """Training classes and images, without drawing them."""
+        return {"train_classes": self.classes, "train_images": self.classes * self.images}
 
+    def class_group(self, class_name: str) -> str:
+        """Even and odd patterns are the groups."""
+        return GROUPS[int(class_name.removeprefix("pattern ")) % 2]
 
-def numbers(**options: object) -> dict[str, int]:
-    """What ``load`` would give to train on, without drawing it."""
-    chosen = build(Options, options, "dataset toy")
-    return {
-        "train_classes": chosen.classes,
-        "train_images": chosen.classes * chosen.images,
-    }
-
-
-def class_group(name: str) -> str:
-    """Even and odd patterns are the groups."""
-    return GROUPS[int(name.removeprefix("pattern ")) % 2]
-
-
-def load(data_root: Path | None, **options: object) -> Dataset:  # noqa: ARG001
-    """Draw the patterns: ``test`` classes are not trained on, ``seen`` are other draws of those."""
-    chosen = build(Options, options, "dataset toy")
-    n_test = max(4, chosen.classes // 2)
-    n = chosen.classes + n_test
-    images = _draw(n, chosen)
-    labels = np.repeat(np.arange(n), chosen.images)
-    train = labels < chosen.classes
-    again = _draw(n, chosen, noise=1)
-    return Dataset(
-        name="toy",
-        train=ImageSet(images[train], labels[train]),
-        evaluations={
-            "test": _evaluation(images[~train], labels[~train], chosen),
-            "seen": _evaluation(again[train], labels[train], chosen),
-        },
-        class_names=tuple(f"pattern {i}" for i in range(n)),
-    )
+    def load(self, root: Path | None) -> Dataset:  # noqa: ARG002
+        """Draw the patterns: ``test`` has classes not trained on, ``seen`` other draws."""
+        n = self.classes + max(4, self.classes // 2)
+        images = _draw(n, self)
+        labels = np.repeat(np.arange(n), self.images)
+        train = labels < self.classes
+        again = _draw(n, self, noise=1)
+        return Dataset(
+            name="toy",
+            train=ImageSet(images[train], labels[train]),
+            evaluations={
+                "test": _evaluation(images[~train], labels[~train], self),
+                "seen": _evaluation(again[train], labels[train], self),
+            },
+            class_names=tuple(f"pattern {i}" for i in range(n)),
+        )
 
 
-def _draw(n: int, chosen: Options, noise: int = 0) -> NDArray[np.uint8]:
+def _draw(n: int, options: Toy, noise: int = 0) -> NDArray[np.uint8]:
     """A few low frequencies a class, noisy in each image; another stream of noise if not 0."""
-    rng = generator(chosen.seed, 0)
-    size, k = chosen.size, chosen.images
+    rng = generator(options.seed, 0)
+    size, k = options.size, options.images
     spectrum = np.zeros((n, 1, size, size // 2 + 1), np.complex128)
     spectrum[:, :, :3, :3] = rng.standard_normal((n, 1, 3, 3)) + 1j * rng.standard_normal(
         (n, 1, 3, 3)
@@ -91,22 +79,20 @@ def _draw(n: int, chosen: Options, noise: int = 0) -> NDArray[np.uint8]:
     patterns = np.repeat(np.fft.irfft2(spectrum, s=(size, size)), k, axis=0)
     patterns /= np.abs(patterns).max(axis=(1, 2, 3), keepdims=True)
     if noise:
-        rng = generator(chosen.seed, noise)
-    patterns += chosen.noise * 2 * rng.standard_normal(patterns.shape)
+        rng = generator(options.seed, noise)
+    patterns += options.noise * 2 * rng.standard_normal(patterns.shape)
     return np.clip(patterns * 100 + 128, 0, 255).astype(np.uint8)
 
 
-def _evaluation(
-    images: NDArray[np.uint8], labels: NDArray[np.int64], chosen: Options
-) -> Evaluation:
-    n, k = len(labels), chosen.images
+def _evaluation(images: NDArray[np.uint8], labels: NDArray[np.int64], options: Toy) -> Evaluation:
+    n, k = len(labels), options.images
     rows = np.arange(n)
     place = rows % k
     # Four templates a class: the first is enrolled, the others are searched for.
     template = 4 * (rows // k) + place % 4
     classes = np.unique(labels)
     enrolled = 4 * np.arange(len(classes))
-    probes, galleries = enrol(classes, np.repeat(classes, 4), enrolled, chosen.seed)
+    probes, galleries = enrol(classes, np.repeat(classes, 4), enrolled, options.seed)
     return Evaluation(
         images=images, labels=labels, ids=rows, query=rows, gallery=rows, camera=place,
         media=rows, group=labels % 2, template=template, probes=probes, galleries=galleries,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +9,8 @@ from typing import Any
 
 from benchmark.config import registry
 from benchmark.config.files import digest
-from benchmark.config.overrides import Setup
+from benchmark.config.reading import Model
+from benchmark.config.setup import Setup
 
 TRAINING = 3
 """Raised by whoever changes what a training, an embedding or a conversion gives: anything but an
@@ -116,7 +116,7 @@ def record_key(
         [
             protocol,
             track,
-            plain(setup.models),
+            [plain(model) for model in setup.models],
             source,
             label,
             setup.params(label),
@@ -129,29 +129,13 @@ def record_key(
     )
 
 
-def plain(value: Any) -> Any:
+def plain(spec: Model) -> dict[str, Any]:
     """A specification as plain values, without what is at its default.
 
     A new field with a default then renames no earlier work; a default that changes is a change
     of ``TRAINING`` or ``SCORING``.
     """
-    if isinstance(value, tuple | list):
-        return [plain(v) for v in value]
-    if isinstance(value, Mapping):
-        return {k: plain(v) for k, v in value.items()}
-    if not dataclasses.is_dataclass(value):
-        return value
-    return {
-        f.name: plain(getattr(value, f.name))
-        for f in dataclasses.fields(value)
-        if getattr(value, f.name) != _default(f)
-    }
-
-
-def _default(field: Any) -> Any:
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return field.default
+    return spec.model_dump(mode="json", exclude_defaults=True)
 
 
 def source_hash(label: str) -> str:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.config import registry
-from benchmark.config.overlap import share_classes
-from benchmark.config.overrides import Setup
+from benchmark.config.generations import share_classes
+from benchmark.config.recipes import ModelSpec, Recipe
 from benchmark.config.seeds import derive
-from benchmark.config.types import ModelSpec, Recipe
+from benchmark.config.setup import Setup
 from benchmark.contract.method import Step
 from benchmark.errors import BenchError, unknown
 from benchmark.harness.graph import Plan, Result, Stage, plain, record_key, source_hash
@@ -68,8 +68,8 @@ def _source(setup: Setup, data_root: Path | None) -> Mapping[str, Any]:
     track = setup.track
     if track.needs_root and data_root is None:
         return {"declared": dict(track.facts)}
-    made: Mapping[str, Any] = registry.dataset(track.dataset).source(data_root, **track.data)
-    return made
+    dataset = registry.check_options(track.dataset, track.data, f"track {track.id}: data")
+    return dataset.source(data_root)
 
 
 class _Run:
@@ -154,7 +154,7 @@ class _Run:
     def _ahead(self) -> list[dict[str, Any]]:
         """What the data must have for all generations, to be looked at before one is trained."""
         splits = [self._where(i) | {"split": self.split(i)} for i in range(self.n)]
-        return [*splits, self._where() | {"part": self.setup.part} | self.setup.judged()]
+        return [*splits, self._where() | {"part": self.setup.part} | self.setup.narrowing()]
 
     def embed(
         self, model: Stage, part: str | dict[str, Any], what: str, file: str = "model"
@@ -319,7 +319,7 @@ class _Run:
             }
             | refill
             | side
-            | self.setup.judged(),
+            | self.setup.narrowing(),
             inputs | heads,
             self._where(),
         )
@@ -352,7 +352,7 @@ def _other_domain(chosen: Mapping[str, Any]) -> Stage:
     name = options.pop("dataset", None)
     if name is None:
         raise BenchError("track: other_domain: missing key 'dataset'")
-    source = registry.dataset(name).source(None, **options)
+    source = registry.check_options(str(name), options, "track: other_domain").source(None)
     return Stage(
         "data",
         f"dataset {name}, another domain",

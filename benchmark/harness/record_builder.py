@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -76,8 +75,8 @@ def make_record(
         **_judged(scores, bounds, bounds[upper], names),
         dataset={"name": setup.track.dataset, **data["facts"]}
         | {"generations": _trained_on(result, names, metas)},
-        models=dict(zip(names, map(dataclasses.asdict, setup.models), strict=True)),
-        recipe=dataclasses.asdict(setup.track.recipe),
+        models=dict(zip(names, [m.model_dump(mode="json") for m in setup.models], strict=True)),
+        recipe=setup.track.recipe.model_dump(mode="json"),
         curves=_curves(result, metas),
         cost=cost(result, metas, store),
         checkpoints=_checkpoints(stages, metas),
@@ -118,7 +117,7 @@ def _adapter(label: str) -> dict[str, str]:
 
 def _rest(value: Any) -> dict[str, Any]:
     """What a protocol or a track fixes, without words and what the record says elsewhere."""
-    return {k: v for k, v in dataclasses.asdict(value).items() if k not in _ELSEWHERE}
+    return {k: v for k, v in value.model_dump(mode="json").items() if k not in _ELSEWHERE}
 
 
 def _run(result: Result, metas: Mapping[str, Any], argv: list[str]) -> dict[str, Any]:

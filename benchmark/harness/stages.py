@@ -7,18 +7,19 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmark.config import registry
-from benchmark.config.types import Augment, ModelSpec, Recipe
-from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, take
+from benchmark.config.reading import build
+from benchmark.config.recipes import ModelSpec, Recipe
+from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, read_options, take
 from benchmark.data.stored import read_dataset, write_dataset
 from benchmark.errors import located, unknown
 from benchmark.harness.artifacts import DETAILS, HEAD, IMAGES, MODEL, REFILL, VECTORS
 from benchmark.harness.evaluation.side_info import score_sides
+from benchmark.tasks.base import Task
 
 if TYPE_CHECKING:
     from benchmark.contract.method import Generation, Update
@@ -64,9 +65,8 @@ def run_stage(kind: str, params: Params, inputs: Inputs, context: Context) -> di
 def data(params: Params, _: Inputs, context: Context) -> dict[str, Any]:
     """Load a dataset and keep it as arrays."""
     root = context.local["data_root"]
-    made: Dataset = registry.dataset(params["dataset"]).load(
-        None if root is None else Path(root), **params["options"]
-    )
+    reader = read_options(params["dataset"], params["options"])
+    made = reader.load(None if root is None else Path(root))
     write_dataset(made, context.out)
     return {
         "fingerprint": made.fingerprint(),
@@ -189,11 +189,11 @@ def evaluate(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]
     made = read_dataset(inputs["data"])
     items = _judging(made, params, context.local)
     named = [registry.task(name) for name in params["tasks"]]
-    tasks = [t for t in named if not getattr(t, "PARTIAL", False)]
+    tasks = [t for t in named if isinstance(t, Task)]
     results: dict[str, dict[str, Any]] = {}
     shown = Collector(params, inputs, items, made.class_names)
     for case in build_cases(params, inputs):
-        asked = [t for t in tasks if _asks(t, case)]
+        asked = [t for t in tasks if _evaluates(t, case)]
         got = [t.evaluate(case.query, case.gallery, items, params) for t in asked]
         if got:
             results[case.name] = {
@@ -210,22 +210,15 @@ def evaluate(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]
     return score_sides(params, inputs, items)
 
 
-def _asks(task: ModuleType, case: Case) -> bool:
-    """Does a task judge such a case?"""
-    if getattr(task, "TEXTS", False) or case.texts:
-        return case.texts and getattr(task, "TEXTS", False)
-    return not case.swapped or getattr(task, "SWAPPED", False)
+def _evaluates(task: Task, case: Case) -> bool:
+    """Whether a task evaluates such a case."""
+    if task.text_queries or case.texts:
+        return case.texts and task.text_queries
+    return not case.swapped or task.both_directions
 
 
 def _evaluation(made: Dataset, name: str) -> Evaluation:
-    derived = getattr(registry.dataset(made.name), "DERIVED", {})
-    if name in derived:
-        make, of = derived[name]
-        chosen: Evaluation = make(made.evaluations[of])
-        return chosen
-    if name not in made.evaluations:
-        raise unknown(f"evaluation set of {made.name}", name, made.evaluations)
-    return made.evaluations[name]
+    return read_options(made.name).evaluation(made, name)
 
 
 def _judging(made: Dataset, params: Params, local: Params) -> Evaluation:
@@ -250,7 +243,7 @@ def _split_rows(made: Dataset, split: Params, where: str) -> Ints:
     from benchmark.data.splits import rows_of
 
     def class_ids(groups: Sequence[str]) -> Ints:
-        group_of = registry.dataset(made.name).class_group
+        group_of = read_options(made.name).class_group
         found = np.array([group_of(name) for name in made.class_names])
         for name in groups:
             if name not in found:
@@ -282,12 +275,11 @@ def _training_data(params: Params, inputs: Inputs, local: Params | None = None) 
 
 
 def _spec(params: Params) -> ModelSpec:
-    return ModelSpec(**params["spec"])
+    return build(ModelSpec, params["spec"], "stage: spec")
 
 
 def _recipe(params: Params) -> Recipe:
-    values = dict(params["recipe"])
-    return Recipe(**{**values, "augment": Augment(**values.get("augment", {}))})
+    return build(Recipe, params["recipe"], "stage: recipe")
 
 
 def _trainer(params: Params, context: Context) -> Trainer:

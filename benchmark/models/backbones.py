@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config.types import BACKBONES, OWN_BACKBONE
+from benchmark.config.recipes import BACKBONES, OWN_BACKBONE
 from benchmark.errors import BenchError
 from benchmark.models.module import Portable
 from benchmark.models.small import trunk as trunk_of

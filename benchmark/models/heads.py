@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config.types import HEADS
+from benchmark.config.recipes import HEADS
 from benchmark.errors import unknown
 from benchmark.models.module import Portable
 

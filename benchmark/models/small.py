@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config.types import OWN_BACKBONE
+from benchmark.config.recipes import OWN_BACKBONE
 from benchmark.errors import BenchError
 
 _STRIDES = (2, 2, 1)

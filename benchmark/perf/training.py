@@ -11,7 +11,7 @@ import numpy as np
 from benchmark.perf import measure
 
 if TYPE_CHECKING:
-    from benchmark.config.types import ModelSpec, Recipe
+    from benchmark.config.recipes import ModelSpec, Recipe
     from benchmark.contract.method import UpdateJob
     from benchmark.training.data import TrainingData
 
@@ -35,7 +35,7 @@ def rows(queries: int = 8192, dim: int = 64, classes: int = 512) -> list[dict[st
     """
     import torch
 
-    from benchmark.config.types import Augment, ModelSpec, Recipe
+    from benchmark.config.recipes import Augment, ModelSpec, Recipe
     from benchmark.training.data import TrainingData
 
     rng = np.random.default_rng(0)
@@ -45,7 +45,7 @@ def rows(queries: int = 8192, dim: int = 64, classes: int = 512) -> list[dict[st
         torch.from_numpy(labels),
         torch.arange(classes),
     )
-    spec = ModelSpec("convnet-32", dim, "arcface", 16.0, 0.2)
+    spec = ModelSpec(backbone="convnet-32", dim=dim, head="arcface", scale=16.0, margin=0.2)
     recipe = Recipe(
         epochs=1, batch_size=128, precision="bf16-mixed",
         augment=Augment(rotate=10, scale=0.1, shift=0.06, contrast=0.2),

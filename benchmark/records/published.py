@@ -6,12 +6,12 @@ import csv
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from benchmark.config import registry
-from benchmark.config.reading import build, coerce, read_yaml
+from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError, nearest
 from benchmark.metrics.catalog import describe
 from benchmark.records.record import Record
@@ -25,18 +25,14 @@ WORDS = "papers.yaml"
 Unit = Literal["%", "fraction", "M", "count"]
 
 
-@dataclass(frozen=True)
-class Paper:
-    """Where numbers come from.
-
-    Attributes:
-        caveats: What a reader of all its numbers must know; single ones have notes.
-    """
+class Paper(Model):
+    """Where numbers come from."""
 
     title: str
     authors: str
     venue: str
     caveats: tuple[str, ...]
+    """What a reader of all its numbers must know; single ones have notes."""
 
 
 @dataclass(frozen=True)
@@ -106,15 +102,14 @@ class Published:
     words: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class _Words:
+class _Words(Model):
     """What ``papers.yaml`` holds."""
 
-    papers: dict[str, Any]
+    papers: Mapping[str, Paper]
     protocols: tuple[str, ...]
     datasets: Mapping[str, tuple[str, ...]]
-    methods: Mapping[str, str] = field(default_factory=dict)
-    metrics: Mapping[str, str] = field(default_factory=dict)
+    methods: Mapping[str, str] = {}
+    metrics: Mapping[str, str] = {}
 
 
 def default_folder() -> Path:
@@ -142,10 +137,7 @@ def read_published(folder: Path | None = None) -> Published:
     """
     folder = folder or default_folder()
     words = build(_Words, read_yaml(folder / WORDS), str(folder / WORDS))
-    papers = {
-        name: build(Paper, coerce(dict, value, f"{folder / WORDS}: papers.{name}"), name)
-        for name, value in words.papers.items()
-    }
+    papers = words.papers
     for path in sorted(folder.glob("*.csv")):
         if path.stem not in papers:
             raise BenchError(f"{path}: not among the papers of {WORDS}{nearest(path.stem, papers)}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from benchmark.config import registry
 
 if TYPE_CHECKING:
-    from benchmark.config.registry import Adapter
+    from benchmark.config.declarations import MethodDeclaration
     from benchmark.records.record import Record
 
 MEASURED = Path(__file__).resolve().parents[2] / "results" / "measured"
@@ -56,13 +56,13 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
     }
 
 
-def _needs(made: Adapter) -> list[str]:
+def _needs(made: MethodDeclaration) -> list[str]:
     words = [_NEEDS.get(n, n.replace("side:", "side-information ")) for n in made.needs]
     own = ["a first generation of its own"] if made.own_first else []
     return [*words, *made.uses, *_dimensions(made), *own]
 
 
-def _dimensions(made: Adapter) -> list[str]:
+def _dimensions(made: MethodDeclaration) -> list[str]:
     if "dimension" not in made.changes:
         return []
     extra = getattr(made, "extra", None)

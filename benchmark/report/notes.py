@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from benchmark.config import registry
+from benchmark.config.loading import load_protocol, load_track
 from benchmark.errors import BenchError
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
 
 # Read once: a site asks for each thousands of times, and reading YAML takes milliseconds.
-_protocol = lru_cache(maxsize=256)(registry.protocol)
-_track = lru_cache(maxsize=256)(registry.track)
+_protocol = lru_cache(maxsize=256)(load_protocol)
+_track = lru_cache(maxsize=256)(load_track)
 
 
 def title(records: Sequence[Record], name: str | None = None) -> str:

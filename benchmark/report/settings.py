@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any
 
-from benchmark.config import registry
+from benchmark.config.loading import load_protocol
 from benchmark.errors import BenchError
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
@@ -120,7 +120,7 @@ def title(members: Sequence[Record]) -> str:
     """``Architecture change on Glyphs, seed 0``."""
     family = members[0].protocol.partition(":")[0]
     try:
-        name = registry.protocol(family).title
+        name = load_protocol(family).title
     except BenchError:
         name = family
     return notes.title(members, name)
@@ -130,7 +130,7 @@ def by_setting(members: Sequence[Record]) -> dict[str, list[Record]]:
     """Setting's title -> its records, in the protocol's order; unknown ones last."""
     family = members[0].protocol.partition(":")[0]
     try:
-        made = registry.protocol(family)
+        made = load_protocol(family)
         known = {f"{family}:{s.name}": s.title or s.name for s in made.settings}
     except BenchError:
         known = {}

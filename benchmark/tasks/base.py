@@ -1,19 +1,24 @@
-"""What a task is asked and what it answers. Not a task itself."""
+"""The base of tasks: embeddings in, scores out. Not a task itself."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.config.declarations import TaskDeclaration
+from benchmark.data.base import Evaluation
 from benchmark.metrics.catalog import rate
+from benchmark.metrics.statistics import bootstrap
+from benchmark.metrics.templates import templates
+from benchmark.ranking.ranks import Ranking, rank
 
-if TYPE_CHECKING:
-    from benchmark.data.base import Evaluation
-
+Embeddings = NDArray[np.float32]
+Ints = NDArray[np.int64]
 Options = Mapping[str, Any]
 """``distance``, ``far`` and ``fpir`` of the track."""
 
@@ -27,7 +32,7 @@ class TaskResult:
         intervals: Metric -> (low, high), 95 %.
         counts: Name -> number of queries, items, pairs.
         per_query: Name -> one value a query, for paired comparisons.
-        identities: Name -> which identity each of these queries belongs to.
+        identities: Name -> identity of each of these queries.
     """
 
     scores: dict[str, float] = field(default_factory=dict)
@@ -43,40 +48,91 @@ class TaskResult:
         groups: NDArray[Any] | None = None,
         identity: NDArray[Any] | None = None,
     ) -> None:
-        """A score that is the mean of one value a query.
+        """Add a score that is the mean of one value a query.
 
         Args:
             name: Metric.
             values: ``[n]``.
             groups: What the interval draws with replacement together (identities), ``[n]``; by
                 default each query by itself.
-            identity: Whom each query shows, ``[n]``, where that is not what the interval draws.
+            identity: Identity of each query, ``[n]``, where that is not what the interval draws.
         """
-        from benchmark.metrics.statistics import bootstrap
-
         self.scores[name] = float(np.mean(values, dtype=np.float64))
         low, high = bootstrap(values, groups=groups)
         self.intervals[name] = (float(low), float(high))
         self.per_query[name] = values
-        who = groups if identity is None else identity
-        self.identities[name] = np.arange(len(values)) if who is None else who
+        identity = groups if identity is None else identity
+        self.identities[name] = np.arange(len(values)) if identity is None else identity
 
 
 @dataclass(frozen=True)
-class Refill:
-    """Vectors of all items around an update, for a gallery that is refilled item by item.
+class Task(TaskDeclaration):
+    """Base of a task that evaluates case by case; a file of ``benchmark/tasks`` holds one."""
+
+    @abstractmethod
+    def evaluate(
+        self, query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options
+    ) -> TaskResult:
+        """Score one case.
+
+        Args:
+            query: Embeddings of all items by the query model, ``[n, d]``.
+            gallery: Embeddings of all items as the gallery has them, ``[n, d]``.
+            items: Which of them are queries and gallery, their classes and templates.
+            options: ``distance``, ``far`` and ``fpir`` of the track.
+        """
+
+
+@dataclass(frozen=True)
+class BackfillState:
+    """Embeddings of all items around an update, for a gallery that is backfilled item by item.
 
     Attributes:
         old: By the old model, as stored before the update, ``[n, d_old]``.
-        stored: The same after the method's conversion: what an item has until it is refilled.
-        view: New queries as they ask among the stored ones, ``[n, d]`` as ``stored``.
-        new: By the new model, ``[n, d_new]``: queries, and what a refilled item has.
+        stored: The same after the method's conversion: what an unfilled item has.
+        view: New queries in the space of the unfilled gallery, ``[n, d]`` as ``stored``.
+        new: By the new model, ``[n, d_new]``: queries, and what a filled item has.
     """
 
-    old: NDArray[np.float32]
-    stored: NDArray[np.float32]
-    view: NDArray[np.float32]
-    new: NDArray[np.float32]
+    old: Embeddings
+    stored: Embeddings
+    view: Embeddings
+    new: Embeddings
+
+
+@dataclass(frozen=True)
+class GalleryTask(TaskDeclaration):
+    """Base of a task that evaluates partly backfilled galleries."""
+
+    partial: ClassVar = True
+
+    @abstractmethod
+    def evaluate(
+        self,
+        state: BackfillState,
+        orders: Mapping[str, Ints],
+        items: Evaluation,
+        options: Options,
+    ) -> dict[str, Any]:
+        """Scores along the backfilling of a gallery, for each order.
+
+        Args:
+            state: Embeddings of all items.
+            orders: Name -> all items, the first one to be backfilled first.
+            items: Which of them are queries and gallery, their classes, templates and groups.
+            options: ``distance``, ``fpir`` and ``tasks`` of the protocol.
+        """
+
+
+def rank_items(
+    query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options
+) -> Ranking:
+    """Rank the gallery for every query; an item never finds itself."""
+    q, g = items.query, items.gallery
+    return rank(
+        query[q], gallery[g], items.labels[q], items.labels[g],
+        query_ids=items.ids[q], gallery_ids=items.ids[g], distance=options["distance"],
+    )  # fmt: skip
 
 
 def key(prefix: str, target: float) -> str:
@@ -90,17 +146,15 @@ def key(prefix: str, target: float) -> str:
 
 
 def template_vectors(
-    vectors: NDArray[Any], items: Evaluation, wanted: NDArray[np.int64]
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    vectors: NDArray[Any], items: Evaluation, wanted: Ints
+) -> tuple[Embeddings, Ints]:
     """Vectors and subjects of some templates, in the order of ``wanted``.
 
     An item counts as much as it shows of a face, where the dataset says how much.
     """
-    from benchmark.metrics.templates import templates
-
     rows = np.flatnonzero(np.isin(items.template, wanted))
     weights = None if items.weight is None else items.weight[rows]
-    ids, made = templates(vectors[rows], items.template[rows], items.media[rows], weights=weights)
+    ids, pooled = templates(vectors[rows], items.template[rows], items.media[rows], weights=weights)
     _, first = np.unique(items.template[rows], return_index=True)
     place = np.searchsorted(ids, wanted)
-    return made[place], items.labels[rows[first]][place]
+    return pooled[place], items.labels[rows[first]][place]

@@ -2,71 +2,69 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmark.tasks.base import Options, TaskResult, key, template_vectors
-
-if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
-
-    from benchmark.data.base import Evaluation
-
-NEEDS = ("templates",)
-"""What a dataset must offer for it."""
-
-SCORES = ("rank_1", "tpir_at_fpir_", "g1_", "g2_")
-"""What it scores, by the whole name or how it begins."""
+from benchmark.data.base import Evaluation
+from benchmark.metrics.identification import rank_k, search, tpir_at_fpir
+from benchmark.tasks.base import (
+    Embeddings,
+    Ints,
+    Options,
+    Task,
+    TaskResult,
+    key,
+    template_vectors,
+)
 
 
-def evaluate(
-    query: NDArray[float32], gallery: NDArray[float32], items: Evaluation, options: Options
-) -> TaskResult:
-    """Search each gallery (IJB-C's G1, G2) with every probe.
+@dataclass(frozen=True)
+class Identification(Task):
+    """Search each enrolment gallery (IJB-C's G1, G2) with every probe.
 
-    Args:
-        query: Vectors of all items by the asking model, ``[n, d]``.
-        gallery: Vectors of all items as stored, ``[n, d]``.
-        items: Templates, probes and galleries.
-        options: ``fpir``; targets below one non-mated probe are left out.
-
-    Note:
-        Each gallery has its own threshold; ``g1_...`` and ``g2_...`` are the galleries' scores, the
-        plain names their mean. The intervals draw probe identities with replacement and keep the
-        thresholds.
+    Each gallery has its own threshold; ``g1_...`` and ``g2_...`` are the galleries' scores, the
+    plain names their mean. Targets below one non-mated probe are left out. The intervals draw probe
+    identities with replacement and keep the thresholds.
     """
-    from benchmark.metrics.identification import rank_k, search, tpir_at_fpir
 
-    probes, subject = template_vectors(query, items, items.probes)
-    result = TaskResult(counts={"n_probe": len(probes)})
-    values: dict[str, dict[int, tuple[NDArray[np.float64], NDArray[np.int64]]]] = {}
-    for i, enrolled in enumerate(items.galleries, 1):
-        stored, owner = template_vectors(gallery, items, enrolled)
-        found = search(probes, subject, stored, owner)
-        who = subject[found.mated]
-        values.setdefault("rank_1", {})[i] = rank_k(found, 1), who
-        outsiders = int((~found.mated).sum())
-        targets = [t for t in options["fpir"] if t * outsiders >= 1]
-        for point in tpir_at_fpir(found, targets) if targets else ():
-            name = key("tpir_at_fpir", point.target)
-            values.setdefault(name, {})[i] = point.hits, who
-            result.counts[f"n_accepted_outsiders_g{i}_{name}"] = round(point.fpir * outsiders)
-        result.counts.update({f"n_enrolled_g{i}": len(enrolled), f"n_mated_g{i}": len(who)})
-        result.counts[f"n_outsiders_g{i}"] = outsiders
-    for name, parts in values.items():
-        _add_mean(result, name, list(parts.values()))
-        if len(items.galleries) > 1:  # of a single gallery the mean says it all
-            for i, (hits, who) in parts.items():
-                result.add(f"g{i}_{name}", hits, groups=who)
-    return result
+    scores: ClassVar = ("rank_1", "tpir_at_fpir_", "g1_", "g2_")
+    needs: ClassVar = ("templates",)
+
+    def evaluate(
+        self, query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options
+    ) -> TaskResult:
+        """TPIR at each FPIR, and rank-1."""
+        probes, subject = template_vectors(query, items, items.probes)
+        result = TaskResult(counts={"n_probe": len(probes)})
+        values: dict[str, dict[int, tuple[NDArray[np.float64], Ints]]] = {}
+        for i, enrolled in enumerate(items.galleries, 1):
+            found = search(probes, subject, *template_vectors(gallery, items, enrolled))
+            identity = subject[found.mated]
+            values.setdefault("rank_1", {})[i] = rank_k(found, 1), identity
+            non_mated = int((~found.mated).sum())
+            targets = [t for t in options["fpir"] if t * non_mated >= 1]
+            for point in tpir_at_fpir(found, targets) if targets else ():
+                name = key("tpir_at_fpir", point.target)
+                values.setdefault(name, {})[i] = point.hits, identity
+                accepted = round(point.fpir * non_mated)
+                result.counts[f"n_accepted_outsiders_g{i}_{name}"] = accepted
+            result.counts.update(
+                {f"n_enrolled_g{i}": len(enrolled), f"n_mated_g{i}": len(identity)}
+            )
+            result.counts[f"n_outsiders_g{i}"] = non_mated
+        for name, parts in values.items():
+            _add_mean(result, name, list(parts.values()))
+            if len(items.galleries) > 1:  # of a single gallery the mean says it all
+                for i, (hits, identity) in parts.items():
+                    result.add(f"g{i}_{name}", hits, groups=identity)
+        return result
 
 
-def _add_mean(
-    result: TaskResult, name: str, parts: list[tuple[NDArray[np.float64], NDArray[np.int64]]]
-) -> None:
+def _add_mean(result: TaskResult, name: str, parts: list[tuple[NDArray[np.float64], Ints]]) -> None:
     """Mean of the galleries' means, as the mean of values weighted by their gallery's size."""
     n = sum(len(values) for values, _ in parts)
     weighted = np.concatenate([v * (n / (len(parts) * len(v))) for v, _ in parts])
-    result.add(name, weighted, groups=np.concatenate([who for _, who in parts]))
+    result.add(name, weighted, groups=np.concatenate([identity for _, identity in parts]))

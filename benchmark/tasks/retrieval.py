@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import ClassVar
 
-from benchmark.tasks.base import Options, TaskResult
-
-if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
-
-    from benchmark.data.base import Evaluation
-
-SCORES = ("cmc_at_1", "cmc_at_5", "map")
-"""What it scores, by the whole name or how it begins."""
+from benchmark.data.base import Evaluation
+from benchmark.metrics.retrieval import average_precision, cmc
+from benchmark.tasks.base import Embeddings, Options, Task, TaskResult, rank_items
 
 
-def evaluate(
-    query: NDArray[float32], gallery: NDArray[float32], items: Evaluation, options: Options
-) -> TaskResult:
-    """Rank the stored items for every query item.
+@dataclass(frozen=True)
+class Retrieval(Task):
+    """Rank the gallery for every query item."""
 
-    Args:
-        query: Vectors of all items by the asking model, ``[n, d]``.
-        gallery: Vectors of all items as stored, ``[n, d]``.
-        items: Which of them ask, which are stored, and their classes.
-        options: ``distance``.
-    """
-    from benchmark.metrics.retrieval import average_precision, cmc
-    from benchmark.ranking.ranks import rank
+    scores: ClassVar = ("cmc_at_1", "cmc_at_5", "map")
 
-    q, g = items.query, items.gallery
-    ranking = rank(
-        query[q], gallery[g], items.labels[q], items.labels[g],
-        query_ids=items.ids[q], gallery_ids=items.ids[g], distance=options["distance"],
-    )  # fmt: skip
-    result = TaskResult()
-    who = items.labels[q][ranking.answered]
-    for k in (1, 5):
-        result.add(f"cmc_at_{k}", cmc(ranking, k), identity=who)
-    result.add("map", average_precision(ranking), identity=who)
-    result.counts.update(n_query=len(q), n_gallery=len(g), n_query_without_match=ranking.n_excluded)
-    return result
+    def evaluate(
+        self, query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options
+    ) -> TaskResult:
+        """CMC and mAP, and how many queries have no match."""
+        ranking = rank_items(query, gallery, items, options)
+        result = TaskResult()
+        identity = items.labels[items.query][ranking.answered]
+        for k in (1, 5):
+            result.add(f"cmc_at_{k}", cmc(ranking, k), identity=identity)
+        result.add("map", average_precision(ranking), identity=identity)
+        result.counts.update(
+            n_query=len(items.query), n_gallery=len(items.gallery),
+            n_query_without_match=ranking.n_excluded,
+        )  # fmt: skip
+        return result

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from benchmark.config.types import Augment
+from benchmark.config.recipes import Augment
 
 
 def augment(images: Tensor, how: Augment, rng: torch.Generator) -> Tensor:

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from benchmark.config.recipes import Augment, ModelSpec, Recipe
 from benchmark.config.seeds import drawing_from, generator
-from benchmark.config.types import Augment, ModelSpec, Recipe
 from benchmark.data.base import Images
 from benchmark.models.backbones import Encoder, to_unit
 from benchmark.models.heads import Head

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from benchmark.config.recipes import Recipe
 from benchmark.config.seeds import derive, generator
-from benchmark.config.types import Recipe
 from benchmark.errors import BenchError, RefusedError
 from benchmark.training.device import Device, _fabric, precision, torch_device
 

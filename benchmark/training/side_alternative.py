@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from benchmark.config.types import ModelSpec
+from benchmark.config.recipes import ModelSpec
 from benchmark.models.module import Portable
 from benchmark.training.embedding import new_model, train_embedding
 from benchmark.training.loop import Curve, Trainer

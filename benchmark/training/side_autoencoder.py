@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.config.recipes import ModelSpec
 from benchmark.config.seeds import drawing_from
-from benchmark.config.types import ModelSpec
 from benchmark.models.module import Portable
 from benchmark.training.augment import augment
 from benchmark.training.embedding import load_images

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from benchmark.config.recipes import ModelSpec
 from benchmark.config.seeds import drawing_from
-from benchmark.config.types import ModelSpec
 from benchmark.models.module import Portable
 from benchmark.training.loop import Curve, Trainer
 from benchmark.training.side_simclr import (

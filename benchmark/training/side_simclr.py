@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.config.recipes import Augment, ModelSpec
 from benchmark.config.seeds import drawing_from
-from benchmark.config.types import Augment, ModelSpec
 from benchmark.models.backbones import Encoder
 from benchmark.models.module import Portable
 from benchmark.training.augment import augment

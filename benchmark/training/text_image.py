@@ -20,7 +20,7 @@ from benchmark.models.texts import TextEncoder
 from benchmark.training.embedding import Batch, new_model, train_embedding
 
 if TYPE_CHECKING:
-    from benchmark.config.types import ModelSpec
+    from benchmark.config.recipes import ModelSpec
     from benchmark.models.module import Portable
     from benchmark.training.data import TrainingData
     from benchmark.training.loop import Curve, Trainer

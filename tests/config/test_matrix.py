@@ -7,13 +7,14 @@ import pytest
 from benchmark.api import request
 from benchmark.cli.app import main
 from benchmark.config import registry
+from benchmark.config.loading import load_protocol
 from benchmark.config.overrides import expand
 from benchmark.config.split_sizes import size
 from benchmark.errors import BenchError
 
 PAPERS = ("cifar100", "imagenet", "places365", "vggface2", "ms1mv3-ijbc", "market1501")
 METHODS = ["independent", "bct"]
-PROTOCOLS = [s.id for name in registry.protocol_files() for s in expand(registry.protocol(name))]
+PROTOCOLS = [s.id for name in registry.protocol_files() for s in expand(load_protocol(name))]
 REASONS = {
     "no templates": r"tasks\[\d+\]: \w+ needs templates, which dataset",
     "no cameras": r"tasks\[\d+\]: reidentification needs cameras, which dataset",

@@ -7,9 +7,13 @@ import pytest
 import yaml
 
 from benchmark.config import registry
-from benchmark.config.overrides import expand, set_up
+from benchmark.config.generations import GenerationSpec
+from benchmark.config.loading import load_protocol, load_track, set_up
+from benchmark.config.overrides import expand
+from benchmark.config.protocols import Protocol
 from benchmark.config.reading import build
-from benchmark.config.types import GenerationSpec, ModelSpec, Protocol, Recipe, Track
+from benchmark.config.recipes import ModelSpec, Recipe
+from benchmark.config.tracks import Track
 from benchmark.errors import BenchError
 
 PROTOCOL = {
@@ -25,7 +29,7 @@ def protocol(**changes):
 
 @pytest.fixture
 def toy():
-    return registry.track("toy")
+    return load_track("toy")
 
 
 # --- fields
@@ -102,11 +106,11 @@ def test_a_track_has_an_old_and_a_new_model(toy):
 
 def test_every_protocol_and_track_that_comes_with_it():
     for name in registry.track_files():
-        assert registry.track(name).id == name
+        assert load_track(name).id == name
     for name in registry.protocol_files():
-        made = registry.protocol(name)
+        made = load_protocol(name)
         assert made.id == name
-        assert all(set_up(each, registry.track("toy"), {}, []) for each in expand(made))
+        assert all(set_up(each, load_track("toy"), {}, []) for each in expand(made))
 
 
 def test_the_four_scenarios_of_mixbct():
@@ -118,9 +122,9 @@ def test_the_four_scenarios_of_mixbct():
         "open-class": ((0, 0.3), (0, 1), (0.3, 1), (0, 1)),
     }
     for name, shares in wanted.items():
-        old, new = registry.protocol(name).generations
+        old, new = load_protocol(name).generations
         assert (old.classes, old.images, new.classes, new.images) == shares, name
-        assert registry.protocol(name).old_head == "discarded"
+        assert load_protocol(name).old_head == "discarded"
 
 
 def write(folder, name, value):
@@ -135,7 +139,7 @@ def test_a_track_extends_another(tmp_path):
         {"id": "mine", "version": 3, "title": "Mine", "extends": "toy",
          "models": {"old": {"head": "cosface"}}, "recipe": {"augment": {"rotate": 9}}},
     )  # fmt: skip
-    made, base = registry.track(path), registry.track("toy")
+    made, base = load_track(path), load_track("toy")
     assert made.models["old"] == dataclasses.replace(base.models["old"], head="cosface")
     assert made.models["new"] == base.models["new"]
     assert made.recipe == dataclasses.replace(
@@ -159,7 +163,7 @@ def test_a_track_extends_another(tmp_path):
 )  # fmt: skip
 def test_tracks_refused(tmp_path, value, words):
     with pytest.raises(BenchError, match=words):
-        registry.track(write(tmp_path, "mine", value))
+        load_track(write(tmp_path, "mine", value))
 
 
 @pytest.mark.parametrize(
@@ -172,11 +176,11 @@ def test_tracks_refused(tmp_path, value, words):
 )
 def test_protocol_files_refused(tmp_path, value, words):
     with pytest.raises(BenchError, match=words):
-        registry.protocol(write(tmp_path, "mine", value))
+        load_protocol(write(tmp_path, "mine", value))
 
 
 def test_glyphs_high_is_glyphs_with_an_arcface_old_model():
-    high, base = registry.track("glyphs-high"), registry.track("glyphs")
+    high, base = load_track("glyphs-high"), load_track("glyphs")
     assert high.extends == "glyphs" and high.models["old"].head == "arcface"
     assert (high.models["new"], high.recipe, high.data) == (
         base.models["new"], base.recipe, base.data,

@@ -7,7 +7,8 @@ import yaml
 
 from benchmark.api import request, requests, run
 from benchmark.config import registry
-from benchmark.config.overrides import expand, set_up
+from benchmark.config.loading import load_protocol, load_track, set_up
+from benchmark.config.overrides import expand
 from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute
 from benchmark.harness.graph import record_key
@@ -35,8 +36,8 @@ def settings(*sets):
 @pytest.mark.parametrize("name", sorted(registry.protocol_files()))
 def test_every_setting_of_every_protocol_plans_on_toy_and_glyphs(name) -> None:
     for track in ("toy", "glyphs"):
-        made = registry.track(track)
-        for each in expand(registry.protocol(name)):
+        made = load_track(track)
+        for each in expand(load_protocol(name)):
             try:
                 setup = set_up(each, made, {}, ["independent", "bct"])
             except BenchError as error:  # texts, which toy has none of
@@ -48,7 +49,7 @@ def test_every_setting_of_every_protocol_plans_on_toy_and_glyphs(name) -> None:
 
 def test_a_protocol_names_its_source_and_what_it_asks() -> None:
     for name in registry.protocol_files():
-        made = registry.protocol(name)
+        made = load_protocol(name)
         assert any(p in made.source for p in ("FCT", "BCT", "BT2", "FastFill")), name
         assert len(made.question) > 40 and made.version >= 1
 
@@ -66,7 +67,7 @@ def test_loss_change_pairs_heads_on_one_backbone() -> None:
 
 
 def test_arch_change_changes_backbones_and_lengths_alone() -> None:
-    found = {p.id.partition(":")[2]: heads(p.id) for p in expand(registry.protocol("arch-change"))}
+    found = {p.id.partition(":")[2]: heads(p.id) for p in expand(load_protocol("arch-change"))}
     deep, shallow = ("convnet-32x2", 64), ("convnet-32", 64)
     pairs = {name: tuple(m[:2] for m in models) for name, models in found.items()}
     assert pairs["same"] == (shallow, shallow) and pairs["deeper"] == (shallow, deep)
@@ -99,13 +100,13 @@ def test_a_model_s_own_recipe_is_for_its_training_alone() -> None:
 
 
 def test_one_setting_by_name() -> None:
-    made = registry.protocol("arch-change:longer")
+    made = load_protocol("arch-change:longer")
     assert (made.id, made.settings) == ("arch-change:longer", ())
     assert made.title == "Architecture change: twice as long" and made.family == "arch-change"
     with pytest.raises(BenchError, match="unknown setting 'depper'; did you mean 'deeper'"):
-        registry.protocol("arch-change:depper")
+        load_protocol("arch-change:depper")
     with pytest.raises(BenchError, match="unknown setting 'x'; it has none"):
-        registry.protocol("open-class:x")
+        load_protocol("open-class:x")
 
 
 def test_a_setting_must_be_chosen_before_anything_is_planned() -> None:
@@ -123,13 +124,13 @@ def test_settings_do_not_count_as_changes_but_make_records_of_their_own(tmp_path
 
 
 def test_what_others_ask_of_a_track_renames_no_record() -> None:
-    protocol, track = registry.protocol("open-class"), registry.track("toy")
+    protocol, track = load_protocol("open-class"), load_track("toy")
     bare = dataclasses.replace(
         track, groups={}, protocols={}, models={n: track.models[n] for n in ("old", "new")}
     )
     keys = {record_key(set_up(protocol, t, {}, []), {}, "bct", 0, None) for t in (track, bare)}
     assert len(keys) == 1
-    grouped = registry.protocol("out-of-domain:away")
+    grouped = load_protocol("out-of-domain:away")
     other = dataclasses.replace(track, groups={**track.groups, "away": ("even",)})
     keys = {record_key(set_up(grouped, t, {}, []), {}, "bct", 0, None) for t in (track, other)}
     assert len(keys) == 2
@@ -199,7 +200,7 @@ TWO = {"apart": True, "generations": [OLD, {"name": "new", "classes": [0.5, 1]}]
 )
 def test_files_refused(tmp_path, changes, words) -> None:
     with pytest.raises(BenchError, match=words) as caught:
-        registry.protocol(write(tmp_path, **changes))
+        load_protocol(write(tmp_path, **changes))
     assert str(caught.value).startswith("mine.yaml: ") and "\n" not in str(caught.value)
 
 
@@ -218,7 +219,7 @@ def test_files_refused(tmp_path, changes, words) -> None:
 )
 def test_settings_refused(tmp_path, key, value, words) -> None:
     with pytest.raises(BenchError, match=rf"mine.yaml: settings 's1': {key}: .*{words}"):
-        registry.protocol(write(tmp_path, **TWO, settings=settings({}, {key: value})))
+        load_protocol(write(tmp_path, **TWO, settings=settings({}, {key: value})))
 
 
 @pytest.mark.parametrize(

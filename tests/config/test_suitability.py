@@ -5,15 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 import yaml
+from benchmark.config.parameters import parameters_of
 
 from benchmark.api import request
 from benchmark.config import registry
-from benchmark.config.overlap import overlap, share_classes
-from benchmark.config.overrides import set_up
-from benchmark.config.parameters import parameters_of
+from benchmark.config.generations import GenerationSpec, overlap, share_classes
+from benchmark.config.loading import load_protocol, load_track, set_up
+from benchmark.config.protocols import Protocol
 from benchmark.config.reading import build
-from benchmark.config.split_sizes import Size, declared, lack, size
-from benchmark.config.types import GenerationSpec, Protocol
+from benchmark.config.split_sizes import Size, declared_sizes, lack, size
 from benchmark.data.splits import rows_of
 from benchmark.errors import BenchError
 
@@ -71,7 +71,7 @@ def test_apart_is_looked_at_in_the_file_and_again_on_the_track(tmp_path):
         return {"apart": True, "generations": [early, late]}
 
     with pytest.raises(BenchError, match=r"mine.yaml: generations: .* share groups home, within"):
-        registry.protocol(write(tmp_path, **two(old=["home"], new=["home", "away"])))
+        load_protocol(write(tmp_path, **two(old=["home"], new=["home", "away"])))
     assert request(["bct"], write(tmp_path, **two(old=["home"], new=["away"])), "toy").setup
     assert request(["bct"], write(tmp_path, **two(old=["away"], new=["scarce"])), "toy").setup
     path = write(tmp_path, **two(old=["home"], new=["scarce"]))
@@ -110,7 +110,7 @@ def test_apart_is_looked_at_in_the_file_and_again_on_the_track(tmp_path):
 )  # fmt: skip
 def test_protocols_refused(tmp_path, changes, words):
     with pytest.raises(BenchError, match=words) as caught:
-        registry.protocol(write(tmp_path, **changes))
+        load_protocol(write(tmp_path, **changes))
     assert str(caught.value).startswith("mine.yaml: ") and "\n" not in str(caught.value)
 
 
@@ -124,7 +124,7 @@ def test_parameters_in_the_source_are_those_of_the_class():
 def test_options_that_the_dataset_does_not_have(tmp_path):
     protocol = build(Protocol, MINE, "p.yaml")
     with pytest.raises(BenchError, match=r"--set data.classez: unknown key .* mean 'classes'"):
-        set_up(protocol, registry.track("toy"), {"data.classez": 8}, [])
+        set_up(protocol, load_track("toy"), {"data.classez": 8}, [])
     path = tmp_path / "other.yaml"
     value = {"id": "other", "version": 1, "title": "O", "extends": "toy", "data": {"classez": 8}}
     path.write_text(yaml.safe_dump(value))
@@ -132,7 +132,7 @@ def test_options_that_the_dataset_does_not_have(tmp_path):
         request(["bct"], "open-class", str(path))
     path.write_text(yaml.safe_dump({**value, "version": 0, "data": {}}))
     with pytest.raises(BenchError, match=r"other.yaml: version: expected at least 1"):
-        registry.track(str(path))
+        load_track(str(path))
 
 
 # --- what a track does not have
@@ -234,9 +234,9 @@ def test_declared_numbers_are_those_of_the_data():
         }  # fmt: skip
         for part, items in made.evaluations.items():
             assert trained.isdisjoint(items.labels.tolist()) == (part in module.UNSEEN), part
-    assert declared(registry.track("glyphs"))["train_images"] == 31200
-    assert declared(registry.track("places365"))["train_classes"] == 365
-    assert declared(registry.track("omniglot")) == {}
+    assert declared_sizes(load_track("glyphs"))["train_images"] == 31200
+    assert declared_sizes(load_track("places365"))["train_classes"] == 365
+    assert declared_sizes(load_track("omniglot")) == {}
 
 
 def test_re_identification_data_rules_plain_retrieval_out(tmp_path):

@@ -7,18 +7,19 @@ from PIL import Image, ImageDraw
 
 from benchmark import run
 from benchmark.config import registry
+from benchmark.config.loading import load_track
 from benchmark.harness.execution import Compute
 
 
 @pytest.mark.parametrize("name", sorted(registry.track_files()))
 def test_track_is_read(name) -> None:
-    track = registry.track(name)
+    track = load_track(name)
     assert track.id == name
     assert {"old", "new"} <= set(track.models)
 
 
 def test_high_quality_track_changes_only_the_old_head() -> None:
-    low, high = registry.track("glyphs"), registry.track("glyphs-high")
+    low, high = load_track("glyphs"), load_track("glyphs-high")
     assert high.models["old"].head == "arcface"
     assert high.models["old"].backbone == low.models["old"].backbone
     assert high.models["new"] == low.models["new"]

@@ -6,7 +6,7 @@ import torch
 from support.training import data, one_thread, spec, trainer  # noqa: F401
 
 import benchmark
-from benchmark.config.types import Recipe
+from benchmark.config.recipes import Recipe
 from benchmark.contract.conversion import Conversion, Dims
 from benchmark.models.module import Portable
 from benchmark.models.parts import Affine, KeepSide

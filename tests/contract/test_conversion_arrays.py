@@ -8,7 +8,7 @@ from torch.nn import functional as F
 import benchmark
 from benchmark.cli import app
 from benchmark.config import registry
-from benchmark.config.types import Recipe
+from benchmark.config.recipes import Recipe
 from benchmark.contract.conversion import BLOCK, Conversion, Dims, apply_part
 from benchmark.contract.fitting import RECIPE, make_trainer
 from benchmark.contract.pairs import Pairs

@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.config import registry
-from benchmark.config.overrides import set_up
+from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.config.split_sizes import boundary
 from benchmark.data.base import Evaluation
 from benchmark.data.splits import narrow, rows_of, select
@@ -131,8 +130,8 @@ def test_wrong_intervals(options, message):
     ],
 )
 def test_class_counts_of_the_papers(protocol, n, sizes):
-    made = registry.protocol(protocol)
-    made = set_up(made, registry.track("toy"), {}, []).protocol
+    made = load_protocol(protocol)
+    made = set_up(made, load_track("toy"), {}, []).protocol
     seen = [resolved(g, made) for g in made.generations]
     assert [len(select(np.arange(n), **how)) for how in seen] == sizes
 

@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from benchmark.api import run
-from benchmark.config import registry
+from benchmark.config.loading import load_protocol
 from benchmark.harness.execution import Compute
 
 HALF, OTHERS = [20, 40], ["retrieval", "verification", "identification"]
@@ -59,7 +59,7 @@ def test_carried_out(carried_out, name):
     independent, mapped = carried_out(name)
     assert independent.status == mapped.status == "done"
     about = mapped.dataset["generations"]
-    assert list(about) == [g.name for g in registry.protocol(name).generations]
+    assert list(about) == [g.name for g in load_protocol(name).generations]
     if seen is not None:
         assert [about[g]["classes"] for g in about] == seen
     pairs = [f"{n}/{o}" for o, n in itertools.combinations_with_replacement(about, 2)]

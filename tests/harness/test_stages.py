@@ -2,8 +2,8 @@
 
 import torch
 
+from benchmark.config.recipes import Recipe
 from benchmark.config.registry import method
-from benchmark.config.types import Recipe
 from benchmark.contract.method import Update
 from benchmark.contract.pairs import Pairs
 from benchmark.harness.stages import _write_update

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.types import Augment, ModelSpec, Recipe
+from benchmark.config.recipes import Augment, ModelSpec, Recipe
 from benchmark.contract import maps
 from benchmark.contract.method import Generation, UpdateJob
 from benchmark.data import toy

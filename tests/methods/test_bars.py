@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 from torch.nn import functional as F
 
 from benchmark.config import registry
-from benchmark.config.types import Recipe
+from benchmark.config.recipes import Recipe
 from benchmark.contract.maps import fit_map
 from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError

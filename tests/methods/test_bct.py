@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.types import ModelSpec
+from benchmark.config.recipes import ModelSpec
 from benchmark.contract.method import Step
 from benchmark.contract.old_head import frozen_old_head
 from benchmark.models.heads import Head

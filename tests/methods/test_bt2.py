@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from benchmark.config.types import ModelSpec
+from benchmark.config.recipes import ModelSpec
 from benchmark.contract.method import Generation, Step
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable, load_module, save_module

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from benchmark.api import run
-from benchmark.config.types import ModelSpec
+from benchmark.config.recipes import ModelSpec
 from benchmark.contract.method import Generation, Step
 from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute

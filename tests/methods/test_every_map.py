@@ -5,7 +5,7 @@ import pytest
 
 from benchmark.api import run
 from benchmark.config import registry
-from benchmark.config.types import Recipe
+from benchmark.config.recipes import Recipe
 from benchmark.contract.bases import FeatureTransformation, VectorMap
 from benchmark.contract.conversion import BLOCK
 from benchmark.harness.evaluation import details

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from benchmark.config.types import Recipe
+from benchmark.config.recipes import Recipe
 from benchmark.contract.conversion import apply_part
 from benchmark.contract.maps import divergence, squared
 from benchmark.contract.pairs import Pairs

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.types import Recipe
+from benchmark.config.recipes import Recipe
 from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError
 from benchmark.models.heads import Head

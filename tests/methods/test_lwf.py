@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.types import ModelSpec
+from benchmark.config.recipes import ModelSpec
 from benchmark.contract.method import Step
 from benchmark.models.heads import Head
 from methods.lwf import LwF

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.config.types import ModelSpec
+from benchmark.config.recipes import ModelSpec
 from benchmark.contract.method import Step
 from benchmark.models.heads import Head
 from methods.mixbct import MixBCT, chosen_rows

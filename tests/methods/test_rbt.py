@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from benchmark.config.types import Recipe
+from benchmark.config.recipes import Recipe
 from benchmark.contract.conversion import apply
 from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.types import Augment, ModelSpec, Recipe
+from benchmark.config.recipes import Augment, ModelSpec, Recipe
 from benchmark.data import toy
 from benchmark.training.data import TrainingData
 from benchmark.training.device import Device

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import ndimage
 
-from benchmark.config.types import Augment
+from benchmark.config.recipes import Augment
 from benchmark.training.augment import augment
 
 SIZE = 33

@@ -38,7 +38,7 @@ def epochs_of(batches, per_epoch):
 @given(n=st.integers(1, 50), batch=st.integers(1, 20), steps=st.integers(1, 15))
 @settings(deadline=None, max_examples=25, derandomize=True)
 def test_what_an_epoch_visits(n, batch, steps):
-    from benchmark.config.types import Recipe
+    from benchmark.config.recipes import Recipe
     from benchmark.training.loop import Trainer
 
     module = Recorder()

@@ -18,7 +18,7 @@ from benchmark.harness.evaluation.cases import convert, has, load_stored, view
 from benchmark.metrics import backfill_orders
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable, load_module
-from benchmark.tasks.base import Refill
+from benchmark.tasks.base import BackfillState
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,15 +57,15 @@ def judge(
     return {"old": old, "new": new, **_rounded(found), "omitted": omitted}
 
 
-def last_update(inputs: Mapping[str, Path]) -> Refill:
+def last_update(inputs: Mapping[str, Path]) -> BackfillState:
     """Vectors of all items around the last update."""
     last = sum(role.startswith("vectors") for role in inputs) - 1
     update = inputs.get(f"update{last}")
     old, new = load_stored(inputs, last - 1), load_stored(inputs, last)[0]
-    return Refill(old[0], convert(old, update)[0], view(new, update), new)
+    return BackfillState(old[0], convert(old, update)[0], view(new, update), new)
 
 
-def _incomparable(refill: Refill, distance: str) -> str | None:
+def _incomparable(refill: BackfillState, distance: str) -> str | None:
     asks, stored, new = refill.view.shape[1], refill.stored.shape[1], refill.new.shape[1]
     if asks != stored:
         return f"queries of {asks} dimensions cannot ask among stored ones of {stored}"
@@ -75,7 +75,7 @@ def _incomparable(refill: Refill, distance: str) -> str | None:
 
 
 def known_items(
-    params: Mapping[str, Any], inputs: Mapping[str, Path], items: Evaluation, refill: Refill
+    params: Mapping[str, Any], inputs: Mapping[str, Path], items: Evaluation, refill: BackfillState
 ) -> backfill_orders.Items:
     """What orders may be made of."""
     last = sum(role.startswith("vectors") for role in inputs) - 1
@@ -103,7 +103,7 @@ def known_items(
 
 
 def _true_distance(
-    params: Mapping[str, Any], refill: Refill, new_head: Head | None
+    params: Mapping[str, Any], refill: BackfillState, new_head: Head | None
 ) -> NDArray[np.float64]:
     """How far each item's stored vector lies from its new one."""
     # As maps are fitted: a softmax classifier reads the lengths of vectors.
@@ -147,7 +147,7 @@ def _priority(
 
 
 def _new_head(
-    inputs: Mapping[str, Path], update: Path | None, refill: Refill
+    inputs: Mapping[str, Path], update: Path | None, refill: BackfillState
 ) -> tuple[Head | None, str]:
     """The new classifier, where it may read what is stored."""
     head = _head(inputs.get("head_new"))

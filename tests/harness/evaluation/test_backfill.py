@@ -11,7 +11,8 @@ import pytest
 
 from benchmark import BenchError, load, run
 from benchmark.config import registry
-from benchmark.config.types import GenerationSpec, Protocol
+from benchmark.config.generations import GenerationSpec
+from benchmark.config.protocols import Protocol
 from benchmark.harness.execution import Compute
 from benchmark.records.files import read_record
 from benchmark.report import backfilling as report

@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.api import run
 from benchmark.config import registry
-from benchmark.config.overrides import set_up
+from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.errors import BenchError
 from benchmark.harness.evaluation.side_info import score_sides
 from benchmark.harness.execution import Compute
@@ -20,7 +20,7 @@ from benchmark.training.side_kinds import SIDES
 def plan(kind, protocol="side-information", settings=None):
     labels = ["fct"]
     settings = {"fct.side": kind, **(settings or {})}
-    setup = set_up(registry.protocol(protocol), registry.track("toy"), settings, labels)
+    setup = set_up(load_protocol(protocol), load_track("toy"), settings, labels)
     return make_plan(setup, labels, [0])
 
 
@@ -36,7 +36,7 @@ def test_the_first_generation_trains_the_only_one(kind):
     assert side.params["spec"] == old.params["spec"]
     assert side.params["seed"] != old.params["seed"]
     own = SIDES[kind].epochs == "model"
-    track = registry.track("toy")
+    track = load_track("toy")
     wanted = dict(old.params["recipe"])
     wanted["epochs"] = track.recipe.epochs if own else track.recipe.side_epochs
     assert side.params["recipe"] == wanted
@@ -91,7 +91,7 @@ def test_no_side_information_leaves_the_names_of_evaluations():
 def test_any_method_may_ask_for_it(monkeypatch):
     """One that trains a model too: old items' side-information for the update, and stored."""
     monkeypatch.setattr(registry.method_class("l2"), "needs", ("side:simclr",))
-    setup = set_up(registry.protocol("side-information"), registry.track("toy"), {}, ["l2"])
+    setup = set_up(load_protocol("side-information"), load_track("toy"), {}, ["l2"])
     made = make_plan(setup, ["l2"], [0])
     (update,) = [s for s in made.stages if s.title == "train l2 (seed 0)"]
     (side,) = [s for s in made.stages if s.kind == "side"]

@@ -1,0 +1,135 @@
+"""What methods, datasets and tasks declare of themselves, so that a run is checked beforehand.
+
+The classes that do the work derive from these: ``benchmark.contract.Method``,
+``benchmark.data.base.DatasetReader`` and the tasks of ``benchmark.tasks``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from benchmark.config.reading import STRICT
+
+
+@dataclass(frozen=True)
+class MethodDeclaration(ABC):
+    """What a method declares; its fields are its hyper-parameters.
+
+    Class attributes:
+        paper: Where it comes from: title, authors, year.
+        own_model: False when the new model is the independent one, so nothing is trained
+            or embedded again.
+        own_first: True when the first generation is trained the method's own way.
+        runs_old_model: True when the old model itself embeds new images, beside or instead of the
+            new one; such a method cannot serve text queries, whose old model reads texts.
+        trains: What is trained at an update, in words for its card; empty: a new model, or none
+            without ``own_model``.
+        variants: Named sets of parameters.
+    """
+
+    __pydantic_config__ = STRICT
+    paper: ClassVar[str] = ""
+    own_model: ClassVar[bool] = True
+    own_first: ClassVar[bool] = False
+    runs_old_model: ClassVar[bool] = False
+    trains: ClassVar[str] = ""
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What the plan must provide: ``old_head``, ``independent``, ``side:<kind>``."""
+        return ()
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """What else it reads of what every plan has, in words for its card."""
+        return ()
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What it changes: any of ``training``, ``gallery``, ``queries``, ``dimension``."""
+        return ("training",)
+
+    @abstractmethod
+    def refuses(self, step: Any) -> str | None:
+        """Why the method cannot make this update; ``None`` if it can."""
+
+    @abstractmethod
+    def first(self, job: Any) -> Any:
+        """Train generation 1 the method's own way; only with ``own_first``."""
+
+    @abstractmethod
+    def fit(self, *arrays: Any, **options: Any) -> Any:
+        """Fit on plain arrays."""
+
+    @abstractmethod
+    def update(self, job: Any) -> Any:
+        """Train or fit the new generation, given the earlier ones."""
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """One of a dataset's evaluation sets, as it is declared.
+
+    Attributes:
+        unseen: Is no class of it trained on?
+        rules_out: Task -> why its scores would mean nothing on these items.
+    """
+
+    unseen: bool = False
+    rules_out: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DatasetDeclaration(ABC):
+    """What a dataset declares; its fields are the options that a track may set.
+
+    Class attributes:
+        columns: What its items carry beside images and classes: any of ``cameras``, ``templates``,
+            ``groups``, ``texts``.
+        evaluation_sets: Its evaluation sets by name.
+    """
+
+    __pydantic_config__ = STRICT
+    columns: ClassVar[frozenset[str]] = frozenset()
+    evaluation_sets: ClassVar[Mapping[str, EvaluationSet]] = {"test": EvaluationSet()}
+
+    def sizes(self) -> dict[str, int] | None:
+        """``train_classes`` and ``train_images``, where they are known without the data."""
+        return None
+
+    @abstractmethod
+    def source(self, root: Path | None) -> dict[str, Any]:
+        """What determines the data: options, reading version, hash of the files."""
+
+    @abstractmethod
+    def load(self, root: Path | None) -> Any:
+        """Read the dataset."""
+
+
+@dataclass(frozen=True)
+class TaskDeclaration(ABC):
+    """What a task declares.
+
+    Class attributes:
+        scores: Keys of its scores, whole or as they begin.
+        needs: Columns that a dataset must have.
+        text_queries: Does it evaluate the cases whose queries are texts, and only these?
+        both_directions: Is ``old/new`` evaluated beside ``new/old``, as 1:1 verification has no
+            gallery?
+        partial: Does it evaluate partly backfilled galleries instead of cases?
+    """
+
+    scores: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[str, ...]] = ()
+    text_queries: ClassVar[bool] = False
+    both_directions: ClassVar[bool] = False
+    partial: ClassVar[bool] = False
+
+    @abstractmethod
+    def evaluate(self, *embeddings: Any) -> Any:
+        """Embeddings in, scores out."""

@@ -1,0 +1,95 @@
+"""Protocols and tracks by name or file, and the two together: what a run begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmark.config import overrides, registry, suitability
+from benchmark.config.protocols import Protocol
+from benchmark.config.reading import build, read_yaml
+from benchmark.config.setup import Setup
+from benchmark.config.tracks import Track
+from benchmark.errors import BenchError, unknown
+
+
+def load_protocol(name: str) -> Protocol:
+    """A protocol by id, or by the path of a YAML file; ``arch-change:deeper`` is one setting.
+
+    Raises:
+        BenchError: On an unknown name, or a file that is not as it should be.
+    """
+    base, _, setting = name.partition(":")
+    path, value = _read(base, registry.protocol_files(), "protocol")
+    protocol = build(Protocol, value, path.name)
+    overrides.check_protocol(protocol, path.name)
+    return overrides.with_setting(protocol, setting) if setting else protocol
+
+
+def load_track(name: str) -> Track:
+    """A track by id, or by the path of a YAML file; ``extends`` is followed.
+
+    Raises:
+        BenchError: On an unknown name, or a file that is not as it should be.
+    """
+    path, value = _read(name, registry.track_files(), "track")
+    track = build(Track, _extended(path, value, ()), path.name)
+    datasets, protocols = registry.datasets(), registry.protocol_files()
+    if track.dataset not in datasets:
+        raise BenchError(f"{path.name}: {unknown('dataset', track.dataset, datasets)}")
+    for protocol in track.protocols:
+        if protocol.partition(":")[0] not in protocols:
+            wrong = unknown("protocol", protocol, protocols)
+            raise BenchError(f"{path.name}: protocols: {wrong}")
+    return track
+
+
+def set_up(
+    protocol: Protocol, track: Track, settings: Mapping[str, Any], methods: Sequence[str]
+) -> Setup:
+    """A protocol on a track with the changes of a run.
+
+    Raises:
+        UnsuitedError: If the track cannot serve the protocol.
+        BenchError: If a key names nothing, a value does not fit, or the protocol still has settings
+            to choose from.
+    """
+    setup = overrides.apply(protocol, track, settings, methods)
+    suitability.check(setup)
+    return setup
+
+
+def _read(name: str, files: Mapping[str, Path], kind: str) -> tuple[Path, dict[str, Any]]:
+    path = Path(name) if name.endswith((".yaml", ".yml")) else files.get(name)
+    if path is None:
+        raise unknown(kind, name, files)
+    value = read_yaml(path)
+    if value.get("id") != path.stem:
+        raise BenchError(
+            f"{path.name}: id: expected '{path.stem}' as the file's, got {value.get('id')!r}"
+        )
+    return path, value
+
+
+def _extended(path: Path, value: dict[str, Any], seen: tuple[str, ...]) -> dict[str, Any]:
+    base = value.get("extends")
+    if base is None:
+        return value
+    if base in seen:
+        raise BenchError(f"{path.name}: extends: goes in a circle over '{base}'")
+    parent, below = _read(str(base), registry.track_files(), "track")
+    inherited = _extended(parent, below, (*seen, str(base)))
+    # Another dataset has other options and other groups.
+    if value.get("dataset", inherited.get("dataset")) != inherited.get("dataset"):
+        inherited = {k: v for k, v in inherited.items() if k not in ("data", "groups")}
+    return _merge(inherited, value)
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        old = merged.get(key)
+        nested = isinstance(old, dict) and isinstance(value, dict)
+        merged[key] = _merge(old, value) if nested else value  # type: ignore[arg-type]
+    return merged

@@ -1,0 +1,169 @@
+"""Protocols: who sees which data, how many generations, and which tasks evaluate the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, JsonValue, model_validator
+
+from benchmark.config.checks import name_of, not_blank, unique
+from benchmark.config.generations import GenerationSpec, Interval, overlap
+from benchmark.config.reading import Model
+from benchmark.errors import nearest
+from benchmark.metrics.backfill_orders import ORDERS
+
+Names = Annotated[tuple[str, ...], AfterValidator(unique)]
+Words = Annotated[str, AfterValidator(not_blank)]
+
+
+class EvaluationSpec(Model):
+    """Which of the dataset's items are queries and gallery, and how they are grouped."""
+
+    part: str | None = None
+    """One of the dataset's evaluation sets; by default the track's."""
+    classes: Interval = (0.0, 1.0)
+    """Only items of this interval of the training classes, as fractions."""
+    groups: Names = ()
+    """Only items of these of the track's groups."""
+    ranges: int = Field(0, ge=0)
+    """Items are grouped by this many ranges of the training classes (FCT C); 0: by the dataset's
+    groups."""
+    against: str | None = None
+    """Items of this one of the track's groups make one group, all others another."""
+
+    @model_validator(mode="after")
+    def _one_grouping(self) -> EvaluationSpec:
+        if self.ranges == 1:
+            raise ValueError("ranges: expected 0 or at least 2, got 1")
+        if self.ranges and self.against is not None:
+            raise ValueError("expected ranges or against, got both")
+        return self
+
+    @property
+    def roles(self) -> set[str]:
+        """Groups of the track that it names."""
+        return {*self.groups, *([self.against] if self.against is not None else [])}
+
+
+class Setting(Model):
+    """A row group of a protocol's table: the protocol with some fields changed."""
+
+    name: Annotated[str, AfterValidator(name_of)]
+    """``--protocol arch-change:deeper`` runs the setting ``deeper`` alone."""
+    title: str = ""
+    """In words; by default its name."""
+    set: Mapping[str, JsonValue] = {}
+    """What it changes, in the words of ``--set``: ``{old.head: softmax, new.dim: x2}``."""
+
+
+class ProtocolRules(Model):
+    """What a protocol fixes beside its name and words; records keep it."""
+
+    generations: tuple[GenerationSpec, ...]
+    tasks: Names
+    """Names of ``benchmark.tasks``."""
+    old_head: Literal["kept", "discarded"] = "kept"
+    """May a method see the old classifier?"""
+    order: Literal["seeded", "dataset"] = "seeded"
+    """Classes count in a seeded order, or in the dataset's own (never that of names as text, where
+    10 is before 9)."""
+    image_order: Literal["seeded", "dataset"] = "seeded"
+    """Images of a class count in a seeded order, or in the dataset's own."""
+    upper: Literal["new", "all"] = "new"
+    """Training data of the upper bound of the update gain: the new generation's (BCT), or all
+    generations' together (MixBCT 4.1)."""
+    split_seed: int = 0
+    """Seed of the order; part of the protocol, not of a run."""
+    apart: bool = False
+    """No two generations may share an image; a check, which moves no score."""
+    direct: bool = False
+    """Are galleries also converted in one step over several generations (FCT 4.4)?"""
+    orders: Names = ("random", "priority", "entropy", "true-l2")
+    """Orders in which the task ``backfilling`` backfills the gallery; names of
+    ``benchmark.metrics.backfill_orders``."""
+    evaluation: EvaluationSpec = EvaluationSpec()
+    set: Mapping[str, JsonValue] = {}
+    """Changes in the words of ``--set``, of a setting."""
+    settings: tuple[Setting, ...] = ()
+    """Row groups of the table, each the protocol with some fields changed."""
+
+
+class ProtocolHeader(Model):
+    """Name and words of a protocol."""
+
+    id: str
+    version: int = Field(ge=1)
+    title: Words
+    source: Words
+    question: Words
+
+
+class Protocol(ProtocolRules, ProtocolHeader):
+    """A protocol as a YAML file of ``protocols/`` has it."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Protocol:
+        names = [g.name for g in self.generations]
+        if len(names) < 2:
+            raise ValueError(f"generations: expected at least 2, got {len(names)}")
+        for key, entries in (("generations", names), ("settings", [s.name for s in self.settings])):
+            try:
+                unique(entries)
+            except ValueError as error:
+                raise ValueError(f"{key}: {error}") from error
+        if len(self.settings) == 1:
+            raise ValueError("settings: expected at least 2, got 1")
+        if not self.tasks:
+            raise ValueError("tasks: expected at least one")
+        # On a track, whose groups may share members, it is checked again.
+        shared = overlap(self.generations, tuple) if self.apart else None
+        if shared is not None:
+            raise ValueError(f"generations: {shared}")
+        self._check_backfilling()
+        self._check_texts()
+        return self
+
+    def _check_backfilling(self) -> None:
+        if "backfilling" not in self.tasks:
+            return
+        if not {"retrieval", "identification"} & {*self.tasks}:
+            raise ValueError("tasks: expected retrieval or identification beside backfilling")
+        if not self.orders:
+            raise ValueError("orders: expected at least one for backfilling")
+        for name in self.orders:
+            if name not in ORDERS:
+                raise ValueError(f"orders: unknown order '{name}'{nearest(name, ORDERS)}")
+
+    def _check_texts(self) -> None:
+        texts = [g.name for g in self.generations if g.queries == "texts"]
+        if texts and (texts != [self.generations[0].name] or len(self.generations) > 2):
+            raise ValueError(
+                "generations: expected text queries for the first of two generations only, got "
+                f"{', '.join(texts)}"
+            )
+        if bool(texts) != ("text_retrieval" in self.tasks):
+            raise ValueError(
+                "tasks: expected text_retrieval where the first generation's queries are texts, "
+                f"and only there, got {', '.join(self.tasks)}"
+            )
+        if texts and "backfilling" in self.tasks:
+            # The old embeddings that it would replace are those of texts, which nobody stores.
+            raise ValueError(
+                f"tasks: expected no backfilling where the queries of '{texts[0]}' are texts, "
+                f"for its queries are images, got {', '.join(self.tasks)}"
+            )
+
+    @property
+    def family(self) -> str:
+        """The id without the setting."""
+        return self.id.partition(":")[0]
+
+    @property
+    def roles(self) -> Iterator[tuple[str, str]]:
+        """Every group of the track that is named, and where."""
+        for i, generation in enumerate(self.generations):
+            for role in sorted(generation.roles):
+                yield f"generations[{i}]", role
+        for role in sorted(self.evaluation.roles):
+            yield "evaluation", role

@@ -1,0 +1,104 @@
+"""What a model is made of and how it is trained."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+from pydantic import Field, JsonValue, field_validator, model_validator
+
+from benchmark.config.reading import Model
+
+BACKBONES = "convnet-, plain-, mobilenet- or vit-<width>[x<depth>], or timm:<name>"
+OWN_BACKBONE = re.compile(r"(convnet|plain|mobilenet|vit)-([1-9]\d*)(?:x([1-9]\d*))?")
+"""Family, width, and depth: blocks a stage, or layers of a transformer."""
+
+HeadKind = Literal["softmax", "norm-softmax", "cosface", "arcface"]
+HEADS: tuple[str, ...] = get_args(HeadKind)
+
+
+class ModelSpec(Model):
+    """An embedding model and its classifier."""
+
+    backbone: str
+    """A name of ``benchmark.models.backbones``, or ``timm:<name>``."""
+    dim: int = Field(ge=1)
+    """Embedding dimension."""
+    head: HeadKind = "softmax"
+    """Classifier and loss."""
+    scale: float = 64.0
+    """Logit scale of the normalised heads."""
+    margin: float = 0.5
+    """Margin of cosface and arcface."""
+    relu: bool = False
+    """Does a ReLU end the embedding (BCT Table 3)?"""
+    triplet: float = Field(0.0, ge=0)
+    """Weight of a batch-hard triplet loss beside the classifier's (Hermans et al., 2017); the
+    model then ends in a BNNeck (Luo et al., 2019)."""
+    per_class: int = Field(0, ge=0)
+    """Images of a class in a batch, as triplets need; 0 draws images alike."""
+    recipe: Mapping[str, JsonValue] = {}
+    """What its training changes of the track's recipe: a transformer wants another optimiser than
+    a convolutional network (BT2 section 4.4)."""
+
+    @field_validator("backbone")
+    @classmethod
+    def _known_backbone(cls, name: str) -> str:
+        # timm's own names are checked when timm is loaded, which takes seconds.
+        if not (OWN_BACKBONE.fullmatch(name) or re.fullmatch("timm:.+", name)):
+            raise ValueError(f"expected {BACKBONES}, got '{name}'")
+        return name
+
+    @model_validator(mode="after")
+    def _triplets_need_positives(self) -> ModelSpec:
+        if self.triplet and self.per_class < 2:
+            raise ValueError(f"per_class: expected at least 2 beside triplet, got {self.per_class}")
+        return self
+
+
+class Augment(Model):
+    """Random changes of a training batch, each drawn anew for each image."""
+
+    rotate: float = 0.0
+    """Largest rotation, degrees."""
+    scale: float = 0.0
+    """Largest relative change of size."""
+    shift: float = 0.0
+    """Largest shift, as a fraction of the side."""
+    contrast: float = 0.0
+    """Largest relative change of contrast."""
+    brightness: float = 0.0
+    """Largest change of brightness, as a fraction of the range."""
+    flip: bool = False
+    """Mirror left and right half of the time."""
+    crop: float = Field(0.0, ge=0, le=1)
+    """Smallest share of the area that a random crop shows, enlarged; 0 crops nothing."""
+
+
+class Recipe(Model):
+    """How everything on a track is trained: the same for every method."""
+
+    epochs: int = Field(ge=1)
+    """Passes over the training data of a generation."""
+    batch_size: int = Field(256, ge=1)
+    """Images a step, over all devices."""
+    optimizer: Literal["sgd", "adam", "adamw"] = "sgd"
+    lr: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    schedule: Literal["linear", "cosine", "constant"] = "linear"
+    warmup: float = Field(0.0, ge=0, lt=1)
+    """Share of the steps in which the learning rate rises linearly from 0."""
+    label_smoothing: float = 0.0
+    precision: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true"
+    """As Lightning Fabric names it; used for training, embeddings are float32. ``bf16-mixed`` is
+    ``32-true`` on a CPU without bfloat16 instructions, where it would be slower; records say what
+    was used."""
+    transform_steps: int = Field(600, ge=1)
+    """Steps of a learned conversion on cached embeddings."""
+    transform_batch: int = Field(256, ge=1)
+    """Pairs a step of a learned conversion."""
+    side_epochs: int = Field(20, ge=1)
+    """Passes of a side-information model."""
+    augment: Augment = Augment()

@@ -1,0 +1,93 @@
+"""A protocol on a track with the changes of a run: all that a plan is laid out from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchmark.config import registry
+from benchmark.config.protocols import Protocol
+from benchmark.config.reading import build
+from benchmark.config.recipes import ModelSpec, Recipe
+from benchmark.config.tracks import Track
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A protocol on a track with this run's changes.
+
+    Attributes:
+        models: The model of each generation, in order.
+        methods: Parameters changed for a method id or ``id:variant``.
+        changed: The changes as given; empty for the unmodified track.
+    """
+
+    protocol: Protocol
+    track: Track
+    models: tuple[ModelSpec, ...]
+    methods: Mapping[str, Mapping[str, Any]]
+    changed: Mapping[str, Any]
+
+    def params(self, method: str) -> dict[str, Any]:
+        """Changed parameters of ``bct`` or ``bct:distill``.
+
+        Those of the id give way to the variant's own values, those of ``id:variant`` do not.
+        """
+        base, _, variant = method.partition(":")
+        changed = dict(self.methods.get(base, {}))
+        if variant and changed:
+            own = registry.method_class(base).variants.get(variant, {})
+            changed = {name: value for name, value in changed.items() if name not in own}
+        return {**changed, **self.methods.get(method, {})}
+
+    def recipe(self, generation: int) -> Recipe:
+        """The recipe of a generation's training: the track's with its model's changes.
+
+        Raises:
+            BenchError: If a change names nothing, or does not fit.
+        """
+        changes = self.models[generation].recipe
+        if not changes:
+            return self.track.recipe
+        return build(Recipe, {**dict(self.track.recipe), **changes}, "models: recipe")
+
+    def split(self, generation: int) -> dict[str, Any]:
+        """Which training images a generation sees, as stages name it."""
+        protocol, g = self.protocol, self.protocol.generations[generation]
+        split: dict[str, Any] = {
+            "classes": g.classes, "images": g.images, "order": protocol.order,
+            "seed": protocol.split_seed,
+        }  # fmt: skip
+        if protocol.image_order != "seeded":
+            split["image_order"] = protocol.image_order
+        if g.groups:
+            split["groups"] = self.members(g.groups)
+        if g.thinned:
+            split["thinned"] = [[self.members([r]), share] for r, share in g.thinned.items()]
+        return split
+
+    def narrowing(self) -> dict[str, Any]:
+        """Which items are evaluated, as far as the protocol says more than the track."""
+        protocol, chosen = self.protocol, self.protocol.evaluation
+        narrow: dict[str, Any] = {}
+        if chosen.classes != (0.0, 1.0):
+            narrow["classes"] = chosen.classes
+        if chosen.ranges:
+            narrow["ranges"] = chosen.ranges
+        if narrow:  # ranges of classes count as the splits do
+            narrow |= {"order": protocol.order, "seed": protocol.split_seed}
+        if chosen.groups:
+            narrow["groups"] = self.members(chosen.groups)
+        if chosen.against is not None:
+            narrow["against"] = [chosen.against, self.members([chosen.against])]
+        return {"narrow": narrow} if narrow else {}
+
+    @property
+    def part(self) -> str:
+        """Which of the dataset's evaluation sets is used."""
+        return self.protocol.evaluation.part or self.track.evaluation
+
+    def members(self, roles: Iterable[str]) -> list[str]:
+        """Groups of the dataset, by the track's names for them."""
+        return sorted({name for role in roles for name in self.track.groups[role]})

@@ -1,0 +1,76 @@
+"""Tracks: the concrete setting that a protocol runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, JsonValue, model_validator
+
+from benchmark.config.checks import unique
+from benchmark.config.reading import Model
+from benchmark.config.recipes import ModelSpec, Recipe
+
+Rates = Annotated[tuple[float, ...], AfterValidator(unique)]
+Groups = Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(unique)]
+
+
+class TrackRules(Model):
+    """What a track fixes beside its name, models and recipe; records keep it."""
+
+    dataset: str
+    """A dataset of ``benchmark.data``."""
+    data: Mapping[str, JsonValue] = {}
+    """Options of the dataset."""
+    distance: Literal["cosine", "l2"] = "cosine"
+    """How embeddings are compared."""
+    far: Rates = (1e-4, 1e-3, 1e-2)
+    """False accept rates of 1:1 verification."""
+    fpir: Rates = (1e-2, 1e-1)
+    """False positive identification rates of 1:N identification."""
+    evaluation: str = "test"
+    """Which of the dataset's evaluation sets is used: ``test``, or ``seen`` (other images of
+    training classes)."""
+    other_domain: Mapping[str, JsonValue] = {
+        "dataset": "toy", "classes": 400, "images": 24, "size": 32
+    }  # fmt: skip
+    """A dataset that comes with the package, and its options: where side-information from another
+    domain is learned."""
+    groups: Mapping[
+        str, Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(unique)]
+    ] = {}
+    """Name -> groups of the dataset; protocols use these names."""
+    protocols: Mapping[str, Mapping[str, JsonValue]] = {}
+    """Protocol -> what it changes on this track, in the words of ``--set``: Places has 182 old
+    classes of 365, VGGFace2 863 of 8,631."""
+    facts: Mapping[str, int] = {}
+    """What is known of the data without having it: ``train_classes``, ``train_images``,
+    ``test_images``."""
+
+
+class TrackHeader(Model):
+    """Name of a track."""
+
+    id: str
+    version: int = Field(ge=1)
+    title: str
+
+
+class Track(TrackRules, TrackHeader):
+    """A track as a YAML file of ``protocols/tracks/`` has it."""
+
+    models: Mapping[str, ModelSpec]
+    """``old`` and ``new``, and any other that a protocol names."""
+    recipe: Recipe
+    needs_root: bool = False
+    """Must ``--data-root`` be given?"""
+    note: str = ""
+    extends: str | None = None
+    """A track that this one changes; keys given here win."""
+
+    @model_validator(mode="after")
+    def _has_both_models(self) -> Track:
+        for name in ("old", "new"):
+            if name not in self.models:
+                raise ValueError(f"models: missing '{name}'")
+        return self
