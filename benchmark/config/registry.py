@@ -163,8 +163,9 @@ def _modules(package: str, base: str) -> dict[str, str]:
     found = {}
     for path in sorted(_folder(package).glob("*.py")):
         classes = [n for n in ast.parse(path.read_bytes()).body if isinstance(n, ast.ClassDef)]
-        bases = [ast.unparse(b) for c in classes for b in c.bases]
-        if any(name.endswith(base) for name in bases) and path.stem != "base":
+        # A class that is itself named so is a base, too.
+        bases = [ast.unparse(b) for c in classes if not c.name.endswith(base) for b in c.bases]
+        if any(name.endswith(base) for name in bases):
             found[path.stem] = f"{package}.{path.stem}"
     return found
 

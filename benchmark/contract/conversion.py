@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from benchmark.config.files import file_digest, plain_io_errors
-from benchmark.data.row_files import RowFile, writing
+from benchmark.data.array_files import RowFile, writing
 from benchmark.errors import BenchError
 from benchmark.metrics.backfill_orders import by_score
 from benchmark.models.module import Portable, load_module, save_module

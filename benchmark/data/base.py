@@ -1,4 +1,4 @@
-"""What a dataset is: images to train on, and items to be judged on."""
+"""What a dataset is: images to train on, and evaluation sets of queries and gallery items."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.config import registry
 from benchmark.config.declarations import DatasetDeclaration
-from benchmark.errors import unknown
+from benchmark.errors import BenchError, unknown
 
 Ints = NDArray[np.int64]
+
+JUNK = -1
+"""The label of images that count neither for nor against (Market-1501's identity -1)."""
 
 
 class Images(Protocol):
@@ -34,15 +37,9 @@ class Images(Protocol):
 
 def take(images: Images, rows: Ints) -> Images:
     """Some of the images: in memory, or still in their files."""
-    chosen = getattr(images, "take_rows", None)
-    if chosen is not None:
-        made: Images = chosen(rows)
-        return made
-    return np.ascontiguousarray(images[rows])
-
-
-JUNK = -1
-"""The label of images that count neither for nor against (Market-1501's identity -1)."""
+    take_rows = getattr(images, "take_rows", None)
+    subset: Images = take_rows(rows) if take_rows else np.ascontiguousarray(images[rows])
+    return subset
 
 
 @dataclass(frozen=True)
@@ -63,12 +60,12 @@ class ImageSet:
 
 @dataclass(frozen=True)
 class Evaluation(ImageSet):
-    """Items to be judged on, and the part each of them plays.
+    """The items of an evaluation set, and the part that each of them plays.
 
     Attributes:
         ids: Item id, ``[n]`` int64, unique; equal ids are the same photograph.
         query: Rows used as queries, ``[n_query]``.
-        gallery: Rows stored in the gallery, ``[n_gallery]``; may be the same as ``query``.
+        gallery: Rows in the gallery, ``[n_gallery]``; may be the same as ``query``.
         camera: Camera of each item, ``[n]``.
         media: Media id of each item (frames of one video share it), ``[n]``.
         group: Group of each item (script, alphabet, demographic), ``[n]``.
@@ -96,16 +93,31 @@ class Evaluation(ImageSet):
     weight: NDArray[np.float32] | None = None
     pairs: Ints | None = None
 
+    @classmethod
+    def of(cls, images: Images, labels: Ints, **columns: Any) -> Evaluation:
+        """Items with some columns given.
+
+        By default each item is a query and in the gallery, has a camera, a medium and a template of
+        its own and the one group ``all``; no template is searched for or enrolled.
+        """
+        rows = np.arange(len(labels))
+        own = dict.fromkeys(("ids", "query", "gallery", "camera", "media", "template"), rows)
+        defaults: dict[str, Any] = {
+            **own, "group": np.zeros(len(rows), np.int64), "probes": rows[:0], "galleries": (),
+            "group_names": ("all",),
+        }  # fmt: skip
+        return cls(images, labels, **defaults | columns)
+
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset, split into what may be trained on and what judges.
+    """A dataset, split into training images and evaluation sets.
 
     Attributes:
         name: Its id.
         train: Images to train on. Class order is the order that fractions count in.
-        evaluations: ``"test"`` is the one that scores come from; others answer their own
-            questions (``"seen"``: other images of training classes).
+        evaluations: ``"test"`` is the one that scores come from; others serve protocols that name
+            them (``"seen"``: other images of training classes).
         class_names: Readable name of each class; texts of a text modality.
         facts: Numbers worth keeping beside a result (draws, strength, source files).
     """
@@ -130,30 +142,15 @@ class Dataset:
         return digest.hexdigest()
 
 
-def _feed(digest: hashlib._Hash, column: object) -> None:
+def _feed(digest: hashlib._Hash, column: Any) -> None:
     if isinstance(column, str):
         digest.update(column.encode())
-        return
-    named = getattr(column, "fingerprint", None)
-    if named is not None:  # images that stay in their files
-        digest.update(named().encode())
-        return
-    array: Images = column  # type: ignore[assignment]
-    for start in range(0, array.shape[0], 4096):
-        rows = np.arange(start, min(start + 4096, array.shape[0]))
-        digest.update(np.ascontiguousarray(array[rows]).tobytes())
-
-
-def read_options(name: str, options: Mapping[str, object] | None = None) -> DatasetReader:
-    """A dataset with options.
-
-    Raises:
-        BenchError: On an unknown name or option.
-    """
-    reader = registry.check_options(name, options or {}, f"dataset {name}")
-    if not isinstance(reader, DatasetReader):
-        raise TypeError(f"dataset {name}: expected a DatasetReader, got {type(reader).__name__}")
-    return reader
+    elif hasattr(column, "fingerprint"):  # images that stay in their files
+        digest.update(column.fingerprint().encode())
+    else:
+        for start in range(0, column.shape[0], 4096):
+            rows = np.arange(start, min(start + 4096, column.shape[0]))
+            digest.update(np.ascontiguousarray(column[rows]).tobytes())
 
 
 @dataclass(frozen=True)
@@ -162,6 +159,11 @@ class DatasetReader(DatasetDeclaration):
 
     Its fields are the options that a track may set.
     """
+
+    @property
+    def name(self) -> str:
+        """Id of the dataset: the name of its file."""
+        return type(self).__module__.rpartition(".")[2]
 
     @abstractmethod
     def load(self, root: Path | None) -> Dataset:
@@ -187,3 +189,15 @@ class DatasetReader(DatasetDeclaration):
     def class_group(self, class_name: str) -> str:
         """Group of a class; datasets whose ``columns`` have ``groups`` override it."""
         raise NotImplementedError(f"{type(self).__name__}.class_group")
+
+
+def read_options(name: str, options: Mapping[str, object] | None = None) -> DatasetReader:
+    """A dataset with options.
+
+    Raises:
+        BenchError: On an unknown name or option.
+    """
+    reader = registry.check_options(name, options or {}, f"dataset {name}")
+    if not isinstance(reader, DatasetReader):
+        raise BenchError(f"dataset {name}: expected a DatasetReader, got {type(reader).__name__}")
+    return reader

@@ -8,81 +8,68 @@ from __future__ import annotations
 
 import tarfile
 import zlib
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.reading import build
+from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, ImageSet, Ints
-from benchmark.data.files import content_hash, root_of
-from benchmark.data.templates import each_alone
+from benchmark.data.enrolment import each_alone
+from benchmark.data.readers import FileDatasetReader
 from benchmark.errors import BenchError
 
 FOLDER, ARCHIVE = "cifar-100-binary", "cifar-100-binary.tar.gz"
 SIDE, CHANNELS = 32, 3
 RECORD = 2 + CHANNELS * SIDE * SIDE
 """Coarse label, fine label, red, green and blue planes."""
-READING = 1
-"""Raised by whoever changes how files become pixels; part of every cache key."""
-
-OFFERS = ("seen", "templates", "texts")
-"""``test`` has other images of the training classes, as ``seen`` has; each is its own template."""
 
 _FILES = ("train.bin", "test.bin", "fine_label_names.txt", "coarse_label_names.txt")
 _MOST_BYTES = 2**29
 
 
 @dataclass(frozen=True)
-class Options:
-    """What may be asked for.
+class Cifar100(FileDatasetReader):
+    """Small photographs of 100 classes.
+
+    ``test`` and ``seen`` are both its test set; each item is a template of its own.
 
     Attributes:
-        seed: Decides who is enrolled in which gallery.
+        seed: Decides which items are enrolled, and in which gallery.
     """
+
+    columns: ClassVar = frozenset({"templates", "texts"})
+    evaluation_sets: ClassVar = {"test": EvaluationSet(), "seen": EvaluationSet()}
 
     seed: int = 0
 
+    def files(self, root: Path) -> list[Path]:
+        """The archive, or its four files."""
+        place = _place(root)
+        return [place] if place.is_file() else [place / name for name in _FILES]
 
-def source(data_root: Path | None, **options: object) -> dict[str, object]:
-    """What determines the images: options, reading version, the files' hash."""
-    root = root_of(data_root, "cifar100")
-    place = _place(root)
-    files = [place] if place.is_file() else [place / name for name in _FILES]
-    return {
-        **asdict(build(Options, options, "dataset cifar100")),
-        "reading": READING,
-        "files": content_hash(root, files),
-    }
+    def source(self, root: Path | None) -> dict[str, Any]:
+        """What determines the images; nothing is decoded."""
+        return {key: v for key, v in super().source(root).items() if key != "decoder"}
+
+    def read(self, root: Path) -> Dataset:
+        """Read both parts.
+
+        Raises:
+            BenchError: For a missing file, a broken archive, a label without a name.
+        """
+        place = _place(root)
+        files = _unpacked(place) if place.is_file() else _extracted(place)
+        fine, coarse = (_names(files[f"{kind}_label_names.txt"], place) for kind in _KINDS)
+        train, labels, _ = _part(files, "train.bin", place, len(fine), len(coarse))
+        test, test_labels, groups = _part(files, "test.bin", place, len(fine), len(coarse))
+        items = each_alone(test, test_labels, seed=self.seed, group=groups, group_names=coarse)
+        return Dataset(self.name, ImageSet(train, labels), {"test": items, "seen": items}, fine)
 
 
-def load(data_root: Path | None, **options: object) -> Dataset:
-    """Read both parts.
-
-    Raises:
-        BenchError: For a missing root or file, a broken archive, a label without a name.
-    """
-    chosen = build(Options, options, "dataset cifar100")
-    place = _place(root_of(data_root, "cifar100"))
-    read = _archived(place) if place.is_file() else _extracted(place)
-    fine = _names(read("fine_label_names.txt"), place)
-    coarse = _names(read("coarse_label_names.txt"), place)
-    train, train_labels, _ = _part(read, "train.bin", place, len(fine), len(coarse))
-    test, labels, groups = _part(read, "test.bin", place, len(fine), len(coarse))
-    items = each_alone(test, labels, seed=chosen.seed, group=groups, group_names=coarse)
-    return Dataset(
-        name="cifar100",
-        train=ImageSet(train, train_labels),
-        evaluations={"test": items, "seen": items},
-        class_names=fine,
-        facts={
-            **source(data_root, **options),
-            "classes": len(fine),
-            "train_classes": len(np.unique(train_labels)),
-        },
-    )
+_KINDS = ("fine", "coarse")
 
 
 def _place(root: Path) -> Path:
@@ -95,12 +82,12 @@ def _place(root: Path) -> Path:
             f"{root}: expected {ARCHIVE}, the binary version; the Python version is a pickle, "
             "which is never loaded"
         )
-    raise BenchError(f"{root}: expected {ARCHIVE}, {FOLDER}/ or train.bin, found neither")
+    raise BenchError(f"{root}: expected {ARCHIVE}, {FOLDER}/ or train.bin, found none")
 
 
-def _archived(path: Path) -> Callable[[str], bytes]:
+def _unpacked(path: Path) -> dict[str, bytes]:
     """The four files of the archive, read in one go: it is compressed as a whole."""
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     try:
         with tarfile.open(path) as archive:
             for member in archive:
@@ -109,26 +96,20 @@ def _archived(path: Path) -> Callable[[str], bytes]:
                 if file is not None:
                     if member.size > _MOST_BYTES:
                         raise BenchError(f"{path}: {member.name}: {member.size} bytes is too much")
-                    found[name] = file.read()
+                    files[name] = file.read()
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
         raise BenchError(f"{path}: archive is broken: {error}") from error
-
-    def read(name: str) -> bytes:
-        if name not in found:
+    for name in _FILES:
+        if name not in files:
             raise BenchError(f"{path}: expected a member {FOLDER}/{name}, found none")
-        return found[name]
-
-    return read
+    return files
 
 
-def _extracted(folder: Path) -> Callable[[str], bytes]:
-    def read(name: str) -> bytes:
-        try:
-            return (folder / name).read_bytes()
-        except OSError as error:
-            raise BenchError(f"{folder / name}: cannot be read: {error.strerror}") from error
-
-    return read
+def _extracted(folder: Path) -> dict[str, bytes]:
+    try:
+        return {name: (folder / name).read_bytes() for name in _FILES}
+    except OSError as error:
+        raise BenchError(f"{error.filename}: cannot be read: {error.strerror}") from error
 
 
 def _names(raw: bytes, place: Path) -> tuple[str, ...]:
@@ -143,10 +124,10 @@ def _names(raw: bytes, place: Path) -> tuple[str, ...]:
 
 
 def _part(
-    read: Callable[[str], bytes], name: str, place: Path, n_fine: int, n_coarse: int
+    files: dict[str, bytes], name: str, place: Path, n_fine: int, n_coarse: int
 ) -> tuple[NDArray[np.uint8], Ints, Ints]:
     """Images ``[n, 3, 32, 32]``, fine and coarse labels."""
-    raw = read(name)
+    raw = files[name]
     if not raw or len(raw) % RECORD:
         raise BenchError(
             f"{place}: {name}: expected records of {RECORD} bytes, got {len(raw)} bytes in all"

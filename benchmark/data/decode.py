@@ -1,4 +1,4 @@
-"""One image file, whatever its size and mode, as a square of bytes. Not a dataset itself."""
+"""One image file, whatever its size and mode, as an array of bytes."""
 
 from __future__ import annotations
 
@@ -15,29 +15,8 @@ from benchmark.errors import BenchError
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
-SUFFIXES = frozenset((".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"))
 _FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
 _SEE_THROUGH = frozenset(("LA", "La", "PA", "RGBA", "RGBa"))
-
-
-def decode(path: Path, size: int, channels: int) -> NDArray[np.uint8]:
-    """Decode the first frame, upright, over white; resize its middle square.
-
-    The short side becomes ``size`` and what the long side has more is cut off evenly: nothing is
-    padded, nothing stretched.
-
-    Args:
-        path: A file in one of the formats of ``SUFFIXES``; its content decides, not its name.
-        size: Side of the result.
-        channels: 3 for RGB, 1 for grey.
-
-    Returns:
-        ``[channels, size, size]`` uint8.
-
-    Raises:
-        BenchError: Naming the file, if it cannot be decoded.
-    """
-    return decode_view(path, View(size, size, channels), str(path))
 
 
 @dataclass(frozen=True)
@@ -48,9 +27,10 @@ class View:
         height: Pixels.
         width: Pixels.
         channels: 3 for RGB, 1 for grey.
-        fit: ``middle``: the largest rectangle of that shape in the middle of the picture;
-            ``whole``: the picture, stretched; ``box``: the same rectangle around each picture's
-            own box; ``align``: five landmarks brought to where ArcFace has them.
+        fit: ``middle``: the largest rectangle of that shape in the middle of the picture, nothing
+            padded or stretched; ``whole``: the picture, stretched; ``box``: the same rectangle
+            around each picture's own box; ``align``: five landmarks brought to where ArcFace has
+            them.
         keep: Share of the rectangle's sides that is kept, its middle (224 of 256: 0.875); above 1
             a box is enlarged.
     """
@@ -81,10 +61,10 @@ _FACE_SIDE = 112.0
 def decode_view(
     encoded: Path | bytes, view: View, where: str, geometry: NDArray[np.float32] | None = None
 ) -> NDArray[np.uint8]:
-    """Decode an image as a view asks for.
+    """Decode the first frame of an image, upright, over white, as a view has it.
 
     Args:
-        encoded: A file, or its bytes.
+        encoded: A file, or its bytes; its content decides the format, not its name.
         view: Shape and geometry.
         where: What an error names.
         geometry: ``x, y, width, height`` of its box, or x and y of five landmarks.
@@ -101,11 +81,10 @@ def decode_view(
     try:
         opened = io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded
         with Image.open(opened, formats=_FORMATS) as image:
+            upright: Picture = image
             if view.fit in ("middle", "whole"):  # the others count in pixels of the file
                 image.draft(None, (2 * size[0], 2 * size[1]))
                 upright = ImageOps.exif_transpose(image)
-            else:
-                upright = image
             plain = _plain(upright, "RGB" if view.channels == 3 else "L")
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
         reason = str(error)
@@ -113,14 +92,14 @@ def decode_view(
             reason = reason.replace(str(encoded), encoded.name)
         raise BenchError(f"{where}: image cannot be decoded: {reason}") from error
     if view.fit == "align":
-        back = _alignment(np.asarray(geometry, np.float64).reshape(5, 2), view)
-        made = plain.transform(
-            size, Image.Transform.AFFINE, tuple(back.ravel()), Image.Resampling.BILINEAR
+        affine = _alignment(np.asarray(geometry, np.float64).reshape(5, 2), view)
+        shaped = plain.transform(
+            size, Image.Transform.AFFINE, tuple(affine.ravel()), Image.Resampling.BILINEAR
         )
     else:
         box = _rectangle(plain.size, view, geometry, where)
-        made = plain.resize(size, Image.Resampling.BICUBIC, box=box)
-    return np.asarray(made, np.uint8).reshape(*size[::-1], view.channels).transpose(2, 0, 1)
+        shaped = plain.resize(size, Image.Resampling.BICUBIC, box=box)
+    return np.asarray(shaped, np.uint8).reshape(*size[::-1], view.channels).transpose(2, 0, 1)
 
 
 def _rectangle(
@@ -148,12 +127,11 @@ def _alignment(points: NDArray[np.float64], view: View) -> NDArray[np.float64]:
     Source:
         Umeyama, Least-squares estimation of transformation parameters (1991), without mirroring.
     """
-    scale = np.array([view.width / _FACE_SIDE, view.height / _FACE_SIDE])
-    target = (_FACE * scale)[:, 0] + 1j * (_FACE * scale)[:, 1]
-    found = points[:, 0] + 1j * points[:, 1]
-    middle, other = target.mean(), found.mean()
+    face = _FACE * [view.width / _FACE_SIDE, view.height / _FACE_SIDE]
+    target, landmarks = face[:, 0] + 1j * face[:, 1], points[:, 0] + 1j * points[:, 1]
+    middle, other = target.mean(), landmarks.mean()
     # In the complex plane a similarity is one product; its least squares are a line.
-    turn = np.vdot(target - middle, found - other) / np.vdot(target - middle, target - middle)
+    turn = np.vdot(target - middle, landmarks - other) / np.vdot(target - middle, target - middle)
     shift = other - turn * middle
     return np.array([[turn.real, -turn.imag, shift.real], [turn.imag, turn.real, shift.imag]])
 

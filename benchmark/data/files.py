@@ -1,28 +1,86 @@
-"""What datasets that are read from disk share. Not a dataset itself."""
+"""Files of datasets: the data root, lists of images, their names and their hash."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import PIL
+
+from benchmark.data.base import Ints
 from benchmark.errors import BenchError
+
+IMAGES = frozenset((".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"))
+"""What the names of images end in, in small letters."""
 
 SMALL_BYTES = 64 * 2**20
 """Up to here the contents are hashed; beyond, names, sizes and times stand for them."""
 
 
-def root_of(data_root: Path | None, dataset: str) -> Path:
+@dataclass(frozen=True)
+class Files:
+    """Encoded images, a file each.
+
+    Attributes:
+        root: Folder.
+        names: Of the files, relative to it.
+    """
+
+    root: Path
+    names: tuple[str, ...]
+
+    @classmethod
+    def checked(cls, root: Path, names: Sequence[str]) -> Files:
+        """Files whose names stay below the folder and fit a list of lines.
+
+        Raises:
+            BenchError: Naming the first one that does not.
+        """
+        for name in names:
+            if not name or name.startswith("/") or ".." in name.split("/") or "\n" in name:
+                raise BenchError(f"{root}: unexpected file name {name!r}")
+        return cls(root, tuple(names))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def paths(self) -> list[Path]:
+        """Each file's path."""
+        return [self.root / name for name in self.names]
+
+    def read(self, row: int) -> tuple[str, Path]:
+        """What errors name, and the encoded image."""
+        path = self.root / self.names[row]
+        return str(path), path
+
+    def take(self, rows: Ints) -> Files:
+        """Some of them."""
+        return Files(self.root, tuple(self.names[row] for row in rows.tolist()))
+
+    def key(self) -> bytes:
+        """What tells them from others below the same folder."""
+        return "\0".join(self.names).encode("utf-8", "surrogateescape")
+
+
+Labelled = tuple[Files, Ints]
+"""Image files, and the class of each or a number that stands for it, ``[n]``."""
+
+
+def data_root(root: Path | None, dataset: str) -> Path:
     """The data root, known to be a folder that can be listed.
 
     Raises:
         BenchError: If it is not given, missing, not a folder, or not readable.
     """
-    if data_root is None:
+    if root is None:
         raise BenchError(f"dataset {dataset}: needs a data root (--data-root DIR), got none")
-    root = Path(data_root)
+    root = Path(root)
     if not root.exists():
         raise BenchError(f"dataset {dataset}: data root does not exist: {root}")
     if not root.is_dir():
@@ -32,17 +90,16 @@ def root_of(data_root: Path | None, dataset: str) -> Path:
     return root
 
 
-def first_of(root: Path, names: Sequence[str], dataset: str) -> Path:
-    """The first of some files or folders that is there.
+def first_of(root: Path, *names: str) -> Path:
+    """The first of some files or folders that exists.
 
     Raises:
-        BenchError: If none is.
+        BenchError: If none does.
     """
     for name in names:
         if (root / name).exists():
             return root / name
-    known = " or ".join(names)
-    raise BenchError(f"dataset {dataset}: {root}: expected {known}, found neither")
+    raise BenchError(f"{root}: expected {' or '.join(names)}, found none")
 
 
 def matches(path: Path, pattern: re.Pattern[str], expected: str) -> Iterator[re.Match[str]]:
@@ -60,43 +117,54 @@ def matches(path: Path, pattern: re.Pattern[str], expected: str) -> Iterator[re.
         with path.open(encoding="utf-8-sig", newline=None) as file:
             for number, line in enumerate(file, 1):
                 text = line.strip()
-                found = pattern.fullmatch(text)
-                if found is not None:
-                    yield found
+                match = pattern.fullmatch(text)
+                if match is not None:
+                    yield match
                 elif text:
                     raise BenchError(f"{path}:{number}: expected {expected}, got '{text[:80]}'")
     except (OSError, UnicodeDecodeError) as error:
         raise BenchError(f"{path}: cannot be read: {error}") from error
 
 
-def numbered(folder: Path, pattern: re.Pattern[str], expected: str) -> list[tuple[int, Path]]:
-    """Class folders by their numbers, ascending as numbers: 10 comes after 9.
+def images_by_class(root: Path, folder: str, pattern: re.Pattern[str], expected: str) -> Labelled:
+    """Images in folders that are named by the number of their class: 10 comes after 9.
 
     Args:
-        folder: Holds them.
-        pattern: Of their names, with the number as its first group.
+        root: What the names are relative to.
+        folder: Holds a folder for each class.
+        pattern: Of the folders' names, with the number as its first group.
         expected: The same in words.
 
+    Returns:
+        The files in the order of the numbers, and the number of each.
+
     Raises:
-        BenchError: If the folder cannot be listed, is empty, or a name is something else.
+        BenchError: If the folder cannot be listed, is empty, a name is something else, or a class
+            has no image.
     """
-    found = []
-    for entry in _listed(folder):
-        if not entry.is_dir() or entry.name.startswith("."):
-            continue
-        match = pattern.fullmatch(entry.name)
-        if match is None:
-            raise BenchError(f"{entry.path}: expected a folder named as {expected}")
-        found.append((int(match[1]), folder / entry.name))
-    if not found:
-        raise BenchError(f"{folder}: expected folders named as {expected}, found none")
-    return sorted(found)
+    classes = []
+    for entry in _listed(first_of(root, folder)):
+        if entry.is_dir() and not entry.name.startswith("."):
+            match = pattern.fullmatch(entry.name)
+            if match is None:
+                raise BenchError(f"{entry.path}: expected a folder named as {expected}")
+            classes.append((int(match[1]), entry.name))
+    if not classes:
+        raise BenchError(f"{root / folder}: expected folders named as {expected}, found none")
+    names, numbers = [], []
+    for number, class_folder in sorted(classes):
+        images = names_in(root / folder / class_folder)
+        if not images:
+            raise BenchError(f"{root / folder / class_folder}: class without an image")
+        names += [f"{folder}/{class_folder}/{name}" for name in images]
+        numbers += [number] * len(images)
+    return Files.checked(root, names), np.array(numbers, np.int64)
 
 
-def names_in(folder: Path, keep: Callable[[str], bool]) -> list[str]:
-    """Names of the files of a folder that ``keep`` takes, by natural order of their numbers."""
-    names = [e.name for e in _listed(folder) if not e.name.startswith(".") and keep(e.name)]
-    return sorted(names, key=natural)
+def names_in(folder: Path, suffixes: Collection[str] = IMAGES) -> list[str]:
+    """Names of a folder's files with these endings, by natural order of their numbers."""
+    names = [entry.name for entry in _listed(folder) if not entry.name.startswith(".")]
+    return sorted((n for n in names if Path(n).suffix.lower() in suffixes), key=natural)
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:
@@ -130,9 +198,9 @@ def content_hash(root: Path, files: Sequence[Path]) -> str:
     """
     digest = hashlib.sha256()
     try:
-        found = sorted((path.relative_to(root).as_posix(), path, path.stat()) for path in files)
-        small = sum(stat.st_size for _, _, stat in found) <= SMALL_BYTES
-        for name, path, stat in found:
+        stats = sorted((path.relative_to(root).as_posix(), path, path.stat()) for path in files)
+        small = sum(stat.st_size for _, _, stat in stats) <= SMALL_BYTES
+        for name, path, stat in stats:
             digest.update(f"{name}\0{stat.st_size}\0".encode("utf-8", "surrogateescape"))
             if small:
                 digest.update(hashlib.sha256(path.read_bytes()).digest())
@@ -145,6 +213,4 @@ def content_hash(root: Path, files: Sequence[Path]) -> str:
 
 def decoder() -> str:
     """The library that decodes and resizes, which may move a pixel between releases."""
-    from PIL import __version__
-
-    return f"pillow {__version__}"
+    return f"pillow {PIL.__version__}"

@@ -9,28 +9,26 @@ Cameras are unknown, so each item counts as its own; groups are unknown, so ther
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.reading import build
-from benchmark.config.split_sizes import boundary
+from benchmark.config.checks import in_range
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints
-from benchmark.data.decode import SUFFIXES, decode
-from benchmark.data.files import content_hash, decoder, root_of
-from benchmark.data.seeding import generator, seeded_order
-from benchmark.data.templates import enrol
+from benchmark.data.decode import View
+from benchmark.data.encoded import EncodedImages
+from benchmark.data.enrolment import each_alone
+from benchmark.data.files import IMAGES, Files
+from benchmark.data.readers import FileDatasetReader
+from benchmark.data.splits import seeded_order, two_thirds
 from benchmark.errors import BenchError
 
-TRAIN_SHARE = 2 / 3
 PARTS = ("train", "gallery", "query")
-READING = 1
-"""Raised by whoever changes how files become pixels or splits; part of every cache key."""
 
 _BESIDE = frozenset((".txt", ".json", ".csv", ".tsv", ".xml", ".yaml", ".yml", ".md", ".html"))
 _STRAY = frozenset(("thumbs.db", "desktop.ini"))
@@ -39,8 +37,8 @@ Classes = dict[str, list[Path]]
 
 
 @dataclass(frozen=True)
-class Options:
-    """What may be asked for.
+class Folder(FileDatasetReader):
+    """Anybody's images; each item is a template of its own.
 
     Attributes:
         image_size: Side of the square that the middle of each image is resized to.
@@ -48,99 +46,99 @@ class Options:
         seed: Order of the classes, their split, the enrolled items.
     """
 
+    columns: ClassVar = frozenset({"templates"})
+
     image_size: int = 64
     channels: int = 3
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 8 <= self.image_size <= 1024:
-            raise ValueError(f"image_size: expected 8 to 1024, got {self.image_size}")
+        in_range(self, image_size="[8, 1024]", seed="[0, inf)")
         if self.channels not in (1, 3):
             raise ValueError(f"channels: expected 1 or 3, got {self.channels}")
-        if self.seed < 0:
-            raise ValueError(f"seed: expected 0 or more, got {self.seed}")
 
+    def files(self, root: Path) -> list[Path]:
+        """Every image."""
+        parts = _layout(root).values()
+        return [path for classes in parts for paths in classes.values() for path in paths]
 
-def source(data_root: Path | None, **options: object) -> dict[str, object]:
-    """What determines the images: options, reading version, decoder, the files' hash."""
-    root = root_of(data_root, "folder")
-    files = [f for classes in _layout(root).values() for found in classes.values() for f in found]
-    return {
-        **asdict(build(Options, options, "dataset folder")),
-        "reading": READING,
-        "decoder": decoder(),
-        "files": content_hash(root, files),
-    }
+    def read(self, root: Path) -> Dataset:
+        """Decode the images and split them.
 
+        Args:
+            root: A folder in one of the two layouts.
 
-def load(data_root: Path | None, **options: object) -> Dataset:
-    """Decode the images and split them.
+        Returns:
+            Classes in a seeded order; the evaluation set ``test``, where equal files of one class
+            are one item, so that a photograph in both gallery/ and query/ does not find itself.
 
-    Args:
-        data_root: A folder in one of the two layouts.
-        **options: See ``Options``.
-
-    Returns:
-        Classes in a seeded order; the evaluation ``test``, where equal files of one class are one
-        item, so that a photograph in both gallery/ and query/ does not find itself.
-
-    Raises:
-        BenchError: For whatever a person may have got wrong, in one line that names it.
-    """
-    chosen = build(Options, options, "dataset folder")
-    root = root_of(data_root, "folder")
-    parts = _layout(root)
-    if "all" in parts:
-        _need_two(root, parts["all"], "")
-        train, gallery = _divided(root, parts["all"], chosen.seed)
-        query = gallery
-    else:
+        Raises:
+            BenchError: For whatever a person may have got wrong, in one line that names it.
+        """
+        parts = _layout(root)
+        layout = "one folder a class" if "all" in parts else "train, gallery, query"
+        if "all" in parts:
+            _need_two(root, _counts(parts["all"]), "")
+            parts = self._divided(root, parts["all"])
         train, gallery, query = (parts[name] for name in PARTS)
-    if not gallery.keys() & query.keys():
-        raise BenchError(
-            f"{root}: gallery and query have no class in common: gallery has {_some(gallery)}, "
-            f"query has {_some(query)}"
-        )
-    _need_two(root, train, " to train on")
-    for name, classes in (("train", train), ("gallery", gallery)):
-        if len(classes) < 2:
-            raise BenchError(f"{root}: {name}: expected at least 2 classes, got {len(classes)}")
-    names = _ordered(train, chosen.seed)
-    names += [n for n in _ordered(gallery | query, chosen.seed) if n not in train]
-    items = [item for name in names for item in _items(name, gallery, query)]
-    evaluated: dict[str, list[Path]] = {}
-    for item in items:
-        evaluated.setdefault(item.name, []).append(item.path)
-    _need_two(root, evaluated, " to evaluate (equal files count once)")
-    return Dataset(
-        name="folder",
-        train=ImageSet(
-            _images([path for name in names for path in train.get(name, ())], chosen),
-            np.repeat(np.arange(len(names)), [len(train.get(name, ())) for name in names]),
-        ),
-        evaluations={"test": _evaluation(items, names, chosen)},
-        class_names=tuple(names),
-        facts={
-            **source(data_root, **options),
-            "classes": len(names),
-            "train_classes": len(train),
-            "layout": "one folder a class" if "all" in parts else "train, gallery, query",
-        },
-    )
+        if not gallery.keys() & query.keys():
+            raise BenchError(
+                f"{root}: gallery and query have no class in common: gallery has {_some(gallery)}, "
+                f"query has {_some(query)}"
+            )
+        _need_two(root, _counts(train), " to train on")
+        for name in ("train", "gallery"):
+            if len(parts[name]) < 2:
+                n = len(parts[name])
+                raise BenchError(f"{root}: {name}: expected at least 2 classes, got {n}")
+        names = self._ordered(train)
+        names += [name for name in self._ordered(gallery | query) if name not in train]
+        paths = [path for name in names for path in train.get(name, ())]
+        labels = np.repeat(np.arange(len(names)), [len(train.get(name, ())) for name in names])
+        items = self._items(root, names, gallery, query)
+        return Dataset(
+            self.name, ImageSet(self._images(root, paths), labels), {"test": items}, tuple(names),
+            facts={"layout": layout},
+        )  # fmt: skip
 
+    def _ordered(self, classes: Classes) -> list[str]:
+        names = sorted(classes)
+        return [names[i] for i in seeded_order(names, self.seed)]
 
-OFFERS = ("templates",)
-"""What its items carry beside images and classes: each image is a template of its own."""
+    def _divided(self, root: Path, classes: Classes) -> dict[str, Classes]:
+        """Two thirds of the classes to train on, the others, two or more, to evaluate."""
+        n = len(classes)
+        if n < 4:
+            raise BenchError(
+                f"{root}: expected at least 4 classes to split, got {n}: {_some(classes)}"
+            )
+        names = self._ordered(classes)
+        train = {name: classes[name] for name in names[: two_thirds(n)]}
+        test = {name: classes[name] for name in names[two_thirds(n) :]}
+        return {"train": train, "gallery": test, "query": test}
 
+    def _images(self, root: Path, paths: Iterable[Path]) -> NDArray[np.uint8]:
+        """``[n, channels, size, size]`` uint8."""
+        files = Files(root, tuple(path.relative_to(root).as_posix() for path in paths))
+        view = View(self.image_size, self.image_size, self.channels)
+        return EncodedImages(files, view).decoded()
 
-@dataclass(frozen=True)
-class Item:
-    """A photograph to be judged on, and whether it is stored, searched with, or both."""
-
-    name: str
-    path: Path
-    in_gallery: bool
-    in_query: bool
+    def _items(self, root: Path, names: list[str], gallery: Classes, query: Classes) -> Evaluation:
+        """The photographs to evaluate, equal files of a class once, by path of the first."""
+        paths: dict[tuple[int, str], Path] = {}
+        members: list[set[tuple[int, str]]] = [set(), set()]
+        for label, name in enumerate(names):
+            for part, classes in zip(members, (gallery, query), strict=True):
+                for path in classes.get(name, ()):
+                    key = label, _digest(path)
+                    paths.setdefault(key, path)
+                    part.add(key)
+        counts = Counter(names[label] for label, _ in paths)
+        _need_two(root, counts, " to evaluate (equal files count once)")
+        labels: Ints = np.array([label for label, _ in paths], np.int64)
+        stored, searched = (np.flatnonzero([key in part for key in paths]) for part in members)
+        images = self._images(root, paths.values())
+        return each_alone(images, labels, seed=self.seed, gallery=stored, query=searched)
 
 
 def _layout(root: Path) -> dict[str, Classes]:
@@ -161,43 +159,47 @@ def _layout(root: Path) -> dict[str, Classes]:
 
 
 def _classes(folder: Path) -> Classes:
-    loose = _sifted(p for p in folder.iterdir() if p.is_file() and p.suffix.lower() in SUFFIXES)
+    loose = _sifted(p for p in folder.iterdir() if p.is_file() and p.suffix.lower() in IMAGES)
     if loose:
         raise BenchError(f"{loose[0]}: expected inside a folder named after its class")
-    found = {f.name: _sifted(p for p in f.rglob("*") if p.is_file()) for f in _folders(folder)}
-    if not found:
+    classes = {f.name: _sifted(p for p in f.rglob("*") if p.is_file()) for f in _folders(folder)}
+    if not classes:
         raise BenchError(
             f"{folder}: no class folder found: expected train/CLASS/..., gallery/CLASS/... and "
             "query/CLASS/..., or CLASS/..."
         )
-    for name, files in found.items():
-        if not files:
+    for name, paths in classes.items():
+        if not paths:
             raise BenchError(f"{folder / name}: class without an image")
-    return found
+    return classes
 
 
 def _folders(folder: Path) -> list[Path]:
     return sorted(f for f in folder.iterdir() if f.is_dir() and not f.name.startswith("."))
 
 
-def _sifted(files: Iterable[Path]) -> list[Path]:
+def _sifted(paths: Iterable[Path]) -> list[Path]:
     """Images, sorted; hidden files and notes are passed over, anything else is refused."""
     images = []
-    for path in sorted(files):
+    for path in sorted(paths):
         suffix = path.suffix.lower()
         if path.name.startswith(".") or path.name.lower() in _STRAY or suffix in _BESIDE:
             continue
-        if suffix not in SUFFIXES:
+        if suffix not in IMAGES:
             raise BenchError(
-                f"{path}: unexpected file: expected an image ({' '.join(sorted(SUFFIXES))})"
+                f"{path}: unexpected file: expected an image ({' '.join(sorted(IMAGES))})"
             )
         images.append(path)
     return images
 
 
-def _need_two(root: Path, classes: Classes, purpose: str) -> None:
-    for name, files in classes.items():
-        if len(files) < 2:
+def _counts(classes: Classes) -> dict[str, int]:
+    return {name: len(paths) for name, paths in classes.items()}
+
+
+def _need_two(root: Path, counts: Mapping[str, int], purpose: str) -> None:
+    for name, n in counts.items():
+        if n < 2:
             raise BenchError(f"{root}: class {name}: expected at least 2 images{purpose}, got 1")
 
 
@@ -206,79 +208,8 @@ def _some(classes: Classes) -> str:
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
-def _ordered(classes: Classes, seed: int) -> list[str]:
-    names = sorted(classes)
-    return [names[i] for i in seeded_order(names, seed)]
-
-
-def _divided(root: Path, classes: Classes, seed: int) -> tuple[Classes, Classes]:
-    """Two thirds of the classes to train on, the others, two or more, to evaluate."""
-    n = len(classes)
-    if n < 4:
-        raise BenchError(f"{root}: expected at least 4 classes to split, got {n}: {_some(classes)}")
-    names = _ordered(classes, seed)
-    n_train = min(boundary(TRAIN_SHARE, n), n - 2)
-    train, test = names[:n_train], names[n_train:]
-    return {name: classes[name] for name in train}, {name: classes[name] for name in test}
-
-
-def _items(name: str, gallery: Classes, query: Classes) -> list[Item]:
-    """A class's photographs, equal files once, by path of the first."""
-    paths: dict[str, Path] = {}
-    stored, asked = (
-        {_content(path, paths) for path in part.get(name, ())} for part in (gallery, query)
-    )
-    return [Item(name, path, key in stored, key in asked) for key, path in paths.items()]
-
-
-def _content(path: Path, paths: dict[str, Path]) -> str:
+def _digest(path: Path) -> str:
     try:
-        key = hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise BenchError(f"{path}: cannot be read: {error.strerror}") from error
-    paths.setdefault(key, path)
-    return key
-
-
-def _images(paths: Sequence[Path], chosen: Options) -> NDArray[np.uint8]:
-    """``[n, channels, size, size]`` uint8, decoded in parallel."""
-    size = chosen.image_size
-    images = np.empty((len(paths), chosen.channels, size, size), np.uint8)
-
-    def fill(row: int) -> None:
-        images[row] = decode(paths[row], size, chosen.channels)
-
-    with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
-        try:
-            for _ in pool.map(fill, range(len(paths))):
-                pass
-        except BenchError:
-            pool.shutdown(cancel_futures=True)
-            raise
-    return images
-
-
-def _evaluation(items: Sequence[Item], names: list[str], chosen: Options) -> Evaluation:
-    index = {name: i for i, name in enumerate(names)}
-    labels: Ints = np.array([index[item.name] for item in items], np.int64)
-    rows = np.arange(len(items))
-    gallery = np.flatnonzero([item.in_gallery for item in items])
-    shuffled = generator(chosen.seed, 0).permutation(gallery)
-    subjects, first = np.unique(labels[shuffled], return_index=True)
-    probes, galleries = enrol(
-        subjects, template_class=labels, enrolled=shuffled[first], seed=chosen.seed
-    )
-    return Evaluation(
-        images=_images([item.path for item in items], chosen),
-        labels=labels,
-        ids=rows,
-        query=np.flatnonzero([item.in_query for item in items]),
-        gallery=gallery,
-        camera=rows,
-        media=rows,
-        group=np.zeros(len(items), np.int64),
-        template=rows,
-        probes=probes,
-        galleries=galleries,
-        group_names=("all",),
-    )

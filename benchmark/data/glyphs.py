@@ -23,8 +23,8 @@ from benchmark.config.declarations import EvaluationSet
 from benchmark.data import rendering
 from benchmark.data.base import JUNK, Dataset, DatasetReader, Evaluation, ImageSet, Ints
 from benchmark.data.distort import OUT, PARAMETERS, Amounts, distort
-from benchmark.data.seeding import generator, seeded_order
-from benchmark.data.templates import enrol
+from benchmark.data.enrolment import templates_of_views
+from benchmark.data.splits import generator, seeded_order
 from benchmark.errors import BenchError
 
 FACES = len(rendering.FACES)
@@ -184,37 +184,19 @@ def _images(
 def _evaluation(
     ink: NDArray[np.uint8], codes: list[int], classes: Ints, part: int, options: Glyphs
 ) -> Evaluation:
-    n = len(classes)
-    medium = np.arange(n * FACES)  # (class, face)
-    tiled = np.tile(medium, EVALUATION_DRAWS)
+    media = np.arange(len(classes) * FACES)  # (class, face)
+    tiled = np.tile(media, EVALUATION_DRAWS)
     scripts = [rendering.script(codes[c]) for c in classes]
-    names = tuple(sorted(set(scripts)))
-    group = np.array([names.index(s) for s in scripts], np.int64)
-    per_class = FACES // FACES_PER_TEMPLATE
+    names, group = np.unique(scripts, return_inverse=True)
     rng = generator(options.seed, options.version, part, _TEMPLATES)
-    # Which of its class's templates a face goes to, [n_class, 12].
-    slot = rng.permuted(np.tile(np.arange(FACES) // FACES_PER_TEMPLATE, (n, 1)), axis=1)
-    template = (np.arange(n)[:, None] * per_class + slot).reshape(-1)
-    probes, galleries = enrol(
-        classes,
-        template_class=np.repeat(classes, per_class),
-        enrolled=np.arange(n) * per_class,
-        seed=options.seed,
-    )
-    return Evaluation(
-        images=_images(ink, codes, classes, part=part, draws=EVALUATION_DRAWS, options=options),
-        labels=np.repeat(classes, FACES)[tiled],
-        ids=np.arange(len(tiled)),
-        query=medium,
-        gallery=medium,
-        camera=tiled % FACES,
-        media=tiled,
-        group=np.repeat(group, FACES)[tiled],
-        template=template[tiled],
-        probes=probes,
-        galleries=galleries,
-        group_names=names,
-    )
+    columns = templates_of_views(classes, FACES, FACES_PER_TEMPLATE, rng, options.seed)
+    columns["template"] = columns["template"][tiled]
+    return Evaluation.of(
+        _images(ink, codes, classes, part=part, draws=EVALUATION_DRAWS, options=options),
+        np.repeat(classes, FACES)[tiled], query=media, gallery=media, camera=tiled % FACES,
+        media=tiled, group=np.repeat(group, FACES)[tiled], group_names=tuple(names.tolist()),
+        **columns,
+    )  # fmt: skip
 
 
 def across(items: Evaluation) -> Evaluation:

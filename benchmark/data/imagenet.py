@@ -9,32 +9,14 @@ Classes are in the order of their synset numbers, which is the order of the comm
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from benchmark.config.reading import build
-from benchmark.data.base import Dataset, ImageSet
-from benchmark.data.decode import SUFFIXES, View
-from benchmark.data.encoded import images_of, listed
-from benchmark.data.files import (
-    content_hash,
-    decoder,
-    first_of,
-    matches,
-    names_in,
-    numbered,
-    root_of,
-)
-from benchmark.data.templates import each_alone
+from benchmark.data.files import Files, Labelled, first_of, images_by_class, matches, names_in
+from benchmark.data.readers import PhotographDatasetReader
 from benchmark.errors import BenchError
-
-READING = 1
-"""Raised by whoever changes how files become pixels or classes; part of every cache key."""
-
-OFFERS = ("seen", "templates", "texts")
-"""``test`` has other images of the training classes, as ``seen`` has; each is its own template."""
 
 _SYNSET = re.compile(r"n(\d{8})")
 _MAPPING = re.compile(r"n(\d{8}) (.+)")
@@ -42,119 +24,55 @@ _SOLUTION = re.compile(r"(?:ImageId,PredictionString|(\w+),n(\d{8})(?: .*)?)")
 
 
 @dataclass(frozen=True)
-class Options:
-    """What may be asked for.
+class ImageNet(PhotographDatasetReader):
+    """Photographs of 1,000 classes."""
 
-    Attributes:
-        image_size: Side of an image, pixels.
-        keep: Share of the short side that is kept: 224 of 256.
-        seed: Decides who is enrolled in which gallery.
-    """
+    def folder(self, root: Path) -> Path:
+        """The competition's folder, or the root."""
+        inside = root / "ILSVRC" / "Data" / "CLS-LOC"
+        return inside if inside.is_dir() else root
 
-    image_size: int = 224
-    keep: float = 0.875
-    seed: int = 0
+    def files(self, root: Path) -> list[Path]:
+        """Every image."""
+        (train, _), (val, _) = self._listed(root)
+        return train.paths + val.paths
 
+    def parts(self, root: Path) -> tuple[Labelled, Labelled, tuple[str, ...]]:
+        """List the files.
 
-@dataclass(frozen=True)
-class Found:
-    """Files of both parts and their synsets."""
+        Raises:
+            BenchError: For a missing folder, a name that is no synset, a class not trained on.
+        """
+        (train, numbers), (val, val_numbers) = self._listed(root)
+        synsets, labels = np.unique(numbers, return_inverse=True)
+        unknown = np.flatnonzero(~np.isin(val_numbers, synsets))
+        if len(unknown):
+            synset, path = val_numbers[unknown[0]], val.paths[unknown[0]]
+            raise BenchError(f"{path}: synset n{synset:08d} is not among those of train")
+        mapping = root / "LOC_synset_mapping.txt"
+        lines = matches(mapping, _MAPPING, "a synset and its words (n01440764 tench)")
+        words = {int(m[1]): m[2].partition(",")[0] for m in lines} if mapping.is_file() else {}
+        names = tuple(words.get(s, f"n{s:08d}") for s in synsets.tolist())
+        return (train, labels), (val, np.searchsorted(synsets, val_numbers)), names
 
-    root: Path
-    train: list[tuple[str, int]]
-    val: list[tuple[str, int]]
-    words: dict[int, str]
-
-    @property
-    def synsets(self) -> list[int]:
-        """Synset numbers of the training classes, ascending."""
-        return sorted({synset for _, synset in self.train})
-
-
-def source(data_root: Path | None, **options: object) -> dict[str, object]:
-    """What determines the images: options, reading version, decoder, the files' hash."""
-    found = _found(root_of(data_root, "imagenet"))
-    files = [found.root / name for name, _ in (*found.train, *found.val)]
-    return {
-        **asdict(build(Options, options, "dataset imagenet")),
-        "reading": READING,
-        "decoder": decoder(),
-        "files": content_hash(found.root, files),
-    }
-
-
-def load(data_root: Path | None, **options: object) -> Dataset:
-    """List the files; large sets are decoded while they are used.
-
-    Raises:
-        BenchError: For a missing folder, a name that is no synset, a class that was not trained on.
-    """
-    chosen = build(Options, options, "dataset imagenet")
-    found = _found(root_of(data_root, "imagenet"))
-    index = {synset: i for i, synset in enumerate(found.synsets)}
-    for name, synset in found.val:
-        if synset not in index:
-            raise BenchError(
-                f"{found.root / name}: synset n{synset:08d} is not among those of train"
-            )
-    view = View(chosen.image_size, chosen.image_size, keep=chosen.keep)
-    sets = [
-        ImageSet(
-            images_of(listed(found.root, [name for name, _ in part]), view),
-            np.array([index[synset] for _, synset in part], np.int64),
-        )
-        for part in (found.train, found.val)
-    ]
-    items = each_alone(sets[1].images, sets[1].labels, seed=chosen.seed)
-    return Dataset(
-        name="imagenet",
-        train=sets[0],
-        evaluations={"test": items, "seen": items},
-        class_names=tuple(found.words.get(s, f"n{s:08d}") for s in found.synsets),
-        facts={**source(data_root, **options), "classes": len(index), "train_classes": len(index)},
-    )
+    def _listed(self, root: Path) -> tuple[Labelled, Labelled]:
+        """Images of both parts, each with the number of its synset."""
+        folder, solution = self.folder(root), root / "LOC_val_solution.csv"
+        train = images_by_class(folder, "train", _SYNSET, "n01440764")
+        if solution.is_file():
+            return train, _solved(folder, solution)
+        return train, images_by_class(folder, "val", _SYNSET, "n01440764")
 
 
-def _found(root: Path) -> Found:
-    base = root / "ILSVRC" / "Data" / "CLS-LOC"
-    base = base if base.is_dir() else root
-    train = _foldered(first_of(base, ["train"], "imagenet"), base)
-    val = first_of(base, ["val"], "imagenet")
-    solution = root / "LOC_val_solution.csv"
-    held = _solved(val, solution, base) if solution.is_file() else _foldered(val, base)
-    mapping = root / "LOC_synset_mapping.txt"
-    expected = "a synset and its words (n01440764 tench)"
-    words = (
-        {int(m[1]): m[2].partition(",")[0] for m in matches(mapping, _MAPPING, expected)}
-        if mapping.is_file()
-        else {}
-    )
-    return Found(base, train, held, words)
-
-
-def _foldered(folder: Path, base: Path) -> list[tuple[str, int]]:
-    """Relative names and synsets of a folder of synset folders."""
-    found = []
-    for synset, place in numbered(folder, _SYNSET, "n01440764"):
-        names = names_in(place, lambda name: Path(name).suffix.lower() in SUFFIXES)
-        if not names:
-            raise BenchError(f"{place}: class without an image")
-        below = place.relative_to(base).as_posix()
-        found += [(f"{below}/{name}", synset) for name in names]
-    return found
-
-
-def _solved(folder: Path, solution: Path, base: Path) -> list[tuple[str, int]]:
-    """Relative names and synsets of images in one folder, from the competition's solution."""
-    expected = "ILSVRC2012_val_00000001,n01440764 ..."
-    below = folder.relative_to(base).as_posix()
-    there = set(names_in(folder, lambda name: Path(name).suffix.lower() in SUFFIXES))
-    found = []
-    for match in matches(solution, _SOLUTION, expected):
-        if match[1] is None:
-            continue
-        name = f"{match[1]}.JPEG"
-        if name not in there:
-            raise BenchError(f"{folder / name}: listed in {solution.name}, but not there")
-        found.append((f"{below}/{name}", int(match[2])))
-    return sorted(found)
+def _solved(root: Path, solution: Path) -> Labelled:
+    """Images in one folder, their synsets from the competition's solution."""
+    present = set(names_in(first_of(root, "val")))
+    images = []
+    for match in matches(solution, _SOLUTION, "ILSVRC2012_val_00000001,n01440764 ..."):
+        if match[1] is not None:
+            name = f"{match[1]}.JPEG"
+            if name not in present:
+                raise BenchError(f"{root / 'val' / name}: listed in {solution.name}, but missing")
+            images.append((f"val/{name}", int(match[2])))
+    names, synsets = zip(*sorted(images), strict=True)
+    return Files.checked(root, names), np.array(synsets, np.int64)

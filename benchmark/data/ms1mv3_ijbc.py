@@ -1,128 +1,190 @@
-"""``ms1mv3_ijbc``: trained on MS1MV3, judged on IJB-C (BCT, MixBCT).
+"""``ms1mv3_ijbc``: trained on MS1MV3, evaluated on IJB-C (BCT, MixBCT).
 
 Below the data root: ``train.rec`` and ``train.idx`` (InsightFace's packing, also inside a folder
-``ms1m-retinaface-t1``), or one folder a person named by its number; and ``IJBC`` with
-``loose_crop`` and ``meta``. People are in the order of their numbers.
+``ms1m-retinaface-t1``), or one folder a person named by its number; people are in the order of
+their numbers. And ``IJBC`` as InsightFace distributes it: faces in ``loose_crop`` and, in ``meta``,
+``ijbc_name_5pts_score.txt`` (image, five landmarks, how much of a face it is),
+``ijbc_face_tid_mid.txt`` (image, template, media), ``ijbc_template_pair_label.txt`` (two templates,
+1 if they show one person), ``ijbc_1N_gallery_G1.csv``, ``ijbc_1N_gallery_G2.csv`` and
+``ijbc_1N_probe_mixed.csv`` (template, subject, and more that is not used).
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
-from benchmark.config.reading import build
-from benchmark.data import ijbc
-from benchmark.data.base import Dataset, Images, ImageSet, Ints
-from benchmark.data.decode import SUFFIXES, View
-from benchmark.data.encoded import Records, images_of, listed
-from benchmark.data.files import content_hash, decoder, names_in, numbered, root_of
+from benchmark.config.declarations import EvaluationSet
+from benchmark.data.base import Dataset, Evaluation, Images, ImageSet, Ints
+from benchmark.data.decode import View
+from benchmark.data.encoded import images_of
+from benchmark.data.files import Files, Labelled, first_of, images_by_class, matches
+from benchmark.data.readers import FileDatasetReader
 from benchmark.data.recordio import read_faces
 from benchmark.errors import BenchError
 
-READING = 1
-"""Raised by whoever changes how files become pixels or classes; part of every cache key."""
-
-OFFERS = ("templates",)
-"""What its items carry beside images and classes."""
-
-UNSEEN = ("test",)
-"""Evaluation sets without a class that is trained on."""
-
+TABLES = (
+    "ijbc_name_5pts_score.txt", "ijbc_face_tid_mid.txt", "ijbc_template_pair_label.txt",
+    "ijbc_1N_gallery_G1.csv", "ijbc_1N_gallery_G2.csv", "ijbc_1N_probe_mixed.csv",
+)  # fmt: skip
 _FOLDERS = (".", "ms1m-retinaface-t1", "ms1mv3", "MS1MV3", "train")
 _PERSON = re.compile(r"(?:\d+_)?(\d+)")
+_NUMBER = r"-?\d+(?:\.\d+)?(?:[eE]-?\d+)?"
+_FACE = re.compile(rf"([\w.-]+) ((?:{_NUMBER} ){{10}})({_NUMBER})")
+_MEMBER = re.compile(r"([\w.-]+) (\d+) (-?\d+)")
+_LISTED = re.compile(r"(?:TEMPLATE_ID.*|(\d+),(\d+)(?:,.*)?)")
 
 
 @dataclass(frozen=True)
-class Options:
-    """What may be asked for.
+class Ms1mv3Ijbc(FileDatasetReader):
+    """Faces of MS1MV3 and of IJB-C.
 
     Attributes:
         image_size: Side of an aligned face, pixels.
     """
 
+    columns: ClassVar = frozenset({"templates"})
+    evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True)}
+
     image_size: int = 112
 
+    def files(self, root: Path) -> list[Path]:
+        """The records or images to train on, and IJB-C's tables."""
+        rec = _records(root)
+        train = _people(root)[0].paths if rec is None else [rec, rec.with_suffix(".idx")]
+        return train + _tables(root)
 
-def source(data_root: Path | None, **options: object) -> dict[str, object]:
-    """What determines the images: options, reading version, decoder, the files' hash."""
-    root = root_of(data_root, "ms1mv3_ijbc")
-    rec, folder = _training(root)
-    files = [rec, rec.with_suffix(".idx")] if rec is not None else _files(root, folder)[0]
-    files = [*files, *ijbc.files_of(ijbc.folder_of(root, "ms1mv3_ijbc"))]
-    return {
-        **asdict(build(Options, options, "dataset ms1mv3_ijbc")),
-        "reading": READING,
-        "decoder": decoder(),
-        "files": content_hash(root, files),
-    }
+    def read(self, root: Path) -> Dataset:
+        """List the faces.
+
+        Raises:
+            BenchError: For a missing file, a record or a line that cannot be.
+        """
+        images, person = self._train(root)
+        people, labels = np.unique(person, return_inverse=True)
+        items, subjects = self._items(root, len(people))
+        names = (*(f"person {p}" for p in people), *(f"subject {s}" for s in subjects))
+        pairs = 0 if items.pairs is None else len(items.pairs)
+        return Dataset(
+            self.name, ImageSet(images, labels), {"test": items}, names, facts={"pairs": pairs}
+        )
+
+    def _train(self, root: Path) -> tuple[Images, Ints]:
+        """Faces to train on, and the number of the person on each."""
+        rec = _records(root)
+        source, person = _people(root) if rec is None else read_faces(rec, rec.with_suffix(".idx"))
+        return images_of(source, View(self.image_size, self.image_size, fit="whole")), person
+
+    def _items(self, root: Path, first_class: int) -> tuple[Evaluation, Ints]:
+        """Faces of IJB-C, whose classes count from ``first_class``, and the subjects' numbers."""
+        face_table, member_table, pair_table, *lists = _tables(root)
+        lines = matches(face_table, _FACE, "1.jpg, ten coordinates and a score")
+        faces = [(m[1], [float(v) for v in m[2].split()], float(m[3])) for m in lines]
+        names, points, scores = zip(*faces, strict=True) if faces else ((), (), ())
+        members = [m.groups() for m in matches(member_table, _MEMBER, "1.jpg 1 69544")]
+        if not names or names != tuple(name for name, _, _ in members):
+            raise BenchError(
+                f"{member_table}: expected the {len(names)} images of {face_table.name} in their "
+                f"order, got {len(members)}, or others"
+            )
+        template, media = np.array([m[1:] for m in members]).astype(np.int64).T
+        first, second, probes = (_subjects(path) for path in lists)
+        subjects = _subjects_of(template, first, second, probes)
+        view = View(self.image_size, self.image_size, fit="align")
+        files = Files.checked(face_table.parents[1], [f"loose_crop/{name}" for name in names])
+        known, labels = np.unique([subjects[t] for t in template.tolist()], return_inverse=True)
+        items = Evaluation.of(
+            images_of(files, view, np.array(points, np.float32)), labels + first_class,
+            media=media, template=template, probes=np.array([*probes]),
+            galleries=(np.array([*first]), np.array([*second])),
+            weight=np.array(scores, np.float32), pairs=_pairs(pair_table, subjects),
+        )  # fmt: skip
+        return items, known
 
 
-def load(data_root: Path | None, **options: object) -> Dataset:
-    """List the faces; large sets are decoded while they are used.
-
-    Raises:
-        BenchError: For a missing file, a record or a line that cannot be.
-    """
-    chosen = build(Options, options, "dataset ms1mv3_ijbc")
-    root = root_of(data_root, "ms1mv3_ijbc")
-    images, person = _faces(root, chosen.image_size)
-    people, labels = np.unique(person, return_inverse=True)
-    judged, subjects = ijbc.evaluation(
-        ijbc.folder_of(root, "ms1mv3_ijbc"), chosen.image_size, len(people)
-    )
-    return Dataset(
-        name="ms1mv3_ijbc",
-        train=ImageSet(images, labels.astype(np.int64)),
-        evaluations={"test": judged},
-        class_names=(*(f"person {p}" for p in people), *subjects),
-        facts={
-            **source(data_root, **options),
-            "classes": len(people) + len(subjects),
-            "train_classes": len(people),
-            "pairs": 0 if judged.pairs is None else len(judged.pairs),
-        },
-    )
-
-
-def _training(root: Path) -> tuple[Path | None, Path]:
-    """The file of records, or else the folder of people's folders."""
+def _records(root: Path) -> Path | None:
+    """The file of records, if there is one."""
     for name in _FOLDERS:
         rec = root / name / "train.rec"
         if rec.is_file():
             if not rec.with_suffix(".idx").is_file():
                 raise BenchError(f"{rec}: expected train.idx beside it")
-            return rec, rec.parent
+            return rec
+    return None
+
+
+def _people(root: Path) -> Labelled:
+    """Images of folders of people, and the people's numbers."""
     for name in _FOLDERS[1:]:
         if (root / name).is_dir():
-            return None, root / name
+            return images_by_class(root, name, _PERSON, "17, or 0_17")
     raise BenchError(
-        f"dataset ms1mv3_ijbc: {root}: expected train.rec and train.idx, or folders of people in "
+        f"{root}: expected train.rec and train.idx, or folders of people in "
         f"{' or '.join(_FOLDERS[1:])}"
     )
 
 
-def _faces(root: Path, size: int) -> tuple[Images, Ints]:
-    rec, folder = _training(root)
-    view = View(size, size, fit="whole")
-    if rec is not None:
-        found = read_faces(rec, rec.with_suffix(".idx"))
-        return images_of(Records(rec, found.places), view), found.person
-    paths, person = _files(root, folder)
-    names = [path.relative_to(root).as_posix() for path in paths]
-    return images_of(listed(root, names), view), np.array(person, np.int64)
+def _tables(root: Path) -> list[Path]:
+    """IJB-C's tables."""
+    folder = first_of(root, "IJBC", "ijbc", "IJB-C", "IJB_release/IJBC")
+    return [folder / "meta" / name for name in TABLES]
 
 
-def _files(root: Path, folder: Path) -> tuple[list[Path], list[int]]:
-    """Images and people, both in the order of their numbers."""
-    paths: list[Path] = []
-    person: list[int] = []
-    for number, place in numbered(folder, _PERSON, "17, or 0_17"):
-        names = names_in(place, lambda name: Path(name).suffix.lower() in SUFFIXES)
-        if not names:
-            raise BenchError(f"{place.relative_to(root)}: person without an image")
-        paths += [place / name for name in names]
-        person += [number] * len(names)
-    return paths, person
+def _subjects(path: Path) -> dict[int, int]:
+    """Templates and their subjects, as first listed."""
+    subjects: dict[int, int] = {}
+    for m in matches(path, _LISTED, "template and subject (2,1,img/...)"):
+        if m[1] is not None:
+            template, subject = int(m[1]), int(m[2])
+            if subjects.setdefault(template, subject) != subject:
+                raise BenchError(
+                    f"{path}: template {template} has subjects {subjects[template]}, {subject}"
+                )
+    if not subjects:
+        raise BenchError(f"{path}: expected templates and subjects, found none")
+    return subjects
+
+
+def _subjects_of(template: Ints, *lists: dict[int, int]) -> dict[int, int]:
+    """The subject of each template, which the lists of 1:N name."""
+    subjects: dict[int, int] = {}
+    for entries in lists:
+        for t, subject in entries.items():
+            if subjects.setdefault(t, subject) != subject:
+                raise BenchError(f"template {t} has two subjects in the lists of IJB-C")
+    pictured = set(template.tolist())
+    if pictured - subjects.keys():
+        t = min(pictured - subjects.keys())
+        raise BenchError(f"template {t} is in no list of galleries or probes of IJB-C")
+    if subjects.keys() - pictured:
+        t = min(subjects.keys() - pictured)
+        raise BenchError(f"template {t} is in the lists of IJB-C, but has no image")
+    return subjects
+
+
+def _pairs(path: Path, subjects: dict[int, int]) -> Ints:
+    """Templates that 1:1 verification compares, ``[n_pair, 2]``."""
+    try:
+        table = np.loadtxt(path, np.int64, ndmin=2)
+    except (OSError, ValueError) as error:
+        raise BenchError(f"{path}: expected two templates and a label a line: {error}") from error
+    if not len(table) or table.shape[1] != 3 or not np.isin(table[:, 2], (0, 1)).all():
+        raise BenchError(f"{path}: expected two templates and 0 or 1 in each line")
+    known = np.array(sorted(subjects))
+    pairs = np.ascontiguousarray(table[:, :2])
+    missing = ~np.isin(pairs, known)
+    if missing.any():
+        raise BenchError(f"{path}: template {pairs[missing][0]} has no image")
+    subject = np.array([subjects[t] for t in known.tolist()])[np.searchsorted(known, pairs)]
+    wrong = (subject[:, 0] == subject[:, 1]) != (table[:, 2] == 1)
+    if wrong.any():
+        one, other = pairs[wrong][0]
+        raise BenchError(
+            f"{path}: templates {one} and {other}: the label contradicts the lists of galleries "
+            "and probes"
+        )
+    return pairs

@@ -12,134 +12,114 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.reading import build
-from benchmark.config.split_sizes import boundary
+from benchmark.config.checks import in_range
+from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints
-from benchmark.data.files import content_hash, decoder, root_of
-from benchmark.data.seeding import generator, seeded_order
-from benchmark.data.templates import enrol
+from benchmark.data.enrolment import templates_of_views
+from benchmark.data.readers import FileDatasetReader
+from benchmark.data.splits import generator, seeded_order, two_thirds
 from benchmark.errors import BenchError
 
 ARCHIVES = (
-    "images_background",
-    "images_evaluation",
-    "images_background_small1",
-    "images_background_small2",
-)
+    "images_background", "images_evaluation", "images_background_small1", "images_background_small2"
+)  # fmt: skip
 SIZE = 32
-TRAIN_SHARE = 2 / 3
 SEEN_WRITERS = 4
 WRITERS_PER_TEMPLATE = 2
-READING = 1
-"""Raised by whoever changes how files become pixels or splits; part of every cache key."""
 
 _NAME = re.compile(r"(?:images_\w+/)?([^/\\]+)/(character\d{2,})/(\d{4,})_(\d{2})\.png")
 _STRAY = re.compile(r"(?:.*/)?(?:\.[^/]*|__MACOSX/.*|Thumbs\.db)")
 _MOST_BYTES = 2**20
 _MOST_PIXELS = 2**20
 
+Drawings = dict[tuple[str, str, int], NDArray[np.uint8]]
+"""Alphabet, character and writer -> ``[32, 32]`` uint8."""
+
 
 @dataclass(frozen=True)
-class Options:
-    """What may be asked for.
+class Omniglot(FileDatasetReader):
+    """Hand-drawn characters.
 
     Attributes:
         seed: Order of the classes, their split, the writers held out, the templates.
     """
 
+    columns: ClassVar = frozenset({"cameras", "templates", "groups"})
+    evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True), "seen": EvaluationSet()}
+
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise ValueError(f"seed: expected 0 or more, got {self.seed}")
+        in_range(self, seed="[0, inf)")
 
+    def files(self, root: Path) -> list[Path]:
+        """The archives, or everything in the folders they extract to."""
+        places = [place.rglob("*") if place.is_dir() else [place] for place in _places(root)]
+        return [path for paths in places for path in paths if path.is_file()]
 
-OFFERS = ("seen", "cameras", "templates", "groups")
-"""What its items carry beside images and classes, and the evaluation sets beside ``test``."""
+    def class_group(self, class_name: str) -> str:
+        """The alphabet of a class."""
+        return class_name.rpartition(" ")[0]
 
-UNSEEN = ("test",)
-"""Evaluation sets without a class that is trained on."""
+    def read(self, root: Path) -> Dataset:
+        """Read the drawings and split them.
 
+        Args:
+            root: Holds the archives, the folders they extract to, or the alphabets' folders.
 
-@dataclass(frozen=True, order=True)
-class Drawing:
-    """Who drew what."""
+        Returns:
+            Two thirds of the classes to train on, without four writers; evaluation sets ``test``
+            (the other classes, all writers) and ``seen`` (training classes, the four writers).
 
-    alphabet: str
-    character: str
-    writer: int
+        Raises:
+            BenchError: For a broken archive, an unexpected name or image, a class that lacks a
+                writer.
+        """
+        drawings = _drawings(root)
+        classes, writers = _complete(drawings, root)
+        pixels = np.stack(
+            [[drawings[(*key, writer)] for writer in writers] for key in classes]
+        )  # [class, writer, 32, 32]
+        order = seeded_order([" ".join(key) for key in classes], self.seed)
+        classes, pixels = [classes[i] for i in order], pixels[order]
+        train, test = np.split(np.arange(len(classes)), [two_thirds(len(classes))])
+        everyone = np.arange(len(writers))
+        held = np.sort(generator(self.seed, 0).permutation(len(writers))[:SEEN_WRITERS])
+        kept = np.setdiff1d(everyone, held)
+        alphabets = [alphabet for alphabet, _ in classes]
+        return Dataset(
+            self.name,
+            ImageSet(_rows(pixels, train, kept), np.repeat(train, len(kept))),
+            {
+                "test": self._items(pixels, alphabets, test, everyone),
+                "seen": self._items(pixels, alphabets, train, held),
+            },
+            tuple(" ".join(key) for key in classes),
+            facts={
+                "writers": len(writers),
+                "seen_writers": [writers[i] for i in held],
+                "archives": [place.name for place in _places(root)],
+            },
+        )
 
-
-def source(data_root: Path | None, **options: object) -> dict[str, object]:
-    """What determines the images: options, reading version, decoder, the files' hash."""
-    root = root_of(data_root, "omniglot")
-    files = [
-        f for place in _places(root) for f in (place.rglob("*") if place.is_dir() else [place])
-    ]
-    return {
-        **asdict(build(Options, options, "dataset omniglot")),
-        "reading": READING,
-        "decoder": decoder(),
-        "files": content_hash(root, [f for f in files if f.is_file()]),
-    }
-
-
-def class_group(name: str) -> str:
-    """The alphabet of a class."""
-    return name.rpartition(" ")[0]
-
-
-def load(data_root: Path | None, **options: object) -> Dataset:
-    """Read the drawings and split them.
-
-    Args:
-        data_root: Holds the archives, the folders they extract to, or the alphabets' folders.
-        **options: See ``Options``.
-
-    Returns:
-        Two thirds of the classes to train on, without four writers; evaluations ``test`` (the other
-        classes, all writers) and ``seen`` (training classes, the four writers).
-
-    Raises:
-        BenchError: For a missing root, a broken archive, an unexpected name or image, a class that
-            lacks a writer.
-    """
-    chosen = build(Options, options, "dataset omniglot")
-    root = root_of(data_root, "omniglot")
-    drawings = _merged(root)
-    names, writers = _checked(drawings, root)
-    pixels = np.stack(
-        [[drawings[Drawing(*name, writer)] for writer in writers] for name in names]
-    )  # [class, writer, 32, 32]
-    order = seeded_order([" ".join(name) for name in names], chosen.seed)
-    names, pixels = [names[i] for i in order], pixels[order]
-    n_train = min(boundary(TRAIN_SHARE, len(names)), len(names) - 2)
-    train, test = np.arange(n_train), np.arange(n_train, len(names))
-    held = np.sort(generator(chosen.seed, 0).permutation(len(writers))[:SEEN_WRITERS])
-    kept = np.setdiff1d(np.arange(len(writers)), held)
-    return Dataset(
-        name="omniglot",
-        train=ImageSet(_rows(pixels, train, kept), np.repeat(train, len(kept))),
-        evaluations={
-            "test": _evaluation(pixels, names, test, np.arange(len(writers)), chosen.seed),
-            "seen": _evaluation(pixels, names, train, held, chosen.seed),
-        },
-        class_names=tuple(" ".join(name) for name in names),
-        facts={
-            **source(data_root, **options),
-            "classes": len(names),
-            "train_classes": n_train,
-            "writers": len(writers),
-            "seen_writers": [writers[i] for i in held],
-            "archives": [place.name for place in _places(root)],
-        },
-    )
+    def _items(
+        self, pixels: NDArray[np.uint8], alphabets: list[str], classes: Ints, writers: Ints
+    ) -> Evaluation:
+        names, group = np.unique([alphabets[c] for c in classes], return_inverse=True)
+        n, rng = len(writers), generator(self.seed, 1, len(writers))
+        return Evaluation.of(
+            _rows(pixels, classes, writers), np.repeat(classes, n),
+            camera=np.tile(writers, len(classes)), group=np.repeat(group, n),
+            group_names=tuple(names.tolist()),
+            **templates_of_views(classes, n, WRITERS_PER_TEMPLATE, rng, self.seed),
+        )  # fmt: skip
 
 
 def _rows(pixels: NDArray[np.uint8], classes: Ints, writers: Ints) -> NDArray[np.uint8]:
@@ -147,97 +127,55 @@ def _rows(pixels: NDArray[np.uint8], classes: Ints, writers: Ints) -> NDArray[np
     return np.ascontiguousarray(pixels[np.ix_(classes, writers)]).reshape(-1, 1, SIZE, SIZE)
 
 
-def _evaluation(
-    pixels: NDArray[np.uint8],
-    names: list[tuple[str, str]],
-    classes: Ints,
-    writers: Ints,
-    seed: int,
-) -> Evaluation:
-    n, per_class = len(classes), len(writers) // WRITERS_PER_TEMPLATE
-    alphabets = tuple(sorted({names[c][0] for c in classes}))
-    rows = np.arange(n * len(writers))
-    slots = np.minimum(np.arange(len(writers)) // WRITERS_PER_TEMPLATE, per_class - 1)
-    slot = generator(seed, 1, len(writers)).permuted(np.tile(slots, (n, 1)), axis=1)
-    probes, galleries = enrol(
-        classes,
-        template_class=np.repeat(classes, per_class),
-        enrolled=np.arange(n) * per_class,
-        seed=seed,
-    )
-    return Evaluation(
-        images=_rows(pixels, classes, writers),
-        labels=np.repeat(classes, len(writers)),
-        ids=rows,
-        query=rows,
-        gallery=rows,
-        camera=np.tile(writers, n),
-        media=rows,
-        group=np.repeat([alphabets.index(names[c][0]) for c in classes], len(writers)),
-        template=(np.arange(n)[:, None] * per_class + slot).reshape(-1),
-        probes=probes,
-        galleries=galleries,
-        group_names=alphabets,
-    )
-
-
-def _checked(
-    drawings: dict[Drawing, NDArray[np.uint8]], root: Path
-) -> tuple[list[tuple[str, str]], list[int]]:
+def _complete(drawings: Drawings, root: Path) -> tuple[list[tuple[str, str]], list[int]]:
     """Classes and writers, sorted; every class must have been drawn by every writer."""
-    writers = sorted({d.writer for d in drawings})
-    names = sorted({(d.alphabet, d.character) for d in drawings})
-    for name in names:
+    classes = sorted({(alphabet, character) for alphabet, character, _ in drawings})
+    writers = sorted({writer for _, _, writer in drawings})
+    for key in classes:
         for writer in writers:
-            if Drawing(*name, writer) not in drawings:
+            if (*key, writer) not in drawings:
                 raise BenchError(
-                    f"{root}: class {'/'.join(name)}: expected {len(writers)} writers as in the "
+                    f"{root}: class {'/'.join(key)}: expected {len(writers)} writers as in the "
                     f"other classes, writer {writer:02d} is missing"
                 )
-    if len(writers) < SEEN_WRITERS + 2 or len(names) < 4:
+    if len(writers) < SEEN_WRITERS + 2 or len(classes) < 4:
         raise BenchError(
             f"{root}: expected at least 4 classes by {SEEN_WRITERS + 2} writers, "
-            f"got {len(names)} by {len(writers)}"
+            f"got {len(classes)} by {len(writers)}"
         )
-    return names, writers
+    return classes, writers
 
 
 def _places(root: Path) -> list[Path]:
     """Archives and, where there is no archive, the folders they extract to; or else the root."""
-    found = []
-    for stem in ARCHIVES:
-        for place in (root / f"{stem}.zip", root / stem):
-            if place.exists():
-                found.append(place)
-                break
-    if found:
-        return found
-    if any(root.glob("*/character*")):
-        return [root]
-    raise BenchError(
-        f"{root}: no class folder found: expected {ARCHIVES[0]}.zip or another of the original "
-        "archives, or folders ALPHABET/characterNN/NNNN_WW.png"
-    )
+    pairs = [(root / f"{stem}.zip", root / stem) for stem in ARCHIVES]
+    places = [
+        next(p for p in pair if p.exists()) for pair in pairs if any(p.exists() for p in pair)
+    ]
+    if not places and not any(root.glob("*/character*")):
+        raise BenchError(
+            f"{root}: no class folder found: expected {ARCHIVES[0]}.zip or another of the original "
+            "archives, or folders ALPHABET/characterNN/NNNN_WW.png"
+        )
+    return places or [root]
 
 
-def _merged(root: Path) -> dict[Drawing, NDArray[np.uint8]]:
-    """Every drawing once, ``[32, 32]`` uint8 each."""
-    merged: dict[Drawing, NDArray[np.uint8]] = {}
+def _drawings(root: Path) -> Drawings:
+    """Every drawing once."""
+    drawings: Drawings = {}
     for place in _places(root):
-        members = _zipped(place) if place.suffix == ".zip" else _extracted(place)
-        for name, raw in members:
+        for name, raw in _zipped(place) if place.suffix == ".zip" else _extracted(place):
             where = f"{place}: {name}"
             match = _NAME.fullmatch(name)
             if match is None or match[1] in (".", ".."):
                 raise BenchError(
                     f"{where}: unexpected name, expected ALPHABET/characterNN/NNNN_WW.png"
                 )
-            drawing = Drawing(match[1], match[2], int(match[4]))
             pixels = _decode(raw, where)
-            earlier = merged.setdefault(drawing, pixels)
+            earlier = drawings.setdefault((match[1], match[2], int(match[4])), pixels)
             if not np.array_equal(earlier, pixels):
                 raise BenchError(f"{where}: differs from the same writer's drawing read earlier")
-    return merged
+    return drawings
 
 
 def _zipped(path: Path) -> Iterator[tuple[str, bytes]]:

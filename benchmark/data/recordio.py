@@ -1,4 +1,4 @@
-"""MXNet's RecordIO as InsightFace packs faces: ``train.rec`` and ``train.idx``. Not a dataset.
+"""MXNet's RecordIO as InsightFace packs faces: ``train.rec`` and ``train.idx``.
 
 A record is a magic number, its length (29 bits) and its bytes, filled up to four. One that happens
 to contain the magic number is cut there into parts, which the upper three bits of the lengths
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.data.base import Ints
 from benchmark.errors import BenchError
@@ -30,86 +29,104 @@ _MOST_LABELS = 64
 
 
 @dataclass(frozen=True)
-class Faces:
-    """Images of a file of records.
+class Records:
+    """Encoded images inside one file of records.
 
     Attributes:
-        places: First byte and number of bytes of each encoded image, ``[n, 2]``.
-        person: Number of the person on each, ``[n]``.
+        root: The file.
+        places: First byte and number of bytes of each, ``[n, 2]`` int64.
     """
 
+    root: Path
     places: Ints
-    person: Ints
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def read(self, row: int) -> tuple[str, bytes]:
+        """What errors name, and the encoded image."""
+        start, size = self.places[row].tolist()
+        where = f"{self.root}: at byte {start}"
+        try:
+            with self.root.open("rb") as file:
+                return where, joined(_read(file, start, size, where))
+        except OSError as error:
+            raise BenchError(f"{where}: cannot be read: {error.strerror}") from error
+
+    def take(self, rows: Ints) -> Records:
+        """Some of them."""
+        return Records(self.root, self.places[rows])
+
+    def key(self) -> bytes:
+        """What tells them from others of the same file."""
+        return np.ascontiguousarray(self.places).tobytes()
 
 
-def read_faces(rec: Path, idx: Path) -> Faces:
-    """Where the images lie and who is on them; reads no image.
+def read_faces(rec: Path, idx: Path) -> tuple[Records, Ints]:
+    """Where the images lie, and the number of the person on each; reads no image.
 
     Raises:
         BenchError: Naming the file and the record that is not as expected.
     """
-    keys, offsets = _index(idx, rec)
     try:
         with rec.open("rb") as file:
-            reader = _Reader(rec, file, dict(zip(keys.tolist(), offsets.tolist(), strict=True)))
-            return reader.faces()
+            return _Reader(rec, file, _offsets(idx, rec)).faces()
     except OSError as error:
         raise BenchError(f"{rec}: cannot be read: {error.strerror}") from error
 
 
-def _index(idx: Path, rec: Path) -> tuple[Ints, Ints]:
-    """Keys and offsets, tab separated."""
+def _offsets(idx: Path, rec: Path) -> dict[int, int]:
+    """Where each record begins; the index has tab-separated keys and offsets."""
     try:
-        table: NDArray[np.int64] = np.loadtxt(idx, np.int64, ndmin=2)
-        size = rec.stat().st_size
+        table = np.loadtxt(idx, np.int64, ndmin=2)
     except (OSError, ValueError, UnicodeDecodeError) as error:
         raise BenchError(f"{idx}: expected a key and an offset in each line: {error}") from error
     if not len(table) or table.shape[1] != 2:
         raise BenchError(f"{idx}: expected a key and an offset in each line, got {table.shape[1:]}")
+    size = rec.stat().st_size
     if table[:, 1].min() < 0 or table[:, 1].max() >= size:
         raise BenchError(f"{idx}: expected offsets below {size}, the size of {rec.name}")
-    return table[:, 0], table[:, 1]
+    return dict(table.tolist())
 
 
 class _Reader:
     def __init__(self, path: Path, file: BinaryIO, offsets: dict[int, int]) -> None:
         self.path, self.file, self.offsets = path, file, offsets
 
-    def faces(self) -> Faces:
+    def faces(self) -> tuple[Records, Ints]:
         """All images, by key."""
-        flag, labels = self.header(0)[:2] if 0 in self.offsets else (0, ())
-        if flag < 2:  # no table of people: every record is an image with its own label
+        labels = self.header(0)[0] if 0 in self.offsets else ()
+        if len(labels) < 2:  # no table of people: every record is an image with its own label
             return self._of(np.array(sorted(self.offsets), np.int64), None)
         first, end = (int(v) for v in labels[:2])
         if not 1 < first <= end:
             raise BenchError(f"{self.path}: record 0: expected where people begin and end")
         person = np.full(first, -1, np.int64)
         for number, key in enumerate(range(first, end)):
-            kind, span, _, _ = self.header(key)
-            low, high = (int(v) for v in span[:2]) if kind >= 2 else (0, 0)
+            span = self.header(key)[0]
+            low, high = (int(v) for v in span[:2]) if len(span) > 1 else (0, 0)
             if not 0 < low <= high <= first:
                 raise BenchError(f"{self.path}: record {key}: expected a person's first image")
             person[low:high] = number
         keys = np.flatnonzero(person >= 0)
         return self._of(keys, person[keys])
 
-    def _of(self, keys: Ints, person: Ints | None) -> Faces:
-        places = np.empty((len(keys), 2), np.int64)
-        found = np.empty(len(keys), np.int64)
+    def _of(self, keys: Ints, person: Ints | None) -> tuple[Records, Ints]:
+        places, own = np.empty((len(keys), 2), np.int64), np.empty(len(keys), np.int64)
         for row, key in enumerate(keys.tolist()):
-            _, labels, start, size = self.header(key)
-            places[row], found[row] = (start, size), int(labels[0])
-        if (found < 0).any():
-            raise BenchError(f"{self.path}: expected people numbered from 0, got {found.min()}")
-        return Faces(places, found if person is None else person)
+            labels, *places[row] = self.header(key)
+            own[row] = int(labels[0])
+        if (own < 0).any():
+            raise BenchError(f"{self.path}: expected people numbered from 0, got {own.min()}")
+        return Records(self.path, places), own if person is None else person
 
-    def header(self, key: int) -> tuple[int, tuple[float, ...], int, int]:
-        """Flag, labels, and first byte and number of bytes of what follows."""
+    def header(self, key: int) -> tuple[tuple[float, ...], int, int]:
+        """Labels, and first byte and number of bytes of what follows."""
         where = f"{self.path}: record {key}"
         if key not in self.offsets:
             raise BenchError(f"{where}: not in the index")
         offset = self.offsets[key]
-        raw = self._read(offset, _RECORD.size + _HEADER.size, where)
+        raw = _read(self.file, offset, _RECORD.size + _HEADER.size, where)
         magic, length = _RECORD.unpack_from(raw)
         if magic != _MAGIC:
             raise BenchError(f"{where}: expected the magic number {_MAGIC:#x}, got {magic:#x}")
@@ -120,8 +137,8 @@ class _Reader:
         start = offset + _RECORD.size + _HEADER.size
         labels: tuple[float, ...] = (label,)
         if flag:
-            labels = struct.unpack(f"<{flag}f", self._read(start, 4 * flag, where))
-        return flag, labels, start + 4 * flag, end - start - 4 * flag
+            labels = struct.unpack(f"<{flag}f", _read(self.file, start, 4 * flag, where))
+        return labels, start + 4 * flag, end - start - 4 * flag
 
     def _whole(self, offset: int, length: int, where: str) -> tuple[int, int]:
         """Length of the first part, and where the last one ends."""
@@ -130,19 +147,20 @@ class _Reader:
         if kind not in (_ONLY, _FIRST):
             raise BenchError(f"{where}: expected the beginning of a record, got a later part")
         while kind not in (_ONLY, _LAST):
-            magic, more = _RECORD.unpack(self._read(end, _RECORD.size, where))
+            magic, more = _RECORD.unpack(_read(self.file, end, _RECORD.size, where))
             kind, length = more >> 29, more & (1 << 29) - 1
             if magic != _MAGIC or kind in (_ONLY, _FIRST):
                 raise BenchError(f"{where}: expected another part at byte {end}")
             end += _RECORD.size + length
         return first, end
 
-    def _read(self, offset: int, size: int, where: str) -> bytes:
-        self.file.seek(offset)
-        found = self.file.read(size)
-        if len(found) < size:
-            raise BenchError(f"{where}: expected {size} bytes, the file ends after {len(found)}")
-        return found
+
+def _read(file: BinaryIO, offset: int, size: int, where: str) -> bytes:
+    file.seek(offset)
+    content = file.read(size)
+    if len(content) < size:
+        raise BenchError(f"{where}: expected {size} bytes, got {len(content)}")
+    return content
 
 
 def joined(raw: bytes) -> bytes:

@@ -1,8 +1,9 @@
-"""From a generation's fractions to the rows of the training images that it sees."""
+"""Seeded orders, and from a generation's fractions to the rows of the images that it sees."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -11,11 +12,34 @@ from numpy.typing import NDArray
 
 from benchmark.config.split_sizes import boundary
 from benchmark.data.base import Evaluation, Ints
-from benchmark.data.seeding import generator
 from benchmark.errors import BenchError, unknown
 
 Order = Literal["seeded", "dataset"]
 Interval = tuple[float, float]
+
+
+def generator(*key: int) -> np.random.Generator:
+    """A stream of random numbers of its own for each key of non-negative integers."""
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
+
+
+def seeded_order(names: Sequence[str], seed: int) -> Ints:
+    """A seeded order that a name keeps relative to the others when some come or go.
+
+    Args:
+        names: Distinct names.
+        seed: Another seed, another order.
+
+    Returns:
+        A permutation of the rows, ``[len(names)]``.
+    """
+    keys = [hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=16).digest() for name in names]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+
+
+def two_thirds(n: int) -> int:
+    """How many of ``n`` classes train, where a dataset has no split of its own; two are left."""
+    return min(boundary(2 / 3, n), n - 2)
 
 
 def select(

@@ -1,4 +1,4 @@
-"""``toy``: smooth random patterns, made in milliseconds, for ``bench check`` and tests only."""
+"""``toy``: smooth random patterns, drawn in milliseconds, for ``bench check`` and tests only."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, DatasetReader, Evaluation, ImageSet
-from benchmark.data.seeding import generator
-from benchmark.data.templates import enrol
+from benchmark.data.enrolment import enrol
+from benchmark.data.splits import generator
 
 GROUPS = ("even", "odd")
 
@@ -58,13 +58,13 @@ class Toy(DatasetReader):
         train = labels < self.classes
         again = _draw(n, self, noise=1)
         return Dataset(
-            name="toy",
-            train=ImageSet(images[train], labels[train]),
-            evaluations={
+            self.name,
+            ImageSet(images[train], labels[train]),
+            {
                 "test": _evaluation(images[~train], labels[~train], self),
                 "seen": _evaluation(again[train], labels[train], self),
             },
-            class_names=tuple(f"pattern {i}" for i in range(n)),
+            tuple(f"pattern {i}" for i in range(n)),
         )
 
 
@@ -93,8 +93,7 @@ def _evaluation(images: NDArray[np.uint8], labels: NDArray[np.int64], options: T
     classes = np.unique(labels)
     enrolled = 4 * np.arange(len(classes))
     probes, galleries = enrol(classes, np.repeat(classes, 4), enrolled, options.seed)
-    return Evaluation(
-        images=images, labels=labels, ids=rows, query=rows, gallery=rows, camera=place,
-        media=rows, group=labels % 2, template=template, probes=probes, galleries=galleries,
-        group_names=GROUPS,
+    return Evaluation.of(
+        images, labels, camera=place, group=labels % 2, group_names=GROUPS, template=template,
+        probes=probes, galleries=galleries,
     )  # fmt: skip

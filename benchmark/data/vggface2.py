@@ -9,37 +9,22 @@ are in the order of their numbers: "the first 863" of FCT and FastFill.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.reading import build
+from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, Images, ImageSet, Ints
-from benchmark.data.decode import SUFFIXES, View
-from benchmark.data.encoded import images_of, listed
-from benchmark.data.files import (
-    content_hash,
-    decoder,
-    first_of,
-    matches,
-    names_in,
-    numbered,
-    root_of,
-)
-from benchmark.data.seeding import generator
-from benchmark.data.templates import each_alone
+from benchmark.data.decode import View
+from benchmark.data.encoded import images_of
+from benchmark.data.enrolment import each_alone
+from benchmark.data.files import Files, Labelled, images_by_class, matches
+from benchmark.data.readers import FileDatasetReader
+from benchmark.data.splits import generator
 from benchmark.errors import BenchError
-
-READING = 1
-"""Raised by whoever changes how files become pixels or classes; part of every cache key."""
-
-OFFERS = ("templates", "groups")
-"""What its items carry beside images and classes: each image is a template of its own."""
-
-UNSEEN = ("test",)
-"""Evaluation sets without a class that is trained on."""
 
 GENDERS = {"f": "female", "m": "male", "": "unknown"}
 _BOX_ENLARGED = 1.3
@@ -50,135 +35,96 @@ _BOX = re.compile(r'(?:NAME_ID.*|"?(n\d{6}/\w+)"?,(-?\d+),(-?\d+),(\d+),(\d+))')
 
 
 @dataclass(frozen=True)
-class Options:
-    """What may be asked for.
+class VggFace2(FileDatasetReader):
+    """Photographs of people; each item is a template of its own.
 
     Attributes:
         image_size: Side of an image, pixels; FCT found 224 better than the usual 112.
-        per_person: Images of each test subject that judge, drawn once (FCT 4.1: 50).
-        seed: Of that draw, and who is enrolled in which gallery.
+        per_person: Images of each test subject that are evaluated, drawn once (FCT 4.1: 50).
+        seed: Of that draw, and of who is enrolled in which gallery.
     """
+
+    columns: ClassVar = frozenset({"templates", "groups"})
+    evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True)}
 
     image_size: int = 224
     per_person: int = 50
     seed: int = 0
 
+    def files(self, root: Path) -> list[Path]:
+        """Every image and table."""
+        tables = [path for path in _tables(root) if path is not None]
+        return [*_people(root, "train")[0].paths, *_people(root, "test")[0].paths, *tables]
 
-def source(data_root: Path | None, **options: object) -> dict[str, object]:
-    """What determines the images: options, reading version, decoder, the files' hash."""
-    root = root_of(data_root, "vggface2")
-    files = [root / name for part in ("train", "test") for name, _ in _people(root, part)]
-    files += [path for path in _tables(root) if path is not None]
-    return {
-        **asdict(build(Options, options, "dataset vggface2")),
-        "reading": READING,
-        "decoder": decoder(),
-        "files": content_hash(root, files),
-    }
+    def class_group(self, class_name: str) -> str:
+        """The gender of a person, as far as the meta file has it."""
+        return GENDERS[class_name.partition(" ")[2]]
 
+    def read(self, root: Path) -> Dataset:
+        """List the files.
 
-def class_group(name: str) -> str:
-    """The gender of a person, as far as the meta file tells."""
-    return GENDERS[name.partition(" ")[2]]
+        Raises:
+            BenchError: For a missing folder, a name that is none of theirs, a box that is missing.
+        """
+        (train, numbers), (test, test_numbers) = (_people(root, p) for p in ("train", "test"))
+        trained, labels = np.unique(numbers, return_inverse=True)
+        tested = np.unique(test_numbers)
+        if len(np.intersect1d(trained, tested)):
+            raise BenchError(f"{root}: expected other people in test than in train")
+        rows = self._drawn(test_numbers, tested)
+        test, test_labels = test.take(rows), np.searchsorted(tested, test_numbers[rows])
+        boxes, test_boxes, meta = _tables(root)
+        gender = _genders(meta)
+        people = [*trained.tolist(), *tested.tolist()]
+        names = tuple(f"n{p:06d} {gender.get(p, '')}".strip() for p in people)
+        groups = [self.class_group(name) for name in names]
+        group_names, group = np.unique(groups, return_inverse=True)
+        items = each_alone(
+            self._images(test, test_boxes), test_labels + len(trained), seed=self.seed,
+            group=group[test_labels + len(trained)], group_names=tuple(group_names.tolist()),
+        )  # fmt: skip
+        return Dataset(
+            self.name, ImageSet(self._images(train, boxes), labels), {"test": items}, names,
+            facts={"boxes": boxes is not None},
+        )  # fmt: skip
 
+    def _drawn(self, numbers: Ints, people: Ints) -> Ints:
+        """Rows of some images of each person; the same whatever others there are."""
+        rows = [
+            generator(self.seed, person).permutation(np.flatnonzero(numbers == person))
+            for person in people.tolist()
+        ]
+        return np.concatenate([np.sort(r[: self.per_person]) for r in rows])
 
-def load(data_root: Path | None, **options: object) -> Dataset:
-    """List the files; large sets are decoded while they are used.
-
-    Raises:
-        BenchError: For a missing folder, a name that is none of theirs, a box that is missing.
-    """
-    chosen = build(Options, options, "dataset vggface2")
-    root = root_of(data_root, "vggface2")
-    train, test = _people(root, "train"), _people(root, "test")
-    people = sorted({p for _, p in train}) + sorted({p for _, p in test})
-    if len(set(people)) < len(people):
-        raise BenchError(f"{root}: expected other people in test than in train")
-    index = {person: i for i, person in enumerate(people)}
-    gender = _genders(_tables(root)[2])
-    names = tuple(f"n{p:06d} {gender.get(p, '')}".strip() for p in people)
-    test = _drawn(test, chosen)
-    images = [
-        _images(root, part, boxes, chosen)
-        for part, boxes in zip((train, test), _tables(root)[:2], strict=True)
-    ]
-    labels: list[Ints] = [np.array([index[p] for _, p in part], np.int64) for part in (train, test)]
-    groups = tuple(sorted({class_group(name) for name in names}))
-    group = np.array([groups.index(class_group(names[i])) for i in labels[1]], np.int64)
-    return Dataset(
-        name="vggface2",
-        train=ImageSet(images[0], labels[0]),
-        evaluations={
-            "test": each_alone(
-                images[1], labels[1], seed=chosen.seed, group=group, group_names=groups
-            )
-        },
-        class_names=names,
-        facts={
-            **source(data_root, **options),
-            "classes": len(people),
-            "train_classes": len({p for _, p in train}),
-            "boxes": _tables(root)[0] is not None,
-        },
-    )
+    def _images(self, files: Files, boxes: Path | None) -> Images:
+        if boxes is None:
+            return images_of(files, View(self.image_size, self.image_size))
+        view = View(self.image_size, self.image_size, fit="box", keep=_BOX_ENLARGED)
+        return images_of(files, view, _boxes(boxes, files.names))
 
 
-def _people(root: Path, part: str) -> list[tuple[str, int]]:
-    """Relative names and person numbers, both in the order of their numbers."""
-    found = []
-    for person, place in numbered(first_of(root, [part], "vggface2"), _PERSON, "n000002"):
-        names = names_in(place, lambda name: Path(name).suffix.lower() in SUFFIXES)
-        if not names:
-            raise BenchError(f"{place}: person without an image")
-        found += [(f"{part}/{place.name}/{name}", person) for name in names]
-    return found
+def _people(root: Path, part: str) -> Labelled:
+    return images_by_class(root, part, _PERSON, "n000002")
 
 
-def _tables(root: Path) -> tuple[Path | None, Path | None, Path | None]:
+def _tables(root: Path) -> list[Path | None]:
     """Boxes of train and of test, and the people's meta data, where they are there."""
-    found = []
-    for name in ("loose_bb_train.csv", "loose_bb_test.csv", "identity_meta.csv"):
-        places = [root / name, root / "bb_landmark" / name, root / "meta" / name]
-        found.append(next((p for p in places if p.is_file()), None))
-    return found[0], found[1], found[2]
+    return [
+        next((p for f in (".", "bb_landmark", "meta") if (p := root / f / name).is_file()), None)
+        for name in ("loose_bb_train.csv", "loose_bb_test.csv", "identity_meta.csv")
+    ]
 
 
 def _genders(path: Path | None) -> dict[int, str]:
-    if path is None:
-        return {}
-    expected = 'n000002, "Name", 321, 1, f'
-    return {int(m[1]): m[2] for m in matches(path, _META, expected) if m[1] is not None}
+    lines = () if path is None else matches(path, _META, 'n000002, "Name", 321, 1, f')
+    return {int(m[1]): m[2] for m in lines if m[1] is not None}
 
 
-def _drawn(test: list[tuple[str, int]], chosen: Options) -> list[tuple[str, int]]:
-    """So many images of each person; the same whatever others there are."""
-    by_person: dict[int, list[str]] = {}
-    for name, person in test:
-        by_person.setdefault(person, []).append(name)
-    return [
-        (names[i], person)
-        for person, names in by_person.items()
-        for i in np.sort(
-            generator(chosen.seed, person).permutation(len(names))[: chosen.per_person]
-        )
-    ]
-
-
-def _images(root: Path, part: list[tuple[str, int]], boxes: Path | None, chosen: Options) -> Images:
-    names = [name for name, _ in part]
-    if boxes is None:
-        return images_of(listed(root, names), View(chosen.image_size, chosen.image_size))
-    view = View(chosen.image_size, chosen.image_size, fit="box", keep=_BOX_ENLARGED)
-    return images_of(listed(root, names), view, _boxes(boxes, names))
-
-
-def _boxes(path: Path, names: list[str]) -> NDArray[np.float32]:
+def _boxes(path: Path, names: tuple[str, ...]) -> NDArray[np.float32]:
     """``x, y, width, height`` of each image."""
     known = {m[1]: m.groups()[1:] for m in matches(path, _BOX, '"n000002/0001_01",161,140,224,324')}
-    rows = []
-    for name in names:
-        key = name.partition("/")[2].rpartition(".")[0]
+    keys = [name.partition("/")[2].rpartition(".")[0] for name in names]
+    for key in keys:
         if key not in known:
             raise BenchError(f"{path}: expected a box of {key}, found none")
-        rows.append([float(v) for v in known[key]])
-    return np.array(rows, np.float32)
+    return np.array([[float(v) for v in known[key]] for key in keys], np.float32)

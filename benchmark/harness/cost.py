@@ -95,7 +95,7 @@ def _passed(path: Path, *given: Any) -> tuple[int, tuple[Any, ...]]:
 
 def _embedding(stage: Stage, store: Store) -> int:
     """Multiply-adds of embedding an image as a stage does."""
-    from benchmark.data.stored import read_dataset
+    from benchmark.data.serialization import read_dataset
 
     shape = read_dataset(store.path(stage.inputs["data"].name)).train.images.shape[1:]
     folder = store.path(stage.inputs["model"].name)

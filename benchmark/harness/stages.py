@@ -15,7 +15,7 @@ from benchmark.config import registry
 from benchmark.config.reading import build
 from benchmark.config.recipes import ModelSpec, Recipe
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, read_options, take
-from benchmark.data.stored import read_dataset, write_dataset
+from benchmark.data.serialization import read_dataset, write_dataset
 from benchmark.errors import located, unknown
 from benchmark.harness.artifacts import DETAILS, HEAD, IMAGES, MODEL, REFILL, VECTORS
 from benchmark.harness.evaluation.side_info import score_sides

@@ -71,7 +71,7 @@ def _convert(made: Any, items: int, dim: int, side: int) -> measure.Timing:
 
 
 def _write(path: Path, n: int, dim: int) -> None:
-    from benchmark.data.row_files import writing
+    from benchmark.data.array_files import writing
 
     rng = np.random.default_rng(0)
     with writing([path], n) as (write,):

@@ -226,14 +226,14 @@ def test_unequal_classes_are_about_counted():
 def test_declared_numbers_are_those_of_the_data():
     for name, options in (("toy", {"classes": 8, "images": 4}), ("glyphs", {"draws": 1}),
                           ("glyphs", {"draws": 1, "tuning": True})):  # fmt: skip
-        module = registry.dataset(name)
-        made = module.load(None, **options)
+        reader = registry.check_options(name, options, name)
+        made = reader.load(None)
         trained = {*made.train.labels.tolist()}
-        assert module.numbers(**options) == {
+        assert reader.sizes() == {
             "train_classes": len(trained), "train_images": len(made.train),
         }  # fmt: skip
         for part, items in made.evaluations.items():
-            assert trained.isdisjoint(items.labels.tolist()) == (part in module.UNSEEN), part
+            assert trained.isdisjoint(items.labels.tolist()) == reader.evaluation_sets[part].unseen
     assert declared_sizes(load_track("glyphs"))["train_images"] == 31200
     assert declared_sizes(load_track("places365"))["train_classes"] == 365
     assert declared_sizes(load_track("omniglot")) == {}

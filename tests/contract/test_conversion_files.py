@@ -142,7 +142,7 @@ def test_nothing_half_written_is_left(plain, files, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("benchmark.data.row_files._appending", lambda *_: full)
+    monkeypatch.setattr("benchmark.data.array_files._appending", lambda *_: full)
     with pytest.raises(BenchError, match="disk is full"):
         plain.convert_file(files / "old.npy", files / "new.npy")
     assert left(files) == ["bad.npy", "new.npy", "old.npy", "side.npy"]
@@ -150,7 +150,7 @@ def test_nothing_half_written_is_left(plain, files, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("benchmark.data.row_files._appending", lambda *_: stop)
+    monkeypatch.setattr("benchmark.data.array_files._appending", lambda *_: stop)
     with pytest.raises(KeyboardInterrupt):
         plain.convert_file(files / "old.npy", files / "new.npy")
     assert left(files) == ["bad.npy", "new.npy", "old.npy", "side.npy"]

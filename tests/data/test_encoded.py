@@ -1,23 +1,17 @@
-"""Images that stay in their files: the same pixels as decoded at once, and how they are cut."""
-
-import io
+"""Images that stay in their files: the same pixels as decoded at once."""
 
 import numpy as np
 import pytest
-from PIL import Image
+from support.pictures import png
 
 from benchmark.data import encoded
 from benchmark.data.base import Dataset, ImageSet, take
 from benchmark.data.decode import View, decode_view
-from benchmark.data.encoded import EncodedImages, Files, Records, images_of, listed
-from benchmark.data.stored import read_dataset, write_dataset
+from benchmark.data.encoded import EncodedImages, images_of
+from benchmark.data.files import Files
+from benchmark.data.recordio import Records
+from benchmark.data.serialization import read_dataset, write_dataset
 from benchmark.errors import BenchError
-
-
-def png(pixels):
-    out = io.BytesIO()
-    Image.fromarray(np.asarray(pixels, np.uint8)).save(out, "PNG")
-    return out.getvalue()
 
 
 @pytest.fixture
@@ -31,7 +25,7 @@ def pictures(tmp_path):
 
 def test_rows_in_any_order_subsets_and_prefetching(tmp_path, pictures):
     view = View(20, 30, fit="whole")
-    images = EncodedImages(listed(tmp_path, [f"{i}.png" for i in range(5)]), view)
+    images = EncodedImages(Files.checked(tmp_path, [f"{i}.png" for i in range(5)]), view)
     assert images.shape == (5, 3, 20, 30)
     want = np.stack(pictures).transpose(0, 3, 1, 2)
     np.testing.assert_array_equal(images[np.array([3, 0, 3])], want[[3, 0, 3]])
@@ -68,43 +62,6 @@ def test_a_dataset_of_files_comes_back_without_its_pixels(tmp_path, pictures, mo
         assert again.fingerprint() == made.fingerprint()
         other = Dataset("folder", ImageSet(images_of(source, View(8, 9)), labels), {}, ("a",) * 5)
         assert other.fingerprint() != made.fingerprint()
-
-
-def test_middle_box_and_share_that_is_kept():
-    pixels = np.zeros((40, 80, 3), np.uint8)
-    pixels[:, 20:60] = 100
-    pixels[10:30, 30:50] = 200
-    raw = png(pixels)
-    assert (decode_view(raw, View(40, 40), "x") >= 100).all()
-    assert (decode_view(raw, View(20, 20, keep=0.5), "x") == 200).all()
-    box = np.array([30, 10, 20, 20], np.float32)
-    assert (decode_view(raw, View(20, 20, fit="box"), "x", box) == 200).all()
-    wide = decode_view(raw, View(40, 40, fit="box", keep=2.0), "x", box)
-    assert wide.min() >= 95 and (wide[:, 12:28, 12:28] == 200).all()
-    assert decode_view(raw, View(10, 12, 1, "whole"), "x").shape == (1, 10, 12)
-    with pytest.raises(BenchError, match=r"^x: box 90,0,5,5 lies outside 80 x 40"):
-        decode_view(raw, View(8, 8, fit="box"), "x", np.array([90, 0, 5, 5], np.float32))
-
-
-def test_landmarks_come_to_where_arcface_has_them():
-    """A face turned by a quarter, twice as large, somewhere in the picture."""
-    from benchmark.data.decode import _FACE
-
-    turned = np.stack([-_FACE[:, 1], _FACE[:, 0]], axis=1) * 2 + [260, 30]
-    pixels = np.zeros((300, 300), np.uint8)
-    for x, y in turned:
-        pixels[int(y) - 3 : int(y) + 4, int(x) - 3 : int(x) + 4] = 255
-    view = View(112, 112, 1, "align")
-    face = decode_view(png(pixels), view, "x", turned.astype(np.float32).ravel())[0]
-    for x, y in _FACE:
-        assert face[round(y), round(x)] > 200
-    assert face.mean() < 10
-
-
-@pytest.mark.parametrize("name", ["", "/etc/x", "a/../../x", "a\nb"])
-def test_names_that_leave_the_folder(tmp_path, name):
-    with pytest.raises(BenchError, match="unexpected file name"):
-        listed(tmp_path, [name])
 
 
 def test_broken_images_are_named(tmp_path):

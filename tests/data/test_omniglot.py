@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from benchmark.data import omniglot
+from benchmark.data.base import read_options
+from benchmark.data.omniglot import Omniglot
 from benchmark.errors import BenchError
 
 CHECKOUT = Path(__file__).parents[2]
@@ -60,7 +61,7 @@ def archive(tmp_path):
 
 def test_reads_an_archive_without_extracting(archive, check):
     before = sorted(archive.rglob("*"))
-    dataset = omniglot.load(archive)
+    dataset = Omniglot().load(archive)
     assert sorted(archive.rglob("*")) == before
     check(dataset)
     assert len(dataset.class_names) == 6
@@ -74,7 +75,7 @@ def test_reads_an_archive_without_extracting(archive, check):
 
 
 def test_seen_writers_are_not_trained_on(archive):
-    dataset = omniglot.load(archive)
+    dataset = Omniglot().load(archive)
     train = {image.tobytes() for image in dataset.train.images}
     assert not train & {image.tobytes() for image in dataset.evaluations["seen"].images}
     held = dataset.facts["seen_writers"]
@@ -83,31 +84,31 @@ def test_seen_writers_are_not_trained_on(archive):
 
 
 def test_archive_folder_and_alphabets_are_the_same_data(archive, tmp_path_factory):
-    expected = omniglot.load(archive).fingerprint()
+    expected = Omniglot().load(archive).fingerprint()
     extracted, bare = tmp_path_factory.mktemp("extracted"), tmp_path_factory.mktemp("bare")
     write_folder(extracted / "images_background", members())
     write_folder(bare, members())
     (bare / "LICENSE").write_text("MIT")
     for root in (extracted, bare):
-        assert omniglot.load(root).fingerprint() == expected
+        assert Omniglot().load(root).fingerprint() == expected
     both = tmp_path_factory.mktemp("both")
     shutil.copy(archive / "images_background.zip", both)
     write_folder(both / "images_background", members())
-    assert omniglot.load(both).facts["archives"] == ["images_background.zip"]
+    assert Omniglot().load(both).facts["archives"] == ["images_background.zip"]
 
 
 def test_a_character_in_two_archives_is_one_class(tmp_path):
     write_zip(tmp_path / "images_background_small1.zip", members(("Greek", "Latin")))
     write_zip(tmp_path / "images_background_small2.zip", members(("Greek", "Tagalog")))
-    dataset = omniglot.load(tmp_path)
+    dataset = Omniglot().load(tmp_path)
     assert len(dataset.class_names) == 9
     assert len(dataset.train) + len(dataset.evaluations["seen"]) == 6 * 8
 
 
 def test_seed_drives_the_split(archive):
-    a, b = (omniglot.load(archive, seed=s) for s in (0, 1))
+    a, b = (Omniglot(seed=s).load(archive) for s in (0, 1))
     assert sorted(a.class_names) == sorted(b.class_names)
-    assert a.fingerprint() == omniglot.load(archive).fingerprint() != b.fingerprint()
+    assert a.fingerprint() == Omniglot().load(archive).fingerprint() != b.fingerprint()
 
 
 def test_other_modes_and_sizes(tmp_path):
@@ -118,30 +119,30 @@ def test_other_modes_and_sizes(tmp_path):
         )
     ]
     write_zip(tmp_path / "images_evaluation.zip", entries)
-    assert omniglot.load(tmp_path).train.images.shape[1:] == (1, 32, 32)
+    assert Omniglot().load(tmp_path).train.images.shape[1:] == (1, 32, 32)
 
 
 def test_stray_files_are_passed_over(tmp_path):
     entries = [*members(), ("Greek/.DS_Store", b"x"), ("Greek/character01/._0001_01.png", b"x")]
     write_zip(tmp_path / "images_background.zip", entries)
-    assert len(omniglot.load(tmp_path).class_names) == 6
+    assert len(Omniglot().load(tmp_path).class_names) == 6
 
 
 def test_source_follows_contents_not_times(archive):
-    base = omniglot.source(archive)
+    base = Omniglot().source(archive)
     assert json.loads(json.dumps(base)) == base
     path = archive / "images_background.zip"
     os.utime(path, (1, 1))
     (archive / "notes.txt").write_text("not read")
-    assert omniglot.source(archive) == base
-    assert omniglot.source(archive, seed=1) != base
+    assert Omniglot().source(archive) == base
+    assert Omniglot(seed=1).source(archive) != base
     write_zip(path, members(writers=9))
-    assert omniglot.source(archive) != base
+    assert Omniglot().source(archive) != base
 
 
 def expect(root, *parts, **options):
     with pytest.raises(BenchError) as error:
-        omniglot.load(root, **options)
+        read_options("omniglot", options).load(root)
     message = str(error.value)
     assert "\n" not in message
     for part in parts:
@@ -224,7 +225,7 @@ def test_two_different_drawings_of_one_writer(tmp_path):
 
 @pytest.mark.skipif(not REAL.is_dir(), reason=f"{REAL} is not there")
 def test_the_original_small_archives(check):
-    dataset = omniglot.load(REAL)
+    dataset = Omniglot().load(REAL)
     check(dataset)
     assert len(dataset.class_names) == 242
     assert len(dataset.train) == 161 * 16

@@ -119,7 +119,7 @@ def test_contrastive_by_plain_loops(seed):
 
 def test_text_retrieval_leaves_no_image_out():
     """The item whose row stands for its class's text is an image like the others."""
-    from benchmark.data.templates import each_alone
+    from benchmark.data.enrolment import each_alone
 
     labels = np.array([0, 0, 1, 1, 1])
     items = each_alone(np.zeros((5, 1, 1, 1), np.uint8), labels, seed=0)

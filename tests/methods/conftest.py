@@ -7,7 +7,7 @@ import torch
 from benchmark.config.recipes import Augment, ModelSpec, Recipe
 from benchmark.contract import maps
 from benchmark.contract.method import Generation, UpdateJob
-from benchmark.data import toy
+from benchmark.data.toy import Toy
 from benchmark.models.heads import Head
 from benchmark.training.data import TrainingData
 from benchmark.training.device import Device
@@ -84,7 +84,7 @@ def make_batch():
 @pytest.fixture(scope="session")
 def toy_job():
     """Make an update on 72 toy images, all of whose trainings start alike."""
-    made = toy.load(None, classes=9, images=8, size=16).train
+    made = Toy(classes=9, images=8, size=16).load(None).train
     labels = torch.from_numpy(made.labels)
     features = torch.randn(72, 8, generator=torch.Generator().manual_seed(3))
 

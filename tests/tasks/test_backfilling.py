@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from benchmark.data import toy
+from benchmark.data.toy import Toy
 from benchmark.metrics.backfill_curves import moments
 from benchmark.metrics.backfill_orders import Items, make_orders, squared_distance
 from benchmark.metrics.identification import search, tpir_at_fpir
@@ -20,7 +20,7 @@ NAMES = ("random", "class-by-class", "true-l2")
 
 @pytest.fixture(scope="module")
 def items():
-    return toy.load(None, classes=16, images=8, size=8).evaluations["test"]
+    return Toy(classes=16, images=8, size=8).load(None).evaluations["test"]
 
 
 @pytest.fixture(scope="module")

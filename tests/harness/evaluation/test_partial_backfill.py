@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from benchmark import BenchError
-from benchmark.data import toy
+from benchmark.data.toy import Toy
 from benchmark.harness.evaluation.partial_backfill import judge, known_items, last_update
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable, load_module, save_module
@@ -36,7 +36,7 @@ class Broken(Portable):
 
 @pytest.fixture(scope="module")
 def items():
-    return toy.load(None, classes=8, images=8, size=8).evaluations["test"]
+    return Toy(classes=8, images=8, size=8).load(None).evaluations["test"]
 
 
 @pytest.fixture

@@ -1,23 +1,16 @@
 """MS1MV3 and IJB-C, on small files of their formats."""
 
-import io
 import struct
 
 import numpy as np
 import pytest
-from PIL import Image
+from support.pictures import jpeg
 
 from benchmark import run
-from benchmark.data import ms1mv3_ijbc
+from benchmark.data.ms1mv3_ijbc import Ms1mv3Ijbc
 from benchmark.data.recordio import joined
 from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute
-
-
-def jpeg(value):
-    out = io.BytesIO()
-    Image.new("RGB", (112, 112), (value, 0, 0)).save(out, "JPEG", quality=100)
-    return out.getvalue()
 
 
 def record(labels, raw=b"", number=0):
@@ -90,7 +83,7 @@ def write_ijbc(folder):
 def test_ms1mv3_ijbc(tmp_path, reds):
     write_records(tmp_path / "ms1m-retinaface-t1", faces())
     write_ijbc(tmp_path / "IJBC")
-    made = ms1mv3_ijbc.load(tmp_path)
+    made = Ms1mv3Ijbc().load(tmp_path)
     assert reds(made.train.images) == [20 * (i // 2) for i in range(22)]
     assert made.train.labels.tolist() == [i // 2 for i in range(22)]
     assert made.class_names[9:] == ("person 9", "person 10", "subject 1", "subject 2", "subject 3")
@@ -109,7 +102,7 @@ def test_faces_in_folders_count_as_numbers(tmp_path, reds):
         for k in (10, 2):
             (folder / f"{k}.jpg").write_bytes(jpeg(person))
     write_ijbc(tmp_path / "IJBC")
-    made = ms1mv3_ijbc.load(tmp_path)
+    made = Ms1mv3Ijbc().load(tmp_path)
     assert reds(made.train.images) == [9, 9, 10, 10, 100, 100]
     assert made.class_names[:3] == ("person 9", "person 10", "person 100")
 
@@ -124,7 +117,7 @@ def test_records_that_contain_the_magic_number(tmp_path, reds):
     assert with_comment.index(MAGIC) % 4 == 0
     write_records(tmp_path, [record(0, jpeg(10)), record(1, with_comment), record(2, jpeg(90))])
     write_ijbc(tmp_path / "IJBC")
-    made = ms1mv3_ijbc.load(tmp_path)
+    made = Ms1mv3Ijbc().load(tmp_path)
     assert reds(made.train.images) == [10, 200, 90] and made.train.labels.tolist() == [0, 1, 2]
 
 
@@ -143,7 +136,7 @@ def test_records_refused(tmp_path, change, words):
     write_records(tmp_path, faces())
     change(tmp_path)
     with pytest.raises(BenchError, match=words):
-        ms1mv3_ijbc.load(tmp_path)
+        Ms1mv3Ijbc().load(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +159,7 @@ def test_tables_of_ijbc_refused(tmp_path, name, text, words):
     write_records(tmp_path, faces())
     (write_ijbc(tmp_path / "IJBC") / name).write_text(text)
     with pytest.raises(BenchError, match=words):
-        ms1mv3_ijbc.load(tmp_path)
+        Ms1mv3Ijbc().load(tmp_path)
 
 
 # --- from files to records

@@ -1,0 +1,76 @@
+"""Templates, and which of them are enrolled: the columns of verification and identification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmark.data.base import Evaluation, Images, Ints
+from benchmark.data.splits import generator
+
+
+def enrol(
+    classes: Ints, template_class: Ints, enrolled: Ints, seed: int
+) -> tuple[Ints, tuple[Ints, Ints]]:
+    """IJB-C's two galleries: one seeded half of the subjects each; all else is searched for.
+
+    Args:
+        classes: The subjects, ``[n_class]``.
+        template_class: Subject of each template, ``[n_template]``; the row is the template's id.
+        enrolled: For each subject the template that is enrolled, ``[n_class]``.
+        seed: Decides the halves.
+
+    Returns:
+        Probe template ids ``[n_template - n_class]``, and the template ids of G1 and of G2.
+    """
+    probes = np.setdiff1d(np.arange(len(template_class)), enrolled)
+    first = np.zeros(len(classes), np.bool_)
+    first[generator(seed, len(classes), 1).permutation(len(classes))[: len(classes) // 2]] = True
+    return probes, (np.sort(enrolled[first]), np.sort(enrolled[~first]))
+
+
+def templates_of_views(
+    classes: Ints, n_views: int, per_template: int, rng: np.random.Generator, seed: int
+) -> dict[str, Any]:
+    """Columns for items that are ``n_views`` views of each class, a few views a template.
+
+    Args:
+        classes: The subjects, ``[n_class]``.
+        n_views: Views of each class: faces of a font, writers.
+        per_template: Views in a template; the last one of a class takes the rest.
+        rng: Decides which of its class's templates a view goes to.
+        seed: Of the galleries.
+
+    Returns:
+        ``template`` of each view, class by class, ``[n_class * n_views]``; ``probes`` and
+        ``galleries``, in which the first template of each class is enrolled.
+    """
+    n, per_class = len(classes), n_views // per_template
+    slots = np.minimum(np.arange(n_views) // per_template, per_class - 1)
+    slot = rng.permuted(np.tile(slots, (n, 1)), axis=1)  # [n_class, n_views]
+    first = np.arange(n) * per_class
+    probes, galleries = enrol(classes, np.repeat(classes, per_class), first, seed)
+    template = (first[:, None] + slot).reshape(-1)
+    return {"template": template, "probes": probes, "galleries": galleries}
+
+
+def each_alone(
+    images: Images, labels: Ints, *, seed: int, gallery: Ints | None = None, **columns: Any
+) -> Evaluation:
+    """Items that are a template, a medium and a camera of their own.
+
+    Args:
+        images: ``[n, c, h, w]``.
+        labels: Class of each, ``[n]``.
+        seed: Decides which gallery item of a class is enrolled, and in which gallery.
+        gallery: Rows in the gallery; all by default.
+        **columns: Other columns of :class:`Evaluation`.
+    """
+    rows = np.arange(len(labels)) if gallery is None else gallery
+    shuffled = generator(seed, 0).permutation(rows)
+    subjects, first = np.unique(labels[shuffled], return_index=True)
+    probes, galleries = enrol(subjects, labels, shuffled[first], seed)
+    return Evaluation.of(
+        images, labels, gallery=rows, probes=probes, galleries=galleries, **columns
+    )

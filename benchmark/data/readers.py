@@ -1,0 +1,89 @@
+"""What the datasets that are read from files share."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from benchmark.config.declarations import EvaluationSet
+from benchmark.data.base import Dataset, DatasetReader, ImageSet
+from benchmark.data.decode import View
+from benchmark.data.encoded import images_of
+from benchmark.data.enrolment import each_alone
+from benchmark.data.files import Labelled, content_hash, data_root, decoder
+
+
+@dataclass(frozen=True)
+class FileDatasetReader(DatasetReader):
+    """Base of a dataset that is read from files below a data root.
+
+    Class attributes:
+        reading: Raised by whoever changes how files become pixels, classes or splits; part of
+            every cache key.
+    """
+
+    reading: ClassVar[int] = 1
+
+    @abstractmethod
+    def files(self, root: Path) -> list[Path]:
+        """Every file that determines the dataset."""
+
+    @abstractmethod
+    def read(self, root: Path) -> Dataset:
+        """Read the dataset, of its facts only those that are not common to all."""
+
+    def folder(self, root: Path) -> Path:
+        """What the files' names are relative to."""
+        return root
+
+    def source(self, root: Path | None) -> dict[str, Any]:
+        """What determines the images: options, reading version, decoder, hash of the files."""
+        root = data_root(root, self.name)
+        files = content_hash(self.folder(root), self.files(root))
+        return asdict(self) | {"reading": self.reading, "decoder": decoder(), "files": files}
+
+    def load(self, root: Path | None) -> Dataset:
+        """Read the dataset; large sets are decoded while they are used."""
+        dataset = self.read(data_root(root, self.name))
+        counts = {
+            "classes": len(dataset.class_names),
+            "train_classes": len(np.unique(dataset.train.labels)),
+        }
+        return dataclasses.replace(dataset, facts=self.source(root) | counts | {**dataset.facts})
+
+
+@dataclass(frozen=True)
+class PhotographDatasetReader(FileDatasetReader):
+    """Base of a set of photographs whose validation images are of the training classes.
+
+    ``test`` and ``seen`` are both its validation set; each item is a template of its own.
+
+    Attributes:
+        image_size: Side of an image, pixels.
+        keep: Share of the short side that is kept: 224 of 256.
+        seed: Decides which items are enrolled, and in which gallery.
+    """
+
+    columns: ClassVar = frozenset({"templates", "texts"})
+    evaluation_sets: ClassVar = {"test": EvaluationSet(), "seen": EvaluationSet()}
+
+    image_size: int = 224
+    keep: float = 0.875
+    seed: int = 0
+
+    @abstractmethod
+    def parts(self, root: Path) -> tuple[Labelled, Labelled, tuple[str, ...]]:
+        """Training and validation images with their classes, and the names of the classes."""
+
+    def read(self, root: Path) -> Dataset:
+        """Put the listed files together."""
+        (train, labels), (val, val_labels), class_names = self.parts(root)
+        view = View(self.image_size, self.image_size, keep=self.keep)
+        items = each_alone(images_of(val, view), val_labels, seed=self.seed)
+        train_set = ImageSet(images_of(train, view), labels)
+        return Dataset(self.name, train_set, {"test": items, "seen": items}, class_names)

@@ -1,0 +1,71 @@
+import io
+import tarfile
+
+import numpy as np
+import pytest
+
+from benchmark.data.cifar100 import ARCHIVE, FOLDER, RECORD, Cifar100
+from benchmark.errors import BenchError
+
+
+def cifar_files():
+    rng = np.random.default_rng(0)
+    made = {
+        "fine_label_names.txt": b"\n".join(b"fine%d" % i for i in range(12)) + b"\n\n",
+        "coarse_label_names.txt": b"animals\nthings\n",
+    }
+    for name, n in (("train.bin", 48), ("test.bin", 24)):
+        rows = rng.integers(0, 256, (n, RECORD), np.uint8)
+        rows[:, 1] = np.arange(n) % 12
+        rows[:, 0] = rows[:, 1] % 2
+        made[name] = rows.tobytes()
+    return made
+
+
+def archive(path, files):
+    with tarfile.open(path, "w:gz") as tar:
+        for name, raw in files.items():
+            info = tarfile.TarInfo(f"cifar-100-binary/{name}")
+            info.size = len(raw)
+            tar.addfile(info, io.BytesIO(raw))
+
+
+def test_cifar100(tmp_path):
+    files = cifar_files()
+    archive(tmp_path / ARCHIVE, files)
+    made = Cifar100().load(tmp_path)
+    raw = np.frombuffer(files["train.bin"], np.uint8).reshape(48, -1)
+    np.testing.assert_array_equal(made.train.images[np.arange(48)].reshape(48, -1), raw[:, 2:])
+    assert made.train.images.shape == (48, 3, 32, 32)
+    assert made.train.labels.tolist() == [i % 12 for i in range(48)]
+    items = made.evaluations["test"]
+    assert items.group_names == ("animals", "things") and items.group.tolist() == [0, 1] * 12
+    assert len(items.probes) + sum(map(len, items.galleries)) == 24
+    folder = tmp_path / "x" / FOLDER
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    assert Cifar100().load(tmp_path / "x").fingerprint() == made.fingerprint()
+    assert Cifar100().source(tmp_path)["files"] != Cifar100().source(tmp_path / "x")["files"]
+
+
+def test_cifar100_refused(tmp_path):
+    (tmp_path / "cifar-100-python").mkdir()
+    with pytest.raises(BenchError, match="a pickle, which is never loaded"):
+        Cifar100().load(tmp_path)
+    for name, raw, words in (
+        ("train.bin", b"x" * 3000, "records of 3074 bytes, got 3000"),
+        ("train.bin", b"\x00\x63" + bytes(3072), "fine labels below 12, got 99"),
+        ("fine_label_names.txt", b"a\na\n", "expected different ones"),
+    ):
+        archive(tmp_path / ARCHIVE, {**cifar_files(), name: raw})
+        with pytest.raises(BenchError, match=words):
+            Cifar100().load(tmp_path)
+    files = cifar_files()
+    del files["test.bin"]
+    archive(tmp_path / ARCHIVE, files)
+    with pytest.raises(BenchError, match=r"expected a member cifar-100-binary/test\.bin"):
+        Cifar100().load(tmp_path)
+    (tmp_path / ARCHIVE).write_bytes(b"no archive")
+    with pytest.raises(BenchError, match="archive is broken"):
+        Cifar100().load(tmp_path)

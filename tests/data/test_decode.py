@@ -1,0 +1,118 @@
+"""How pictures of any format, mode and shape become arrays."""
+
+import numpy as np
+import pytest
+from PIL import Image
+from support.pictures import png, write_noise
+
+from benchmark.data.decode import _FACE, View, decode_view
+from benchmark.errors import BenchError
+
+
+def decode(path, size, channels):
+    return decode_view(path, View(size, size, channels), str(path))
+
+
+FORMATS = [
+    ("a.png", "RGB", {}),
+    ("a.png", "L", {}),
+    ("a.png", "1", {}),
+    ("a.png", "P", {}),
+    ("a.png", "RGBA", {}),
+    ("a.png", "LA", {}),
+    ("a.jpg", "CMYK", {"quality": 95}),
+    ("a.JPEG", "L", {"quality": 95}),
+    ("a.webp", "RGB", {"lossless": True}),
+    ("a.bmp", "RGB", {}),
+    ("a.gif", "P", {}),
+    ("a.tif", "RGB", {"compression": "tiff_lzw"}),
+    ("a.tiff", "CMYK", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "mode", "options"), FORMATS)
+def test_formats_and_modes(tmp_path, name, mode, options):
+    path = write_noise(tmp_path / name, (210, 210, 210), (50, 70), mode, **options)
+    image = decode(path, 24, 3)
+    assert image.shape == (3, 24, 24) and image.dtype == np.uint8
+    assert abs(image.mean() - 210) < (60 if mode == "1" else 12)
+    assert decode(path, 24, 1).shape == (1, 24, 24)
+
+
+def test_sixteen_bits(tmp_path):
+    values = np.full((20, 30), 40000, np.uint16)
+    for name in ("a.png", "a.tif"):
+        Image.fromarray(values).save(tmp_path / name)
+        assert np.abs(decode(tmp_path / name, 8, 3).astype(int) - 156).max() <= 1
+    dark = Image.fromarray(np.full((20, 30), 200, np.uint16))
+    dark.save(tmp_path / "dark.png")
+    assert decode(tmp_path / "dark.png", 8, 1).max() <= 1
+    Image.fromarray(np.full((20, 30), 0.5, np.float32)).save(tmp_path / "share.tif")
+    assert np.abs(decode(tmp_path / "share.tif", 8, 1).astype(int) - 128).max() <= 1
+
+
+def test_transparency_is_white(tmp_path):
+    clear = Image.new("RGBA", (20, 20), (0, 0, 0, 0))
+    clear.save(tmp_path / "a.png")
+    paletted = Image.new("P", (20, 20), 0)
+    paletted.save(tmp_path / "b.png", transparency=0)
+    paletted.save(tmp_path / "c.gif", transparency=0)
+    for name in ("a.png", "b.png", "c.gif"):
+        assert decode(tmp_path / name, 8, 3).min() == 255
+
+
+def test_exif_orientation(tmp_path):
+    image = Image.new("RGB", (40, 40), "black")
+    image.paste("white", (0, 0, 40, 20))  # the upper half, as stored
+    exif = Image.Exif()
+    exif[0x0112] = 3  # turned by 180 degrees
+    image.save(tmp_path / "a.jpg", exif=exif)
+    upright = decode(tmp_path / "a.jpg", 8, 1)[0]
+    assert upright[0].max() < 20 and upright[-1].min() > 235
+
+
+def test_middle_square_is_kept(tmp_path):
+    for size in ((90, 30), (30, 90)):
+        image = Image.new("RGB", size, "black")
+        left, top = (size[0] - 30) // 2, (size[1] - 30) // 2
+        image.paste("white", (left, top, left + 30, top + 30))
+        image.save(tmp_path / "a.png")
+        kept = decode(tmp_path / "a.png", 16, 3)
+        assert kept[:, 1:-1, 1:-1].min() == 255 and kept.min() > 200  # the filter sees the rim
+    Image.new("RGB", (1, 3000), "white").save(tmp_path / "thin.png")
+    assert decode(tmp_path / "thin.png", 16, 3).min() == 255
+
+
+def test_first_frame(tmp_path):
+    frames = [Image.new("L", (20, 20), v) for v in (250, 10)]
+    frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
+    assert decode(tmp_path / "a.gif", 8, 1).min() > 240
+
+
+def test_middle_box_and_share_that_is_kept():
+    pixels = np.zeros((40, 80, 3), np.uint8)
+    pixels[:, 20:60] = 100
+    pixels[10:30, 30:50] = 200
+    raw = png(pixels)
+    assert (decode_view(raw, View(40, 40), "x") >= 100).all()
+    assert (decode_view(raw, View(20, 20, keep=0.5), "x") == 200).all()
+    box = np.array([30, 10, 20, 20], np.float32)
+    assert (decode_view(raw, View(20, 20, fit="box"), "x", box) == 200).all()
+    wide = decode_view(raw, View(40, 40, fit="box", keep=2.0), "x", box)
+    assert wide.min() >= 95 and (wide[:, 12:28, 12:28] == 200).all()
+    assert decode_view(raw, View(10, 12, 1, "whole"), "x").shape == (1, 10, 12)
+    with pytest.raises(BenchError, match=r"^x: box 90,0,5,5 lies outside 80 x 40"):
+        decode_view(raw, View(8, 8, fit="box"), "x", np.array([90, 0, 5, 5], np.float32))
+
+
+def test_landmarks_come_to_where_arcface_has_them():
+    """A face turned by a quarter, twice as large, somewhere in the picture."""
+    turned = np.stack([-_FACE[:, 1], _FACE[:, 0]], axis=1) * 2 + [260, 30]
+    pixels = np.zeros((300, 300), np.uint8)
+    for x, y in turned:
+        pixels[int(y) - 3 : int(y) + 4, int(x) - 3 : int(x) + 4] = 255
+    view = View(112, 112, 1, "align")
+    face = decode_view(png(pixels), view, "x", turned.astype(np.float32).ravel())[0]
+    for x, y in _FACE:
+        assert face[round(y), round(x)] > 200
+    assert face.mean() < 10
