@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from benchmark.config.files import file_digest, plain_io_errors
-from benchmark.data.array_files import RowFile, writing
+from benchmark.data.array_files import open_rows, row_blocks, writing
 from benchmark.errors import BenchError
 from benchmark.metrics.backfill_orders import by_score
 from benchmark.models.module import Portable, load_module, save_module
@@ -229,8 +229,8 @@ class Conversion:
             BenchError: As :meth:`convert`; if a file cannot be read or written, or one would be
                 written over what is read: a gallery converted twice is lost.
         """
-        rows = RowFile.open("source", source)
-        sides = None if side is None else RowFile.open("side", side)
+        rows = open_rows("source", source)
+        sides = None if side is None else open_rows("side", side)
         self._check_sizes("source", rows.shape, None if sides is None else sides.shape)
         if target_side is not None and sides is None:
             raise BenchError("target_side: the map was fitted without side-information")
@@ -241,9 +241,9 @@ class Conversion:
         for i, path in enumerate(targets):
             if path.resolve() in read | {p.resolve() for p in targets[:i]}:
                 raise BenchError(f"{path}: expected another file than is read or written already")
-        with writing(targets, rows.n) as writers:
-            more = sides.blocks(BLOCK) if sides is not None else None
-            for start, block in enumerate(rows.blocks(BLOCK)):
+        with writing(targets, len(rows)) as writers:
+            more = row_blocks(sides, BLOCK) if sides is not None else None
+            for start, block in enumerate(row_blocks(rows, BLOCK)):
                 _finite(str(source), block, start * BLOCK)
                 beside = None if more is None else next(more)
                 if beside is not None:
@@ -251,7 +251,7 @@ class Conversion:
                 for write, made in zip(writers, self._convert(block, beside), strict=False):
                     if made is not None:
                         write(made)
-        return rows.n
+        return len(rows)
 
     def save(self, folder: str | Path) -> None:
         """Write a folder, whole or not at all: safetensors and a JSON file, no pickle.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,69 +17,48 @@ from benchmark.errors import BenchError
 Vectors = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class RowFile:
-    """An npy file ``[n, dim]`` of numbers.
+def open_rows(name: str, path: str | Path) -> np.memmap[Any, np.dtype[Any]]:
+    """Check an npy file; its rows are not read yet, :func:`row_blocks` reads them.
 
-    Attributes:
+    Args:
+        name: What an error names first.
         path: The file.
-        shape: ``(n, dim)``.
-        dtype: Of its numbers.
-        offset: Where they begin.
+
+    Returns:
+        ``[n, dim]`` numbers, mapped.
+
+    Raises:
+        BenchError: If it is not an npy file of numbers ``[n, dim]``, rows one after another.
     """
+    try:
+        rows = np.load(Path(path), mmap_mode="r")
+    except (OSError, ValueError, EOFError) as error:
+        text = " ".join(str(error).split())
+        raise BenchError(f"{name}: cannot read {path} as npy: {text}") from error
+    if not isinstance(rows, np.memmap) or rows.ndim != 2 or rows.dtype.kind not in "fiub":
+        raise BenchError(f"{name}: expected numbers [n, dim] in {path}")
+    if 0 in rows.shape:
+        raise BenchError(f"{name}: expected at least one vector, got {list(rows.shape)}")
+    if not rows.flags.c_contiguous:
+        raise BenchError(f"{name}: expected rows one after another (C order) in {path}")
+    return rows
 
-    path: Path
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    offset: int
 
-    @property
-    def n(self) -> int:
-        """How many rows."""
-        return self.shape[0]
+def row_blocks(rows: np.memmap[Any, np.dtype[Any]], size: int) -> Iterator[Vectors]:
+    """The rows of :func:`open_rows` as float32, ``size`` at a time.
 
-    @classmethod
-    def open(cls, name: str, path: str | Path) -> RowFile:
-        """Look at a file.
-
-        Args:
-            name: What an error names first.
-            path: The file.
-
-        Raises:
-            BenchError: If it is not an npy file of numbers ``[n, dim]``, rows one after another.
-        """
-        path = Path(path)
-        try:
-            # Mapped: the header and the length are checked, nothing is read.
-            made = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            text = " ".join(str(error).split())
-            raise BenchError(f"{name}: cannot read {path} as npy: {text}") from error
-        if not isinstance(made, np.memmap) or made.ndim != 2 or made.dtype.kind not in "fiub":
-            raise BenchError(f"{name}: expected numbers [n, dim] in {path}")
-        if 0 in made.shape:
-            raise BenchError(f"{name}: expected at least one vector, got {list(made.shape)}")
-        if not made.flags.c_contiguous:
-            raise BenchError(f"{name}: expected rows one after another (C order) in {path}")
-        n, dim = made.shape
-        return cls(path, (n, dim), made.dtype, made.offset)
-
-    def blocks(self, size: int) -> Iterator[Vectors]:
-        """The rows as float32, ``size`` at a time.
-
-        Read, not mapped: mapped pages count as the memory of the process.
-        """
-        n, dim = self.shape
-        with self.path.open("rb") as file:
-            file.seek(self.offset)
-            for start in range(0, n, size):
-                count = min(size, n - start) * dim
-                rows = np.fromfile(file, self.dtype, count)
-                if len(rows) < count:
-                    raise BenchError(f"{self.path}: became shorter while it was read")
-                with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite
-                    yield rows.astype(np.float32, copy=False).reshape(-1, dim)
+    Read, not mapped: mapped pages count as the memory of the process.
+    """
+    (n, dim), path = rows.shape, Path(str(rows.filename))
+    with path.open("rb") as file:
+        file.seek(rows.offset)
+        for start in range(0, n, size):
+            count = min(size, n - start) * dim
+            block = np.fromfile(file, rows.dtype, count)
+            if len(block) < count:
+                raise BenchError(f"{path}: became shorter while it was read")
+            with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite
+                yield block.astype(np.float32, copy=False).reshape(-1, dim)
 
 
 @contextmanager

@@ -7,16 +7,17 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.config import registry
 from benchmark.config.declarations import DatasetDeclaration
-from benchmark.errors import BenchError, unknown
+from benchmark.errors import unknown
 
 Ints = NDArray[np.int64]
+Pixels = NDArray[np.uint8]
 
 JUNK = -1
 """The label of images that count neither for nor against (Market-1501's identity -1)."""
@@ -30,7 +31,7 @@ class Images(Protocol):
         """``(n, c, h, w)``."""
         ...
 
-    def __getitem__(self, rows: Ints) -> NDArray[np.uint8]:
+    def __getitem__(self, rows: Ints) -> Pixels:
         """The images of ``rows``, ``[k, c, h, w]`` uint8."""
         ...
 
@@ -197,7 +198,4 @@ def read_options(name: str, options: Mapping[str, object] | None = None) -> Data
     Raises:
         BenchError: On an unknown name or option.
     """
-    reader = registry.check_options(name, options or {}, f"dataset {name}")
-    if not isinstance(reader, DatasetReader):
-        raise BenchError(f"dataset {name}: expected a DatasetReader, got {type(reader).__name__}")
-    return reader
+    return cast(DatasetReader, registry.check_options(name, options or {}, f"dataset {name}"))

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.config.declarations import EvaluationSet
-from benchmark.data.base import Dataset, ImageSet, Ints
+from benchmark.data.base import Dataset, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import each_alone
+from benchmark.data.files import readable
 from benchmark.data.readers import FileDatasetReader
 from benchmark.errors import BenchError
 
@@ -55,21 +55,15 @@ class Cifar100(FileDatasetReader):
         return {key: v for key, v in super().source(root).items() if key != "decoder"}
 
     def read(self, root: Path) -> Dataset:
-        """Read both parts.
-
-        Raises:
-            BenchError: For a missing file, a broken archive, a label without a name.
-        """
+        """Read both parts."""
         place = _place(root)
         files = _unpacked(place) if place.is_file() else _extracted(place)
-        fine, coarse = (_names(files[f"{kind}_label_names.txt"], place) for kind in _KINDS)
-        train, labels, _ = _part(files, "train.bin", place, len(fine), len(coarse))
-        test, test_labels, groups = _part(files, "test.bin", place, len(fine), len(coarse))
+        fine, coarse = (_names(files[name], place) for name in _FILES[2:])
+        (train, labels, _), (test, test_labels, groups) = (
+            _part(files[name], f"{place}: {name}", len(fine), len(coarse)) for name in _FILES[:2]
+        )
         items = each_alone(test, test_labels, seed=self.seed, group=groups, group_names=coarse)
         return Dataset(self.name, ImageSet(train, labels), {"test": items, "seen": items}, fine)
-
-
-_KINDS = ("fine", "coarse")
 
 
 def _place(root: Path) -> Path:
@@ -106,10 +100,8 @@ def _unpacked(path: Path) -> dict[str, bytes]:
 
 
 def _extracted(folder: Path) -> dict[str, bytes]:
-    try:
+    with readable(folder):
         return {name: (folder / name).read_bytes() for name in _FILES}
-    except OSError as error:
-        raise BenchError(f"{error.filename}: cannot be read: {error.strerror}") from error
 
 
 def _names(raw: bytes, place: Path) -> tuple[str, ...]:
@@ -123,20 +115,13 @@ def _names(raw: bytes, place: Path) -> tuple[str, ...]:
     return names
 
 
-def _part(
-    files: dict[str, bytes], name: str, place: Path, n_fine: int, n_coarse: int
-) -> tuple[NDArray[np.uint8], Ints, Ints]:
+def _part(raw: bytes, where: str, n_fine: int, n_coarse: int) -> tuple[Pixels, Ints, Ints]:
     """Images ``[n, 3, 32, 32]``, fine and coarse labels."""
-    raw = files[name]
     if not raw or len(raw) % RECORD:
-        raise BenchError(
-            f"{place}: {name}: expected records of {RECORD} bytes, got {len(raw)} bytes in all"
-        )
+        raise BenchError(f"{where}: expected records of {RECORD} bytes, got {len(raw)} in all")
     rows = np.frombuffer(raw, np.uint8).reshape(-1, RECORD)
-    for column, n, kind in ((0, n_coarse, "coarse"), (1, n_fine, "fine")):
-        if rows[:, column].max() >= n:
-            raise BenchError(
-                f"{place}: {name}: expected {kind} labels below {n}, got {rows[:, column].max()}"
-            )
-    images = np.ascontiguousarray(rows[:, 2:]).reshape(-1, CHANNELS, SIDE, SIDE)
-    return images, rows[:, 1].astype(np.int64), rows[:, 0].astype(np.int64)
+    coarse, fine = rows[:, :2].astype(np.int64).T
+    for labels, n, kind in ((coarse, n_coarse, "coarse"), (fine, n_fine, "fine")):
+        if labels.max() >= n:
+            raise BenchError(f"{where}: expected {kind} labels below {n}, got {labels.max()}")
+    return np.ascontiguousarray(rows[:, 2:]).reshape(-1, CHANNELS, SIDE, SIDE), fine, coarse

@@ -59,7 +59,11 @@ _FACE_SIDE = 112.0
 
 
 def decode_view(
-    encoded: Path | bytes, view: View, where: str, geometry: NDArray[np.float32] | None = None
+    encoded: Path | bytes,
+    view: View,
+    where: str,
+    geometry: NDArray[np.float32] | None = None,
+    most_pixels: int | None = None,
 ) -> NDArray[np.uint8]:
     """Decode the first frame of an image, upright, over white, as a view has it.
 
@@ -68,6 +72,7 @@ def decode_view(
         view: Shape and geometry.
         where: What an error names.
         geometry: ``x, y, width, height`` of its box, or x and y of five landmarks.
+        most_pixels: Larger pictures are refused; by default those that Pillow refuses.
 
     Returns:
         ``[channels, height, width]`` uint8.
@@ -81,6 +86,11 @@ def decode_view(
     try:
         opened = io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded
         with Image.open(opened, formats=_FORMATS) as image:
+            width, height = image.size
+            if most_pixels is not None and width * height > most_pixels:
+                raise BenchError(
+                    f"{where}: expected at most {most_pixels} pixels, got {width} x {height}"
+                )
             upright: Picture = image
             if view.fit in ("middle", "whole"):  # the others count in pixels of the file
                 image.draft(None, (2 * size[0], 2 * size[1]))

@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.base import Ints
+from benchmark.data.base import Ints, Pixels
 from benchmark.data.decode import View, decode_view
 from benchmark.data.files import Files
 from benchmark.data.recordio import Records
@@ -41,7 +41,7 @@ class EncodedImages:
         if geometry is not None and len(geometry) != len(source):
             raise ValueError(f"geometry: expected {len(source)} rows, got {len(geometry)}")
         self.source, self.view, self.geometry = source, view, geometry
-        self._ahead: tuple[bytes, Future[NDArray[np.uint8]]] | None = None
+        self._ahead: tuple[bytes, Future[Pixels]] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -51,7 +51,7 @@ class EncodedImages:
     def __len__(self) -> int:
         return len(self.source)
 
-    def __getitem__(self, rows: Ints) -> NDArray[np.uint8]:
+    def __getitem__(self, rows: Ints) -> Pixels:
         rows = np.asarray(rows, np.int64)
         ahead, self._ahead = self._ahead, None
         if ahead is not None and ahead[0] == rows.tobytes():
@@ -69,11 +69,11 @@ class EncodedImages:
         geometry = None if self.geometry is None else self.geometry[rows]
         return EncodedImages(self.source.take(rows), self.view, geometry)
 
-    def decoded(self) -> NDArray[np.uint8]:
+    def decoded(self) -> Pixels:
         """All images as an array."""
         return self._decoded(np.arange(len(self)))
 
-    def _decoded(self, rows: Ints) -> NDArray[np.uint8]:
+    def _decoded(self, rows: Ints) -> Pixels:
         out = np.empty((len(rows), *self.shape[1:]), np.uint8)
 
         def fill(place: int) -> None:
@@ -97,7 +97,7 @@ class EncodedImages:
 
 def images_of(
     source: Files | Records, view: View, geometry: NDArray[np.float32] | None = None
-) -> EncodedImages | NDArray[np.uint8]:
+) -> EncodedImages | Pixels:
     """Images as an array where that is small, else left in their files."""
     images = EncodedImages(source, view, geometry)
     small = int(np.prod(images.shape, dtype=np.int64)) <= HELD_BYTES

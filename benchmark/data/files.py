@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,24 +79,30 @@ def data_root(root: Path | None, dataset: str) -> Path:
     Raises:
         BenchError: If it is not given, missing, not a folder, or not readable.
     """
+    where = f"dataset {dataset}: data root"
     if root is None:
-        raise BenchError(f"dataset {dataset}: needs a data root (--data-root DIR), got none")
-    root = Path(root)
+        raise BenchError(f"{where}: expected one (--data-root DIR), got none")
     if not root.exists():
-        raise BenchError(f"dataset {dataset}: data root does not exist: {root}")
+        raise BenchError(f"{where} does not exist: {root}")
     if not root.is_dir():
-        raise BenchError(f"dataset {dataset}: data root: expected a folder, got a file: {root}")
+        raise BenchError(f"{where}: expected a folder, got a file: {root}")
     if not os.access(root, os.R_OK | os.X_OK):
-        raise BenchError(f"dataset {dataset}: data root cannot be read: {root}")
+        raise BenchError(f"{where} cannot be read: {root}")
     return root
 
 
-def first_of(root: Path, *names: str) -> Path:
-    """The first of some files or folders that exists.
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Name the file that cannot be read; ``path`` where the error itself names none."""
+    try:
+        yield
+    except (OSError, UnicodeDecodeError) as error:
+        place, reason = getattr(error, "filename", None), getattr(error, "strerror", None)
+        raise BenchError(f"{place or path}: cannot be read: {reason or error}") from error
 
-    Raises:
-        BenchError: If none does.
-    """
+
+def first_of(root: Path, *names: str) -> Path:
+    """The first of some files or folders that exists; BenchError if none does."""
     for name in names:
         if (root / name).exists():
             return root / name
@@ -107,44 +114,37 @@ def matches(path: Path, pattern: re.Pattern[str], expected: str) -> Iterator[re.
 
     Args:
         path: The file.
-        pattern: What each line must be, end to end.
-        expected: The same in words.
+        pattern: Of a whole line.
+        expected: The pattern in words.
 
     Raises:
         BenchError: Naming the line that is something else.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline=None) as file:
-            for number, line in enumerate(file, 1):
-                text = line.strip()
-                match = pattern.fullmatch(text)
-                if match is not None:
-                    yield match
-                elif text:
-                    raise BenchError(f"{path}:{number}: expected {expected}, got '{text[:80]}'")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BenchError(f"{path}: cannot be read: {error}") from error
+    with readable(path), path.open(encoding="utf-8-sig", newline=None) as file:
+        for number, line in enumerate(file, 1):
+            text = line.strip()
+            match = pattern.fullmatch(text)
+            if match is not None:
+                yield match
+            elif text:
+                raise BenchError(f"{path}:{number}: expected {expected}, got '{text[:80]}'")
 
 
 def images_by_class(root: Path, folder: str, pattern: re.Pattern[str], expected: str) -> Labelled:
-    """Images in folders that are named by the number of their class: 10 comes after 9.
+    """Images in folders named by the number of their class, in the order of these numbers.
 
     Args:
         root: What the names are relative to.
         folder: Holds a folder for each class.
         pattern: Of the folders' names, with the number as its first group.
-        expected: The same in words.
-
-    Returns:
-        The files in the order of the numbers, and the number of each.
+        expected: The pattern in words.
 
     Raises:
-        BenchError: If the folder cannot be listed, is empty, a name is something else, or a class
-            has no image.
+        BenchError: If a folder is missing, empty or named otherwise.
     """
     classes = []
     for entry in _listed(first_of(root, folder)):
-        if entry.is_dir() and not entry.name.startswith("."):
+        if entry.is_dir():
             match = pattern.fullmatch(entry.name)
             if match is None:
                 raise BenchError(f"{entry.path}: expected a folder named as {expected}")
@@ -163,8 +163,8 @@ def images_by_class(root: Path, folder: str, pattern: re.Pattern[str], expected:
 
 def names_in(folder: Path, suffixes: Collection[str] = IMAGES) -> list[str]:
     """Names of a folder's files with these endings, by natural order of their numbers."""
-    names = [entry.name for entry in _listed(folder) if not entry.name.startswith(".")]
-    return sorted((n for n in names if Path(n).suffix.lower() in suffixes), key=natural)
+    names = [e.name for e in _listed(folder) if Path(e.name).suffix.lower() in suffixes]
+    return sorted(names, key=natural)
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:
@@ -179,11 +179,9 @@ def natural(name: str) -> list[tuple[int, int, str]]:
 
 
 def _listed(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError as error:
-        raise BenchError(f"{folder}: cannot be listed: {error.strerror}") from error
+    """What a folder holds, without hidden files."""
+    with readable(folder), os.scandir(folder) as entries:
+        return [entry for entry in entries if not entry.name.startswith(".")]
 
 
 def content_hash(root: Path, files: Sequence[Path]) -> str:
@@ -197,17 +195,13 @@ def content_hash(root: Path, files: Sequence[Path]) -> str:
         BenchError: If a file cannot be read.
     """
     digest = hashlib.sha256()
-    try:
+    with readable(root):
         stats = sorted((path.relative_to(root).as_posix(), path, path.stat()) for path in files)
         small = sum(stat.st_size for _, _, stat in stats) <= SMALL_BYTES
         for name, path, stat in stats:
             digest.update(f"{name}\0{stat.st_size}\0".encode("utf-8", "surrogateescape"))
-            if small:
-                digest.update(hashlib.sha256(path.read_bytes()).digest())
-            else:
-                digest.update(f"{stat.st_mtime_ns}\0".encode())
-    except OSError as error:
-        raise BenchError(f"{error.filename}: cannot be read: {error.strerror}") from error
+            content = hashlib.sha256(path.read_bytes()).digest() if small else None
+            digest.update(content or f"{stat.st_mtime_ns}\0".encode())
     return digest.hexdigest()
 
 

@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.config.checks import in_range
-from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints
+from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, Pixels
 from benchmark.data.decode import View
 from benchmark.data.encoded import EncodedImages
 from benchmark.data.enrolment import each_alone
-from benchmark.data.files import IMAGES, Files
+from benchmark.data.files import IMAGES, Files, readable
 from benchmark.data.readers import FileDatasetReader
 from benchmark.data.splits import seeded_order, two_thirds
 from benchmark.errors import BenchError
@@ -33,7 +32,8 @@ PARTS = ("train", "gallery", "query")
 _BESIDE = frozenset((".txt", ".json", ".csv", ".tsv", ".xml", ".yaml", ".yml", ".md", ".html"))
 _STRAY = frozenset(("thumbs.db", "desktop.ini"))
 
-Classes = dict[str, list[Path]]
+Listing = list[tuple[str, Path]]
+"""Class and path of each image, class by class."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,7 @@ class Folder(FileDatasetReader):
 
     def files(self, root: Path) -> list[Path]:
         """Every image."""
-        parts = _layout(root).values()
-        return [path for classes in parts for paths in classes.values() for path in paths]
+        return [path for listing in _layout(root).values() for _, path in listing]
 
     def read(self, root: Path) -> Dataset:
         """Decode the images and split them.
@@ -71,107 +70,116 @@ class Folder(FileDatasetReader):
         Returns:
             Classes in a seeded order; the evaluation set ``test``, where equal files of one class
             are one item, so that a photograph in both gallery/ and query/ does not find itself.
-
-        Raises:
-            BenchError: For whatever a person may have got wrong, in one line that names it.
         """
         parts = _layout(root)
         layout = "one folder a class" if "all" in parts else "train, gallery, query"
         if "all" in parts:
-            _need_two(root, _counts(parts["all"]), "")
             parts = self._divided(root, parts["all"])
         train, gallery, query = (parts[name] for name in PARTS)
-        if not gallery.keys() & query.keys():
+        if not _classes(gallery) & _classes(query):
             raise BenchError(
                 f"{root}: gallery and query have no class in common: gallery has {_some(gallery)}, "
                 f"query has {_some(query)}"
             )
-        _need_two(root, _counts(train), " to train on")
+        _need_two(root, train, " to train on")
         for name in ("train", "gallery"):
-            if len(parts[name]) < 2:
-                n = len(parts[name])
+            n = len(_classes(parts[name]))
+            if n < 2:
                 raise BenchError(f"{root}: {name}: expected at least 2 classes, got {n}")
-        names = self._ordered(train)
-        names += [name for name in self._ordered(gallery | query) if name not in train]
-        paths = [path for name in names for path in train.get(name, ())]
-        labels = np.repeat(np.arange(len(names)), [len(train.get(name, ())) for name in names])
-        items = self._items(root, names, gallery, query)
-        return Dataset(
-            self.name, ImageSet(self._images(root, paths), labels), {"test": items}, tuple(names),
-            facts={"layout": layout},
-        )  # fmt: skip
+        names = dict.fromkeys([*self._ordered(train), *self._ordered(gallery + query)])
+        index = {name: i for i, name in enumerate(names)}
+        train.sort(key=lambda item: index[item[0]])
+        images = ImageSet(*self._images(root, index, train))
+        items = self._items(root, index, gallery, query)
+        return Dataset(self.name, images, {"test": items}, tuple(names), facts={"layout": layout})
 
-    def _ordered(self, classes: Classes) -> list[str]:
-        names = sorted(classes)
+    def _ordered(self, listing: Listing) -> list[str]:
+        names = sorted(_classes(listing))
         return [names[i] for i in seeded_order(names, self.seed)]
 
-    def _divided(self, root: Path, classes: Classes) -> dict[str, Classes]:
+    def _divided(self, root: Path, listing: Listing) -> dict[str, Listing]:
         """Two thirds of the classes to train on, the others, two or more, to evaluate."""
-        n = len(classes)
-        if n < 4:
+        _need_two(root, listing, "")
+        names = self._ordered(listing)
+        if len(names) < 4:
             raise BenchError(
-                f"{root}: expected at least 4 classes to split, got {n}: {_some(classes)}"
+                f"{root}: expected at least 4 classes to split, got {len(names)}: {_some(listing)}"
             )
-        names = self._ordered(classes)
-        train = {name: classes[name] for name in names[: two_thirds(n)]}
-        test = {name: classes[name] for name in names[two_thirds(n) :]}
+        trained = set(names[: two_thirds(len(names))])
+        train = [item for item in listing if item[0] in trained]
+        test = [item for item in listing if item[0] not in trained]
         return {"train": train, "gallery": test, "query": test}
 
-    def _images(self, root: Path, paths: Iterable[Path]) -> NDArray[np.uint8]:
-        """``[n, channels, size, size]`` uint8."""
-        files = Files(root, tuple(path.relative_to(root).as_posix() for path in paths))
+    def _images(self, root: Path, index: dict[str, int], listing: Listing) -> tuple[Pixels, Ints]:
+        """Images ``[n, channels, size, size]`` uint8, and their labels ``[n]``."""
+        files = Files(root, tuple(path.relative_to(root).as_posix() for _, path in listing))
         view = View(self.image_size, self.image_size, self.channels)
-        return EncodedImages(files, view).decoded()
+        labels = np.array([index[name] for name, _ in listing], np.int64)
+        return EncodedImages(files, view).decoded(), labels
 
-    def _items(self, root: Path, names: list[str], gallery: Classes, query: Classes) -> Evaluation:
+    def _items(
+        self, root: Path, index: dict[str, int], gallery: Listing, query: Listing
+    ) -> Evaluation:
         """The photographs to evaluate, equal files of a class once, by path of the first."""
-        paths: dict[tuple[int, str], Path] = {}
-        members: list[set[tuple[int, str]]] = [set(), set()]
-        for label, name in enumerate(names):
-            for part, classes in zip(members, (gallery, query), strict=True):
-                for path in classes.get(name, ()):
-                    key = label, _digest(path)
-                    paths.setdefault(key, path)
-                    part.add(key)
-        counts = Counter(names[label] for label, _ in paths)
-        _need_two(root, counts, " to evaluate (equal files count once)")
-        labels: Ints = np.array([label for label, _ in paths], np.int64)
-        stored, searched = (np.flatnonzero([key in part for key in paths]) for part in members)
-        images = self._images(root, paths.values())
-        return each_alone(images, labels, seed=self.seed, gallery=stored, query=searched)
+        items = sorted(gallery + query, key=lambda item: index[item[0]])
+        keys = {item: (item[0], _digest(item[1])) for item in dict.fromkeys(items)}
+        paths: dict[tuple[str, str], Path] = {}
+        for item in items:
+            paths.setdefault(keys[item], item[1])
+        listing = [(name, path) for (name, _), path in paths.items()]
+        _need_two(root, listing, " to evaluate (equal files count once)")
+        members = [{keys[item] for item in part} for part in (gallery, query)]
+        rows = [np.flatnonzero([key in part for key in paths]) for part in members]
+        images, labels = self._images(root, index, listing)
+        return each_alone(images, labels, seed=self.seed, gallery=rows[0], query=rows[1])
 
 
-def _layout(root: Path) -> dict[str, Classes]:
-    """The classes of ``train``, ``gallery`` and ``query``, or of ``all``."""
-    try:
+def _classes(listing: Listing) -> set[str]:
+    return {name for name, _ in listing}
+
+
+def _some(listing: Listing) -> str:
+    names = sorted(_classes(listing))
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+def _need_two(root: Path, listing: Listing, purpose: str) -> None:
+    for name, n in Counter(name for name, _ in listing).items():
+        if n < 2:
+            raise BenchError(f"{root}: class {name}: expected at least 2 images{purpose}, got 1")
+
+
+def _layout(root: Path) -> dict[str, Listing]:
+    """The images of ``train``, ``gallery`` and ``query``, or of ``all``."""
+    with readable(root):
         present = [name for name in PARTS if (root / name).is_dir() and _folders(root / name)]
         if not present:
-            return {"all": _classes(root)}
+            return {"all": _listed(root)}
         for name in PARTS:
             if name not in present:
                 raise BenchError(
                     f"{root}: {name}: no class folder found: expected {name}/CLASS/... "
                     f"beside {' and '.join(present)}"
                 )
-        return {name: _classes(root / name) for name in PARTS}
-    except OSError as error:
-        raise BenchError(f"{error.filename}: cannot be read: {error.strerror}") from error
+        return {name: _listed(root / name) for name in PARTS}
 
 
-def _classes(folder: Path) -> Classes:
+def _listed(folder: Path) -> Listing:
     loose = _sifted(p for p in folder.iterdir() if p.is_file() and p.suffix.lower() in IMAGES)
     if loose:
         raise BenchError(f"{loose[0]}: expected inside a folder named after its class")
-    classes = {f.name: _sifted(p for p in f.rglob("*") if p.is_file()) for f in _folders(folder)}
-    if not classes:
+    listing: Listing = []
+    for place in _folders(folder):
+        images = _sifted(path for path in place.rglob("*") if path.is_file())
+        if not images:
+            raise BenchError(f"{place}: class without an image")
+        listing += [(place.name, path) for path in images]
+    if not listing:
         raise BenchError(
             f"{folder}: no class folder found: expected train/CLASS/..., gallery/CLASS/... and "
             "query/CLASS/..., or CLASS/..."
         )
-    for name, paths in classes.items():
-        if not paths:
-            raise BenchError(f"{folder / name}: class without an image")
-    return classes
+    return listing
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -193,23 +201,6 @@ def _sifted(paths: Iterable[Path]) -> list[Path]:
     return images
 
 
-def _counts(classes: Classes) -> dict[str, int]:
-    return {name: len(paths) for name, paths in classes.items()}
-
-
-def _need_two(root: Path, counts: Mapping[str, int], purpose: str) -> None:
-    for name, n in counts.items():
-        if n < 2:
-            raise BenchError(f"{root}: class {name}: expected at least 2 images{purpose}, got 1")
-
-
-def _some(classes: Classes) -> str:
-    names = sorted(classes)
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-
-
 def _digest(path: Path) -> str:
-    try:
+    with readable(path):
         return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise BenchError(f"{path}: cannot be read: {error.strerror}") from error

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.config.checks import in_range
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data import rendering
-from benchmark.data.base import JUNK, Dataset, DatasetReader, Evaluation, ImageSet, Ints
+from benchmark.data.base import JUNK, Dataset, DatasetReader, Evaluation, ImageSet, Ints, Pixels
 from benchmark.data.distort import OUT, PARAMETERS, Amounts, distort
 from benchmark.data.enrolment import templates_of_views
 from benchmark.data.splits import generator, seeded_order
@@ -132,16 +131,16 @@ class Glyphs(DatasetReader):
             train, test = np.split(train, [TRAIN_CLASSES - TUNING_CLASSES])
         seen = train[::SEEN_EVERY]
         return Dataset(
-            name="glyphs",
-            train=ImageSet(
+            self.name,
+            ImageSet(
                 _images(ink, codes, train, part=_TRAIN, draws=self.draws, options=self),
                 np.tile(np.repeat(train, FACES), self.draws),
             ),
-            evaluations={
+            {
                 "test": _evaluation(ink, codes, test, _TEST, self),
                 "seen": _evaluation(ink, codes, seen, _SEEN, self),
             },
-            class_names=tuple(unicodedata.name(chr(c)) for c in codes),
+            tuple(unicodedata.name(chr(c)) for c in codes),
             facts={
                 **self.source(None),
                 "classes": len(codes),
@@ -153,14 +152,8 @@ class Glyphs(DatasetReader):
 
 
 def _images(
-    ink: NDArray[np.uint8],
-    codes: list[int],
-    classes: Ints,
-    *,
-    part: int,
-    draws: int,
-    options: Glyphs,
-) -> NDArray[np.uint8]:
+    ink: Pixels, codes: list[int], classes: Ints, *, part: int, draws: int, options: Glyphs
+) -> Pixels:
     """``[draws * n_class * 12, 1, 32, 32]`` uint8: draw by draw, class by class, face by face."""
     images = np.empty((draws, len(classes), FACES, OUT, OUT), np.uint8)
 
@@ -182,7 +175,7 @@ def _images(
 
 
 def _evaluation(
-    ink: NDArray[np.uint8], codes: list[int], classes: Ints, part: int, options: Glyphs
+    ink: Pixels, codes: list[int], classes: Ints, part: int, options: Glyphs
 ) -> Evaluation:
     media = np.arange(len(classes) * FACES)  # (class, face)
     tiled = np.tile(media, EVALUATION_DRAWS)

@@ -32,18 +32,14 @@ class ImageNet(PhotographDatasetReader):
         inside = root / "ILSVRC" / "Data" / "CLS-LOC"
         return inside if inside.is_dir() else root
 
-    def files(self, root: Path) -> list[Path]:
-        """Every image."""
-        (train, _), (val, _) = self._listed(root)
-        return train.paths + val.paths
-
     def parts(self, root: Path) -> tuple[Labelled, Labelled, tuple[str, ...]]:
-        """List the files.
-
-        Raises:
-            BenchError: For a missing folder, a name that is no synset, a class not trained on.
-        """
-        (train, numbers), (val, val_numbers) = self._listed(root)
+        """Images of the synsets' folders; labels of ``val`` may come from the solution."""
+        folder, solution = self.folder(root), root / "LOC_val_solution.csv"
+        train, numbers = images_by_class(folder, "train", _SYNSET, "n01440764")
+        if solution.is_file():
+            val, val_numbers = _solved(folder, solution)
+        else:
+            val, val_numbers = images_by_class(folder, "val", _SYNSET, "n01440764")
         synsets, labels = np.unique(numbers, return_inverse=True)
         unknown = np.flatnonzero(~np.isin(val_numbers, synsets))
         if len(unknown):
@@ -54,14 +50,6 @@ class ImageNet(PhotographDatasetReader):
         words = {int(m[1]): m[2].partition(",")[0] for m in lines} if mapping.is_file() else {}
         names = tuple(words.get(s, f"n{s:08d}") for s in synsets.tolist())
         return (train, labels), (val, np.searchsorted(synsets, val_numbers)), names
-
-    def _listed(self, root: Path) -> tuple[Labelled, Labelled]:
-        """Images of both parts, each with the number of its synset."""
-        folder, solution = self.folder(root), root / "LOC_val_solution.csv"
-        train = images_by_class(folder, "train", _SYNSET, "n01440764")
-        if solution.is_file():
-            return train, _solved(folder, solution)
-        return train, images_by_class(folder, "val", _SYNSET, "n01440764")
 
 
 def _solved(root: Path, solution: Path) -> Labelled:

@@ -65,37 +65,33 @@ class Market1501(FileDatasetReader):
             People in the order of their numbers, those to train on first; the evaluation set
             ``test``, in which junk has the label -1 and all distractors one class that no query
             has.
-
-        Raises:
-            BenchError: For a missing folder, a name of another form, a person in train and in test.
         """
         root = self.folder(root)
         view = View(self.height, self.width, fit="whole")
-        (train, person, _), (gallery, *shown), (query, *asked) = (_part(root, p) for p in PARTS)
-        for part, people in ((PARTS[0], person), (PARTS[2], asked[0])):
+        train, gallery, query = (_part(root, part) for part in PARTS)
+        for part, people in ((PARTS[0], train[1]), (PARTS[2], query[1])):
             if not (people > 0).all():
                 raise BenchError(f"{root / part}: expected people from 0001 on, got others")
-        persons, cameras = (np.concatenate(pair) for pair in zip(asked, shown, strict=True))
-        trained, tested = np.unique(person), np.unique(persons[persons > 0])
+        files, people, cameras = query[0] + gallery[0], *np.hstack([query[1:], gallery[1:]])
+        trained, tested = np.unique(train[1]), np.unique(people[people > 0])
         both = np.intersect1d(trained, tested)
         if len(both):
             raise BenchError(f"{root}: person {both[0]:04d} is in {PARTS[0]} and in {PARTS[1]}")
-        people = np.concatenate([trained, tested])
-        names = [f"{p:04d}" for p in people]
-        distractors, junk = ((shown[0] == kind).sum() for kind in (DISTRACTOR, JUNK))
-        if distractors:
-            people, names = np.append(people, DISTRACTOR), [*names, "distractors"]
-        rows = np.arange(len(persons))
+        names = [f"{person:04d}" for person in (*trained.tolist(), *tested.tolist())]
+        index = {int(name): i for i, name in enumerate(names)}
+        index |= {DISTRACTOR: len(names), JUNK: JUNK}
+        junk, distractors = (int((people == kind).sum()) for kind in (JUNK, DISTRACTOR))
+        names += ["distractors"] if distractors else []
+        rows = np.arange(len(files))
         items = Evaluation.of(
-            images_of(Files.checked(root, query + gallery), view), _labels(persons, people),
-            query=rows[: len(query)], gallery=rows[len(query) :], camera=cameras,
+            images_of(Files.checked(root, files), view), np.array([index[p] for p in people]),
+            query=rows[: len(query[0])], gallery=rows[len(query[0]) :], camera=cameras,
             template=np.full(len(rows), -1),
         )  # fmt: skip
-        images = images_of(Files.checked(root, train), view)
-        return Dataset(
-            self.name, ImageSet(images, _labels(person, people)), {"test": items}, tuple(names),
-            facts={"junk": int(junk), "distractors": int(distractors)},
-        )  # fmt: skip
+        images = images_of(Files.checked(root, train[0]), view)
+        train_set = ImageSet(images, np.searchsorted(trained, train[1]))
+        facts = {"junk": junk, "distractors": distractors}
+        return Dataset(self.name, train_set, {"test": items}, tuple(names), facts)
 
 
 def _part(root: Path, part: str) -> tuple[list[str], Ints, Ints]:
@@ -111,10 +107,3 @@ def _part(root: Path, part: str) -> tuple[list[str], Ints, Ints]:
         raise BenchError(f"{root / part}: expected images, found none")
     person, camera = np.array(columns, np.int64).T
     return [f"{part}/{name}" for name in names], person, camera
-
-
-def _labels(person: Ints, people: Ints) -> Ints:
-    """Places in ``people``; junk stays -1."""
-    order = np.argsort(people)
-    place = order[np.searchsorted(people, person, sorter=order).clip(max=len(people) - 1)]
-    return np.where(person == JUNK, JUNK, place)

@@ -59,11 +59,7 @@ class Ms1mv3Ijbc(FileDatasetReader):
         return train + _tables(root)
 
     def read(self, root: Path) -> Dataset:
-        """List the faces.
-
-        Raises:
-            BenchError: For a missing file, a record or a line that cannot be.
-        """
+        """List the faces."""
         images, person = self._train(root)
         people, labels = np.unique(person, return_inverse=True)
         items, subjects = self._items(root, len(people))
@@ -92,15 +88,20 @@ class Ms1mv3Ijbc(FileDatasetReader):
                 f"order, got {len(members)}, or others"
             )
         template, media = np.array([m[1:] for m in members]).astype(np.int64).T
-        first, second, probes = (_subjects(path) for path in lists)
-        subjects = _subjects_of(template, first, second, probes)
+        subjects: dict[int, int] = {}
+        first, second, probes = (_listed(path, subjects) for path in lists)
+        unlisted = set(template.tolist()) ^ subjects.keys()
+        if unlisted:
+            raise BenchError(
+                f"{member_table}: expected the templates of the lists of galleries and probes, "
+                f"template {min(unlisted)} is missing in one of them"
+            )
         view = View(self.image_size, self.image_size, fit="align")
         files = Files.checked(face_table.parents[1], [f"loose_crop/{name}" for name in names])
         known, labels = np.unique([subjects[t] for t in template.tolist()], return_inverse=True)
         items = Evaluation.of(
             images_of(files, view, np.array(points, np.float32)), labels + first_class,
-            media=media, template=template, probes=np.array([*probes]),
-            galleries=(np.array([*first]), np.array([*second])),
+            media=media, template=template, probes=probes, galleries=(first, second),
             weight=np.array(scores, np.float32), pairs=_pairs(pair_table, subjects),
         )  # fmt: skip
         return items, known
@@ -134,36 +135,18 @@ def _tables(root: Path) -> list[Path]:
     return [folder / "meta" / name for name in TABLES]
 
 
-def _subjects(path: Path) -> dict[int, int]:
-    """Templates and their subjects, as first listed."""
-    subjects: dict[int, int] = {}
+def _listed(path: Path, subjects: dict[int, int]) -> Ints:
+    """Templates of a list, each once; their subjects are added to those of the other lists."""
+    templates = {}
     for m in matches(path, _LISTED, "template and subject (2,1,img/...)"):
         if m[1] is not None:
             template, subject = int(m[1]), int(m[2])
-            if subjects.setdefault(template, subject) != subject:
-                raise BenchError(
-                    f"{path}: template {template} has subjects {subjects[template]}, {subject}"
-                )
-    if not subjects:
+            known = templates[template] = subjects.setdefault(template, subject)
+            if known != subject:
+                raise BenchError(f"{path}: template {template} has subjects {known}, {subject}")
+    if not templates:
         raise BenchError(f"{path}: expected templates and subjects, found none")
-    return subjects
-
-
-def _subjects_of(template: Ints, *lists: dict[int, int]) -> dict[int, int]:
-    """The subject of each template, which the lists of 1:N name."""
-    subjects: dict[int, int] = {}
-    for entries in lists:
-        for t, subject in entries.items():
-            if subjects.setdefault(t, subject) != subject:
-                raise BenchError(f"template {t} has two subjects in the lists of IJB-C")
-    pictured = set(template.tolist())
-    if pictured - subjects.keys():
-        t = min(pictured - subjects.keys())
-        raise BenchError(f"template {t} is in no list of galleries or probes of IJB-C")
-    if subjects.keys() - pictured:
-        t = min(subjects.keys() - pictured)
-        raise BenchError(f"template {t} is in the lists of IJB-C, but has no image")
-    return subjects
+    return np.array([*templates])
 
 
 def _pairs(path: Path, subjects: dict[int, int]) -> Ints:

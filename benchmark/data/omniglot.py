@@ -7,7 +7,7 @@ that occurs in several archives is one class.
 
 from __future__ import annotations
 
-import io
+import itertools
 import re
 import zipfile
 import zlib
@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.config.checks import in_range
 from benchmark.config.declarations import EvaluationSet
-from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints
+from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, Pixels
+from benchmark.data.decode import View, decode_view
 from benchmark.data.enrolment import templates_of_views
+from benchmark.data.files import readable
 from benchmark.data.readers import FileDatasetReader
 from benchmark.data.splits import generator, seeded_order, two_thirds
 from benchmark.errors import BenchError
@@ -38,8 +39,9 @@ _NAME = re.compile(r"(?:images_\w+/)?([^/\\]+)/(character\d{2,})/(\d{4,})_(\d{2}
 _STRAY = re.compile(r"(?:.*/)?(?:\.[^/]*|__MACOSX/.*|Thumbs\.db)")
 _MOST_BYTES = 2**20
 _MOST_PIXELS = 2**20
+_VIEW = View(SIZE, SIZE, channels=1, fit="whole")
 
-Drawings = dict[tuple[str, str, int], NDArray[np.uint8]]
+Drawings = dict[tuple[str, str, int], Pixels]
 """Alphabet, character and writer -> ``[32, 32]`` uint8."""
 
 
@@ -77,10 +79,6 @@ class Omniglot(FileDatasetReader):
         Returns:
             Two thirds of the classes to train on, without four writers; evaluation sets ``test``
             (the other classes, all writers) and ``seen`` (training classes, the four writers).
-
-        Raises:
-            BenchError: For a broken archive, an unexpected name or image, a class that lacks a
-                writer.
         """
         drawings = _drawings(root)
         classes, writers = _complete(drawings, root)
@@ -110,7 +108,7 @@ class Omniglot(FileDatasetReader):
         )
 
     def _items(
-        self, pixels: NDArray[np.uint8], alphabets: list[str], classes: Ints, writers: Ints
+        self, pixels: Pixels, alphabets: list[str], classes: Ints, writers: Ints
     ) -> Evaluation:
         names, group = np.unique([alphabets[c] for c in classes], return_inverse=True)
         n, rng = len(writers), generator(self.seed, 1, len(writers))
@@ -122,7 +120,7 @@ class Omniglot(FileDatasetReader):
         )  # fmt: skip
 
 
-def _rows(pixels: NDArray[np.uint8], classes: Ints, writers: Ints) -> NDArray[np.uint8]:
+def _rows(pixels: Pixels, classes: Ints, writers: Ints) -> Pixels:
     """``[n_class * n_writer, 1, 32, 32]`` uint8, class by class."""
     return np.ascontiguousarray(pixels[np.ix_(classes, writers)]).reshape(-1, 1, SIZE, SIZE)
 
@@ -131,13 +129,12 @@ def _complete(drawings: Drawings, root: Path) -> tuple[list[tuple[str, str]], li
     """Classes and writers, sorted; every class must have been drawn by every writer."""
     classes = sorted({(alphabet, character) for alphabet, character, _ in drawings})
     writers = sorted({writer for _, _, writer in drawings})
-    for key in classes:
-        for writer in writers:
-            if (*key, writer) not in drawings:
-                raise BenchError(
-                    f"{root}: class {'/'.join(key)}: expected {len(writers)} writers as in the "
-                    f"other classes, writer {writer:02d} is missing"
-                )
+    for key, writer in itertools.product(classes, writers):
+        if (*key, writer) not in drawings:
+            raise BenchError(
+                f"{root}: class {'/'.join(key)}: expected {len(writers)} writers as in the "
+                f"other classes, writer {writer:02d} is missing"
+            )
     if len(writers) < SEEN_WRITERS + 2 or len(classes) < 4:
         raise BenchError(
             f"{root}: expected at least 4 classes by {SEEN_WRITERS + 2} writers, "
@@ -148,10 +145,9 @@ def _complete(drawings: Drawings, root: Path) -> tuple[list[tuple[str, str]], li
 
 def _places(root: Path) -> list[Path]:
     """Archives and, where there is no archive, the folders they extract to; or else the root."""
-    pairs = [(root / f"{stem}.zip", root / stem) for stem in ARCHIVES]
-    places = [
-        next(p for p in pair if p.exists()) for pair in pairs if any(p.exists() for p in pair)
-    ]
+    archives = [root / f"{stem}.zip" for stem in ARCHIVES]
+    places = [p if p.exists() else p.with_suffix("") for p in archives]
+    places = [place for place in places if place.exists()]
     if not places and not any(root.glob("*/character*")):
         raise BenchError(
             f"{root}: no class folder found: expected {ARCHIVES[0]}.zip or another of the original "
@@ -171,9 +167,9 @@ def _drawings(root: Path) -> Drawings:
                 raise BenchError(
                     f"{where}: unexpected name, expected ALPHABET/characterNN/NNNN_WW.png"
                 )
-            pixels = _decode(raw, where)
-            earlier = drawings.setdefault((match[1], match[2], int(match[4])), pixels)
-            if not np.array_equal(earlier, pixels):
+            drawing = decode_view(raw, _VIEW, where, most_pixels=_MOST_PIXELS)[0]
+            earlier = drawings.setdefault((match[1], match[2], int(match[4])), drawing)
+            if not np.array_equal(earlier, drawing):
                 raise BenchError(f"{where}: differs from the same writer's drawing read earlier")
     return drawings
 
@@ -197,27 +193,9 @@ def _zipped(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def _extracted(folder: Path) -> Iterator[tuple[str, bytes]]:
     """Relative names and bytes of a folder's drawings."""
-    try:
-        for path in sorted(folder.glob("*/character*/*")):
-            name = path.relative_to(folder).as_posix()
-            if path.is_file() and not _STRAY.fullmatch(name):
-                yield name, path.read_bytes()
-    except OSError as error:
-        raise BenchError(f"{error.filename}: cannot be read: {error.strerror}") from error
-
-
-def _decode(raw: bytes, where: str) -> NDArray[np.uint8]:
-    """A drawing as 32 x 32 grey, dark ink on light paper."""
-    from PIL import Image
-
-    try:
-        with Image.open(io.BytesIO(raw), formats=("PNG",)) as image:
-            if image.width * image.height > _MOST_PIXELS:
-                raise BenchError(
-                    f"{where}: expected at most {_MOST_PIXELS} pixels, "
-                    f"got {image.width} x {image.height}"
-                )
-            small = image.convert("L").resize((SIZE, SIZE), Image.Resampling.BICUBIC)
-            return np.asarray(small, np.uint8)
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
-        raise BenchError(f"{where}: image cannot be decoded: {error}") from error
+    for path in sorted(folder.glob("*/character*/*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and not _STRAY.fullmatch(name):
+            with readable(path):
+                raw = path.read_bytes()
+            yield name, raw

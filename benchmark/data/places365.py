@@ -44,11 +44,7 @@ class Places365(PhotographDatasetReader):
         return {**super().source(root), "folders": folders}
 
     def parts(self, root: Path) -> tuple[Labelled, Labelled, tuple[str, ...]]:
-        """Read the lists.
-
-        Raises:
-            BenchError: For a missing list or folder, a line or number that cannot be.
-        """
+        """Read the lists."""
         names = _categories(first_of(root, CATEGORIES))
         return _listed(root, TRAIN, len(names)), _listed(root, VAL, len(names)), names
 

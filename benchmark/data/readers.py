@@ -31,7 +31,11 @@ class FileDatasetReader(DatasetReader):
 
     @abstractmethod
     def files(self, root: Path) -> list[Path]:
-        """Every file that determines the dataset."""
+        """Every file that determines the dataset.
+
+        Raises:
+            BenchError: If a file is missing or not as expected, as :meth:`read` does.
+        """
 
     @abstractmethod
     def read(self, root: Path) -> Dataset:
@@ -80,8 +84,13 @@ class PhotographDatasetReader(FileDatasetReader):
     def parts(self, root: Path) -> tuple[Labelled, Labelled, tuple[str, ...]]:
         """Training and validation images with their classes, and the names of the classes."""
 
+    def files(self, root: Path) -> list[Path]:
+        """Every image."""
+        (train, _), (val, _), _ = self.parts(root)
+        return train.paths + val.paths
+
     def read(self, root: Path) -> Dataset:
-        """Put the listed files together."""
+        """Put the parts together."""
         (train, labels), (val, val_labels), class_names = self.parts(root)
         view = View(self.image_size, self.image_size, keep=self.keep)
         items = each_alone(images_of(val, view), val_labels, seed=self.seed)

@@ -18,11 +18,12 @@ from typing import BinaryIO
 import numpy as np
 
 from benchmark.data.base import Ints
+from benchmark.data.files import readable
 from benchmark.errors import BenchError
 
 _MAGIC = 0xCED7230A
 _WORD = struct.pack("<I", _MAGIC)
-_ONLY, _FIRST, _LAST = 0, 1, 3
+_ONLY, _FIRST, _MIDDLE, _LAST = range(4)
 _RECORD = struct.Struct("<II")
 _HEADER = struct.Struct("<IfQQ")
 _MOST_LABELS = 64
@@ -47,11 +48,8 @@ class Records:
         """What errors name, and the encoded image."""
         start, size = self.places[row].tolist()
         where = f"{self.root}: at byte {start}"
-        try:
-            with self.root.open("rb") as file:
-                return where, joined(_read(file, start, size, where))
-        except OSError as error:
-            raise BenchError(f"{where}: cannot be read: {error.strerror}") from error
+        with readable(self.root), self.root.open("rb") as file:
+            return where, joined(_read(file, start, size, where))
 
     def take(self, rows: Ints) -> Records:
         """Some of them."""
@@ -68,11 +66,8 @@ def read_faces(rec: Path, idx: Path) -> tuple[Records, Ints]:
     Raises:
         BenchError: Naming the file and the record that is not as expected.
     """
-    try:
-        with rec.open("rb") as file:
-            return _Reader(rec, file, _offsets(idx, rec)).faces()
-    except OSError as error:
-        raise BenchError(f"{rec}: cannot be read: {error.strerror}") from error
+    with readable(rec), rec.open("rb") as file:
+        return _Reader(rec, file, _offsets(idx, rec)).faces()
 
 
 def _offsets(idx: Path, rec: Path) -> dict[int, int]:
@@ -97,7 +92,7 @@ class _Reader:
         """All images, by key."""
         labels = self.header(0)[0] if 0 in self.offsets else ()
         if len(labels) < 2:  # no table of people: every record is an image with its own label
-            return self._of(np.array(sorted(self.offsets), np.int64), None)
+            return self._images(np.array(sorted(self.offsets), np.int64))
         first, end = (int(v) for v in labels[:2])
         if not 1 < first <= end:
             raise BenchError(f"{self.path}: record 0: expected where people begin and end")
@@ -109,50 +104,46 @@ class _Reader:
                 raise BenchError(f"{self.path}: record {key}: expected a person's first image")
             person[low:high] = number
         keys = np.flatnonzero(person >= 0)
-        return self._of(keys, person[keys])
+        return self._images(keys)[0], person[keys]
 
-    def _of(self, keys: Ints, person: Ints | None) -> tuple[Records, Ints]:
-        places, own = np.empty((len(keys), 2), np.int64), np.empty(len(keys), np.int64)
+    def _images(self, keys: Ints) -> tuple[Records, Ints]:
+        """Images by key, and the label of each."""
+        places, person = np.empty((len(keys), 2), np.int64), np.empty(len(keys), np.int64)
         for row, key in enumerate(keys.tolist()):
             labels, *places[row] = self.header(key)
-            own[row] = int(labels[0])
-        if (own < 0).any():
-            raise BenchError(f"{self.path}: expected people numbered from 0, got {own.min()}")
-        return Records(self.path, places), own if person is None else person
+            person[row] = int(labels[0])
+        if (person < 0).any():
+            raise BenchError(f"{self.path}: expected people numbered from 0, got {person.min()}")
+        return Records(self.path, places), person
 
     def header(self, key: int) -> tuple[tuple[float, ...], int, int]:
         """Labels, and first byte and number of bytes of what follows."""
         where = f"{self.path}: record {key}"
         if key not in self.offsets:
             raise BenchError(f"{where}: not in the index")
-        offset = self.offsets[key]
-        raw = _read(self.file, offset, _RECORD.size + _HEADER.size, where)
-        magic, length = _RECORD.unpack_from(raw)
-        if magic != _MAGIC:
-            raise BenchError(f"{where}: expected the magic number {_MAGIC:#x}, got {magic:#x}")
-        length, end = self._whole(offset, length, where)
-        flag, label, _, _ = _HEADER.unpack_from(raw, _RECORD.size)
+        length, end = self._span(self.offsets[key], where)
+        start = self.offsets[key] + _RECORD.size
+        flag, label, _, _ = _HEADER.unpack(_read(self.file, start, _HEADER.size, where))
         if flag > _MOST_LABELS or length < _HEADER.size + 4 * flag:
             raise BenchError(f"{where}: expected at most {_MOST_LABELS} labels, got {flag}")
-        start = offset + _RECORD.size + _HEADER.size
-        labels: tuple[float, ...] = (label,)
-        if flag:
-            labels = struct.unpack(f"<{flag}f", _read(self.file, start, 4 * flag, where))
-        return labels, start + 4 * flag, end - start - 4 * flag
+        more = struct.unpack(f"<{flag}f", _read(self.file, start + _HEADER.size, 4 * flag, where))
+        start += _HEADER.size + 4 * flag
+        return more or (label,), start, end - start
 
-    def _whole(self, offset: int, length: int, where: str) -> tuple[int, int]:
+    def _span(self, offset: int, where: str) -> tuple[int, int]:
         """Length of the first part, and where the last one ends."""
-        kind, length = length >> 29, length & (1 << 29) - 1
-        first, end = length, offset + _RECORD.size + length
-        if kind not in (_ONLY, _FIRST):
-            raise BenchError(f"{where}: expected the beginning of a record, got a later part")
-        while kind not in (_ONLY, _LAST):
-            magic, more = _RECORD.unpack(_read(self.file, end, _RECORD.size, where))
-            kind, length = more >> 29, more & (1 << 29) - 1
-            if magic != _MAGIC or kind in (_ONLY, _FIRST):
-                raise BenchError(f"{where}: expected another part at byte {end}")
-            end += _RECORD.size + length
-        return first, end
+        first, end, kinds = None, offset, (_ONLY, _FIRST)
+        while True:
+            magic, length = _RECORD.unpack(_read(self.file, end, _RECORD.size, where))
+            kind, length = length >> 29, length & (1 << 29) - 1
+            if magic != _MAGIC:
+                raise BenchError(f"{where}: expected the magic number {_MAGIC:#x}, got {magic:#x}")
+            if kind not in kinds:
+                raise BenchError(f"{where}: expected a part of kind {kinds} at byte {end}, {kind}")
+            first, end = length if first is None else first, end + _RECORD.size + length
+            if kind in (_ONLY, _LAST):
+                return first, end
+            kinds = (_MIDDLE, _LAST)
 
 
 def _read(file: BinaryIO, offset: int, size: int, where: str) -> bytes:

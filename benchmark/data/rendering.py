@@ -80,9 +80,6 @@ def code_points() -> list[int]:
 def draw(codes: list[int]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
     """Draw characters at one em size on one baseline, centred from left to right.
 
-    Args:
-        codes: Code points.
-
     Returns:
         Ink ``[n, 12, 64, 64]`` uint8, 255 fully covered; and ``[n]`` bool, whether the drawing is
         visible and whole within the frame in every face.
@@ -154,20 +151,12 @@ def script(code: int) -> str:
 
 _SCRIPTS = ("Latin", "Greek", "Cyrillic", "Armenian", "Georgian")
 _RANGES = (
-    (0x2190, 0x21FF, "Arrows"),
-    (0x27F0, 0x27FF, "Arrows"),
-    (0x2900, 0x297F, "Arrows"),
-    (0x2B00, 0x2B1A, "Arrows"),
-    (0x2500, 0x257F, "Box drawing"),
-    (0x25A0, 0x25FF, "Geometric shapes"),
-    (0x2200, 0x22FF, "Mathematical symbols"),
-    (0x02B0, 0x02FF, "Modifier letters"),
-    (0x1D00, 0x1DBF, "Modifier letters"),
+    (0x2190, 0x21FF, "Arrows"), (0x27F0, 0x27FF, "Arrows"), (0x2900, 0x297F, "Arrows"),
+    (0x2B00, 0x2B1A, "Arrows"), (0x2500, 0x257F, "Box drawing"),
+    (0x25A0, 0x25FF, "Geometric shapes"), (0x2200, 0x22FF, "Mathematical symbols"),
+    (0x02B0, 0x02FF, "Modifier letters"), (0x1D00, 0x1DBF, "Modifier letters"),
     (0xA700, 0xA721, "Modifier letters"),
-)
+)  # fmt: skip
 _CATEGORIES = {
-    "Sm": "Mathematical symbols",
-    "N": "Numbers",
-    "P": "Punctuation",
-    "L": "Modifier letters",
-}
+    "Sm": "Mathematical symbols", "N": "Numbers", "P": "Punctuation", "L": "Modifier letters"
+}  # fmt: skip

@@ -82,17 +82,15 @@ def select(
         if value not in ("seeded", "dataset"):
             raise BenchError(f"{name}: expected seeded or dataset, got {value!r}")
     known, label, count = np.unique(labels, return_inverse=True, return_counts=True)
-    taken = _taken(known, classes, order, seed, only, thinned)
-    rows = np.flatnonzero(taken[label])
+    rows = np.flatnonzero(_taken(known, classes, order, seed, only, thinned)[label])
     if images != (0.0, 1.0):
         place = _place_in_class(label, count, None if image_order == "dataset" else seed)
         first, end = (_boundaries(fraction, count)[label] for fraction in images)
         rows = rows[((place >= first) & (place < end))[rows]]
     if not len(rows):
-        n = len(known)
         raise BenchError(
             f"classes [{classes[0]:g}, {classes[1]:g}] and images [{images[0]:g}, {images[1]:g}] "
-            f"of {n} classes, {len(labels)} images: expected at least one image, got none"
+            f"of {len(known)} classes, {len(labels)} images: expected at least one image, got none"
         )
     return rows
 
@@ -154,7 +152,7 @@ def narrow(
     ranges: int = 0,
     against: tuple[str, Sequence[str]] | None = None,
 ) -> Evaluation:
-    """Let only some items ask and be stored, and group them otherwise.
+    """Keep only some items as queries and in the gallery, and group them otherwise.
 
     Rows keep their places: only queries, galleries and templates become fewer.
 
@@ -176,24 +174,10 @@ def narrow(
     if classes != (0.0, 1.0):
         keep &= np.isin(items.labels, known[_taken(known, classes, order, seed)])
     if groups:
-        keep &= np.isin(items.group, _group_ids(items, groups))
-    made = _kept(items, keep)
-    if not len(made.query) or not len(made.gallery):
-        words = f"classes [{classes[0]:g}, {classes[1]:g}] of those trained on" + (
-            f", groups {', '.join(groups)}" if groups else ""
-        )
-        raise BenchError(f"{words}: expected items that ask and are stored, got none")
-    if ranges:
-        return _by_range(made, known, ranges, order, seed)
-    if against is not None:
-        return _by_one(made, *against)
-    return made
-
-
-def _kept(items: Evaluation, keep: NDArray[np.bool_]) -> Evaluation:
+        keep &= _in_groups(items, groups)
     template = np.where(keep, items.template, -1)
     left = np.unique(template[template >= 0])
-    return dataclasses.replace(
+    kept = dataclasses.replace(
         items,
         query=items.query[keep[items.query]],
         gallery=items.gallery[keep[items.gallery]],
@@ -201,18 +185,27 @@ def _kept(items: Evaluation, keep: NDArray[np.bool_]) -> Evaluation:
         probes=items.probes[np.isin(items.probes, left)],
         galleries=tuple(g[np.isin(g, left)] for g in items.galleries),
     )
+    if not len(kept.query) or not len(kept.gallery):
+        among = f", groups {', '.join(groups)}" if groups else ""
+        raise BenchError(
+            f"classes [{classes[0]:g}, {classes[1]:g}] of those trained on{among}: expected "
+            "queries and gallery items, got none"
+        )
+    if ranges:
+        return _by_range(kept, known, ranges, order, seed)
+    if against is not None:
+        name, members = against
+        group = np.where(_in_groups(kept, members), 0, 1)
+        return dataclasses.replace(kept, group=group, group_names=(name, "others"))
+    return kept
 
 
-def _group_ids(items: Evaluation, names: Sequence[str]) -> Ints:
+def _in_groups(items: Evaluation, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Which of the items belong to some groups, ``[n]``."""
     for name in names:
         if name not in items.group_names:
             raise unknown("group of the dataset", name, items.group_names)
-    return np.array([items.group_names.index(name) for name in names], np.int64)
-
-
-def _by_one(items: Evaluation, name: str, members: Sequence[str]) -> Evaluation:
-    group = np.where(np.isin(items.group, _group_ids(items, members)), 0, 1)
-    return dataclasses.replace(items, group=group, group_names=(name, "others"))
+    return np.isin(items.group, [items.group_names.index(name) for name in names])
 
 
 def _by_range(items: Evaluation, known: Ints, ranges: int, order: Order, seed: int) -> Evaluation:
@@ -239,5 +232,4 @@ def _place_in_class(label: Ints, count: Ints, seed: int | None) -> Ints:
 def _boundaries(fraction: float, count: Ints) -> Ints:
     """``boundary(fraction, n)`` for every class, ``[n_class]``."""
     sizes, which = np.unique(count, return_inverse=True)
-    found: Ints = np.array([boundary(fraction, int(n)) for n in sizes], np.int64)[which]
-    return found
+    return np.array([boundary(fraction, n) for n in sizes.tolist()], np.int64)[which]

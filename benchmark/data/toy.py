@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.config.declarations import EvaluationSet
-from benchmark.data.base import Dataset, DatasetReader, Evaluation, ImageSet
+from benchmark.data.base import Dataset, DatasetReader, Evaluation, ImageSet, Pixels
 from benchmark.data.enrolment import enrol
 from benchmark.data.splits import generator
 
@@ -68,15 +68,13 @@ class Toy(DatasetReader):
         )
 
 
-def _draw(n: int, options: Toy, noise: int = 0) -> NDArray[np.uint8]:
+def _draw(n: int, options: Toy, noise: int = 0) -> Pixels:
     """A few low frequencies a class, noisy in each image; another stream of noise if not 0."""
-    rng = generator(options.seed, 0)
-    size, k = options.size, options.images
+    rng, size = generator(options.seed, 0), options.size
     spectrum = np.zeros((n, 1, size, size // 2 + 1), np.complex128)
-    spectrum[:, :, :3, :3] = rng.standard_normal((n, 1, 3, 3)) + 1j * rng.standard_normal(
-        (n, 1, 3, 3)
-    )
-    patterns = np.repeat(np.fft.irfft2(spectrum, s=(size, size)), k, axis=0)
+    real, imaginary = (rng.standard_normal((n, 1, 3, 3)) for _ in range(2))
+    spectrum[:, :, :3, :3] = real + 1j * imaginary
+    patterns = np.repeat(np.fft.irfft2(spectrum, s=(size, size)), options.images, axis=0)
     patterns /= np.abs(patterns).max(axis=(1, 2, 3), keepdims=True)
     if noise:
         rng = generator(options.seed, noise)
@@ -84,16 +82,13 @@ def _draw(n: int, options: Toy, noise: int = 0) -> NDArray[np.uint8]:
     return np.clip(patterns * 100 + 128, 0, 255).astype(np.uint8)
 
 
-def _evaluation(images: NDArray[np.uint8], labels: NDArray[np.int64], options: Toy) -> Evaluation:
-    n, k = len(labels), options.images
-    rows = np.arange(n)
-    place = rows % k
+def _evaluation(images: Pixels, labels: NDArray[np.int64], options: Toy) -> Evaluation:
+    subject, camera = np.divmod(np.arange(len(labels)), options.images)
     # Four templates a class: the first is enrolled, the others are searched for.
-    template = 4 * (rows // k) + place % 4
     classes = np.unique(labels)
     enrolled = 4 * np.arange(len(classes))
     probes, galleries = enrol(classes, np.repeat(classes, 4), enrolled, options.seed)
     return Evaluation.of(
-        images, labels, camera=place, group=labels % 2, group_names=GROUPS, template=template,
-        probes=probes, galleries=galleries,
+        images, labels, camera=camera, group=labels % 2, group_names=GROUPS,
+        template=4 * subject + camera % 4, probes=probes, galleries=galleries,
     )  # fmt: skip

@@ -61,11 +61,7 @@ class VggFace2(FileDatasetReader):
         return GENDERS[class_name.partition(" ")[2]]
 
     def read(self, root: Path) -> Dataset:
-        """List the files.
-
-        Raises:
-            BenchError: For a missing folder, a name that is none of theirs, a box that is missing.
-        """
+        """List the files."""
         (train, numbers), (test, test_numbers) = (_people(root, p) for p in ("train", "test"))
         trained, labels = np.unique(numbers, return_inverse=True)
         tested = np.unique(test_numbers)

@@ -113,7 +113,7 @@ def expect(root, *parts, **options):
 
 
 def test_wrong_roots(tmp_path):
-    expect(None, "dataset folder: needs a data root (--data-root DIR), got none")
+    expect(None, "dataset folder: data root: expected one (--data-root DIR), got none")
     expect(tmp_path / "none", "data root does not exist", "none")
     (tmp_path / "file.png").write_text("")
     expect(tmp_path / "file.png", "expected a folder, got a file")

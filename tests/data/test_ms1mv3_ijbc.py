@@ -152,7 +152,7 @@ def test_records_refused(tmp_path, change, words):
             "TEMPLATE_ID\n11,1,x\n11,2,x\n",
             "template 11 has subjects 1, 2",
         ),
-        ("ijbc_1N_gallery_G2.csv", "TEMPLATE_ID\n77,3,x\n", "template 31 is in no list"),
+        ("ijbc_1N_gallery_G2.csv", "TEMPLATE_ID\n77,3,x\n", "template 31 is missing"),
     ],
 )
 def test_tables_of_ijbc_refused(tmp_path, name, text, words):

@@ -150,7 +150,7 @@ def expect(root, *parts, **options):
 
 
 def test_wrong_roots(tmp_path):
-    expect(None, "needs a data root")
+    expect(None, "dataset omniglot: data root", "got none")
     expect(tmp_path / "none", "data root does not exist", "none")
     (tmp_path / "file").write_text("")
     expect(tmp_path / "file", "expected a folder, got a file")
