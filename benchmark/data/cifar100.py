@@ -32,18 +32,12 @@ _MOST_BYTES = 2**29
 
 @dataclass(frozen=True)
 class Cifar100(FileDatasetReader):
-    """Small photographs of 100 classes.
-
-    ``test`` and ``seen`` are both its test set; each item is a template of its own.
-
-    Attributes:
-        seed: Decides which items are enrolled, and in which gallery.
-    """
+    """Small photographs; ``test`` and ``seen`` are both its test set, each item a template."""
 
     columns: ClassVar = frozenset({"templates", "texts"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(), "seen": EvaluationSet()}
 
-    seed: int = 0
+    seed: int = 0  # decides which items are enrolled, and in which gallery
 
     def files(self, root: Path) -> list[Path]:
         """The archive, or its four files."""
@@ -57,7 +51,9 @@ class Cifar100(FileDatasetReader):
     def read(self, root: Path) -> Dataset:
         """Read both parts."""
         place = _place(root)
-        files = _unpacked(place) if place.is_file() else _extracted(place)
+        with readable(place):
+            in_folder = {n: place / n for n in _FILES if place.is_dir()}
+            files = {n: path.read_bytes() for n, path in in_folder.items()} or _unpacked(place)
         fine, coarse = (_names(files[name], place) for name in _FILES[2:])
         (train, labels, _), (test, test_labels, groups) = (
             _part(files[name], f"{place}: {name}", len(fine), len(coarse)) for name in _FILES[:2]
@@ -99,17 +95,10 @@ def _unpacked(path: Path) -> dict[str, bytes]:
     return files
 
 
-def _extracted(folder: Path) -> dict[str, bytes]:
-    with readable(folder):
-        return {name: (folder / name).read_bytes() for name in _FILES}
-
-
 def _names(raw: bytes, place: Path) -> tuple[str, ...]:
     """Labels in the order of their numbers; blank lines end the files."""
-    try:
-        names = tuple(line.strip() for line in raw.decode("ascii").split("\n") if line.strip())
-    except UnicodeDecodeError as error:
-        raise BenchError(f"{place}: label names: expected ASCII: {error}") from error
+    with readable(place):
+        names = tuple(n.strip() for n in raw.decode("ascii").splitlines() if n.strip())
     if len(set(names)) < len(names) or not names:
         raise BenchError(f"{place}: label names: expected different ones, got {len(names)}")
     return names

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import PIL
 
 from benchmark.data.base import Ints
 from benchmark.errors import BenchError
@@ -25,15 +24,10 @@ SMALL_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class Files:
-    """Encoded images, a file each.
+    """Encoded images, a file each."""
 
-    Attributes:
-        root: Folder.
-        names: Of the files, relative to it.
-    """
-
-    root: Path
-    names: tuple[str, ...]
+    root: Path  # a folder
+    names: tuple[str, ...]  # of the files, relative to it
 
     @classmethod
     def checked(cls, root: Path, names: Sequence[str]) -> Files:
@@ -203,8 +197,3 @@ def content_hash(root: Path, files: Sequence[Path]) -> str:
             content = hashlib.sha256(path.read_bytes()).digest() if small else None
             digest.update(content or f"{stat.st_mtime_ns}\0".encode())
     return digest.hexdigest()
-
-
-def decoder() -> str:
-    """The library that decodes and resizes, which may move a pixel between releases."""
-    return f"pillow {PIL.__version__}"

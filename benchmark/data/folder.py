@@ -19,10 +19,9 @@ import numpy as np
 
 from benchmark.config.checks import in_range
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, Pixels
-from benchmark.data.decode import View
-from benchmark.data.encoded import EncodedImages
 from benchmark.data.enrolment import each_alone
 from benchmark.data.files import IMAGES, Files, readable
+from benchmark.data.images import EncodedImages, View
 from benchmark.data.readers import FileDatasetReader
 from benchmark.data.splits import seeded_order, two_thirds
 from benchmark.errors import BenchError
@@ -38,19 +37,13 @@ Listing = list[tuple[str, Path]]
 
 @dataclass(frozen=True)
 class Folder(FileDatasetReader):
-    """Anybody's images; each item is a template of its own.
-
-    Attributes:
-        image_size: Side of the square that the middle of each image is resized to.
-        channels: 3 for colour, 1 for grey.
-        seed: Order of the classes, their split, the enrolled items.
-    """
+    """Anybody's images; each item is a template of its own."""
 
     columns: ClassVar = frozenset({"templates"})
 
-    image_size: int = 64
-    channels: int = 3
-    seed: int = 0
+    image_size: int = 64  # side of the square that the middle of each image is resized to
+    channels: int = 3  # 3 for colour, 1 for grey
+    seed: int = 0  # order of the classes, their split, the enrolled items
 
     def __post_init__(self) -> None:
         in_range(self, image_size="[8, 1024]", seed="[0, inf)")
@@ -62,14 +55,10 @@ class Folder(FileDatasetReader):
         return [path for listing in _layout(root).values() for _, path in listing]
 
     def read(self, root: Path) -> Dataset:
-        """Decode the images and split them.
+        """Decode the images and split them; classes are in a seeded order.
 
-        Args:
-            root: A folder in one of the two layouts.
-
-        Returns:
-            Classes in a seeded order; the evaluation set ``test``, where equal files of one class
-            are one item, so that a photograph in both gallery/ and query/ does not find itself.
+        Equal files of one class are one item of ``test``, so that a photograph in both gallery/
+        and query/ does not find itself.
         """
         parts = _layout(root)
         layout = "one folder a class" if "all" in parts else "train, gallery, query"
@@ -115,14 +104,17 @@ class Folder(FileDatasetReader):
         files = Files(root, tuple(path.relative_to(root).as_posix() for _, path in listing))
         view = View(self.image_size, self.image_size, self.channels)
         labels = np.array([index[name] for name, _ in listing], np.int64)
-        return EncodedImages(files, view).decoded(), labels
+        return EncodedImages(files, view)[np.arange(len(files))], labels
 
     def _items(
         self, root: Path, index: dict[str, int], gallery: Listing, query: Listing
     ) -> Evaluation:
         """The photographs to evaluate, equal files of a class once, by path of the first."""
         items = sorted(gallery + query, key=lambda item: index[item[0]])
-        keys = {item: (item[0], _digest(item[1])) for item in dict.fromkeys(items)}
+        keys = {}
+        for name, path in dict.fromkeys(items):
+            with readable(path):
+                keys[name, path] = name, hashlib.sha256(path.read_bytes()).hexdigest()
         paths: dict[tuple[str, str], Path] = {}
         for item in items:
             paths.setdefault(keys[item], item[1])
@@ -199,8 +191,3 @@ def _sifted(paths: Iterable[Path]) -> list[Path]:
             )
         images.append(path)
     return images
-
-
-def _digest(path: Path) -> str:
-    with readable(path):
-        return hashlib.sha256(path.read_bytes()).hexdigest()

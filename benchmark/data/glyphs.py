@@ -8,6 +8,7 @@ are rendered, not collected, and pages that show their numbers say so.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
@@ -21,8 +22,8 @@ from benchmark.config.checks import in_range
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data import rendering
 from benchmark.data.base import JUNK, Dataset, DatasetReader, Evaluation, ImageSet, Ints, Pixels
-from benchmark.data.distort import OUT, PARAMETERS, Amounts, distort
 from benchmark.data.enrolment import templates_of_views
+from benchmark.data.rendering import OUT, PARAMETERS, Amounts, distort
 from benchmark.data.splits import generator, seeded_order
 from benchmark.errors import BenchError
 
@@ -42,42 +43,29 @@ ASIDE_EVERY = 6
 """Of so many test classes one is junk and one a distractor in ``across``."""
 
 _TRAIN, _TEST, _SEEN, _TEMPLATES = range(4)
-
-
-_NOT_RANKED_SO = (
-    "retrieval", "text_retrieval", "groups", "backfilling", "verification", "identification",
-)  # fmt: skip
+_JUNK_IS_A_CLASS = dict.fromkeys(
+    ("retrieval", "text_retrieval", "groups", "backfilling", "verification", "identification"),
+    "it would take all junk for one class; use reidentification",
+)
 
 
 @dataclass(frozen=True)
 class Glyphs(DatasetReader):
-    """Characters of many scripts.
-
-    Attributes:
-        strength: Multiplies every distortion.
-        draws: Training images of each class in each face.
-        seed: Order of the classes, their split, and every draw.
-        version: Version of the distortion.
-        tuning: Evaluate on the last 390 training classes instead, and train on the other 910: so
-            settings are chosen without a look at the test classes.
-    """
+    """Characters of many scripts."""
 
     columns: ClassVar = frozenset({"cameras", "templates", "groups", "texts"})
     evaluation_sets: ClassVar = {
         "test": EvaluationSet(unseen=True),
         "seen": EvaluationSet(),
-        "across": EvaluationSet(
-            unseen=True,
-            rules_out=dict.fromkeys(
-                _NOT_RANKED_SO, "it would take all junk for one class; use reidentification"
-            ),
-        ),
+        "across": EvaluationSet(unseen=True, rules_out=_JUNK_IS_A_CLASS),
     }
 
-    strength: float = 1.0
-    draws: int = 2
-    seed: int = 0
-    version: int = 1
+    strength: float = 1.0  # multiplies every distortion
+    draws: int = 2  # training images of each class in each face
+    seed: int = 0  # order of the classes, their split, and every draw
+    version: int = 1  # of the distortion
+    # Evaluate on the last 390 training classes instead, and train on the other 910: so settings
+    # are chosen without a look at the test classes.
     tuning: bool = False
 
     def __post_init__(self) -> None:
@@ -87,12 +75,8 @@ class Glyphs(DatasetReader):
 
     def source(self, root: Path | None) -> dict[str, Any]:  # noqa: ARG002
         """Options, rendering version, renderer and fonts determine the images."""
-        return {
-            **asdict(self),
-            "rendering": RENDERING,
-            "renderer": rendering.renderer(),
-            "fonts": rendering.font_hash(),
-        }
+        fonts, renderer = rendering.font_hash(), rendering.renderer()
+        return {**asdict(self), "rendering": RENDERING, "renderer": renderer, "fonts": fonts}
 
     def sizes(self) -> dict[str, int]:
         """Training classes and images, without drawing them."""
@@ -112,9 +96,8 @@ class Glyphs(DatasetReader):
     def load(self, root: Path | None) -> Dataset:  # noqa: ARG002
         """Draw the dataset.
 
-        Returns:
-            Training images draw by draw, so that more draws only append; evaluations ``test``
-            (classes not trained on) and ``seen`` (other draws of every third training class).
+        Training images come draw by draw, so that more draws only append. ``test`` has classes not
+        trained on, ``seen`` other draws of every third training class.
         """
         codes = rendering.code_points()
         ink, whole = rendering.draw(codes)
@@ -129,26 +112,16 @@ class Glyphs(DatasetReader):
         train, test = np.split(np.arange(len(codes)), [TRAIN_CLASSES])
         if self.tuning:
             train, test = np.split(train, [TRAIN_CLASSES - TUNING_CLASSES])
-        seen = train[::SEEN_EVERY]
-        return Dataset(
-            self.name,
-            ImageSet(
-                _images(ink, codes, train, part=_TRAIN, draws=self.draws, options=self),
-                np.tile(np.repeat(train, FACES), self.draws),
-            ),
-            {
-                "test": _evaluation(ink, codes, test, _TEST, self),
-                "seen": _evaluation(ink, codes, seen, _SEEN, self),
-            },
-            tuple(unicodedata.name(chr(c)) for c in codes),
-            facts={
-                **self.source(None),
-                "classes": len(codes),
-                "train_classes": len(train),
-                "cameras": rendering.FACES,
-                "rendered": True,
-            },
-        )
+        images = _images(ink, codes, train, part=_TRAIN, draws=self.draws, options=self)
+        labels = np.tile(np.repeat(train, FACES), self.draws)
+        evaluations = {
+            "test": _evaluation(ink, codes, test, _TEST, self),
+            "seen": _evaluation(ink, codes, train[::SEEN_EVERY], _SEEN, self),
+        }
+        names = tuple(unicodedata.name(chr(c)) for c in codes)
+        counts = {"classes": len(codes), "train_classes": len(train)}
+        facts = self.source(None) | counts | {"cameras": rendering.FACES, "rendered": True}
+        return Dataset(self.name, ImageSet(images, labels), evaluations, names, facts)
 
 
 def _images(
@@ -164,13 +137,12 @@ def _images(
         stream = generator(options.seed, options.version, part, draw, codes[c])
         uniform = stream.random((FACES, PARAMETERS), np.float32) * 2 - 1
         noise = stream.standard_normal((FACES, OUT, OUT), np.float32)
-        amounts = AMOUNTS[options.version]
-        images[draw, row] = distort(ink[c], uniform, noise, options.strength, amounts)
+        images[draw, row] = distort(
+            ink[c], uniform, noise, options.strength, AMOUNTS[options.version]
+        )
 
-    jobs = [(d, r) for d in range(draws) for r in range(len(classes))]
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        for _ in pool.map(fill, jobs, chunksize=64):
-            pass
+        list(pool.map(fill, itertools.product(range(draws), range(len(classes)))))
     return images.reshape(-1, 1, OUT, OUT)
 
 

@@ -16,37 +16,31 @@ import numpy as np
 
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import JUNK, Dataset, Evaluation, ImageSet, Ints
-from benchmark.data.decode import View
-from benchmark.data.encoded import images_of
 from benchmark.data.files import Files, first_of, names_in
+from benchmark.data.images import View, images_of
 from benchmark.data.readers import FileDatasetReader
 from benchmark.errors import BenchError
 
 DISTRACTOR = 0
 PARTS = ("bounding_box_train", "bounding_box_test", "query")
 _NAME = re.compile(r"(-1|\d{4})_c([1-6])s\d_\d{6}_\d{2}\.jpg(?:\.jpg)?")
-_CAMERAS = "it would count junk and a person's images by the same camera; use reidentification"
+_RANKED_WITHOUT_CAMERAS = dict.fromkeys(
+    ("retrieval", "groups", "backfilling"),
+    "it would count junk and a person's images by the same camera; use reidentification",
+)
 
 
 @dataclass(frozen=True)
 class Market1501(FileDatasetReader):
-    """People in front of six cameras.
-
-    Attributes:
-        height: Of an image, pixels.
-        width: Of an image, pixels; boxes are stretched to it.
-    """
+    """People in front of six cameras."""
 
     columns: ClassVar = frozenset({"cameras"})
     evaluation_sets: ClassVar = {
-        "test": EvaluationSet(
-            unseen=True,
-            rules_out=dict.fromkeys(("retrieval", "groups", "backfilling"), _CAMERAS),
-        )
+        "test": EvaluationSet(unseen=True, rules_out=_RANKED_WITHOUT_CAMERAS)
     }
 
-    height: int = 256
-    width: int = 128
+    height: int = 256  # of an image, pixels
+    width: int = 128  # boxes are stretched to it
 
     def folder(self, root: Path) -> Path:
         """The folder that the archive extracts to, or the root."""
@@ -59,12 +53,9 @@ class Market1501(FileDatasetReader):
         return [folder / name for part in PARTS for name in _part(folder, part)[0]]
 
     def read(self, root: Path) -> Dataset:
-        """Read the three folders.
+        """Read the three folders; people are in the order of their numbers.
 
-        Returns:
-            People in the order of their numbers, those to train on first; the evaluation set
-            ``test``, in which junk has the label -1 and all distractors one class that no query
-            has.
+        In ``test`` junk has the label -1, and all distractors one class that no query has.
         """
         root = self.folder(root)
         view = View(self.height, self.width, fit="whole")

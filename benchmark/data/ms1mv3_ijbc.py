@@ -19,10 +19,9 @@ from typing import ClassVar
 import numpy as np
 
 from benchmark.config.declarations import EvaluationSet
-from benchmark.data.base import Dataset, Evaluation, Images, ImageSet, Ints
-from benchmark.data.decode import View
-from benchmark.data.encoded import images_of
+from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints
 from benchmark.data.files import Files, Labelled, first_of, images_by_class, matches
+from benchmark.data.images import View, images_of
 from benchmark.data.readers import FileDatasetReader
 from benchmark.data.recordio import read_faces
 from benchmark.errors import BenchError
@@ -41,16 +40,12 @@ _LISTED = re.compile(r"(?:TEMPLATE_ID.*|(\d+),(\d+)(?:,.*)?)")
 
 @dataclass(frozen=True)
 class Ms1mv3Ijbc(FileDatasetReader):
-    """Faces of MS1MV3 and of IJB-C.
-
-    Attributes:
-        image_size: Side of an aligned face, pixels.
-    """
+    """Faces of MS1MV3 and of IJB-C."""
 
     columns: ClassVar = frozenset({"templates"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True)}
 
-    image_size: int = 112
+    image_size: int = 112  # side of an aligned face, pixels
 
     def files(self, root: Path) -> list[Path]:
         """The records or images to train on, and IJB-C's tables."""
@@ -60,20 +55,15 @@ class Ms1mv3Ijbc(FileDatasetReader):
 
     def read(self, root: Path) -> Dataset:
         """List the faces."""
-        images, person = self._train(root)
+        rec = _records(root)
+        source, person = _people(root) if rec is None else read_faces(rec, rec.with_suffix(".idx"))
+        images = images_of(source, View(self.image_size, self.image_size, fit="whole"))
         people, labels = np.unique(person, return_inverse=True)
         items, subjects = self._items(root, len(people))
         names = (*(f"person {p}" for p in people), *(f"subject {s}" for s in subjects))
         pairs = 0 if items.pairs is None else len(items.pairs)
-        return Dataset(
-            self.name, ImageSet(images, labels), {"test": items}, names, facts={"pairs": pairs}
-        )
-
-    def _train(self, root: Path) -> tuple[Images, Ints]:
-        """Faces to train on, and the number of the person on each."""
-        rec = _records(root)
-        source, person = _people(root) if rec is None else read_faces(rec, rec.with_suffix(".idx"))
-        return images_of(source, View(self.image_size, self.image_size, fit="whole")), person
+        train = ImageSet(images, labels)
+        return Dataset(self.name, train, {"test": items}, names, facts={"pairs": pairs})
 
     def _items(self, root: Path, first_class: int) -> tuple[Evaluation, Ints]:
         """Faces of IJB-C, whose classes count from ``first_class``, and the subjects' numbers."""

@@ -21,9 +21,9 @@ import numpy as np
 from benchmark.config.checks import in_range
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, Pixels
-from benchmark.data.decode import View, decode_view
 from benchmark.data.enrolment import templates_of_views
 from benchmark.data.files import readable
+from benchmark.data.images import View, decode_view
 from benchmark.data.readers import FileDatasetReader
 from benchmark.data.splits import generator, seeded_order, two_thirds
 from benchmark.errors import BenchError
@@ -47,16 +47,12 @@ Drawings = dict[tuple[str, str, int], Pixels]
 
 @dataclass(frozen=True)
 class Omniglot(FileDatasetReader):
-    """Hand-drawn characters.
-
-    Attributes:
-        seed: Order of the classes, their split, the writers held out, the templates.
-    """
+    """Hand-drawn characters."""
 
     columns: ClassVar = frozenset({"cameras", "templates", "groups"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True), "seen": EvaluationSet()}
 
-    seed: int = 0
+    seed: int = 0  # order of the classes, their split, the writers held out, the templates
 
     def __post_init__(self) -> None:
         in_range(self, seed="[0, inf)")
@@ -73,12 +69,8 @@ class Omniglot(FileDatasetReader):
     def read(self, root: Path) -> Dataset:
         """Read the drawings and split them.
 
-        Args:
-            root: Holds the archives, the folders they extract to, or the alphabets' folders.
-
-        Returns:
-            Two thirds of the classes to train on, without four writers; evaluation sets ``test``
-            (the other classes, all writers) and ``seen`` (training classes, the four writers).
+        Two thirds of the classes train, without four writers; ``test`` has the other classes by
+        all writers, ``seen`` the training classes by the four.
         """
         drawings = _drawings(root)
         classes, writers = _complete(drawings, root)
@@ -89,23 +81,21 @@ class Omniglot(FileDatasetReader):
         classes, pixels = [classes[i] for i in order], pixels[order]
         train, test = np.split(np.arange(len(classes)), [two_thirds(len(classes))])
         everyone = np.arange(len(writers))
-        held = np.sort(generator(self.seed, 0).permutation(len(writers))[:SEEN_WRITERS])
+        held = np.sort(generator(self.seed, 0).permutation(everyone)[:SEEN_WRITERS])
         kept = np.setdiff1d(everyone, held)
+        train_set = ImageSet(_rows(pixels, train, kept), np.repeat(train, len(kept)))
         alphabets = [alphabet for alphabet, _ in classes]
-        return Dataset(
-            self.name,
-            ImageSet(_rows(pixels, train, kept), np.repeat(train, len(kept))),
-            {
-                "test": self._items(pixels, alphabets, test, everyone),
-                "seen": self._items(pixels, alphabets, train, held),
-            },
-            tuple(" ".join(key) for key in classes),
-            facts={
-                "writers": len(writers),
-                "seen_writers": [writers[i] for i in held],
-                "archives": [place.name for place in _places(root)],
-            },
-        )
+        evaluations = {
+            "test": self._items(pixels, alphabets, test, everyone),
+            "seen": self._items(pixels, alphabets, train, held),
+        }
+        facts = {
+            "writers": len(writers),
+            "seen_writers": [writers[i] for i in held],
+            "archives": [place.name for place in _places(root)],
+        }
+        names = tuple(" ".join(key) for key in classes)
+        return Dataset(self.name, train_set, evaluations, names, facts)
 
     def _items(
         self, pixels: Pixels, alphabets: list[str], classes: Ints, writers: Ints
@@ -193,9 +183,8 @@ def _zipped(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def _extracted(folder: Path) -> Iterator[tuple[str, bytes]]:
     """Relative names and bytes of a folder's drawings."""
-    for path in sorted(folder.glob("*/character*/*")):
-        name = path.relative_to(folder).as_posix()
-        if path.is_file() and not _STRAY.fullmatch(name):
-            with readable(path):
-                raw = path.read_bytes()
-            yield name, raw
+    with readable(folder):
+        for path in sorted(folder.glob("*/character*/*")):
+            name = path.relative_to(folder).as_posix()
+            if path.is_file() and not _STRAY.fullmatch(name):
+                yield name, path.read_bytes()

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import PIL
 
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, DatasetReader, ImageSet
-from benchmark.data.decode import View
-from benchmark.data.encoded import images_of
 from benchmark.data.enrolment import each_alone
-from benchmark.data.files import Labelled, content_hash, data_root, decoder
+from benchmark.data.files import Labelled, content_hash, data_root
+from benchmark.data.images import View, images_of
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,15 @@ class FileDatasetReader(DatasetReader):
         """What determines the images: options, reading version, decoder, hash of the files."""
         root = data_root(root, self.name)
         files = content_hash(self.folder(root), self.files(root))
-        return asdict(self) | {"reading": self.reading, "decoder": decoder(), "files": files}
+        # The decoder may move a pixel between releases.
+        decoder = f"pillow {PIL.__version__}"
+        return asdict(self) | {"reading": self.reading, "decoder": decoder, "files": files}
 
     def load(self, root: Path | None) -> Dataset:
         """Read the dataset; large sets are decoded while they are used."""
         dataset = self.read(data_root(root, self.name))
-        counts = {
-            "classes": len(dataset.class_names),
-            "train_classes": len(np.unique(dataset.train.labels)),
-        }
+        n_train = len(np.unique(dataset.train.labels))
+        counts = {"classes": len(dataset.class_names), "train_classes": n_train}
         return dataclasses.replace(dataset, facts=self.source(root) | counts | {**dataset.facts})
 
 
@@ -66,19 +66,14 @@ class PhotographDatasetReader(FileDatasetReader):
     """Base of a set of photographs whose validation images are of the training classes.
 
     ``test`` and ``seen`` are both its validation set; each item is a template of its own.
-
-    Attributes:
-        image_size: Side of an image, pixels.
-        keep: Share of the short side that is kept: 224 of 256.
-        seed: Decides which items are enrolled, and in which gallery.
     """
 
     columns: ClassVar = frozenset({"templates", "texts"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(), "seen": EvaluationSet()}
 
-    image_size: int = 224
-    keep: float = 0.875
-    seed: int = 0
+    image_size: int = 224  # side of an image, pixels
+    keep: float = 0.875  # share of the short side that is kept: 224 of 256
+    seed: int = 0  # decides which items are enrolled, and in which gallery
 
     @abstractmethod
     def parts(self, root: Path) -> tuple[Labelled, Labelled, tuple[str, ...]]:

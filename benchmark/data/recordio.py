@@ -31,15 +31,10 @@ _MOST_LABELS = 64
 
 @dataclass(frozen=True)
 class Records:
-    """Encoded images inside one file of records.
+    """Encoded images inside one file of records."""
 
-    Attributes:
-        root: The file.
-        places: First byte and number of bytes of each, ``[n, 2]`` int64.
-    """
-
-    root: Path
-    places: Ints
+    root: Path  # the file
+    places: Ints  # first byte and number of bytes of each, [n, 2]
 
     def __len__(self) -> int:
         return len(self.places)

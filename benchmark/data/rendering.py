@@ -1,10 +1,11 @@
-"""Characters drawn from the DejaVu faces that matplotlib installs. Not a dataset itself."""
+"""Characters drawn from the DejaVu faces that matplotlib installs, and their distortion."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
 import unicodedata
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.errors import BenchError
+
+Floats = NDArray[np.float32]
 
 FACES = tuple(
     f"DejaVu{family}{'-' + style if style else ''}"
@@ -28,6 +31,12 @@ BASELINE = 50
 SAME = 0.05
 """Two drawings count as equal below this squared difference, as a share of the ink, over all
 faces at 32 px: homoglyphs of two scripts, and accents that melt into a capital."""
+
+OUT = 32
+PARAMETERS = 12
+PAPER, INK = np.float32(0.95), np.float32(0.05)
+MOST_PAPER, MOST_CONTRAST = np.float32(0.4), np.float32(0.75)
+"""However strong the distortion, paper stays lighter than ink."""
 
 
 @cache
@@ -51,10 +60,8 @@ def faces() -> tuple[Path, ...]:
 @cache
 def font_hash() -> str:
     """SHA-256 over the 12 font files."""
-    digest = hashlib.sha256()
-    for path in faces():
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+    hashes = [hashlib.sha256(path.read_bytes()).digest() for path in faces()]
+    return hashlib.sha256(b"".join(hashes)).hexdigest()
 
 
 def renderer() -> str:
@@ -103,16 +110,10 @@ def draw(codes: list[int]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
 
 
 def distinct(ink: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Rows whose drawing equals no earlier kept one's (see ``SAME``).
+    """Rows of ``ink`` that equal no earlier kept one (see ``SAME``), ascending, ``[k]``.
 
     A float product at 16 px proposes pairs: a mean over cells never lies further apart than the
     cells do, so it misses none. Integers at 32 px decide, hence no rounding does.
-
-    Args:
-        ink: ``[n, 12, 64, 64]`` uint8.
-
-    Returns:
-        Kept rows, ascending, ``[k]``.
     """
     n = len(ink)
     cells = ink.reshape(n, len(FACES), 32, 2, 32, 2).sum((3, 5), dtype=np.int32)  # 0..1020
@@ -160,3 +161,90 @@ _RANGES = (
 _CATEGORIES = {
     "Sm": "Mathematical symbols", "N": "Numbers", "P": "Punctuation", "L": "Modifier letters"
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """How far each distortion reaches at strength 1; all grow in proportion to the strength."""
+
+    rotation: float = 15.0  # degrees, either way
+    shear: float = 0.15  # horizontal, either way
+    scale: float = 0.15  # logarithm of the size, either way
+    aspect: float = 0.08  # logarithm of width over height, either way
+    shift: float = 2.0  # pixels of the 32, either way, in each direction
+    contrast: float = 0.4  # share of the ink's darkness that may be lost
+    paper: float = 0.15  # share of the paper's brightness that may be lost
+    slope: float = 0.12  # brightness between the middle and an edge, either way, in each direction
+    bowl: float = 0.08  # brightness between the middle and a corner, either way
+    noise: float = 0.08  # largest standard deviation of a pixel's noise, brightness in [0, 1]
+
+
+def distort(
+    ink: NDArray[np.uint8],
+    uniform: Floats,
+    noise: Floats,
+    strength: float,
+    amounts: Amounts,
+) -> NDArray[np.uint8]:
+    """Warp, downscale and light drawings: dark ink on light paper.
+
+    Args:
+        ink: ``[k, h, h]`` uint8, 255 fully covered.
+        uniform: What is drawn for each image, in [-1, 1), ``[k, PARAMETERS]`` float32.
+        noise: Standard normal, ``[k, 32, 32]`` float32.
+        strength: Multiplies every amount; 0 only downscales.
+        amounts: How far each distortion reaches at strength 1.
+
+    Returns:
+        ``[k, 32, 32]`` uint8.
+    """
+    a, draws = amounts, (uniform * np.float32(strength)).T[:, :, None, None]  # [12, k, 1, 1]
+    covered = _warp(ink, draws[:6], a)
+    contrast, paper, slope_x, slope_y, bowl, grain = draws[6:]
+    unit = ((np.arange(OUT, dtype=np.float32) + np.float32(0.5)) * 2 / OUT - 1)[None]
+    x, y = unit[:, None, :], unit[:, :, None]
+    bright = PAPER - np.minimum(np.abs(paper) * a.paper, MOST_PAPER)
+    dark = (bright - INK) * (1 - np.minimum(np.abs(contrast) * a.contrast, MOST_CONTRAST))
+    value: Floats = bright - dark * covered
+    value += slope_x * a.slope * x + slope_y * a.slope * y
+    value += bowl * a.bowl * (x * x + y * y - 1)
+    value += np.abs(grain) * a.noise * noise
+    return np.clip(np.rint(value * 255), 0, 255).astype(np.uint8)
+
+
+def _warp(ink: NDArray[np.uint8], draws: Floats, a: Amounts) -> Floats:
+    """Share of each output pixel that ink covers, ``[k, 32, 32]``."""
+    rotation, shear, scale, aspect, shift_x, shift_y = draws
+    k, size = ink.shape[:2]
+    step = np.float32(size / OUT)
+    grid = np.arange(OUT, dtype=np.float32) - np.float32((OUT - 1) / 2)
+    x, y = grid[None, None, :] - shift_x * a.shift, grid[None, :, None] - shift_y * a.shift
+    angle = np.deg2rad(rotation * a.rotation)
+    cos, sin = np.cos(angle), np.sin(angle)
+    # Output to source: turn back, undo the shear, undo the scales.
+    turned_y = cos * y - sin * x
+    turned_x = cos * x + sin * y - shear * a.shear * turned_y
+    inverse = step * np.exp(-scale * a.scale)
+    half = np.exp(aspect * a.aspect / 2)
+    middle = np.float32((size - 1) / 2 + 1)  # in the padded source
+    last = np.float32(size + 1 - 1e-3)
+    source_x = np.clip(turned_x * (inverse / half) + middle, 0, last)
+    source_y = np.clip(turned_y * (inverse * half) + middle, 0, last)
+    left, top = source_x.astype(np.int32), source_y.astype(np.int32)
+    right_part, low_part = source_x - left, source_y - top
+    width = size + 2
+    flat = _blurred(ink).reshape(-1)
+    corner = top * width + left + (np.arange(k, dtype=np.int32) * (width * width))[:, None, None]
+    upper, lower = flat[corner], flat[corner + width]
+    upper += right_part * (flat[corner + 1] - upper)
+    lower += right_part * (flat[corner + (width + 1)] - lower)
+    covered: Floats = upper + low_part * (lower - upper)
+    return covered
+
+
+def _blurred(ink: NDArray[np.uint8]) -> Floats:
+    """Ink in [0, 1] within a border of one pixel, blurred by [1 2 1] each way: antialiasing."""
+    wide = np.pad(ink, ((0, 0), (2, 2), (2, 2))).astype(np.float32)
+    tall = wide[:, :-2] + 2 * wide[:, 1:-1] + wide[:, 2:]
+    blurred: Floats = (tall[:, :, :-2] + 2 * tall[:, :, 1:-1] + tall[:, :, 2:]) / np.float32(4080)
+    return blurred

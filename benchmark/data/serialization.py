@@ -15,9 +15,8 @@ import numpy as np
 
 from benchmark.config.reading import build
 from benchmark.data.base import Dataset, Evaluation, Images, ImageSet
-from benchmark.data.decode import View
-from benchmark.data.encoded import EncodedImages
 from benchmark.data.files import Files
+from benchmark.data.images import EncodedImages, View
 from benchmark.data.recordio import Records
 from benchmark.errors import BenchError
 

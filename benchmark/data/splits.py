@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,9 @@ def generator(*key: int) -> np.random.Generator:
 
 
 def seeded_order(names: Sequence[str], seed: int) -> Ints:
-    """A seeded order that a name keeps relative to the others when some come or go.
+    """A seeded permutation of distinct names, ``[len(names)]``.
 
-    Args:
-        names: Distinct names.
-        seed: Another seed, another order.
-
-    Returns:
-        A permutation of the rows, ``[len(names)]``.
+    A name keeps its place relative to the others when some come or go.
     """
     keys = [hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=16).digest() for name in names]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
@@ -79,11 +74,11 @@ def select(
         if not 0 <= low < high <= 1:
             raise BenchError(f"{name}: expected 0 <= from < to <= 1, got [{low:g}, {high:g}]")
     for name, value in (("order", order), ("image_order", image_order)):
-        if value not in ("seeded", "dataset"):
+        if value not in get_args(Order):
             raise BenchError(f"{name}: expected seeded or dataset, got {value!r}")
     known, label, count = np.unique(labels, return_inverse=True, return_counts=True)
     rows = np.flatnonzero(_taken(known, classes, order, seed, only, thinned)[label])
-    if images != (0.0, 1.0):
+    if tuple(images) != (0.0, 1.0):
         place = _place_in_class(label, count, None if image_order == "dataset" else seed)
         first, end = (_boundaries(fraction, count)[label] for fraction in images)
         rows = rows[((place >= first) & (place < end))[rows]]
@@ -98,25 +93,18 @@ def select(
 def rows_of(
     labels: Ints, split: Mapping[str, Any], class_ids: Callable[[Sequence[str]], Ints]
 ) -> Ints:
-    """Rows of a generation's split, as stages name it; see :func:`select`.
+    """Rows of a generation's split, as stages have it.
 
     Args:
         labels: Class of each training image, ``[n]``.
-        split: ``classes``, ``images``, ``order``, ``seed``; ``image_order``, ``groups`` and
-            ``thinned`` where they say something.
+        split: Arguments of :func:`select`, but ``groups`` for ``only``, and ``thinned`` by groups.
         class_ids: Names of groups -> their classes.
     """
-    groups = split.get("groups")
-    return select(
-        labels,
-        classes=tuple(split["classes"]),
-        images=tuple(split["images"]),
-        order=split["order"],
-        image_order=split.get("image_order", "seeded"),
-        seed=split["seed"],
-        only=None if groups is None else class_ids(groups),
-        thinned=[(class_ids(names), share) for names, share in split.get("thinned", ())],
-    )
+    options = dict(split)
+    groups, thinned = options.pop("groups", None), options.pop("thinned", ())
+    only = None if groups is None else class_ids(groups)
+    thinned = [(class_ids(names), share) for names, share in thinned]
+    return select(labels, only=only, thinned=thinned, **options)
 
 
 def _taken(
@@ -160,8 +148,8 @@ def narrow(
         items: All items of an evaluation set.
         trained: Labels of the training images, whose classes the fractions count.
         classes: Only items of this interval of the training classes.
-        order: As the protocol's splits count.
-        seed: As the protocol's splits count.
+        order: As in :func:`select`.
+        seed: As in :func:`select`.
         groups: Only items of these groups.
         ranges: Group by this many ranges of the training classes.
         against: A name, and the groups that make up the one so named; all others are the other.

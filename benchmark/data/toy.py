@@ -19,23 +19,15 @@ GROUPS = ("even", "odd")
 
 @dataclass(frozen=True)
 class Toy(DatasetReader):
-    """Smooth random patterns.
-
-    Attributes:
-        classes: Training classes; half as many more are evaluated.
-        images: Images of each class, a multiple of 4.
-        size: Side of an image, pixels.
-        noise: Standard deviation of the noise, as a share of the range.
-        seed: Of everything.
-    """
+    """Smooth random patterns."""
 
     columns: ClassVar = frozenset({"cameras", "templates", "groups", "texts"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True), "seen": EvaluationSet()}
 
-    classes: int = 40
-    images: int = 8
-    size: int = 16
-    noise: float = 0.1
+    classes: int = 40  # to train on; half as many more are evaluated
+    images: int = 8  # of each class, a multiple of 4
+    size: int = 16  # side of an image, pixels
+    noise: float = 0.1  # its standard deviation, as a share of the range
     seed: int = 0
 
     def source(self, root: Path | None) -> dict[str, Any]:  # noqa: ARG002

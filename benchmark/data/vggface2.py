@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, Images, ImageSet, Ints
-from benchmark.data.decode import View
-from benchmark.data.encoded import images_of
 from benchmark.data.enrolment import each_alone
 from benchmark.data.files import Files, Labelled, images_by_class, matches
+from benchmark.data.images import View, images_of
 from benchmark.data.readers import FileDatasetReader
 from benchmark.data.splits import generator
 from benchmark.errors import BenchError
@@ -36,20 +35,14 @@ _BOX = re.compile(r'(?:NAME_ID.*|"?(n\d{6}/\w+)"?,(-?\d+),(-?\d+),(\d+),(\d+))')
 
 @dataclass(frozen=True)
 class VggFace2(FileDatasetReader):
-    """Photographs of people; each item is a template of its own.
-
-    Attributes:
-        image_size: Side of an image, pixels; FCT found 224 better than the usual 112.
-        per_person: Images of each test subject that are evaluated, drawn once (FCT 4.1: 50).
-        seed: Of that draw, and of who is enrolled in which gallery.
-    """
+    """Photographs of people; each item is a template of its own."""
 
     columns: ClassVar = frozenset({"templates", "groups"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True)}
 
-    image_size: int = 224
-    per_person: int = 50
-    seed: int = 0
+    image_size: int = 224  # side, pixels; FCT found it better than the usual 112
+    per_person: int = 50  # images of each test subject that are evaluated (FCT 4.1)
+    seed: int = 0  # draws these, and decides which are enrolled in which gallery
 
     def files(self, root: Path) -> list[Path]:
         """Every image and table."""
@@ -70,7 +63,8 @@ class VggFace2(FileDatasetReader):
         rows = self._drawn(test_numbers, tested)
         test, test_labels = test.take(rows), np.searchsorted(tested, test_numbers[rows])
         boxes, test_boxes, meta = _tables(root)
-        gender = _genders(meta)
+        lines = () if meta is None else matches(meta, _META, 'n000002, "Name", 321, 1, f')
+        gender = {int(m[1]): m[2] for m in lines if m[1] is not None}
         people = [*trained.tolist(), *tested.tolist()]
         names = tuple(f"n{p:06d} {gender.get(p, '')}".strip() for p in people)
         groups = [self.class_group(name) for name in names]
@@ -79,10 +73,9 @@ class VggFace2(FileDatasetReader):
             self._images(test, test_boxes), test_labels + len(trained), seed=self.seed,
             group=group[test_labels + len(trained)], group_names=tuple(group_names.tolist()),
         )  # fmt: skip
-        return Dataset(
-            self.name, ImageSet(self._images(train, boxes), labels), {"test": items}, names,
-            facts={"boxes": boxes is not None},
-        )  # fmt: skip
+        train_set = ImageSet(self._images(train, boxes), labels)
+        facts = {"boxes": boxes is not None}
+        return Dataset(self.name, train_set, {"test": items}, names, facts)
 
     def _drawn(self, numbers: Ints, people: Ints) -> Ints:
         """Rows of some images of each person; the same whatever others there are."""
@@ -109,11 +102,6 @@ def _tables(root: Path) -> list[Path | None]:
         next((p for f in (".", "bb_landmark", "meta") if (p := root / f / name).is_file()), None)
         for name in ("loose_bb_train.csv", "loose_bb_test.csv", "identity_meta.csv")
     ]
-
-
-def _genders(path: Path | None) -> dict[int, str]:
-    lines = () if path is None else matches(path, _META, 'n000002, "Name", 321, 1, f')
-    return {int(m[1]): m[2] for m in lines if m[1] is not None}
 
 
 def _boxes(path: Path, names: tuple[str, ...]) -> NDArray[np.float32]:

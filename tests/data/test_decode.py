@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 from support.pictures import png, write_noise
 
-from benchmark.data.decode import _FACE, View, decode_view
+from benchmark.data.images import _FACE, View, decode_view
 from benchmark.errors import BenchError
 
 

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from support.pictures import png
 
-from benchmark.data import encoded
+from benchmark.data import images
 from benchmark.data.base import Dataset, ImageSet, take
-from benchmark.data.decode import View, decode_view
-from benchmark.data.encoded import EncodedImages, images_of
 from benchmark.data.files import Files
+from benchmark.data.images import EncodedImages, View, decode_view, images_of
 from benchmark.data.recordio import Records
 from benchmark.data.serialization import read_dataset, write_dataset
 from benchmark.errors import BenchError
@@ -41,7 +40,7 @@ def test_rows_in_any_order_subsets_and_prefetching(tmp_path, pictures):
 
 
 def test_a_dataset_of_files_comes_back_without_its_pixels(tmp_path, pictures, monkeypatch):
-    monkeypatch.setattr(encoded, "HELD_BYTES", 0)
+    monkeypatch.setattr(images, "HELD_BYTES", 0)
     raw = b"".join(png(p) for p in pictures)
     (tmp_path / "all.rec").write_bytes(raw)
     sizes = [len(png(p)) for p in pictures]

@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.data import glyphs, rendering
 from benchmark.data.base import read_options
-from benchmark.data.distort import OUT, PARAMETERS, Amounts, distort
+from benchmark.data.rendering import OUT, PARAMETERS, Amounts, distort
 from benchmark.errors import BenchError
 from benchmark.tasks.reidentification import Reidentification
 from benchmark.tasks.retrieval import Retrieval

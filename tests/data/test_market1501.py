@@ -3,7 +3,7 @@ import pytest
 from support.pictures import write_jpeg
 
 from benchmark import run
-from benchmark.data import encoded
+from benchmark.data import images
 from benchmark.data.market1501 import Market1501
 from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute
@@ -39,9 +39,7 @@ def test_market1501(market, tmp_path):
     assert items.camera[items.gallery].tolist() == [1, 1, 2, 3, 1]
     assert (made.facts["junk"], made.facts["distractors"]) == (1, 1)
     write_jpeg(market / "query" / "0002_c1s1_000001_00.jpg", 1)
-    with pytest.raises(
-        BenchError, match="person 0002 is in bounding_box_train and"
-    ):
+    with pytest.raises(BenchError, match="person 0002 is in bounding_box_train and"):
         Market1501().load(market)
     write_jpeg(market / "query" / "someone.jpg", 1)
     with pytest.raises(BenchError, match=r"expected a name as 0002_c1s1_000451_03\.jpg"):
@@ -66,7 +64,7 @@ def test_a_same_camera_match_never_counts(market, tmp_path):
 
 def test_market1501_from_files_to_a_record(tmp_path, monkeypatch, small):
     """Oblong images that stay in their files, identity-balanced batches, distractors and junk."""
-    monkeypatch.setattr(encoded, "HELD_BYTES", 0)
+    monkeypatch.setattr(images, "HELD_BYTES", 0)
     root = tmp_path / "data"
     for person in range(2, 14):
         for i in range(4):
