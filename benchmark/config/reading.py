@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 from collections.abc import Iterable, Mapping
@@ -200,8 +201,9 @@ def _fields(adapter: TypeAdapter[Any], path: list[Any]) -> list[str]:
         fields = getattr(kind, "model_fields", None)
         annotation = fields[part].annotation if fields and part in fields else None
         kind = _inner(annotation if annotation is not None else kind)
-    names = getattr(kind, "model_fields", None) or getattr(kind, "__dataclass_fields__", None)
-    return list(names or ())
+    if dataclasses.is_dataclass(kind):
+        return [field.name for field in dataclasses.fields(kind)]
+    return list(getattr(kind, "model_fields", ()))
 
 
 def _inner(annotation: Any) -> Any:

@@ -102,9 +102,9 @@ class Evaluation(ImageSet):
         its own and the one group ``all``; no template is searched for or enrolled.
         """
         rows = np.arange(len(labels))
-        own = dict.fromkeys(("ids", "query", "gallery", "camera", "media", "template"), rows)
+        alone = dict.fromkeys(("ids", "query", "gallery", "camera", "media", "template"), rows)
         defaults: dict[str, Any] = {
-            **own, "group": np.zeros(len(rows), np.int64), "probes": rows[:0], "galleries": (),
+            **alone, "group": np.zeros(len(rows), np.int64), "probes": rows[:0], "galleries": (),
             "group_names": ("all",),
         }  # fmt: skip
         return cls(images, labels, **defaults | columns)

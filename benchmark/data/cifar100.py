@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, ImageSet, Ints, Pixels
-from benchmark.data.enrolment import each_alone
+from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import readable
 from benchmark.data.readers import FileDatasetReader
 from benchmark.errors import BenchError
@@ -58,7 +58,9 @@ class Cifar100(FileDatasetReader):
         (train, labels, _), (test, test_labels, groups) = (
             _part(files[name], f"{place}: {name}", len(fine), len(coarse)) for name in _FILES[:2]
         )
-        items = each_alone(test, test_labels, seed=self.seed, group=groups, group_names=coarse)
+        items = single_item_templates(
+            test, test_labels, seed=self.seed, group=groups, group_names=coarse
+        )
         return Dataset(self.name, ImageSet(train, labels), {"test": items, "seen": items}, fine)
 
 

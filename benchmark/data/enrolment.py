@@ -55,7 +55,7 @@ def templates_of_views(
     return {"template": template, "probes": probes, "galleries": galleries}
 
 
-def each_alone(
+def single_item_templates(
     images: Images, labels: Ints, *, seed: int, gallery: Ints | None = None, **columns: Any
 ) -> Evaluation:
     """Items that are a template, a medium and a camera of their own.

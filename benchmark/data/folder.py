@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmark.config.checks import in_range
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, Pixels
-from benchmark.data.enrolment import each_alone
+from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import IMAGES, Files, readable
 from benchmark.data.images import EncodedImages, View
 from benchmark.data.readers import FileDatasetReader
@@ -123,7 +123,7 @@ class Folder(FileDatasetReader):
         members = [{keys[item] for item in part} for part in (gallery, query)]
         rows = [np.flatnonzero([key in part for key in paths]) for part in members]
         images, labels = self._images(root, index, listing)
-        return each_alone(images, labels, seed=self.seed, gallery=rows[0], query=rows[1])
+        return single_item_templates(images, labels, seed=self.seed, gallery=rows[0], query=rows[1])
 
 
 def _classes(listing: Listing) -> set[str]:

@@ -67,7 +67,7 @@ class Market1501(FileDatasetReader):
         trained, tested = np.unique(train[1]), np.unique(people[people > 0])
         both = np.intersect1d(trained, tested)
         if len(both):
-            raise BenchError(f"{root}: person {both[0]:04d} is in {PARTS[0]} and in {PARTS[1]}")
+            raise BenchError(f"{root}: person {both[0]:04d} is in {PARTS[0]} and evaluated")
         names = [f"{person:04d}" for person in (*trained.tolist(), *tested.tolist())]
         index = {int(name): i for i, name in enumerate(names)}
         index |= {DISTRACTOR: len(names), JUNK: JUNK}

@@ -13,7 +13,7 @@ import PIL
 
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, DatasetReader, ImageSet
-from benchmark.data.enrolment import each_alone
+from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import Labelled, content_hash, data_root
 from benchmark.data.images import View, images_of
 
@@ -88,6 +88,6 @@ class PhotographDatasetReader(FileDatasetReader):
         """Put the parts together."""
         (train, labels), (val, val_labels), class_names = self.parts(root)
         view = View(self.image_size, self.image_size, keep=self.keep)
-        items = each_alone(images_of(val, view), val_labels, seed=self.seed)
+        items = single_item_templates(images_of(val, view), val_labels, seed=self.seed)
         train_set = ImageSet(images_of(train, view), labels)
         return Dataset(self.name, train_set, {"test": items, "seen": items}, class_names)

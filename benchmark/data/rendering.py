@@ -129,8 +129,8 @@ def distinct(ink: NDArray[np.uint8]) -> NDArray[np.int64]:
         if gone[i]:
             continue
         for j in np.flatnonzero(near[i] & ~gone):
-            squared = int(np.square(cells[i] - cells[j]).sum(dtype=np.int64))
-            gone[j] = squared < SAME * 1020 * int(least[i, j])
+            difference = (cells[i] - cells[j]).ravel().astype(np.int64)
+            gone[j] = difference @ difference < SAME * 1020 * least[i, j]
     return np.flatnonzero(~gone)
 
 

@@ -6,10 +6,10 @@ Images that stay encoded are written as the list of their files, without their p
 from __future__ import annotations
 
 import json
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def read_dataset(folder: Path) -> Dataset:
         sets = {name: _read(folder, name, part) for name, part in meta["parts"].items()}
         train = ImageSet(**sets.pop("train"))
         evaluations = {name: Evaluation(**columns) for name, columns in sets.items()}
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile) as error:
         raise BenchError(f"{folder}: damaged dataset ({error}); delete the folder") from error
     return Dataset(meta["name"], train, evaluations, tuple(meta["class_names"]), meta["facts"])
 

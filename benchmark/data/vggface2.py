@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, Images, ImageSet, Ints
-from benchmark.data.enrolment import each_alone
+from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import Files, Labelled, images_by_class, matches
 from benchmark.data.images import View, images_of
 from benchmark.data.readers import FileDatasetReader
@@ -69,7 +69,7 @@ class VggFace2(FileDatasetReader):
         names = tuple(f"n{p:06d} {gender.get(p, '')}".strip() for p in people)
         groups = [self.class_group(name) for name in names]
         group_names, group = np.unique(groups, return_inverse=True)
-        items = each_alone(
+        items = single_item_templates(
             self._images(test, test_boxes), test_labels + len(trained), seed=self.seed,
             group=group[test_labels + len(trained)], group_names=tuple(group_names.tolist()),
         )  # fmt: skip

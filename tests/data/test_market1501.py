@@ -3,7 +3,6 @@ import pytest
 from support.pictures import write_jpeg
 
 from benchmark import run
-from benchmark.data import images
 from benchmark.data.market1501 import Market1501
 from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute
@@ -64,7 +63,7 @@ def test_a_same_camera_match_never_counts(market, tmp_path):
 
 def test_market1501_from_files_to_a_record(tmp_path, monkeypatch, small):
     """Oblong images that stay in their files, identity-balanced batches, distractors and junk."""
-    monkeypatch.setattr(images, "HELD_BYTES", 0)
+    monkeypatch.setattr("benchmark.data.images.HELD_BYTES", 0)
     root = tmp_path / "data"
     for person in range(2, 14):
         for i in range(4):

@@ -119,10 +119,10 @@ def test_contrastive_by_plain_loops(seed):
 
 def test_text_retrieval_leaves_no_image_out():
     """The item whose row stands for its class's text is an image like the others."""
-    from benchmark.data.enrolment import each_alone
+    from benchmark.data.enrolment import single_item_templates
 
     labels = np.array([0, 0, 1, 1, 1])
-    items = each_alone(np.zeros((5, 1, 1, 1), np.uint8), labels, seed=0)
+    items = single_item_templates(np.zeros((5, 1, 1, 1), np.uint8), labels, seed=0)
     texts = np.eye(2, dtype=np.float32)[labels]
     images = np.float32([[1, 0], [0, 1], [0, 1], [0.1, 1], [1, 0.1]])
     got = text_retrieval.evaluate(texts, images, items, {"distance": "cosine"})

@@ -1,11 +1,14 @@
-"""How pictures of any format, mode and shape become arrays."""
+"""How pictures of any format, mode and shape become arrays, at once or when they are needed."""
 
 import numpy as np
 import pytest
 from PIL import Image
 from support.pictures import png, write_noise
 
-from benchmark.data.images import _FACE, View, decode_view
+from benchmark.data.base import take
+from benchmark.data.files import Files
+from benchmark.data.images import _FACE, EncodedImages, View, decode_view, images_of
+from benchmark.data.recordio import Records
 from benchmark.errors import BenchError
 
 
@@ -116,3 +119,43 @@ def test_landmarks_come_to_where_arcface_has_them():
     for x, y in _FACE:
         assert face[round(y), round(x)] > 200
     assert face.mean() < 10
+
+
+# --- on demand
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    rng = np.random.default_rng(0)
+    made = [rng.integers(0, 256, (20, 30, 3), np.uint8) for _ in range(5)]
+    for i, pixels in enumerate(made):
+        (tmp_path / f"{i}.png").write_bytes(png(pixels))
+    return made
+
+
+def test_rows_in_any_order_subsets_and_prefetching(tmp_path, pictures):
+    view = View(20, 30, fit="whole")
+    images = EncodedImages(Files.checked(tmp_path, [f"{i}.png" for i in range(5)]), view)
+    assert images.shape == (5, 3, 20, 30)
+    want = np.stack(pictures).transpose(0, 3, 1, 2)
+    np.testing.assert_array_equal(images[np.array([3, 0, 3])], want[[3, 0, 3]])
+    part = take(images, np.array([4, 1]))
+    np.testing.assert_array_equal(part[np.array([0, 1])], want[[4, 1]])
+    images.prefetch(np.array([2, 1]))
+    np.testing.assert_array_equal(images[np.array([2, 1])], want[[2, 1]])
+    images.prefetch(np.array([2, 1]))
+    np.testing.assert_array_equal(images[np.array([0])], want[[0]])
+    small = images_of(images.source, view)
+    assert isinstance(small, np.ndarray)
+    np.testing.assert_array_equal(small, want)
+
+
+def test_broken_images_are_named(tmp_path):
+    (tmp_path / "a.jpg").write_bytes(b"no image")
+    images = EncodedImages(Files(tmp_path, ("a.jpg",)), View(8, 8))
+    with pytest.raises(BenchError, match=r"a\.jpg: image cannot be decoded"):
+        images[np.array([0])]
+    (tmp_path / "all.rec").write_bytes(b"short")
+    records = EncodedImages(Records(tmp_path / "all.rec", np.array([[2, 10]])), View(8, 8))
+    with pytest.raises(BenchError, match="at byte 2: expected 10 bytes, got 3"):
+        records[np.array([0])]
