@@ -137,9 +137,8 @@ def _images(
         stream = generator(options.seed, options.version, part, draw, codes[c])
         uniform = stream.random((FACES, PARAMETERS), np.float32) * 2 - 1
         noise = stream.standard_normal((FACES, OUT, OUT), np.float32)
-        images[draw, row] = distort(
-            ink[c], uniform, noise, options.strength, AMOUNTS[options.version]
-        )
+        amounts = AMOUNTS[options.version]
+        images[draw, row] = distort(ink[c], uniform, noise, options.strength, amounts)
 
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         list(pool.map(fill, itertools.product(range(draws), range(len(classes)))))

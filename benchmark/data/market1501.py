@@ -59,12 +59,14 @@ class Market1501(FileDatasetReader):
         """
         root = self.folder(root)
         view = View(self.height, self.width, fit="whole")
-        train, gallery, query = (_part(root, part) for part in PARTS)
-        for part, people in ((PARTS[0], train[1]), (PARTS[2], query[1])):
-            if not (people > 0).all():
+        (train, train_people, _), (gallery, *shown), (query, *searched) = (
+            _part(root, part) for part in PARTS
+        )
+        for part, numbers in ((PARTS[0], train_people), (PARTS[2], searched[0])):
+            if not (numbers > 0).all():
                 raise BenchError(f"{root / part}: expected people from 0001 on, got others")
-        files, people, cameras = query[0] + gallery[0], *np.hstack([query[1:], gallery[1:]])
-        trained, tested = np.unique(train[1]), np.unique(people[people > 0])
+        people, cameras = np.hstack([searched, shown])
+        trained, tested = np.unique(train_people), np.unique(people[people > 0])
         both = np.intersect1d(trained, tested)
         if len(both):
             raise BenchError(f"{root}: person {both[0]:04d} is in {PARTS[0]} and evaluated")
@@ -72,15 +74,16 @@ class Market1501(FileDatasetReader):
         index = {int(name): i for i, name in enumerate(names)}
         index |= {DISTRACTOR: len(names), JUNK: JUNK}
         junk, distractors = (int((people == kind).sum()) for kind in (JUNK, DISTRACTOR))
-        names += ["distractors"] if distractors else []
-        rows = np.arange(len(files))
+        if distractors:
+            names.append("distractors")
+        images = images_of(Files.checked(root, query + gallery), view)
+        rows = np.arange(len(people))
         items = Evaluation.of(
-            images_of(Files.checked(root, files), view), np.array([index[p] for p in people]),
-            query=rows[: len(query[0])], gallery=rows[len(query[0]) :], camera=cameras,
-            template=np.full(len(rows), -1),
+            images, np.array([index[person] for person in people.tolist()]), camera=cameras,
+            query=rows[: len(query)], gallery=rows[len(query) :], template=np.full(len(rows), -1),
         )  # fmt: skip
-        images = images_of(Files.checked(root, train[0]), view)
-        train_set = ImageSet(images, np.searchsorted(trained, train[1]))
+        train_images = images_of(Files.checked(root, train), view)
+        train_set = ImageSet(train_images, np.searchsorted(trained, train_people))
         facts = {"junk": junk, "distractors": distractors}
         return Dataset(self.name, train_set, {"test": items}, tuple(names), facts)
 

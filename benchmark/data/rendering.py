@@ -79,9 +79,8 @@ def code_points() -> list[int]:
     from matplotlib.ft2font import FT2Font
 
     common = set.intersection(*(set(FT2Font(str(path)).get_charmap()) for path in faces()))
-    return sorted(
-        c for c in common if unicodedata.category(chr(c))[0] in "LNSP" and not 0x2580 <= c <= 0x259F
-    )
+    blocks = range(0x2580, 0x25A0)
+    return sorted(c for c in common - {*blocks} if unicodedata.category(chr(c))[0] in "LNSP")
 
 
 def draw(codes: list[int]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
