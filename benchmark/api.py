@@ -315,7 +315,7 @@ def _compute(
         if pair in work.todo:
             if result.evaluation is not None:
                 write_details(paths[pair], stages.path(result.evaluation.name) / DETAILS)
-            write_json(paths[pair], vars(record))
+            write_json(paths[pair], record.as_json())
             # What is shown is what was written.
             made[pair] = read_record(paths[pair])
     return made

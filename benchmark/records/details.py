@@ -39,9 +39,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from benchmark.config.files import plain_io_errors
-from benchmark.config.reading import build
+from benchmark.config.reading import Model, build
 from benchmark.errors import BenchError
 from benchmark.records.record import Record
 
@@ -126,40 +127,35 @@ class Details:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Column:
-    """Where the values of a case and metric lie: array ``array``, of queries ``queries``.
-
-    Attributes:
-        levels: Values are whole numbers up to this, times ``scale / levels``; with 1 they are
-            packed bits, highest first.
-    """
+class Column(Model):
+    """Where the values of a case and metric lie."""
 
     case: str
     metric: str
     array: str
     queries: str
+    """Name of the array with the identities of its queries."""
     levels: int
+    """Values are whole numbers up to this, times ``scale / levels``; with 1 they are packed bits,
+    highest first."""
     scale: float
 
 
-@dataclass(frozen=True)
-class QuerySet:
-    """Queries of a task: array ``<name>`` has the identity of each one that is kept."""
+class QuerySet(Model):
+    """Queries of a task: the array of its name has the identity of each one that is kept."""
 
     n_queries: int
     n: int
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(Model):
     """The metadata of the file.
 
     The picture's arrays are ``label`` and ``xy`` ``[n, 4]`` (old, new), the ordering's ``order``
     ``[n, 2]`` (predicted, true); both are whole numbers of 0 to 65535 for 0 to 1.
     """
 
-    schema: int
+    schema_version: int = Field(alias="schema")
     answers: tuple[Column, ...]
     queries: Mapping[str, QuerySet]
     case: str | None = None

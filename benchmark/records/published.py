@@ -256,4 +256,4 @@ def beside(published: Published, records: Iterable[Record]) -> list[Number]:
 
 
 def _data(record: Record) -> tuple[str, str]:
-    return record.track, str(record.dataset.get("name"))
+    return record.track, record.dataset.name

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.errors import BenchError, nearest
-from benchmark.records.files import Found, find_records
+from benchmark.records.files import StoredRecord, find_records
 
 
 def read_selection(
     roots: Iterable[Path],
     on_damaged: Callable[[BenchError], None] | None = None,
     **wanted: Sequence[Any],
-) -> list[Found]:
+) -> list[StoredRecord]:
     """Records below some folders that have certain values.
 
     Args:
@@ -26,7 +26,7 @@ def read_selection(
     Raises:
         BenchError: If a folder has no record, or no record has a value that is wanted.
     """
-    every: dict[Path, Found] = {}
+    every: dict[Path, StoredRecord] = {}
     for root in roots:
         for found in find_records(root, on_damaged):
             every.setdefault(found.path.resolve(), found)
@@ -45,7 +45,7 @@ def read_selection(
     return chosen
 
 
-def _names(found: Found, field: str) -> set[Any]:
+def _names(found: StoredRecord, field: str) -> set[Any]:
     """What a record may be asked for by: its value; of a protocol's setting the protocol, too."""
     value = getattr(found.record, field)
     return {value, value.partition(":")[0]} if field == "protocol" else {value}

@@ -9,7 +9,8 @@ import pytest
 from benchmark.data import glyphs, rendering
 from benchmark.data.distort import OUT, PARAMETERS, Amounts, distort
 from benchmark.errors import BenchError
-from benchmark.tasks import reidentification, retrieval
+from benchmark.tasks.reidentification import Reidentification
+from benchmark.tasks.retrieval import Retrieval
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +76,9 @@ def test_across_asks_for_other_cameras_among_junk_and_distractors(dataset):
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((view.max() + 1, 64)).astype(np.float32)[view]
     options = {"distance": "cosine", "resamples": 0}
-    found = reidentification.evaluate(vectors, vectors, a, options)
+    found = Reidentification().evaluate(vectors, vectors, a, options)
     assert found.scores["cmc_at_1"] < 0.02 and found.counts["n_junk"] == junk.sum()
-    assert retrieval.evaluate(vectors, vectors, a, options).scores["cmc_at_1"] == 1
+    assert Retrieval().evaluate(vectors, vectors, a, options).scores["cmc_at_1"] == 1
 
 
 def test_order_is_not_by_code_point(dataset):

@@ -19,6 +19,7 @@ from benchmark.data import (
 from benchmark.data.files import natural
 from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute
+from benchmark.tasks.reidentification import Reidentification
 
 
 def picture(path, value, size=(24, 24)):
@@ -230,7 +231,6 @@ def test_market1501(market, tmp_path):
 
 def test_a_same_camera_match_never_counts(market, tmp_path):
     """Query 0001 and an image of the same person and camera are alike; only camera 2 counts."""
-    from benchmark.tasks import reidentification
 
     items = market1501.load(tmp_path, height=16, width=8).evaluations["test"]
     vectors = np.eye(7, dtype=np.float32)
@@ -238,11 +238,11 @@ def test_a_same_camera_match_never_counts(market, tmp_path):
     vectors[same] = vectors[q]
     vectors[junk] = vectors[q]
     vectors[other] = vectors[q] * 0.6 + vectors[distractor] * 0.8
-    scores = reidentification.evaluate(vectors, vectors, items, {"distance": "cosine"})
+    scores = Reidentification().evaluate(vectors, vectors, items, {"distance": "cosine"})
     assert scores.per_query["cmc_at_1"][0] == 1.0, "neither junk nor the same camera stand before"
     vectors[distractor] = vectors[q]
     vectors[other] = 0.6 * np.eye(7)[5]
-    scores = reidentification.evaluate(vectors, vectors, items, {"distance": "cosine"})
+    scores = Reidentification().evaluate(vectors, vectors, items, {"distance": "cosine"})
     assert scores.per_query["cmc_at_1"][0] == 0.0, "a same-camera match is none; distractors count"
 
 
@@ -280,4 +280,4 @@ def test_market1501_from_files_to_a_record(tmp_path, monkeypatch, small):
     assert not list((tmp_path / "s").rglob("train.images.npy"))
     counts = record.counts["new/old"]
     assert (counts["n_query"], counts["n_gallery"], counts["n_junk"]) == (2, 7, 1)
-    assert record.dataset["facts"]["distractors"] == 2
+    assert record.as_json()["dataset"]["facts"]["distractors"] == 2

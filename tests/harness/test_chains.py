@@ -75,7 +75,7 @@ def test_titles_tell_stages_of_one_record_apart(done) -> None:
         bound = next(s for s in stages if s.title == "evaluate independent (seed 0)")
         mine = {s.name: s.title for e in (bound, evaluation) for s in e.walk()}
         assert len(set(mine.values())) == len(mine)
-        assert len(record.run["stages"]) == len(mine)
+        assert len(record.as_json()["run"]["stages"]) == len(mine)
     curves = records["fct:simclr"].curves
     assert set(curves["fit fct:simclr v1-v2 (seed 0)"]) == {"map", "side"}
     assert set(curves["fit fct:simclr v2-v3 (seed 0)"]) == {"map"}

@@ -7,7 +7,7 @@ import torch
 from benchmark.config.recipes import Augment, ModelSpec, Recipe
 from benchmark.contract import maps
 from benchmark.contract.method import Generation, UpdateJob
-from benchmark.data import toy
+from benchmark.data.toy import Toy
 from benchmark.models.heads import Head
 from benchmark.training.data import TrainingData
 from benchmark.training.device import Device
@@ -50,7 +50,7 @@ def make_job():
             data=TrainingData(np.zeros((n, 1, 8, 8), np.uint8), labels, torch.tensor(CLASSES)),
             chain=(Generation(torch.nn.Identity(), head, features),),
             independent=None,
-            spec=ModelSpec("convnet-2", 8, "arcface", scale, 0.2),
+            spec=ModelSpec(backbone="convnet-2", dim=8, head="arcface", scale=scale, margin=0.2),
             recipe=recipe,
             distance="cosine",
             trainer=Trainer(recipe, 0, Device("cpu")),
@@ -84,7 +84,7 @@ def make_batch():
 @pytest.fixture(scope="session")
 def toy_job():
     """Make an update on 72 toy images, all of whose trainings start alike."""
-    made = toy.load(None, classes=9, images=8, size=16).train
+    made = Toy(classes=9, images=8, size=16).load(None).train
     labels = torch.from_numpy(made.labels)
     features = torch.randn(72, 8, generator=torch.Generator().manual_seed(3))
 
@@ -99,7 +99,7 @@ def toy_job():
             data=TrainingData(made.images, labels, torch.arange(9) * 2),
             chain=(Generation(torch.nn.Identity(), known, features),),
             independent=None,
-            spec=ModelSpec("convnet-2", 8, "arcface", 8.0, 0.2),
+            spec=ModelSpec(backbone="convnet-2", dim=8, head="arcface", scale=8.0, margin=0.2),
             recipe=recipe,
             distance="cosine",
             trainer=Trainer(recipe, seed, Device("cpu"), folder),

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from benchmark.config.recipes import Augment, ModelSpec, Recipe
-from benchmark.data import toy
+from benchmark.data.toy import Toy
 from benchmark.training.data import TrainingData
 from benchmark.training.device import Device
 from benchmark.training.loop import Trainer
@@ -25,7 +25,7 @@ def one_thread():
 @pytest.fixture(scope="session")
 def data() -> TrainingData:
     """70 images of 9 classes, whose ids are neither 0 to 8 nor in steps of one."""
-    made = toy.load(None, classes=9, images=8, size=16).train
+    made = Toy(classes=9, images=8, size=16).load(None).train
     rows = np.arange(70)
     classes = torch.tensor([2, 3, 5, 7, 11, 13, 17, 19, 23])
     return TrainingData(made.images[rows], torch.from_numpy(made.labels[rows]), classes)
@@ -33,7 +33,7 @@ def data() -> TrainingData:
 
 @pytest.fixture(scope="session")
 def spec() -> ModelSpec:
-    return ModelSpec("convnet-2", 8, "arcface", 8.0, 0.2)
+    return ModelSpec(backbone="convnet-2", dim=8, head="arcface", scale=8.0, margin=0.2)
 
 
 @pytest.fixture
