@@ -193,8 +193,8 @@ def test_published_numbers_stand_apart(site):
 
 def nasty(make, **fields):
     return make(
-        NASTY, protocol=NASTY, track=NASTY, config={NASTY: NASTY}, cost={NASTY: 1.0},
-        dataset={NASTY: [NASTY], "name": NASTY, "fingerprint": NASTY}, recipe={NASTY: NASTY},
+        NASTY, protocol=NASTY, track=NASTY, config={NASTY: NASTY}, cost={"parameters": 1},
+        dataset={"facts": {NASTY: [NASTY]}, "name": NASTY, "fingerprint": NASTY},
         environment={"cpu": NASTY, NASTY: NASTY}, checkpoints={NASTY: NASTY},
         curves={NASTY: {NASTY: {"loss": [1.0, 2.0]}}}, counts={NASTY: {NASTY: 1}},
         run={"finished": NASTY, "argv": [NASTY], "code": {"version": NASTY, "commit": NASTY},
