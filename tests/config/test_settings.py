@@ -3,13 +3,15 @@
 import pytest
 import yaml
 
-from benchmark.api import request, requests, run
+from benchmark.api import run
 from benchmark.config import registry
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.config.overrides import expand
 from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute
 from benchmark.harness.graph import record_key
+from benchmark.harness.requests import make_request as request
+from benchmark.harness.requests import make_requests as requests
 
 MINE = {
     "id": "mine", "version": 1, "title": "Mine", "source": "s", "question": "q",

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import yaml
 
-from benchmark.api import request
 from benchmark.config import registry
 from benchmark.config.generations import GenerationSpec, overlap, share_classes
 from benchmark.config.loading import load_protocol, load_track, set_up
@@ -14,6 +13,7 @@ from benchmark.config.split_sizes import Size, declared_sizes, lack, size
 from benchmark.data.base import read_options
 from benchmark.data.splits import rows_of
 from benchmark.errors import BenchError
+from benchmark.harness.requests import make_request as request
 
 OLD, NEW = {"name": "old", "classes": [0, 0.5]}, {"name": "new"}
 MINE = {

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.api import request, run
+from benchmark.api import run
 from benchmark.harness.artifacts import VECTORS
 from benchmark.harness.evaluation.cases import build_cases
 from benchmark.harness.execution import Compute
+from benchmark.harness.requests import make_request as request
 from benchmark.harness.store import Store
 from benchmark.models.module import Portable, load_module, save_module
 

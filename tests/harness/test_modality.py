@@ -7,9 +7,10 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from benchmark.api import request, run
+from benchmark.api import run
 from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute
+from benchmark.harness.requests import make_request as request
 from benchmark.harness.store import Store
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextEncoder, embed_texts, pieces
