@@ -283,8 +283,8 @@ class _Reader:
         """Results by query of every case and metric; checked only, unless they are to be read."""
         for name, queries in self.header.queries.items():
             self.array(name, np.uint32, (queries.n,))
-        stored = [(column, *self._stored(column)) for column in self.header.answers]
-        return {(c.case, c.metric): self._answers(c, *rest) for c, *rest in stored} if read else {}
+        stored = [(column, self._stored(column)) for column in self.header.answers]
+        return {(c.case, c.metric): self._answers(c, *kept) for c, kept in stored} if read else {}
 
     def _stored(self, column: Column) -> tuple[NDArray[np.uint8], QuerySet]:
         """Whole numbers or packed bits as they are kept, and their queries."""
