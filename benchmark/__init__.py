@@ -7,40 +7,29 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = ["BenchError", "Conversion", "__version__", "get_method", "load", "run"]
 
 if TYPE_CHECKING:
-    from benchmark.api import load, run
-    from benchmark.contract.conversion import Conversion
+    from benchmark.api import get_method, load, run
+    from benchmark.contract import Conversion
     from benchmark.errors import BenchError
 
-
-def get_method(label: str, **params: Any) -> Any:
-    """The adapter ``fct`` or ``fct:simclr`` with its parameters.
-
-    Raises:
-        BenchError: On an unknown method, variant or parameter.
-    """
-    from benchmark.config import registry
-
-    return registry.method(label, params)
+_PLACES = {
+    "run": "benchmark.api", "load": "benchmark.api", "get_method": "benchmark.api",
+    "Conversion": "benchmark.contract", "BenchError": "benchmark.errors",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     # Late, so that `import benchmark` costs nothing.
-    if name in ("run", "load"):
-        from benchmark import api
+    if name not in _PLACES:
+        raise AttributeError(f"module 'benchmark' has no attribute '{name}'")
+    return getattr(importlib.import_module(_PLACES[name]), name)
 
-        return getattr(api, name)
-    if name == "Conversion":
-        from benchmark.contract.conversion import Conversion
 
-        return Conversion
-    if name == "BenchError":
-        from benchmark.errors import BenchError
-
-        return BenchError
-    raise AttributeError(f"module 'benchmark' has no attribute '{name}'")
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

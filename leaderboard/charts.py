@@ -80,7 +80,7 @@ def quality(board: Board, boards: Iterable[Board]) -> list[dict[str, Any]]:
             scores = {m: _short(c.value) for m, c in cells.items() if c and c.value is not None}
             metrics[key] = {"lower": _short(other.bound("lower", key)), "scores": scores}
         label = f"{other.track_title} ({other.setting})" if other.changed else other.track_title
-        data = str(other.first.dataset.get("name", ""))
+        data = other.first.dataset.name
         found.append(
             {"slug": other.slug, "label": label, "data": data, "metrics": metrics,
              "mine": other is board}
@@ -93,13 +93,12 @@ def refill_data(records: Sequence[Record]) -> dict[str, Any] | None:
     keys = refills.metrics(records)
     if not keys:
         return None
-    first = next(r for r in records if r.backfilling.get("orders"))
+    offline = next(r.backfilling.offline for r in records if r.backfilling and r.orders)
     return {
         "metrics": [{"key": key, "label": numbers.metric(key).label} for key in keys],
         "curves": {key: _rounded(refills.curves(records, key), 2) for key in keys},
         "offline": {
-            key: {end: _short(value) for end, value in ends.items()}
-            for key, ends in first.backfilling["offline"].items()
+            key: {end: _short(value) for end, value in ends} for key, ends in offline.items()
         },
         "areas": {
             row.method + "\n" + row.order: {
@@ -119,15 +118,15 @@ def _groups(records: Sequence[Record]) -> dict[str, Any] | None:
     names: list[str] = []
     for record in records:
         found = record.backfilling
-        if not found.get("orders") or record.method in shares:
+        if found is None or not found.orders or record.method in shares:
             continue
-        names = names or [str(name) for name in found.get("groups") or []][:_GROUPS]
+        names = names or list(found.groups)[:_GROUPS]
         mine = {}
-        for order, each in found["orders"].items():
-            parts = [each["groups"].get(key) for key in ("share", "cmc_at_1")]
-            if all(isinstance(part, list) and len(part) >= len(names) for part in parts):
+        for order, each in found.orders.items():
+            parts = [each.groups.share, each.groups.cmc_at_1]
+            if all(len(part) >= len(names) for part in parts):
                 mine[order] = [[_short(v) for v in part[: len(names)]] for part in parts]
-        if names and mine and [str(n) for n in found.get("groups") or []][:_GROUPS] == names:
+        if names and mine and list(found.groups)[:_GROUPS] == names:
             shares[record.method] = mine
     return {"names": names, "methods": shares} if shares else None
 

@@ -83,7 +83,7 @@ def provenance(record: Record) -> list[Pair]:
     """When, by what, for how long."""
     origin = origins([record])[0]
     clean = {None: "unknown", True: "yes", False: "no"}[origin.clean]
-    argv = " ".join(map(str, record.run.get("argv") or []))
+    argv = " ".join(record.run.argv)
     found = [
         ("finished", origin.finished),
         ("code", f"{origin.version} {origin.commit}".strip()),
@@ -91,7 +91,7 @@ def provenance(record: Record) -> list[Pair]:
         ("seconds, with shared stages", f"{origin.seconds:.0f}"),
         ("as it was called", f"bench {argv}" if argv else ""),
         ("protocol and track version", f"{record.protocol_version}, {record.track_version}"),
-        ("schema", str(record.schema)),
+        ("schema", str(record.schema_version)),
         ("key", record.key),
         ("seed of the first generation", str(record.first_seed)),
     ]
@@ -146,28 +146,25 @@ def tables(record: Record) -> Iterator[tuple[str, list[str], list[list[str]]]]:
             for name in names
         ]
         yield "Counts", ["number of", *record.counts], lines
-    stages = record.run.get("stages") or {}
-    if stages:
+    if record.run.stages:
         lines = [
-            [title, _text(stage.get("seconds")), _mebi(stage.get("peak_memory_bytes")),
-             _text(stage.get("device"))]
-            for title, stage in stages.items()
-        ]  # fmt: skip
+            [title, _text(stage.seconds), _mebi(stage.peak_memory_bytes), _text(stage.device)]
+            for title, stage in record.run.stages.items()
+        ]
         yield "Stages", ["stage", "seconds", "peak memory, MiB", "device"], lines
 
 
 def _refills(record: Record) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    found = record.backfilling
-    orders = found.get("orders") or {}
-    keys = numbers.ordered(m for each in orders.values() for m in each["area"])
-    if not keys:
+    orders = record.orders
+    keys = numbers.ordered(m for each in orders.values() for m in each.area)
+    if not keys or record.backfilling is None:
         return
-    truths = list(dict.fromkeys(t for each in orders.values() for t in each["tau"]))
-    lines = [["offline", *(_area(found["offline"].get(k, {}).get("area")) for k in keys),
-              *("" for _ in truths)]]  # fmt: skip
+    truths = list(dict.fromkeys(t for each in orders.values() for t in each.tau))
+    offline = {k: end.area for k, end in record.backfilling.offline.items()}
+    lines = [["offline", *(_area(offline.get(k)) for k in keys), *("" for _ in truths)]]
     for name, each in orders.items():
-        areas = [_area(each["area"].get(k), each["intervals"].get(k)) for k in keys]
-        taus = [_number(each["tau"].get(t), "coefficient") for t in truths]
+        areas = [_area(each.area.get(k), each.intervals.get(k)) for k in keys]
+        taus = [_number(each.tau.get(t), "coefficient") for t in truths]
         lines.append([name, *areas, *taus])
     labels = [numbers.metric(k).label for k in keys]
     yield "Areas under the backfilling curves, percent", [
@@ -187,19 +184,22 @@ def _mebi(value: Any) -> str:
 
 def sections(record: Record) -> Iterator[tuple[str, list[Pair]]]:
     """Everything else that the record says, part by part."""
+    plain = record.as_json()
+    cost = {key: value for key, value in plain["cost"].items() if value is not None}
+    omitted = {} if record.backfilling is None else record.backfilling.omitted
     parts = {
-        "Cost": record.cost,
-        "Parameters of the method": record.config,
-        "Changed settings": record.changed,
-        "Protocol and track": record.parameters,
-        "Models": record.models,
-        "Recipe": record.recipe,
-        "Dataset": record.dataset,
-        "Side-information": record.side,
-        "Left out of backfilling": record.backfilling.get("omitted") or {},
-        "Adapter": record.adapter,
-        "Weights": record.checkpoints,
-        "Environment": record.environment,
+        "Cost": cost,
+        "Parameters of the method": plain["config"],
+        "Changed settings": plain["changed"],
+        "Protocol and track": plain["parameters"],
+        "Models": plain["models"],
+        "Recipe": plain["recipe"],
+        "Dataset": plain["dataset"],
+        "Side-information": plain["side"],
+        "Left out of backfilling": omitted,
+        "Adapter": plain["adapter"],
+        "Weights": plain["checkpoints"],
+        "Environment": plain["environment"],
     }
     for title, part in parts.items():
         lines = list(_flat(part, ""))
@@ -239,10 +239,9 @@ def pictures(record: Record, details: Details | None) -> dict[str, Any]:
     lines = {}
     for title, parts in record.curves.items():
         for part, curve in parts.items():
-            loss = curve.get("loss") if isinstance(curve, Mapping) else None
-            if isinstance(loss, list) and any(value is not None for value in loss):
+            if any(value is not None for value in curve.loss):
                 lines[stage_name(title, part)] = [
-                    None if v is None else float(f"{v:.5g}") for v in loss
+                    None if v is None else float(f"{v:.5g}") for v in curve.loss
                 ]
     found: dict[str, Any] = {"curves": lines, "picture": None, "ordering": None}
     if details is not None and details.picture is not None:
@@ -269,4 +268,4 @@ def download(entry: Entry) -> bytes:
     """The record's file, byte for byte; made anew where it has none."""
     if entry.path is not None:
         return Path(entry.path).read_bytes()
-    return (json.dumps(vars(entry.record), indent=1, default=dict) + "\n").encode()
+    return (json.dumps(entry.record.as_json(), indent=1) + "\n").encode()

@@ -93,8 +93,9 @@ def costs(records: Sequence[Record], alone: Sequence[Record] = ()) -> dict[str, 
     for record in records:
         if record.status != "done":
             continue
-        ratio = record.run.get("training_cost")
-        known = {"training_cost": ratio, "bytes_before": _bytes(record), **record.cost}
+        cost = record.cost.model_dump(exclude_none=True)
+        ratio = record.run.training_cost
+        known = {"training_cost": ratio, "bytes_before": _bytes(record), **cost}
         if "added_parameters" in known:
             same = beside.get((record.seed, str(record.changed)))
             known["added_parameters"] = added_parameters(record, same)
@@ -104,14 +105,11 @@ def costs(records: Sequence[Record], alone: Sequence[Record] = ()) -> dict[str, 
     return {key: statistics.median(found[key]) for key in _COSTS if key in found}
 
 
-def _bytes(record: Record) -> float | None:
+def _bytes(record: Record) -> float:
     """What the gallery stores of an item before the update; records of schema 1 do not say."""
     name, model = next(iter(record.models.items()))
-    dim = model.get("dim") if isinstance(model, Mapping) else None
-    if not isinstance(dim, int):
-        return None
-    side = record.side.get("generations", {}).get(name, {}).get("bytes", 0)
-    return 4.0 * dim + (side if isinstance(side, int | float) else 0)
+    side = record.side.generations.get(name) if record.side else None
+    return 4.0 * model.dim + (side.bytes if side else 0)
 
 
 def costs_in_order(keys: Iterable[str]) -> list[str]:

@@ -188,7 +188,7 @@ def newest(entries: Sequence[Entry], n: int = 12) -> list[Entry]:
     """The records that were finished last."""
     return sorted(
         entries,
-        key=lambda e: (str(e.record.run.get("finished") or ""), e.record.method, e.record.seed),
+        key=lambda e: (e.record.run.finished or "", e.record.method, e.record.seed),
         reverse=True,
     )[:n]
 

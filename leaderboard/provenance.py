@@ -40,18 +40,16 @@ def origins(records: Sequence[Record]) -> list[Origin]:
 
 
 def _origin(record: Record) -> Origin:
-    code = record.run.get("code") or {}
-    dirty = code.get("dirty")
-    stages = (record.run.get("stages") or {}).values()
+    code = record.run.code
     return Origin(
         method=record.method,
         seed=record.seed,
         status=record.status.replace("-", " "),
-        finished=str(record.run.get("finished") or "unknown"),
-        version=str(code.get("version") or "unknown"),
-        commit=str(code.get("commit") or "")[:12],
-        clean=None if dirty is None else not dirty,
-        seconds=sum(float(stage.get("seconds") or 0.0) for stage in stages),
+        finished=record.run.finished or "unknown",
+        version=code.version or "unknown",
+        commit=(code.commit or "")[:12],
+        clean=None if code.dirty is None else not code.dirty,
+        seconds=sum(stage.seconds or 0.0 for stage in record.run.stages.values()),
     )
 
 
@@ -84,19 +82,16 @@ def versions(records: Sequence[Record]) -> dict[str, str]:
     found = {
         "protocol version": {str(r.protocol_version) for r in records},
         "track version": {str(r.track_version) for r in records},
-        "dataset": {f"{r.dataset.get('name', 'unknown')} {_short(r)}".strip() for r in records},
+        "dataset": {f"{r.dataset.name} {_short(r)}".strip() for r in records},
     }
     for name in _SHOWN:
         found[name] = {r.environment[name] for r in records if name in r.environment}
     found["device"] = {
-        str(stage["device"])
-        for r in records
-        for stage in (r.run.get("stages") or {}).values()
-        if stage.get("device")
+        stage.device for r in records for stage in r.run.stages.values() if stage.device
     }
     return {name: ", ".join(sorted(values)) for name, values in found.items() if values}
 
 
 def _short(record: Record) -> str:
-    fingerprint = str(record.dataset.get("fingerprint") or "")
+    fingerprint = record.dataset.fingerprint
     return f"({fingerprint[:12]})" if fingerprint else ""

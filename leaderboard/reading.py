@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.errors import BenchError
-from benchmark.records.files import Tried, find_records
+from benchmark.records.files import Attempt, find_records
 from benchmark.records.record import Record
 from leaderboard.processes import MANY, spread
 
@@ -50,7 +50,7 @@ def read_folder(root: Path) -> tuple[list[Entry], list[Skipped]]:
     return entries, sorted(skipped, key=lambda each: each.file)
 
 
-def _each(read: Callable[[Path], Tried], paths: Sequence[Path]) -> list[Tried]:
+def _each(read: Callable[[Path], Attempt], paths: Sequence[Path]) -> list[Attempt]:
     return spread(read, paths, enough=len(paths) >= MANY)
 
 

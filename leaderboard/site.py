@@ -124,7 +124,8 @@ class _Site:
         self._folders: set[Path] = set()
         self.published = published.read()
         self.pages = Pages({
-            "n_records": len(entries), "schema": newest.schema, "newest": origins([newest])[0],
+            "n_records": len(entries), "schema": newest.schema_version,
+            "newest": origins([newest])[0],
         })  # fmt: skip
 
     def write(self) -> Path:

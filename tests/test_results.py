@@ -45,12 +45,12 @@ def test_records_are_of_the_tracks_as_they_are(all_records) -> None:
 
 def test_each_says_what_its_training_cost(records) -> None:
     assert len(records) > 500
-    assert [r.key for r in records if r.run["training_cost"] is None] == []
+    assert [r.key for r in records if r.run.training_cost is None] == []
 
 
 @pytest.mark.parametrize("method", ["bct", "l2", "mixbct"])
 def test_a_loss_more_costs_little(records, method) -> None:
-    costs = [r.run["training_cost"] for r in records if r.method.partition(":")[0] == method]
+    costs = [r.run.training_cost for r in records if r.method.partition(":")[0] == method]
     assert len(costs) > 20
     assert max(costs) <= 1.2
 

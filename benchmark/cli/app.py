@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.exceptions import TyperException
 
 from benchmark import __version__
 from benchmark.cli import records
@@ -27,9 +28,6 @@ app = typer.Typer(
 # On a busy machine threads that spin while they wait make a training ten times slower; libgomp
 # reads this when torch is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
-# The base of all usage errors; Typer has click inside and names only its descendants.
-_ClickError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 class Existing(StrEnum):
@@ -131,12 +129,13 @@ def run(
     ] = False,
 ) -> None:
     """Run methods under a protocol and show how they compare."""
-    from benchmark import api
     from benchmark.cli import show
     from benchmark.config.reading import parse_settings
     from benchmark.config.seeds import parse_seeds
     from benchmark.config.sweep import parse_axes, points
     from benchmark.harness.execution import Compute
+    from benchmark.harness.requests import make_requests
+    from benchmark.harness.runs import carry_out
     from benchmark.training.device import parse_device
 
     if methods is None and not dry_run:
@@ -145,9 +144,9 @@ def run(
     axes = parse_axes(sweep or [])
     unsuited: list[BenchError] = []
     requests = [
-        asked
+        request
         for chosen in points(axes, parse_settings(settings or []))
-        for asked in api.requests(
+        for request in make_requests(
             labels, protocol, str(chosen.pop("track", track)), data_root=data_root,
             seeds=parse_seeds(seeds), settings=chosen, first_seed=first_seed, without_data=dry_run,
             on_unsuited=unsuited.append,
@@ -163,7 +162,7 @@ def run(
         show.print_plans(requests, store, out)
         return
     with show.Progress() as reporter:
-        found = api.carry_out(requests, existing.value, store, out, compute, reporter)
+        found = carry_out(requests, existing.value, store, out, compute, reporter)
     if axes:
         show.print_sweep(found, axes, out)
     else:
@@ -303,7 +302,7 @@ def main(argv: list[str] | None = None) -> None:
         code = app(args=argv, standalone_mode=False)
     except BenchError as error:
         _fail(str(error))
-    except _ClickError as error:
+    except TyperException as error:
         _fail(_usage(error))
     except (KeyboardInterrupt, typer.Abort):
         typer.echo("bench: stopped; the same command goes on from here", err=True)

@@ -25,11 +25,12 @@ def check_method(label: str, protocol: str, track: str = "toy") -> Iterator[str]
     Raises:
         BenchError: If something is wrong: the two runs differ, or a score is missing.
     """
-    from benchmark.api import requests, run
+    from benchmark.api import run
     from benchmark.harness.execution import Compute
+    from benchmark.harness.requests import make_requests
 
     registry.method_file(label)
-    planned = requests([label], protocol, track)[-1].plan().results[-1]
+    planned = make_requests([label], protocol, track)[-1].plan().results[-1]
     if planned.reason is not None:
         raise _refused(label, planned.reason)
     with tempfile.TemporaryDirectory(prefix="bench-check-") as folder:

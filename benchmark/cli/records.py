@@ -100,7 +100,7 @@ def show(
 
     chosen = _selected(runs, methods, protocols, tracks, seeds)
     if as_json:
-        found = [vars(one.record) for one in chosen]
+        found = [one.record.as_json() for one in chosen]
         typer.echo(json.dumps(found[0] if len(found) == 1 else found, indent=1, ensure_ascii=False))
         return
     for one in chosen:

@@ -17,9 +17,9 @@ from benchmark.errors import BenchError, unknown
 from benchmark.harness.store import Store, default_store
 
 if TYPE_CHECKING:
-    from benchmark.api import Request
     from benchmark.config.sweep import Axis
     from benchmark.harness.graph import Stage
+    from benchmark.harness.requests import Request
     from benchmark.records.record import Record
     from benchmark.report.paired import Line
 

@@ -116,7 +116,8 @@ def parse(adapter: TypeAdapter[T], text: bytes, where: str) -> T:
     try:
         return adapter.validate_json(text)
     except ValidationError as error:
-        details = error.errors(include_url=False)[0]
+        # A misspelt key is also a missing one: the misspelling says more.
+        details = min(error.errors(include_url=False), key=lambda e: e["type"] not in _UNKNOWN)
         raise BenchError(_line(adapter, details, where)) from error
 
 
@@ -133,6 +134,13 @@ def _plain(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+_LIMITS = {
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("more than", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("less than", "lt"),
+}
 _EXPECTED = {
     "int_type": "a whole number",
     "float_type": "a number",
@@ -152,7 +160,7 @@ def _line(adapter: TypeAdapter[Any], error: ErrorDetails, where: str) -> str:  #
     """An error of pydantic as one line in our words."""
     path = [part for part in error["loc"] if not _branch(part)]
     kind, got = error["type"], error["input"]
-    if kind in ("extra_forbidden", "unexpected_keyword_argument", "missing"):
+    if kind in (*_UNKNOWN, "missing"):
         *above, key = path
         if isinstance(key, int):  # a fixed number of values
             return (
@@ -171,6 +179,9 @@ def _line(adapter: TypeAdapter[Any], error: ErrorDetails, where: str) -> str:  #
         limits = error["ctx"]
         n = limits.get("max_length", limits.get("min_length"))
         return f"{place}: expected {n} values, got {limits['actual_length']}"
+    if kind in _LIMITS:
+        words, limit = _LIMITS[kind]
+        return f"{place}: expected {words} {error['ctx'][limit]}, got {_shown(got)}"
     if kind in _EXPECTED:
         return f"{place}: expected {_EXPECTED[kind]}, got {_shown(got)}"
     message = " ".join(error["msg"].split()).replace("Input should be ", "expected ")

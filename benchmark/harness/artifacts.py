@@ -1,38 +1,55 @@
-"""Names of the files that stages write, and what evaluations wrote."""
+"""Files that stages write: their names, and reading them."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 MODEL = "model.safetensors"
-
-
 HEAD = "head.safetensors"
-
-
-VECTORS = "vectors.npy"
-
-
-REFILL = "backfilling.json"
-
-
 IMAGES = "images"
-"""The image encoder of a generation whose model reads texts."""
-
-
+"""The image encoder of a generation whose queries are texts."""
+VECTORS = "vectors.npy"
+CASES = "cases.json"
+BACKFILLING = "backfilling.json"
 DETAILS = "details.gz"
+
+Inputs = Mapping[str, Path]
+"""Role -> folder of a stage's output."""
+Stored = tuple[NDArray[np.float32], NDArray[np.float32] | None]
+"""What a gallery keeps: embeddings and side-information of all items."""
+
+
+def load_vectors(folder: Path) -> NDArray[np.float32]:
+    """Embeddings of all items, ``[n, d]``."""
+    vectors: NDArray[np.float32] = np.load(folder / VECTORS)
+    return vectors
+
+
+def n_generations(inputs: Inputs) -> int:
+    """How many generations an evaluation has embeddings of."""
+    return sum(role.startswith("vectors") for role in inputs)
+
+
+def load_stored(inputs: Inputs, i: int) -> Stored:
+    """What a gallery of generation ``i`` keeps; its embeddings are also its queries."""
+    side = inputs.get(f"side{i}")
+    return load_vectors(inputs[f"vectors{i}"]), None if side is None else load_vectors(side)
 
 
 def read_cases(folder: Path) -> dict[str, dict[str, Any]]:
-    """What :func:`evaluate` wrote: case -> scores, intervals, counts."""
-    value: dict[str, dict[str, Any]] = json.loads((folder / "cases.json").read_text())
+    """Case -> scores, intervals, counts of an evaluation."""
+    value: dict[str, dict[str, Any]] = json.loads((folder / CASES).read_text())
     return value
 
 
-def read_backfilling(folder: Path) -> dict[str, Any]:
-    """What :func:`evaluate` wrote of partly refilled galleries; empty if nothing."""
-    path = folder / REFILL
-    value: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+def read_backfilling(folder: Path) -> dict[str, Any] | None:
+    """Scores of partly backfilled galleries of an evaluation; ``None`` without any."""
+    path = folder / BACKFILLING
+    value: dict[str, Any] | None = json.loads(path.read_text()) if path.exists() else None
     return value

@@ -9,72 +9,65 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark.harness.graph import Result, Stage
 from benchmark.harness.store import Store
+from benchmark.records.record import Cost
 
 if TYPE_CHECKING:
     from torch import nn
 
-
 _FLOAT = 4  # bytes of a stored number
 
 
-def cost(result: Result, metas: Mapping[str, Any], store: Store) -> dict[str, float | None]:
-    """What the record says of cost; see :class:`benchmark.records.record.Record`.
+def cost(result: Result, metas: Mapping[str, Any], store: Store) -> Cost:
+    """The cost of a result.
 
     Args:
         result: Method and seed.
-        metas: What each of its stages said of itself.
+        metas: Facts and times of each of its stages, by the stage's name.
         store: Where the stages lie.
     """
-    return _parameters(result, metas) | _work(result, metas, store)
-
-
-def _parameters(result: Result, metas: Mapping[str, Any]) -> dict[str, float | None]:
-    """Parameters of the new model, and of what the method adds to it."""
     facts = [metas[s.name]["facts"] for s in result.updates]
     # Not the models of side-information, which are no part of the new one.
     trained = [m["facts"] for m in metas.values() if m["kind"] == "train"]
-    return {
-        "parameters": next(
-            (f["parameters"] for f in reversed(facts) if "parameters" in f),
-            trained[-1]["parameters"],
-        ),
-        "added_parameters": sum(f.get("added_parameters", 0) for f in facts),
-    }
+    own = next((f["parameters"] for f in reversed(facts) if "parameters" in f), None)
+    work = {} if result.evaluation is None else _work(result.evaluation, metas, store)
+    return Cost(
+        parameters=trained[-1]["parameters"] if own is None else own,
+        added_parameters=sum(f.get("added_parameters", 0) for f in facts),
+        **work,
+    )
 
 
-def _work(result: Result, metas: Mapping[str, Any], store: Store) -> dict[str, float | None]:
-    """Multiply-adds of one item, and bytes that it takes."""
+def _work(evaluation: Stage, metas: Mapping[str, Any], store: Store) -> dict[str, Any]:
+    """Multiply-adds and bytes of one item."""
     import torch
 
-    if result.evaluation is None:
-        return {}
-    inputs = result.evaluation.inputs
+    inputs = evaluation.inputs
     embedded = [inputs[role] for role in _in_order(inputs, "vectors")]
     updates = [store.path(inputs[r].name) for r in _in_order(inputs, "update")]
     old, new = (metas[embedded[i].name]["facts"]["dim"] for i in (0, -1))
-    sides = metas[result.evaluation.name]["facts"].get("side", {}).get("generations", {})
+    sides = metas[evaluation.name]["facts"].get("side", {}).get("generations", {})
     side = next(iter(sides.values()), {"dim": 0, "bytes": 0})
     stored: tuple[Any, ...] = (torch.zeros(1, old), torch.zeros(1, side["dim"]) if sides else None)
-    kept = stored[1]
+    first_side = stored[1]
     convert = query = 0
     for folder in updates:
-        done, stored = _passed(folder / "convert.safetensors", *stored)
-        convert += done
-    asking: tuple[Any, ...] = (torch.zeros(1, new),)
+        work, stored = _apply(folder / "convert.safetensors", *stored)
+        convert += work
+    queries: tuple[Any, ...] = (torch.zeros(1, new),)
     for folder in reversed(updates):
-        done, asking = _passed(folder / "query_view.safetensors", *asking)
-        query += done
+        work, queries = _apply(folder / "query_view.safetensors", *queries)
+        query += work
     # Side-information that a conversion makes anew has numbers where the first may have bits.
-    beside = side["bytes"] if stored[1] is kept else _FLOAT * stored[1].shape[1]
+    beside = side["bytes"] if stored[1] is first_side else _FLOAT * stored[1].shape[1]
     return {
         "multiply_adds": _embedding(embedded[-1], store),
-        # Where the old model reads texts, images have an encoder of their own.
+        # With text queries images have an encoder of their own.
         "old_multiply_adds": _embedding(inputs.get("images0", embedded[0]), store),
         "convert_multiply_adds": convert,
         "query_multiply_adds": query,
-        "bytes_before": _FLOAT * old + side["bytes"],
-        "bytes_after": _FLOAT * stored[0].shape[1] + beside,
-        "bytes_new": _FLOAT * new,
+        "bytes_before": float(_FLOAT * old + side["bytes"]),
+        "bytes_after": float(_FLOAT * stored[0].shape[1] + beside),
+        "bytes_new": float(_FLOAT * new),
     }
 
 
@@ -83,8 +76,8 @@ def _in_order(inputs: Mapping[str, Stage], role: str) -> list[str]:
     return sorted((r for r in inputs if r.startswith(role)), key=lambda r: (len(r), r))
 
 
-def _passed(path: Path, *given: Any) -> tuple[int, tuple[Any, ...]]:
-    """Multiply-adds of a part of an update, and what it makes of an item; as it is without one."""
+def _apply(path: Path, *given: Any) -> tuple[int, tuple[Any, ...]]:
+    """Multiply-adds of a part of an update, and its output; without one the input."""
     from benchmark.models.module import load_module
 
     if not path.exists():

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import tempfile
-import time
 from pathlib import Path
-from typing import Any
 
 from benchmark.errors import BenchError
-from benchmark.harness.execution import Compute, measured
+from benchmark.harness.execution import Compute, Outcome, measured
 from benchmark.harness.graph import Stage
 from benchmark.harness.store import Store
 
+_ANSWER = "rank-0.json"
 
-def run_in_ranks(
-    stage: Stage, store: Store, out: Path, compute: Compute
-) -> tuple[dict[str, Any], dict[str, Any]]:
+
+def run_in_ranks(stage: Stage, store: Store, out: Path, compute: Compute) -> Outcome:
     """Run a training stage in ``compute.devices`` processes; rank 0 writes the output.
 
     Returns:
@@ -26,48 +25,39 @@ def run_in_ranks(
     Raises:
         BenchError: If a process fails.
     """
-    import torch.multiprocessing as mp
+    from torch.multiprocessing.spawn import (
+        ProcessExitedException,
+        ProcessRaisedException,
+        spawn,
+    )
 
-    context = mp.get_context("spawn")
-    answers: Any = context.SimpleQueue()
-    port = _free_port()
-    ranks = [
-        context.Process(target=_rank, args=(r, port, stage, store.root, out, compute, answers))
-        for r in range(compute.devices)
-    ]
-    for process in ranks:
-        process.start()
-    # A rank that fails leaves the others waiting for it for ever.
-    while any(process.is_alive() for process in ranks):
-        if any(process.exitcode for process in ranks):
-            for process in ranks:
-                process.terminate()
-        time.sleep(0.05)
-    failed = [r for r, process in enumerate(ranks) if process.exitcode != 0]
-    if failed:
-        raise BenchError(f"{stage.title}: {len(failed)} of {compute.devices} processes failed")
-    facts: tuple[dict[str, Any], dict[str, Any]] = answers.get()
-    return facts
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    arguments = (port, stage, store.root, out, compute)
+    try:
+        # A rank that fails ends the others, which would wait for it for ever.
+        spawn(_rank, args=arguments, nprocs=compute.devices)  # type: ignore[no-untyped-call]
+    except (ProcessRaisedException, ProcessExitedException) as error:
+        raise BenchError(
+            f"{stage.title}: process {error.error_index} of {compute.devices} failed: "
+            f"{str(error).strip().splitlines()[-1]}"
+        ) from error
+    answer = out / _ANSWER
+    facts, used = json.loads(answer.read_text())
+    answer.unlink()
+    return facts, used
 
 
-def _rank(
-    rank: int, port: int, stage: Stage, root: Path, out: Path, compute: Compute, answers: Any
-) -> None:
+def _rank(rank: int, port: int, stage: Stage, root: Path, out: Path, compute: Compute) -> None:
     # LOCAL_RANK tells Fabric that somebody else made the processes.
     os.environ |= {
         "LOCAL_RANK": str(rank), "RANK": str(rank), "NODE_RANK": "0",
         "WORLD_SIZE": str(compute.devices), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
     }  # fmt: skip
     if rank == 0:
-        answers.put(measured(stage, root, out, compute))
+        (out / _ANSWER).write_text(json.dumps(measured(stage, root, out, compute)))
         return
     # Only rank 0 writes an output; all of them resume from its checkpoint.
-    with tempfile.TemporaryDirectory() as thrown_away:
-        measured(stage, root, Path(thrown_away), compute, checkpoints=out)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    with tempfile.TemporaryDirectory() as discarded:
+        measured(stage, root, Path(discarded), compute, checkpoints=out)

@@ -1,4 +1,4 @@
-"""One stage carried out and measured; where stages run, and who is told."""
+"""Run one stage and measure it; where stages run, and the callbacks of a run."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from benchmark.harness.graph import Stage
-from benchmark.harness.timing import Spent, convolution
+from benchmark.harness.timing import Timer, convolution
 
 if TYPE_CHECKING:
     from benchmark.training.device import Device
 
+Outcome = tuple[dict[str, Any], dict[str, Any]]
+"""Facts of a stage; its time, memory and device."""
+
 
 class Reporter(Protocol):
-    """Hears how a run goes on."""
+    """Callbacks of a run."""
 
     def left_out(self, label: str, reason: str) -> None:
-        """A method cannot be applied; said before anything runs."""
+        """A method is not applicable; called before anything runs."""
         ...
 
     def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:
-        """A stage begins; returns what is called with the share that is done."""
+        """A stage begins; returns the progress callback, which takes the share that is done."""
         ...
 
     def done(self, stage: Stage, seconds: float) -> None:
@@ -32,17 +35,17 @@ class Reporter(Protocol):
 
 
 class Silent:
-    """Says nothing."""
+    """Callbacks that do nothing."""
 
     def left_out(self, label: str, reason: str) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:  # noqa: ARG002
-        """Listen to nothing."""
+        """Return a progress callback that does nothing."""
         return lambda share: None
 
     def done(self, stage: Stage, seconds: float) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def measured(
     compute: Compute,
     progress: Callable[[float], None] = lambda share: None,
     checkpoints: Path | None = None,
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> Outcome:
     """Run a stage's function; returns its facts, and time, memory and device.
 
     Checkpoints lie in ``out`` unless another folder is named.
@@ -78,25 +81,25 @@ def measured(
 
     device = Device(compute.accelerator, compute.devices)
     inputs = {role: root / "stages" / s.name for role, s in stage.inputs.items()}
-    chip = torch_device(device).type
-    spent = Spent(checkpoints or out, convolution if chip == "cpu" else None)
+    kind = torch_device(device).type
+    timer = Timer(checkpoints or out, convolution if kind == "cpu" else None)
 
-    def heard(share: float) -> None:
+    def on_progress(share: float) -> None:
         if checkpoints is None:  # else another process keeps them
-            spent.keep()
+            timer.checkpoint()
         progress(share)
 
-    with _resources(device, spent) as used:
-        context = Context(out, checkpoints or out, device, stage.local, heard)
+    with _resources(device, timer) as used:
+        context = Context(out, checkpoints or out, device, stage.local, on_progress)
         facts = run_stage(stage.kind, stage.params, inputs, context)
     if "recipe" in stage.params:
-        asked = stage.params["recipe"].get("precision", "32-true")
-        used["precision"] = precision(asked, chip)
+        requested = stage.params["recipe"].get("precision", "32-true")
+        used["precision"] = precision(requested, kind)
     return facts, used
 
 
 @contextmanager
-def _resources(device: Device, spent: Spent) -> Iterator[dict[str, Any]]:
+def _resources(device: Device, timer: Timer) -> Iterator[dict[str, Any]]:
     import torch
 
     from benchmark.training.device import device_name, torch_device
@@ -105,23 +108,18 @@ def _resources(device: Device, spent: Spent) -> Iterator[dict[str, Any]]:
     on_gpu = torch_device(device).type == "cuda"
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()
-    _forget_peak()
+    with suppress(OSError):  # the peak of this process's memory begins anew (Linux)
+        Path("/proc/self/clear_refs").write_text("5")
     yield used
-    used.update(spent.now())
-    used["peak_memory_bytes"] = _peak()
+    used.update(timer.result())
+    used["peak_memory_bytes"] = _peak_memory()
     if on_gpu:
         used["peak_device_memory_bytes"] = torch.cuda.max_memory_allocated()
     used["device"] = device_name(device)
 
 
-def _forget_peak() -> None:
-    """Let the peak of this process's memory begin anew, where the system can (Linux)."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def _peak() -> int:
-    """The peak of this process's memory, in bytes; elsewhere than on Linux since it began."""
+def _peak_memory() -> int:
+    """The peak of this process's memory, bytes; elsewhere than on Linux since it began."""
     import resource
 
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""(protocol, track, methods, seeds) -> a graph of stages, named by what determines their output."""
+"""A graph of stages, named by what determines their output."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from benchmark.config.files import digest
 from benchmark.config.reading import Model
 from benchmark.config.setup import Setup
 
-TRAINING = 3
+TRAINING = 4
 """Raised by whoever changes what a training, an embedding or a conversion gives: anything but an
-adapter's own file, which names its stages itself."""
+adapter's own file, which names its stages itself. Records keep it."""
 SCORING = 3
 """Raised by whoever changes what an evaluation gives."""
 
@@ -60,10 +60,10 @@ class Result:
         seed: Seed of the run.
         key: Hash of everything that determines the record.
         config: The method's parameters.
-        evaluation: The stage with its scores; ``None`` where it cannot be applied.
+        evaluation: The stage with its scores; ``None`` where it is not applicable.
         bound: The independent model's evaluation.
-        upper: The evaluation of the model trained on all data together, if asked for.
-        reason: Why it cannot be applied.
+        upper: The evaluation of the model trained on all data together, if it is needed.
+        reason: Why it is not applicable.
         updates: The method's own update stages.
     """
 
@@ -77,6 +77,11 @@ class Result:
     reason: str | None = None
     updates: tuple[Stage, ...] = ()
 
+    @property
+    def stages(self) -> list[Stage]:
+        """Stages of the bound and of the evaluation, each once, after its inputs."""
+        return unique_stages(self.bound, self.evaluation)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -88,12 +93,17 @@ class Plan:
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
         """Each stage once, after its inputs."""
-        seen: dict[str, Stage] = {}
-        for result in self.results:
-            for target in (result.bound, result.upper, result.evaluation):
-                for stage in target.walk() if target is not None else ():
-                    seen.setdefault(stage.name, stage)
-        return tuple(seen.values())
+        ends = [end for r in self.results for end in (r.bound, r.upper, r.evaluation)]
+        return tuple(unique_stages(*ends))
+
+
+def unique_stages(*ends: Stage | None) -> list[Stage]:
+    """The stages that some stages come to, each once, after its inputs."""
+    seen: dict[str, Stage] = {}
+    for end in ends:
+        for stage in end.walk() if end is not None else ():
+            seen.setdefault(stage.name, stage)
+    return list(seen.values())
 
 
 def record_key(
@@ -105,28 +115,18 @@ def record_key(
         for words in ("title", "source", "question", "note", "needs_root", "extends", "apart"):
             value.pop(words, None)
     track.pop("facts", None)
-    # What other protocols ask of the track renames no work; the models used stand below.
+    # What other protocols need of the track renames no work; the models used stand below.
     track["models"] = {name: track["models"][name] for name in ("old", "new")}
     track.pop("protocols", None)
     groups = track.pop("groups", {})
     if any(setup.protocol.roles):
         track["groups"] = {role: groups[role] for _, role in setup.protocol.roles}
+    models = [plain(model) for model in setup.models]
     sources = [source_hash(label), source_hash("independent")]
-    return digest(
-        [
-            protocol,
-            track,
-            [plain(model) for model in setup.models],
-            source,
-            label,
-            setup.params(label),
-            seed,
-            first_seed,
-            sources,
-            TRAINING,
-            SCORING,
-        ]
-    )
+    return digest([
+        protocol, track, models, source, label, setup.params(label), seed, first_seed, sources,
+        TRAINING, SCORING,
+    ])  # fmt: skip
 
 
 def plain(spec: Model) -> dict[str, Any]:

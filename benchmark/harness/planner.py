@@ -1,4 +1,4 @@
-"""Laying a plan out: which stages a protocol, a track, some methods and seeds come to."""
+"""Lay out a plan: which stages a protocol, a track, some methods and seeds come to."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.config import registry
+from benchmark.config.declarations import MethodDeclaration
 from benchmark.config.generations import share_classes
 from benchmark.config.recipes import ModelSpec, Recipe
 from benchmark.config.seeds import derive
 from benchmark.config.setup import Setup
-from benchmark.contract.method import Step
+from benchmark.contract import Step
 from benchmark.errors import BenchError, unknown
 from benchmark.harness.graph import Plan, Result, Stage, plain, record_key, source_hash
 from benchmark.training.side_kinds import SIDES
 
 _NOT_EMBEDDING = ("transform_steps", "transform_batch", "side_epochs")
 _EVERYTHING = {"classes": (0.0, 1.0), "images": (0.0, 1.0), "order": "dataset", "seed": 0}
+Chain = list[tuple[int, Stage]]
+"""Generations and their models, oldest first."""
 
 
 def make_plan(
@@ -47,23 +50,25 @@ def make_plan(
             from benchmark.models.backbones import check_backbone
 
             check_backbone(spec.backbone)
-    source = _source(setup, data_root)
+    for label in setup.methods:
+        registry.method(label, setup.params(label))
+    source, track = data_source(setup, data_root), setup.track
     data = Stage(
         "data",
-        f"dataset {setup.track.dataset}",
-        {"dataset": setup.track.dataset, "options": dict(setup.track.data), "source": source},
+        f"dataset {track.dataset}",
+        {"dataset": track.dataset, "options": dict(track.data), "source": source},
         local={"data_root": None if data_root is None else str(data_root)},
     )
     results = []
     for seed in seeds:
-        run = _Run(setup, data, seed, first_seed)
+        layout = _Layout(setup, data, seed, first_seed)
         for label in dict.fromkeys(["independent", *labels]):
             key = record_key(setup, source, label, seed, first_seed)
-            results.append(run.result(label, key))
+            results.append(layout.result(label, key))
     return Plan(setup, tuple(results))
 
 
-def _source(setup: Setup, data_root: Path | None) -> Mapping[str, Any]:
+def data_source(setup: Setup, data_root: Path | None) -> Mapping[str, Any]:
     """What determines the data; without them what is declared, for plans that are only read."""
     track = setup.track
     if track.needs_root and data_root is None:
@@ -72,89 +77,86 @@ def _source(setup: Setup, data_root: Path | None) -> Mapping[str, Any]:
     return dataset.source(data_root)
 
 
-class _Run:
+class _Layout:
     """The stages of one seed."""
 
     def __init__(self, setup: Setup, data: Stage, seed: int, first_seed: int | None) -> None:
         self.setup, self.data, self.seed = setup, data, seed
         self.first_seed = seed if first_seed is None else first_seed
-        self.n = len(setup.protocol.generations)
-        self.bound = self._evaluate("independent", *self._updates("independent"))
+        self.generations = setup.protocol.generations
+        self.names = [g.name for g in self.generations]
+        self.n = len(self.generations)
+        independent = registry.method("independent")
+        self.bound = self._evaluate("independent", independent, *self._chain("independent"))
 
     def result(self, label: str, key: str) -> Result:
         """The stages of one method, or the reason why it has none."""
         method = registry.method(label, self.setup.params(label))
+        upper = self._upper_bound() if self.setup.protocol.upper == "all" else None
         config = dataclasses.asdict(method)
-        upper = self._upper() if self.setup.protocol.upper == "all" else None
-        bare = Result(label, self.seed, key, config, None, self.bound, upper)
+        result = Result(label, self.seed, key, config, None, self.bound, upper)
         reason = self._refusal(method)
         if reason is not None:
-            return dataclasses.replace(bare, reason=reason)
+            return dataclasses.replace(result, reason=reason)
         if label == "independent":
-            return dataclasses.replace(bare, evaluation=self.bound)
-        chain, updates = self._updates(label)
-        evaluation = self._evaluate(label, chain, updates)
-        return dataclasses.replace(bare, evaluation=evaluation, updates=tuple(updates))
+            return dataclasses.replace(result, evaluation=self.bound)
+        chain, updates = self._chain(label)
+        evaluation = self._evaluate(label, method, chain, updates)
+        return dataclasses.replace(result, evaluation=evaluation, updates=tuple(updates))
 
-    def _refusal(self, method: Any) -> str | None:
-        """Why a method cannot be applied here."""
+    def _refusal(self, method: MethodDeclaration) -> str | None:
+        """Why a method is not applicable here."""
         protocol = self.setup.protocol
         if "old_head" in method.needs and protocol.old_head == "discarded":
             return f"needs the old classifier, which protocol {protocol.id} discards"
-        if protocol.generations[0].queries == "texts":
+        if self.generations[0].queries == "texts":
             if method.own_first:
-                return "trains the first generation its own way, on images; here texts ask"
+                return "trains the first generation its own way, on images; here queries are texts"
             if method.runs_old_model:
-                return "runs the old model on images; here texts ask"
-            if _side_kind(method) is not None:
-                return "stores side-information of images; here texts ask"
-        found = (method.refuses(step) for step in self._steps())
-        return next((reason for reason in found if reason is not None), None)
+                return "runs the old model on images; here queries are texts"
+            if side_kind(method) is not None:
+                return "stores side-information of images; here queries are texts"
+        reasons = (method.refuses(step) for step in self._steps())
+        return next((reason for reason in reasons if reason is not None), None)
 
     def _steps(self) -> Iterator[Step]:
         """Each update, as it is known beforehand."""
-        generations, distance = self.setup.protocol.generations, self.setup.track.distance
         for i, (old, new) in enumerate(itertools.pairwise(self.setup.models), 1):
-            shared = share_classes(generations[i - 1], generations[i], self.setup.members)
-            yield Step(old, new, shared, distance)
+            before, after = self.generations[i - 1 : i + 1]
+            shared = share_classes(before, after, self.setup.members)
+            yield Step(old, new, shared, self.setup.track.distance)
 
-    def split(self, i: int) -> dict[str, Any]:
-        """Which training images generation ``i`` sees."""
-        return self.setup.split(i)
+    def _seed_of(self, i: int) -> int:
+        return self.first_seed if i == 0 else self.seed
+
+    def _where(self, i: int | None = None) -> dict[str, str]:
+        """What an error about a generation's data, or about the evaluation, names first."""
+        place = "evaluation" if i is None else f"generations[{i}] '{self.names[i]}'"
+        return {"where": f"{self.setup.protocol.family}.yaml: {place}"}
+
+    def _ahead(self) -> list[dict[str, Any]]:
+        """What the data must have for all generations, to be checked before one is trained."""
+        splits = [self._where(i) | {"split": self.setup.split(i)} for i in range(self.n)]
+        return [*splits, self._where() | {"part": self.setup.part} | self.setup.narrowing()]
 
     def train(self, i: int, splits: list[dict[str, Any]] | None = None, what: str = "") -> Stage:
         """Generation ``i`` trained alone."""
-        seed = self.first_seed if i == 0 else self.seed
-        generation = self.setup.protocol.generations[i]
-        name, texts = generation.name, generation.queries == "texts"
+        seed, texts = self._seed_of(i), self.generations[i].queries == "texts"
         kind = "text and image models" if texts else "model"
+        who = what or ("independent " if i else "") + self.names[i]
         return Stage(
             "train",
-            f"train {what or ('independent ' if i else '') + name} {kind} (seed {seed})",
+            f"train {who} {kind} (seed {seed})",
             ({"texts": True} if texts else {})
             | {
                 "spec": _spec(self.setup.models[i]),
                 "recipe": _embedding_recipe(self.setup.recipe(i)),
-                "splits": splits or [self.split(i)],
+                "splits": splits or [self.setup.split(i)],
                 "seed": derive(seed, "generation", i),
             },
             {"data": self.data},
             self._where(i) | {"ahead": self._ahead()},
         )
-
-    def _where(self, i: int | None = None) -> dict[str, str]:
-        """What an error about a generation's data, or about what judges, names first."""
-        protocol = self.setup.protocol
-        if i is None:
-            return {"where": f"{protocol.family}.yaml: evaluation"}
-        return {
-            "where": f"{protocol.family}.yaml: generations[{i}] '{protocol.generations[i].name}'"
-        }
-
-    def _ahead(self) -> list[dict[str, Any]]:
-        """What the data must have for all generations, to be looked at before one is trained."""
-        splits = [self._where(i) | {"split": self.split(i)} for i in range(self.n)]
-        return [*splits, self._where() | {"part": self.setup.part} | self.setup.narrowing()]
 
     def embed(
         self, model: Stage, part: str | dict[str, Any], what: str, file: str = "model"
@@ -168,25 +170,24 @@ class _Run:
 
     def side(self, kind: str, i: int = 0) -> Stage:
         """The side-information model of generation ``i``, trained with it (FCT 3.4, 4.4)."""
-        made = SIDES[kind]
+        side = SIDES[kind]
         recipe = _embedding_recipe(self.setup.recipe(i))
-        if made.epochs == "side":
+        if side.epochs == "side":
             recipe["epochs"] = self.setup.track.recipe.side_epochs
-        splits = [self.split(i)]
+        splits = [self.setup.split(i)]
         inputs = {"data": self.data}
-        if made.data == "next":
-            splits.append(self.split(i + 1))
-        elif made.data == "other":
+        if side.data == "next":
+            splits.append(self.setup.split(i + 1))
+        elif side.data == "other":
             splits = [_EVERYTHING]
             inputs["other"] = _other_domain(self.setup.track.other_domain)
-        seed = self.first_seed if i == 0 else self.seed
-        name = self.setup.protocol.generations[i].name
+        seed = self._seed_of(i)
         return Stage(
             "side",
-            f"train side-information {kind} of {name} (seed {seed})",
+            f"train side-information {kind} of {self.names[i]} (seed {seed})",
             {
-                "module": made.module,
-                "options": dict(made.options),
+                "module": side.module,
+                "options": dict(side.options),
                 "spec": _spec(self.setup.models[i]),
                 "recipe": recipe,
                 "splits": splits,
@@ -195,24 +196,27 @@ class _Run:
             inputs,
         )
 
-    def _updates(self, label: str) -> tuple[list[Stage], list[Stage]]:
+    def _chain(self, label: str) -> tuple[list[Stage], list[Stage]]:
         """Models of the chain under a method, oldest first, and its update stages."""
         method = registry.method(label, self.setup.params(label))
-        chain = [self._first(label, method)]
-        updates: list[Stage] = []
+        first = self.train(0)
+        if method.own_first:
+            first = self._method_stage("first", label, method, 0, {"data": self.data})
+        chain, updates = [first], []
         for i in range(1, self.n):
             update = self._update(label, method, list(enumerate(chain)), i)
             updates.append(update)
             chain.append(update if method.own_model else self.train(i))
         return chain, updates
 
-    def _direct(self, label: str, chain: list[Stage]) -> dict[str, Stage]:
+    def _direct(
+        self, label: str, method: MethodDeclaration, chain: list[Stage]
+    ) -> dict[str, Stage]:
         """Conversions that leave out the generations between (FCT 4.4, scenario ii).
 
         A model that is trained compatible was so with the generation before it, and one that
         converts nothing has no other way.
         """
-        method = registry.method(label, self.setup.params(label))
         maps = {"gallery", "queries"} & set(method.changes)
         if not self.setup.protocol.direct or method.own_model or not maps:
             return {}
@@ -222,14 +226,9 @@ class _Run:
             for j in range(i - 1)
         }
 
-    def _first(self, label: str, method: Any) -> Stage:
-        if not method.own_first:
-            return self.train(0)
-        return self._method_stage("first", label, method, 0, {"data": self.data})
-
-    def _update(self, label: str, method: Any, chain: list[tuple[int, Stage]], i: int) -> Stage:
-        """The update to generation ``i`` of what the last of a chain has stored."""
-        training, last = self.split(i), chain[-1][0]
+    def _update(self, label: str, method: MethodDeclaration, chain: Chain, i: int) -> Stage:
+        """The update to generation ``i`` of a gallery of the last of a chain."""
+        training, last = self.setup.split(i), chain[-1][0]
         inputs = {"data": self.data}
         for place, (j, model) in enumerate(chain):
             inputs[f"model{place}"] = model
@@ -240,32 +239,30 @@ class _Run:
             inputs["independent_features"] = self.embed(
                 self.train(i), training, self._seen(i, i, "independent")
             )
-        kind = _side_kind(method)
+        kind = side_kind(method)
         if kind is not None:
             inputs["side"] = self.embed(self.side(kind, last), training, self._seen(last, i, kind))
             # Nothing follows the last generation, nor a conversion that leaves some out.
             if i < self.n - 1 and last == i - 1:
-                inputs["new_side"] = self.embed(
-                    self.side(kind, i), training, self._seen(i, i, kind)
-                )
+                side = self.side(kind, i)
+                inputs["new_side"] = self.embed(side, training, self._seen(i, i, kind))
         return self._method_stage("update", label, method, i, inputs, last)
 
     def _seen(self, j: int, i: int, short: str = "") -> str:
-        """Words for what generation ``j`` makes of the training images of ``i``."""
-        names = [g.name for g in self.setup.protocol.generations]
+        """Words for the embeddings by generation ``j`` of the training images of ``i``."""
         if self.n == 2:
-            return short or names[j]
-        return " ".join([names[i], "seen by", names[j], short]).strip()
+            return short or self.names[j]
+        return " ".join([self.names[i], "seen by", self.names[j], short]).strip()
 
     def _method_stage(
-        self, kind: str, label: str, method: Any, i: int, inputs: dict[str, Stage], old: int = 0
-    ) -> Stage:
+        self, kind: str, label: str, method: MethodDeclaration, i: int, inputs: dict[str, Stage],
+        old: int = 0,
+    ) -> Stage:  # fmt: skip
         # A model's own recipe is for its training; maps are fitted alike for all.
         recipe = plain(self.setup.track.recipe)
         if method.own_model:
             recipe = _embedding_recipe(self.setup.recipe(i))
-        seed = self.first_seed if i == 0 else self.seed
-        names = [g.name for g in self.setup.protocol.generations]
+        seed, names = self._seed_of(i), self.names
         # A title of its own for each: records name times, curves and checkpoints by it.
         step = f" {names[0]}" if i == 0 else f" {names[old]}-{names[i]}" if self.n > 2 else ""
         return Stage(
@@ -277,7 +274,7 @@ class _Run:
                 "source": source_hash(label),
                 "spec": _spec(self.setup.models[i]),
                 "recipe": recipe,
-                "splits": [self.split(i)],
+                "splits": [self.setup.split(i)],
                 "old_head": self.setup.protocol.old_head,
                 "distance": self.setup.track.distance,
                 "seed": derive(seed, "generation", i),
@@ -286,52 +283,49 @@ class _Run:
             self._where(i),
         )
 
-    def _evaluate(self, label: str, chain: list[Stage], updates: list[Stage]) -> Stage:
-        track, generations = self.setup.track, self.setup.protocol.generations
+    def _evaluate(
+        self, label: str, method: MethodDeclaration, chain: list[Stage], updates: list[Stage]
+    ) -> Stage:
+        track, part = self.setup.track, self.setup.part
         inputs = {"data": self.data}
         for i, model in enumerate(chain):
-            inputs[f"vectors{i}"] = self.embed(
-                model, self.setup.part, f"{label}, {generations[i].name}"
-            )
-        if generations[0].queries == "texts":
-            inputs["images0"] = self.embed(
-                chain[0], self.setup.part, f"{generations[0].name}, images", "images"
-            )
-        for i, update in enumerate(updates, 1):
-            inputs[f"update{i}"] = update
+            inputs[f"vectors{i}"] = self.embed(model, part, f"{label}, {self.names[i]}")
+        if self.generations[0].queries == "texts":
+            what = f"{self.names[0]}, images"
+            inputs["images0"] = self.embed(chain[0], part, what, "images")
+        inputs |= {f"update{i}": update for i, update in enumerate(updates, 1)}
         if updates:
-            inputs |= self._direct(label, chain)
-        kind = _side_kind(registry.method(label, self.setup.params(label)))
-        for i in range(self.n - 1 if kind is not None else 0):
-            what = str(kind) if self.n == 2 else f"{kind}, {generations[i].name}"
-            inputs[f"side{i}"] = self.embed(self.side(str(kind), i), self.setup.part, what)
-        side = {} if kind is None else {"side": {"kind": kind, "bits": SIDES[kind].bits}}
-        refill, heads = self._refill(chain, updates)
+            inputs |= self._direct(label, method, chain)
+        params: dict[str, Any] = {
+            "part": part,
+            "generations": self.names,
+            "distance": track.distance,
+            "far": track.far,
+            "fpir": track.fpir,
+        }
+        kind = side_kind(method)
+        if kind is not None:
+            for i in range(self.n - 1):
+                what = kind if self.n == 2 else f"{kind}, {self.names[i]}"
+                inputs[f"side{i}"] = self.embed(self.side(kind, i), part, what)
+            params["side"] = {"kind": kind, "bits": SIDES[kind].bits}
+        tasks, heads = self._tasks(chain, updates)
         return Stage(
             "evaluate",
             f"evaluate {label} (seed {self.seed})",
-            {
-                "part": self.setup.part,
-                "generations": [g.name for g in generations],
-                "distance": track.distance,
-                "far": track.far,
-                "fpir": track.fpir,
-            }
-            | refill
-            | side
-            | self.setup.narrowing(),
+            params | tasks | self.setup.narrowing(),
             inputs | heads,
             self._where(),
         )
 
-    def _refill(
+    def _tasks(
         self, chain: list[Stage], updates: list[Stage]
     ) -> tuple[dict[str, Any], dict[str, Stage]]:
-        """Tasks; with backfilling its orders, and the models whose classifiers they ask."""
+        """Tasks; with backfilling its orders, and the models whose classifiers they use."""
         protocol = self.setup.protocol
         if "backfilling" not in protocol.tasks:
             return {"tasks": protocol.tasks}, {}
-        if not updates:  # a bound, which no gallery is refilled for
+        if not updates:  # a bound, for which no gallery is backfilled
             return {"tasks": [t for t in protocol.tasks if t != "backfilling"]}, {}
         heads = {"head_new": chain[-1]}
         if protocol.old_head == "kept":
@@ -339,11 +333,12 @@ class _Run:
         seed = derive(self.seed, "backfilling")
         return {"tasks": protocol.tasks, "orders": protocol.orders, "seed": seed}, heads
 
-    def _upper(self) -> Stage:
+    def _upper_bound(self) -> Stage:
         last = self.n - 1
-        splits = [self.split(i) for i in range(self.n)]
-        model = self.train(last, splits, "upper bound on all data, ")
-        return self._evaluate("independent", [self.train(0), model], [])
+        splits = [self.setup.split(i) for i in range(self.n)]
+        model = self.train(last, splits, "upper bound on all data,")
+        method = registry.method("independent")
+        return self._evaluate("independent", method, [self.train(0), model], [])
 
 
 def _other_domain(chosen: Mapping[str, Any]) -> Stage:
@@ -352,16 +347,21 @@ def _other_domain(chosen: Mapping[str, Any]) -> Stage:
     name = options.pop("dataset", None)
     if name is None:
         raise BenchError("track: other_domain: missing key 'dataset'")
-    source = registry.check_options(str(name), options, "track: other_domain").source(None)
+    dataset = registry.check_options(str(name), options, "track: other_domain")
     return Stage(
         "data",
         f"dataset {name}, another domain",
-        {"dataset": name, "options": options, "source": source},
+        {"dataset": name, "options": options, "source": dataset.source(None)},
         local={"data_root": None},
     )
 
 
-def _side_kind(method: Any) -> str | None:
+def side_kind(method: MethodDeclaration) -> str | None:
+    """The kind of side-information that a method needs.
+
+    Raises:
+        BenchError: If it needs several, or one that is unknown.
+    """
     kinds = [n.partition(":")[2] for n in method.needs if n.startswith("side:")]
     if len(kinds) > 1:
         raise BenchError(f"method needs several kinds of side-information: {', '.join(kinds)}")
@@ -371,7 +371,7 @@ def _side_kind(method: Any) -> str | None:
 
 
 def _spec(model: ModelSpec) -> dict[str, Any]:
-    """What a model is made of; its recipe stands with the track's."""
+    """A model's specification; its recipe stands with the track's."""
     return {k: v for k, v in plain(model).items() if k != "recipe"}
 
 

@@ -13,9 +13,13 @@ import torch
 
 from benchmark.config import registry
 from benchmark.config.files import file_digest
+from benchmark.config.protocols import ProtocolRules
+from benchmark.config.reading import Model, build
+from benchmark.config.setup import Setup
+from benchmark.config.tracks import TrackRules
 from benchmark.harness.artifacts import DETAILS, read_backfilling, read_cases
 from benchmark.harness.cost import cost
-from benchmark.harness.graph import Plan, Result, Stage, source_hash
+from benchmark.harness.graph import TRAINING, Plan, Result, source_hash
 from benchmark.harness.store import Store
 from benchmark.metrics import compatibility
 from benchmark.metrics.catalog import describe
@@ -23,11 +27,8 @@ from benchmark.records.provenance import code_version, hardware, packages
 from benchmark.records.record import SCHEMA, Record
 
 Scores = Mapping[str, float | None]
-
-_ELSEWHERE = (
-    "id", "version", "title", "source", "question", "note", "needs_root", "extends", "models",
-    "recipe",
-)  # fmt: skip
+Metas = Mapping[str, Any]
+"""Facts and times of each stage, by the stage's name."""
 
 
 def make_record(
@@ -42,134 +43,143 @@ def make_record(
         first_seed: Seed of the first generation, if fixed apart.
         argv: Command line, for provenance.
     """
-    setup = plan.setup
+    setup, evaluation = plan.setup, result.evaluation
     names = [g.name for g in setup.protocol.generations]
-    folder = None if result.evaluation is None else store.path(result.evaluation.name)
+    folder = None if evaluation is None else store.path(evaluation.name)
     cases = {} if folder is None else read_cases(folder)
-    scores = {case: values["scores"] for case, values in cases.items()}
     bounds = _bounds(result, store, names)
     upper = f"upper-{setup.protocol.upper}" if setup.protocol.upper == "all" else "upper"
-    stages = _stages(result)
-    metas = {s.name: store.meta(s.name) for s in stages}
-    data = next(m for m in metas.values() if m["kind"] == "data")
-    return Record(
-        schema=SCHEMA,
-        kind="measured",
-        key=result.key,
-        protocol=setup.protocol.id,
-        protocol_version=setup.protocol.version,
-        track=setup.track.id,
-        track_version=setup.track.version,
-        method=result.label,
-        seed=result.seed,
-        first_seed=result.seed if first_seed is None else first_seed,
-        config=dict(result.config),
-        changed=dict(setup.changed),
-        status="not-applicable" if result.evaluation is None else "done",
-        reason=result.reason,
-        scores=scores,
-        intervals={case: values["intervals"] for case, values in cases.items()},
-        counts={case: values["counts"] for case, values in cases.items()},
-        bounds=bounds,
-        upper=upper,
-        **_judged(scores, bounds, bounds[upper], names),
-        dataset={"name": setup.track.dataset, **data["facts"]}
-        | {"generations": _trained_on(result, names, metas)},
-        models=dict(zip(names, [m.model_dump(mode="json") for m in setup.models], strict=True)),
-        recipe=setup.track.recipe.model_dump(mode="json"),
-        curves=_curves(result, metas),
-        cost=cost(result, metas, store),
-        checkpoints=_checkpoints(stages, metas),
-        environment=packages() | hardware() | _computed(metas),
-        run=_run(result, metas, argv),
-        backfilling={} if folder is None else read_backfilling(folder),
-        side=_side(result, metas),
-        adapter=_adapter(result.label),
-        parameters={"protocol": _rest(setup.protocol), "track": _rest(setup.track)},
-        details=None if folder is None else file_digest(folder / DETAILS),
-    )
+    metas = {s.name: store.meta(s.name) for s in result.stages}
+    facts = {} if evaluation is None else metas[evaluation.name]["facts"]
+    scores = {case: values["scores"] for case, values in cases.items()}
+    values = {
+        "schema": SCHEMA,
+        "kind": "measured",
+        "key": result.key,
+        "training": TRAINING,
+        "protocol": setup.protocol.id,
+        "protocol_version": setup.protocol.version,
+        "track": setup.track.id,
+        "track_version": setup.track.version,
+        "method": result.label,
+        "seed": result.seed,
+        "first_seed": result.seed if first_seed is None else first_seed,
+        "config": dict(result.config),
+        "changed": dict(setup.changed),
+        "status": "not-applicable" if evaluation is None else "done",
+        "reason": result.reason,
+        "scores": scores,
+        "intervals": {case: values["intervals"] for case, values in cases.items()},
+        "counts": {case: values["counts"] for case, values in cases.items()},
+        "bounds": bounds,
+        "upper": upper,
+        **_verdicts(scores, bounds, bounds[upper], names),
+        "dataset": _dataset(setup, result, metas),
+        "models": dict(zip(names, setup.models, strict=True)),
+        "recipe": setup.track.recipe,
+        "curves": {
+            metas[s.name]["title"]: metas[s.name]["facts"].get("curves", {})
+            for s in result.stages
+            if s.kind in ("train", "update", "side", "first")
+        },
+        "cost": cost(result, metas, store),
+        "checkpoints": {
+            meta["title"]: meta["facts"]["checkpoint"]
+            for meta in metas.values()
+            if "checkpoint" in meta["facts"]
+        },
+        "environment": packages() | hardware() | _computation(metas),
+        "run": _run(result, metas, argv),
+        "backfilling": None if folder is None else read_backfilling(folder),
+        "side": facts.get("side"),
+        "adapter": _adapter(result.label),
+        "parameters": {
+            "protocol": _only(ProtocolRules, setup.protocol),
+            "track": _only(TrackRules, setup.track),
+        },
+        "details": None if folder is None else file_digest(folder / DETAILS),
+    }
+    return build(Record, values, "record")
 
 
-def _trained_on(
-    result: Result, names: list[str], metas: Mapping[str, Any]
-) -> dict[str, dict[str, int]]:
-    """Training images and classes of each generation, as the independent models saw them."""
-    found = {}
-    for i, name in enumerate(names):
-        facts = metas[result.bound.inputs[f"vectors{i}"].inputs["model"].name]["facts"]
-        found[name] = {"images": facts["n_images"], "classes": facts["n_classes"]}
-    return found
+def _only(cls: type[Model], spec: Model) -> dict[str, Any]:
+    """The fields of a specification that a base class has."""
+    return spec.model_dump(mode="json", include=set(cls.model_fields))
+
+
+def _dataset(setup: Setup, result: Result, metas: Metas) -> dict[str, Any]:
+    """The dataset, and training images and classes of each generation as independent models."""
+    generations = {}
+    for i, generation in enumerate(setup.protocol.generations):
+        model = result.bound.inputs[f"vectors{i}"].inputs["model"]
+        facts = metas[model.name]["facts"]
+        generations[generation.name] = {"images": facts["n_images"], "classes": facts["n_classes"]}
+    data = next(m["facts"] for m in metas.values() if m["kind"] == "data")
+    return {"name": setup.track.dataset, **data, "generations": generations}
 
 
 def _adapter(label: str) -> dict[str, str]:
     """The version of a method: its module, who ships it, and the hash of its code."""
     module = registry.method_file(label).module
     package = module.partition(".")[0]
-    # Asked for adapters of others alone: it reads the lists of all that is installed.
+    # Only for adapters of others: it reads the lists of all that is installed.
     shipped = [] if package == "methods" else packages_distributions().get(package, [])
-    by = (
-        f"{shipped[0]} {version(shipped[0])}"
-        if shipped
-        else f"compatbench {version('compatbench')}"
-    )
-    return {"module": module, "package": by, "source": f"sha256:{source_hash(label)}"}
+    name = shipped[0] if shipped else "compatbench"
+    return {
+        "module": module,
+        "package": f"{name} {version(name)}",
+        "source": f"sha256:{source_hash(label)}",
+    }
 
 
-def _rest(value: Any) -> dict[str, Any]:
-    """What a protocol or a track fixes, without words and what the record says elsewhere."""
-    return {k: v for k, v in value.model_dump(mode="json").items() if k not in _ELSEWHERE}
-
-
-def _run(result: Result, metas: Mapping[str, Any], argv: list[str]) -> dict[str, Any]:
+def _run(result: Result, metas: Metas, argv: list[str]) -> dict[str, Any]:
     """Times, code and command line: what another run of the same work would change."""
+    seconds: dict[str, float] = {}
+    for meta in metas.values():
+        seconds[meta["kind"]] = seconds.get(meta["kind"], 0.0) + meta["run"].get("seconds", 0.0)
     return {
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "code": code_version(),
         "argv": public(argv),
         "stages": {m["title"]: m["run"] for m in metas.values()},
-        "seconds": _seconds(metas),
+        "seconds": {kind: round(value, 3) for kind, value in seconds.items()},
         "peak_memory_bytes": max(m["run"].get("peak_memory_bytes", 0) for m in metas.values()),
         "training_cost": _training_cost(result, metas),
     }
 
 
-def _seconds(metas: Mapping[str, Any]) -> dict[str, float]:
-    """Seconds by kind of stage, its own and shared ones."""
-    total: dict[str, float] = {}
-    for meta in metas.values():
-        total[meta["kind"]] = total.get(meta["kind"], 0.0) + meta["run"].get("seconds", 0.0)
-    return {kind: round(seconds, 3) for kind, seconds in total.items()}
-
-
-def _training_cost(result: Result, metas: Mapping[str, Any]) -> float | None:
+def _training_cost(result: Result, metas: Metas) -> float | None:
     """Time of the method's updates, in that of the independent models they replace.
 
     What needs the independent models pays for them too. ``None`` where a stage has no time.
     """
     if not result.updates:
         return 1.0 if result.evaluation is not None else None
-    own = [metas[stage.name]["run"] for stage in result.updates]
-    alone = [m["run"] for m in metas.values() if m["title"].startswith("train independent ")]
-    clock = _clock(own + alone)
-    base = sum(map(clock, alone)) if clock else 0
+    updates = [metas[stage.name]["run"] for stage in result.updates]
+    independent = [
+        metas[result.bound.inputs[f"vectors{i}"].inputs["model"].name]["run"]
+        for i in range(1, len(result.updates) + 1)
+    ]
+    clock = _clock(updates + independent)
+    base = sum(map(clock, independent)) if clock else 0
     if clock is None or not base:
         return None
     charged = any("independent" in stage.inputs for stage in result.updates)
-    return float(sum(map(clock, own)) / base + charged)
+    return float(sum(map(clock, updates)) / base + charged)
 
 
 def _clock(runs: list[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], float] | None:
-    """What all were timed by: on a CPU its own seconds, where known in units of the yardstick."""
+    """What all were timed by: on a CPU its own seconds, where known in calibrated units."""
     on_cpu = all(run.get("device") == "cpu" for run in runs)
-    if on_cpu and all("cpu_seconds" in run and "yardstick_cpu_seconds" in run for run in runs):
-        return lambda run: run["cpu_seconds"] / run["yardstick_cpu_seconds"]
+    if on_cpu and all("cpu_seconds" in run and "calibration_cpu_seconds" in run for run in runs):
+        return lambda run: run["cpu_seconds"] / run["calibration_cpu_seconds"]
     clocks = ("cpu_seconds", "seconds") if on_cpu else ("seconds",)
     key = next((key for key in clocks if all(key in run for run in runs)), None)
     return None if key is None else itemgetter(key)
 
 
-def _computed(metas: Mapping[str, Any]) -> dict[str, str]:
-    """Threads and the precision of training, which not every machine has as asked."""
+def _computation(metas: Metas) -> dict[str, str]:
+    """Threads and the precision of training, which not every machine has as set."""
     used = {meta["run"]["precision"] for meta in metas.values() if "precision" in meta["run"]}
     return {"threads": str(torch.get_num_threads()), "precision": ", ".join(sorted(used))}
 
@@ -184,14 +194,6 @@ def public(argv: list[str]) -> list[str]:
     return [re.sub(r"^(--[\w-]+=)?[/~].*", r"\1DIR", word) for word in argv]
 
 
-def _stages(result: Result) -> list[Stage]:
-    seen: dict[str, Stage] = {}
-    for target in (result.bound, result.evaluation):
-        for stage in target.walk() if target is not None else ():
-            seen.setdefault(stage.name, stage)
-    return list(seen.values())
-
-
 def _bounds(result: Result, store: Store, names: list[str]) -> dict[str, dict[str, float | None]]:
     """``lower``: the first generation by itself; ``upper``: the independent last one."""
     old, new = f"{names[0]}/{names[0]}", f"{names[-1]}/{names[-1]}"
@@ -202,50 +204,28 @@ def _bounds(result: Result, store: Store, names: list[str]) -> dict[str, dict[st
     return bounds
 
 
-def _judged(
-    scores: Mapping[str, Scores],
-    bounds: Mapping[str, Scores],
-    upper: Scores,
-    names: list[str],
+def _verdicts(
+    scores: Mapping[str, Scores], bounds: Mapping[str, Scores], upper: Scores, names: list[str]
 ) -> dict[str, dict[str, Any]]:
     """Criterion, not hurting, and gain of the last generation against the first, per metric."""
-    # A text among new images is the cross-test where the first generation is asked with texts.
-    asks_new = f"{names[-1]}/{names[0]}" in scores
-    cross = scores.get(f"{names[-1]}/{names[0]}" if asks_new else f"{names[0]}/{names[-1]}", {})
-    own = scores.get(f"{names[-1]}/{names[-1]}", {})
-    judged: dict[str, dict[str, Any]] = {"compatible": {}, "not_hurting": {}, "update_gain": {}}
+    old, new = names[0], names[-1]
+    # With text queries of the first generation the cross-test is a text in the new gallery.
+    new_queries = f"{new}/{old}" in scores
+    cross = scores.get(f"{new}/{old}" if new_queries else f"{old}/{new}", {})
+    own = scores.get(f"{new}/{new}", {})
+    verdicts: dict[str, dict[str, Any]] = {"compatible": {}, "not_hurting": {}, "update_gain": {}}
     for metric, low in bounds["lower"].items():
         new_old, new_new, high = cross.get(metric), own.get(metric), upper.get(metric)
         if new_old is None or new_new is None or low is None or high is None:
             continue
         paragon = bounds["upper"][metric]
-        # Errors and gaps turn round: for them smaller is better.
+        # Of errors and gaps smaller is better.
         sign = -1.0 if describe(metric).higher_is_better is False else 1.0
-        judged["compatible"][metric] = compatibility.compatible(sign * new_old, sign * low)
-        judged["not_hurting"][metric] = (
+        verdicts["compatible"][metric] = compatibility.compatible(sign * new_old, sign * low)
+        verdicts["not_hurting"][metric] = (
             None if paragon is None else compatibility.not_hurting(sign * new_new, sign * paragon)
         )
-        # No bound says how well texts could ask: the upper one is of images that ask.
-        judged["update_gain"][metric] = (
-            compatibility.update_gain(sign * new_old, sign * low, sign * high) if asks_new else None
-        )
-    return judged
-
-
-def _curves(result: Result, metas: Mapping[str, Any]) -> dict[str, Any]:
-    mine = [s for s in _stages(result) if s.kind in ("train", "update", "side", "first")]
-    return {metas[s.name]["title"]: metas[s.name]["facts"].get("curves", {}) for s in mine}
-
-
-def _side(result: Result, metas: Mapping[str, Any]) -> dict[str, Any]:
-    facts = {} if result.evaluation is None else metas[result.evaluation.name]["facts"]
-    found: dict[str, Any] = facts.get("side", {})
-    return found
-
-
-def _checkpoints(stages: list[Stage], metas: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        metas[s.name]["title"]: metas[s.name]["facts"]["checkpoint"]
-        for s in stages
-        if "checkpoint" in metas[s.name]["facts"]
-    }
+        # There is no upper bound of text queries: the measured one is of image queries.
+        gain = compatibility.update_gain(sign * new_old, sign * low, sign * high)
+        verdicts["update_gain"][metric] = gain if new_queries else None
+    return verdicts

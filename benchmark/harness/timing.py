@@ -1,4 +1,4 @@
-"""What a stage spent: seconds of the clock and of the processor, over all its attempts."""
+"""Seconds that a stage takes, on the clock and on the processor, over all its attempts."""
 
 from __future__ import annotations
 
@@ -11,69 +11,69 @@ from typing import Any
 
 from benchmark.config.files import write_json
 
-_SHARE = 0.03  # of the processor's time, for the yardstick
+_SHARE = 0.03  # of the processor's time, for the calibration workload
 
 
-class Spent:
+class Timer:
     """Seconds of this attempt, and of killed ones what their checkpoints hold.
 
-    Kept beside the checkpoints, after each of them, so that a training that was taken up costs as
-    much as one that ran through. A stage on the processor also notes how long the same piece of
-    work took meanwhile: trainings an hour apart are only comparable in that unit, as whatever
-    else the machine does slows both, through caches and memory, in seconds of the processor too.
+    Kept beside the checkpoints, after each of them, so that a resumed training costs as much as one
+    that ran through. A stage on the CPU also notes how long the same piece of work took meanwhile:
+    trainings an hour apart are only comparable in that unit, as whatever else the machine does
+    slows both, through caches and memory, in seconds of the processor too.
 
     Args:
         folder: Folder of the checkpoints.
-        yardstick: The piece of work, done after each epoch for a few percent of its time, which
+        calibration: The piece of work, run after each epoch for a few percent of its time, which
             is not counted.
     """
 
-    def __init__(self, folder: Path, yardstick: Callable[[], object] | None = None) -> None:
-        self.path = folder / "spent.checkpoint.json"
+    def __init__(self, folder: Path, calibration: Callable[[], object] | None = None) -> None:
+        self.path = folder / "seconds.checkpoint.json"
         before: dict[str, Any] = json.loads(self.path.read_text()) if self.path.exists() else {}
         self.paces: list[float] = before.pop("paces", [])
         self.before: dict[str, float] = before
-        self.yardstick = yardstick
-        self.started, self.worked = time.perf_counter(), time.process_time()
-        self.measured = self.worked
+        self.calibration = calibration
+        self.clock, self.cpu = time.perf_counter(), time.process_time()
+        self.calibrated = self.cpu
 
     def _total(self) -> dict[str, float]:
-        mine = {
-            "seconds": time.perf_counter() - self.started,
-            "cpu_seconds": time.process_time() - self.worked,
+        own = {
+            "seconds": time.perf_counter() - self.clock,
+            "cpu_seconds": time.process_time() - self.cpu,
         }
-        return {key: round(value + self.before.get(key, 0.0), 3) for key, value in mine.items()}
+        return {key: round(value + self.before.get(key, 0.0), 3) for key, value in own.items()}
 
-    def keep(self) -> None:
-        """An epoch has ended: note what was spent, in case that this attempt is killed."""
-        self._measure()
+    def checkpoint(self) -> None:
+        """Note the seconds at the end of an epoch, in case that this attempt is killed."""
+        self._calibrate()
         write_json(self.path, self._total() | {"paces": self.paces})
 
-    def now(self) -> dict[str, float]:
-        """Seconds of the clock and of the processor, and of the yardstick on average."""
+    def result(self) -> dict[str, float]:
+        """Seconds of the clock, of the processor, and of the calibration workload on average."""
         if not self.paces:  # a stage without epochs
-            self._measure()
-        pace = {"yardstick_cpu_seconds": fmean(self.paces)} if self.paces else {}
+            self._calibrate()
+        pace = {"calibration_cpu_seconds": fmean(self.paces)} if self.paces else {}
         return self._total() | pace
 
-    def _measure(self) -> None:
-        """Do the piece of work for a share of the time since the last time, once at least."""
-        if self.yardstick is None:
+    def _calibrate(self) -> None:
+        """Run the workload for a share of the time since the last call, once at least."""
+        if self.calibration is None:
             return
-        started, worked = time.perf_counter(), time.process_time()
-        self.yardstick()  # brings code and memory into reach
+        clock, cpu = time.perf_counter(), time.process_time()
+        self.calibration()  # brings code and memory into reach
         begun, passes = time.process_time(), 0
-        while not passes or time.process_time() - begun < _SHARE * (worked - self.measured):
-            self.yardstick()
+        while not passes or time.process_time() - begun < _SHARE * (cpu - self.calibrated):
+            self.calibration()
             passes += 1
-        self.measured = time.process_time()
-        self.paces.append(round((self.measured - begun) / passes, 6))
-        self.worked += self.measured - worked
-        self.started += time.perf_counter() - started
+        self.calibrated = time.process_time()
+        self.paces.append(round((self.calibrated - begun) / passes, 6))
+        self.cpu += self.calibrated - cpu
+        self.clock += time.perf_counter() - clock
 
 
 def convolution() -> None:
-    """The yardstick: forward and backward through a convolutional layer, as in a training.
+    """Calibration workload: forward and backward through a convolution, as in a training.
 
     It draws nothing at random and leaves no gradients. With arrays of 1 MiB: those of a whole
     batch would be taken from the system anew each time, or not, as the process's past has it.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -92,22 +92,30 @@ def _packed(details: Details, levels: int) -> bytes:
         identity = found.identity.astype(np.uint32)
         mark = found.n_queries.to_bytes(8, "big") + identity.tobytes()
         name = names.setdefault(mark, f"queries{len(names)}")
-        queries[name] = QuerySet(found.n_queries, len(identity))
+        queries[name] = QuerySet(n_queries=found.n_queries, n=len(identity))
         arrays[name] = identity
-        column = Column(case, metric, f"answers{len(columns)}", name, *_scale(found, levels))
+        column_levels, scale = _scale(found, levels)
+        column = Column(
+            case=case, metric=metric, array=f"answers{len(columns)}", queries=name,
+            levels=column_levels, scale=scale,
+        )  # fmt: skip
         arrays[column.array] = _quantised(found, column)
         columns.append(column)
-    header = Header(SCHEMA, tuple(columns), queries, left_out=details.left_out)
+    header: dict[str, Any] = {
+        "schema": SCHEMA, "answers": tuple(columns), "queries": queries,
+        "left_out": details.left_out,
+    }  # fmt: skip
     if details.picture is not None:
         shown = details.picture
-        header = replace(header, case=shown.case, classes=shown.classes)
+        header |= {"case": shown.case, "classes": shown.classes}
         arrays["label"] = shown.label.astype(np.uint8)
         arrays["xy"] = _fixed(np.concatenate([shown.old, shown.new], axis=1))
     if details.ordering is not None:
         order = details.ordering
-        header = replace(header, tau=order.tau, n_items=order.n_items)
+        header |= {"tau": order.tau, "n_items": order.n_items}
         arrays["order"] = _fixed(np.stack([order.predicted, order.true], axis=1))
-    text = json.dumps(asdict(header), separators=(",", ":"), ensure_ascii=False)
+    plain = Header(**header).model_dump(mode="json", by_alias=True)
+    text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
     # A time in the file would make it another one in every run.
     return gzip.compress(save(arrays, {"details": text}), 9, mtime=0)
 

@@ -7,7 +7,8 @@ import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+
+from benchmark.records.record import CodeVersion
 
 _CODE = ("benchmark", "methods", "protocols", "leaderboard", "pyproject.toml")
 
@@ -29,19 +30,17 @@ def packages() -> dict[str, str]:
     return found
 
 
-def code_version() -> dict[str, Any]:
+def code_version() -> CodeVersion:
     """Commit of the checkout this package runs from, and whether it was clean."""
-    folder = Path(__file__).parents[1]
+    folder, release = Path(__file__).parents[1], version("compatbench")
     # An installed wheel inside somebody's checkout must not report that checkout's commit.
     if not (folder.parent / "pyproject.toml").is_file():
-        return {"version": version("compatbench"), "commit": None, "dirty": None}
+        return CodeVersion(version=release)
     commit = _git(folder, "rev-parse", "HEAD")
     # New records in the checkout do not make its code another one.
     status = _git(folder.parent, "status", "--porcelain", "--", *_CODE)
-    return {
-        "version": version("compatbench"), "commit": commit or None,
-        "dirty": None if status is None else bool(status),
-    }  # fmt: skip
+    dirty = None if status is None else bool(status)
+    return CodeVersion(version=release, commit=commit or None, dirty=dirty)
 
 
 def _git(folder: Path, *words: str) -> str | None:

@@ -1,127 +1,355 @@
 """The result record: one JSON file for a protocol, track, method and seed.
 
-The layout is written here once, as :class:`Record`; ``bench schema`` prints it as JSON Schema. A
-file of an older layout is read as it is, its newer fields empty; see ``SCHEMA``.
+The layout is written here once; ``bench schema`` prints it as JSON Schema. Files of older layouts
+are read by :mod:`benchmark.records.files`.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-SCHEMA = 2
-"""Version of the layout. 2 adds ``details``, ``adapter``, ``parameters``, multiply-adds and bytes
-to ``cost``, ``generations`` to ``dataset``, ``seconds`` and ``peak_memory_bytes`` to ``run``."""
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
+
+from benchmark.config.protocols import ProtocolRules
+from benchmark.config.reading import Model
+from benchmark.config.recipes import ModelSpec, Recipe
+from benchmark.config.tracks import TrackRules
+
+SCHEMA = 3
+"""Version of the layout. 3 adds ``training``, and empty ``backfilling`` and ``side`` are null;
+the calibration workload's seconds have another name. 2 added ``details``, ``adapter``,
+``parameters``, multiply-adds and bytes to ``cost``, ``generations`` to ``dataset``, ``seconds``
+and ``peak_memory_bytes`` to ``run``."""
 OLDEST = 1
 
 
-@dataclass(frozen=True)
-class Record:
-    """One result, with what is needed to judge it and to run it again.
+def _name(text: str) -> str:
+    # Names become folders, and go to terminals.
+    if not text.strip(". ") or not text.isprintable() or re.search(r"[/\\]", text):
+        raise ValueError(f"expected a name, got {text!r}")
+    return text
 
-    Attributes:
-        schema: Version of this layout.
-        kind: ``measured``; published numbers live elsewhere.
-        key: Hash of everything that determines the scores.
-        method: ``bct`` or ``bct:distill``.
-        config: The method's parameters.
-        changed: ``--set`` changes of the track; empty for results that may be ranked.
-        status: ``done``, or ``not-applicable`` with a ``reason``.
-        scores: Case -> metric -> value in [0, 1]; ``None`` where it is undefined.
-        intervals: Case -> metric -> (low, high), 95 %.
-        counts: Case -> name -> number.
-        bounds: ``lower``, ``upper`` and, if trained, ``upper-all`` -> metric -> value.
-        upper: Which of the bounds the update gain uses.
-        compatible: Metric -> new/old > old/old (BCT eq. 2).
-        not_hurting: Metric -> new/new >= the independent model's (BT2 definition 2).
-        update_gain: Metric -> BCT eq. 9; ``None`` where not compatible, or where texts ask, for
-            which no upper bound is measured.
-        dataset: Name, fingerprint, counts; ``generations``: training images and classes of each.
-        models: Generation -> what its model is made of.
-        curves: Training curves of the method's own stages, by stage and name.
-        recipe: How everything was trained.
-        cost: ``parameters`` of the new model and ``added_parameters`` of the parts beside it (maps,
-            priorities); multiply-adds of embedding an image with the new (``multiply_adds``) and
-            the old model (``old_multiply_adds``), of converting a stored item
-            (``convert_multiply_adds``) and of a query's view (``query_multiply_adds``), over all
-            updates; bytes that an item takes as stored by the old model with its side-information
-            (``bytes_before``), after the conversion (``bytes_after``) and embedded anew
-            (``bytes_new``), in float32.
-        checkpoints: Generation -> hash of its weights.
-        environment: Versions and device.
-        side: Side-information that the method asked for: its kind and, by the generation that
-            stores it, its size, own scores and CKA with the embedding; empty where none is used.
-        backfilling: Scores along the refilling of the gallery, as the task ``backfilling`` gives
-            them; empty where the protocol does not ask for it.
-        adapter: The method's version: its module, the package that it comes with, and the hash of
-            its code, comments and docstrings apart.
-        parameters: What else the protocol and the track fix: splits, tasks, dataset, rates.
-        details: Hash of the details file beside it (``benchmark.records.details``), or ``None``.
-        run: What differs between two runs of the same work: times (``stages`` by title, ``seconds``
-            by kind), memory, code, command line.
-    """
 
-    schema: int
+def _span(span: tuple[float, float]) -> tuple[float, float]:
+    if not span[0] <= span[1] < math.inf:
+        raise ValueError(f"expected [low, high], got {list(span)}")
+    return span
+
+
+Name = Annotated[str, AfterValidator(_name)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Scores = Mapping[str, Share | None]
+"""Metric -> value in [0, 1]; null where it is undefined."""
+Span = Annotated[tuple[float, float], AfterValidator(_span)]
+
+
+class Cost(Model):
+    """What a method costs a deployment."""
+
+    parameters: int | None = None
+    """Parameters of the new model."""
+    added_parameters: int | None = None
+    """Parameters of the parts beside it (maps, priorities)."""
+    multiply_adds: int | None = None
+    """Multiply-adds of embedding an image with the new model."""
+    old_multiply_adds: int | None = None
+    """Multiply-adds of embedding an image with the old model."""
+    convert_multiply_adds: int | None = None
+    """Multiply-adds of converting an item of the gallery, over all updates."""
+    query_multiply_adds: int | None = None
+    """Multiply-adds of a query's view, over all updates."""
+    bytes_before: float | None = None
+    """Bytes of an item as the old model stores it with its side-information, in float32."""
+    bytes_after: float | None = None
+    """Bytes of an item after the conversion."""
+    bytes_new: float | None = None
+    """Bytes of an item embedded anew."""
+
+
+class TrainingSize(Model):
+    """Training data of a generation."""
+
+    images: int
+    classes: int
+
+
+class DatasetFacts(Model):
+    """The dataset that was used."""
+
+    name: str
+    fingerprint: str = ""
+    """SHA-256 over every pixel, label and column."""
+    n_train: int = 0
+    n_test: int = 0
+    n_classes: int = 0
+    facts: Mapping[str, JsonValue] = {}
+    """What the dataset says of itself: options, reading version, files."""
+    generations: Mapping[str, TrainingSize] = {}
+
+
+class Curve(Model):
+    """Training loss and learning rate, one number an epoch."""
+
+    loss: tuple[float | None, ...]
+    """Null where a training diverged."""
+    lr: tuple[float | None, ...] = ()
+    steps_an_epoch: int = 0
+
+
+class SideScores(Model):
+    """Side-information of one generation."""
+
+    dim: int
+    bytes: float
+    """Of an item."""
+    cka: float | None = None
+    """Linear CKA with the embedding on the gallery; null where one is constant."""
+    scores: Mapping[str, Share | None] = {}
+    """Of the side-information by itself, where items are ranked."""
+
+
+class SideInformation(Model):
+    """Side-information that the method asked for."""
+
+    kind: str
+    generations: Mapping[str, SideScores]
+    """By the generation that stores it."""
+
+
+class Flips(Model):
+    """Shares of the queries that turned right or wrong along an order."""
+
+    positive: tuple[float, ...] = ()
+    negative: tuple[float, ...] = ()
+
+
+class GroupCurves(Model):
+    """Groups of queries along an order."""
+
+    gap: tuple[float, ...] = ()
+    """CMC@1, best minus worst group."""
+    share_gap: tuple[float, ...] = ()
+    """Share that is backfilled, most minus least group."""
+    cmc_at_1: tuple[float | None, ...] = ()
+    """Mean of each group."""
+    share: tuple[float | None, ...] = ()
+    """Mean of each group; 0.5 where an order ignores groups."""
+
+
+class OrderCurves(Model):
+    """Scores along one order of backfilling."""
+
+    area: Mapping[str, float | None] = {}
+    intervals: Mapping[str, tuple[float, float] | None] = {}
+    """Of the areas, 95 %."""
+    curves: Mapping[str, tuple[float, ...]] = {}
+    flips: Flips = Flips()
+    groups: GroupCurves = GroupCurves()
+    tau: Mapping[str, float | None] = {}
+    """Agreement with each oracle order."""
+
+
+class OfflineScore(Model):
+    """A score of a deployment that waits until all is backfilled."""
+
+    before: float
+    after: float
+    area: float
+
+
+class BackfillScores(Model):
+    """Scores while the gallery is backfilled, at the last update."""
+
+    old: str
+    """Name of the generation that is replaced."""
+    new: str
+    reason: str | None = None
+    """Why nothing can be compared."""
+    points: int = 0
+    """Of each curve."""
+    every: int = 0
+    """Flips and groups are kept at every so many points."""
+    groups: tuple[str, ...] = ()
+    counts: Mapping[str, int] = {}
+    offline: Mapping[str, OfflineScore] = {}
+    orders: Mapping[str, OrderCurves] = {}
+    omitted: Mapping[str, str] = {}
+    """Order -> why it cannot be made."""
+
+    @model_validator(mode="after")
+    def _curves_of_one_length(self) -> BackfillScores:
+        lengths = {len(curve) for order in self.orders.values() for curve in order.curves.values()}
+        if len(lengths) > 1 or min(lengths, default=2) < 2:
+            raise ValueError("orders: expected curves of one length, of 2 points or more")
+        return self
+
+
+class AdapterVersion(Model):
+    """The version of a method."""
+
+    module: str
+    package: str
+    """What it comes with."""
+    source: str
+    """Hash of its code, comments and docstrings apart."""
+
+
+class Parameters(Model):
+    """What else the protocol and the track fix: splits, tasks, dataset, rates."""
+
+    protocol: ProtocolRules
+    track: TrackRules
+
+
+class CodeVersion(Model):
+    """The code that computed a record."""
+
+    version: str | None = None
+    commit: str | None = None
+    dirty: bool | None = None
+
+
+class StageRun(Model):
+    """Time, memory and device of one stage."""
+
+    seconds: float | None = None
+    peak_memory_bytes: int | None = None
+    peak_device_memory_bytes: int | None = None
+    device: str | None = None
+    precision: str | None = None
+    """Of a training."""
+    cpu_seconds: float | None = None
+    """Of the processor."""
+    calibration_cpu_seconds: float | None = None
+    """Of the calibration workload while the stage ran."""
+
+
+class Run(Model):
+    """What differs between two runs of the same work."""
+
+    finished: str | None = None
+    code: CodeVersion = CodeVersion()
+    argv: tuple[str, ...] = ()
+    """The command line, without folders of the machine."""
+    stages: Mapping[str, StageRun] = {}
+    """By title."""
+    seconds: Mapping[str, float] = {}
+    """By kind of stage."""
+    peak_memory_bytes: int | None = None
+    training_cost: float | None = None
+    """Training time of the method's updates over that of the independent models."""
+
+
+class Record(Model):
+    """One result of CompatBench: a protocol, a track, a method, a seed."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_version: int = Field(alias="schema", ge=OLDEST, le=SCHEMA)
+    """Version of this layout."""
     kind: Literal["measured"]
+    """Published numbers live elsewhere."""
     key: str
-    protocol: str
+    """Hash of everything that determines the scores."""
+    training: int | None = None
+    """Version of trainings, embeddings and conversions; null in records of older schemas."""
+    protocol: Name
     protocol_version: int
-    track: str
+    track: Name
     track_version: int
-    method: str
-    seed: int
+    method: Name
+    """``bct`` or ``bct:distill``."""
+    seed: int = Field(ge=0)
     first_seed: int
-    config: Mapping[str, Any]
-    changed: Mapping[str, Any]
+    """Seed of the first generation, where it is fixed apart."""
+    config: Mapping[str, JsonValue]
+    """The method's parameters."""
+    changed: Mapping[str, JsonValue]
+    """``--set`` changes of the track; empty for results that may be ranked."""
     status: Literal["done", "not-applicable"]
     reason: str | None
-    scores: Mapping[str, Mapping[str, float | None]]
-    intervals: Mapping[str, Mapping[str, tuple[float, float] | None]]
+    """Why the method is not applicable."""
+    scores: Mapping[str, Scores]
+    """Case -> metric -> value in [0, 1]; null where it is undefined."""
+    intervals: Mapping[str, Mapping[str, Span | None]]
+    """Case -> metric -> (low, high), 95 %."""
     counts: Mapping[str, Mapping[str, int]]
-    bounds: Mapping[str, Mapping[str, float | None]]
+    """Case -> name -> number."""
+    bounds: Mapping[str, Scores]
+    """``lower``, ``upper`` and, if trained, ``upper-all`` -> metric -> value."""
     upper: str
+    """Which of the bounds the update gain uses."""
     compatible: Mapping[str, bool | None]
+    """Metric -> new/old > old/old (BCT eq. 2)."""
     not_hurting: Mapping[str, bool | None]
+    """Metric -> new/new >= the independent model's (BT2 definition 2)."""
     update_gain: Mapping[str, float | None]
-    dataset: Mapping[str, Any]
-    models: Mapping[str, Mapping[str, Any]]
-    recipe: Mapping[str, Any]
-    curves: Mapping[str, Any]
-    cost: Mapping[str, Any]
+    """Metric -> BCT eq. 9; null where not compatible, or for text queries, for which no upper
+    bound is measured."""
+    dataset: DatasetFacts
+    models: Mapping[str, ModelSpec]
+    """Generation -> its model."""
+    recipe: Recipe
+    """How everything was trained."""
+    curves: Mapping[str, Mapping[str, Curve]]
+    """Training curves of the method's own stages, by title of the stage and name."""
+    cost: Cost
     checkpoints: Mapping[str, str]
+    """Title of a stage -> hash of the weights that it trained."""
     environment: Mapping[str, str]
-    run: Mapping[str, Any]
-    backfilling: Mapping[str, Any] = field(default_factory=dict)
-    side: Mapping[str, Any] = field(default_factory=dict)
-    adapter: Mapping[str, str] = field(default_factory=dict)
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Versions of packages, the machine, threads and precision."""
+    run: Run
+    """What differs between two runs of the same work."""
+    backfilling: BackfillScores | None = None
+    """Null where the protocol has no such task."""
+    side: SideInformation | None = None
+    """Null where the method uses no side-information."""
+    adapter: AdapterVersion | None = None
+    parameters: Parameters | None = None
     details: str | None = None
+    """Hash of the details file beside it (``benchmark.records.details``); null without."""
+
+    @model_validator(mode="after")
+    def _has_generations(self) -> Record:
+        if not self.models:
+            raise ValueError("models: expected at least one generation, got none")
+        return self
+
+    @property
+    def orders(self) -> Mapping[str, OrderCurves]:
+        """Backfilling curves by order; empty where there are none."""
+        return {} if self.backfilling is None else self.backfilling.orders
 
     def path(self, root: Path) -> Path:
         """Where the record belongs below ``root``."""
         return record_path(root, self.protocol, self.track, self.method, self.seed)
 
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, as the file has them."""
+        return self.model_dump(mode="json", by_alias=True)
+
     def result(self) -> dict[str, Any]:
-        """The record without what differs between two runs of the same work."""
-        return {k: v for k, v in asdict(self).items() if k != "run"}
-
-
-def added_parameters(record: Record, alone: Record | None) -> int:
-    """Parameters that a method asks for: its parts', and its model's beyond the independent one's.
-
-    Args:
-        record: What the method gave; negative numbers say that its model is the smaller one.
-        alone: The record of ``independent`` beside it; without one, models count as alike.
-    """
-    parts = int(record.cost["added_parameters"])
-    if alone is None or "parameters" not in alone.cost:
-        return parts
-    return parts + int(record.cost["parameters"]) - int(alone.cost["parameters"])
+        """Plain values without what differs between two runs of the same work."""
+        return self.model_dump(mode="json", by_alias=True, exclude={"run"})
 
 
 def record_path(root: Path, protocol: str, track: str, method: str, seed: int) -> Path:
     """``measured/<protocol>/<track>/<method>/seed-<n>.json``; ``a:b`` becomes ``a+b``."""
     folder = root / "measured" / protocol.replace(":", "+") / track / method.replace(":", "+")
     return folder / f"seed-{seed}.json"
+
+
+def added_parameters(record: Record, alone: Record | None) -> int:
+    """Parameters that a method adds: its parts', and its model's beyond the independent one's.
+
+    Args:
+        record: The method's; a negative result says that its model is the smaller one.
+        alone: The record of ``independent`` beside it; without one, models count as alike.
+    """
+    own, other = record.cost, None if alone is None else alone.cost.parameters
+    parts = own.added_parameters or 0
+    return parts + (own.parameters or 0) - other if other is not None else parts

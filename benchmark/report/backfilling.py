@@ -10,9 +10,8 @@ import csv as _csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from benchmark.records.record import Record
+from benchmark.records.record import OrderCurves, Record
 from benchmark.report import notes, numbers, settings
 from benchmark.report import printed as shared
 from benchmark.report.table import group, slugs
@@ -74,7 +73,7 @@ def make_tables(records: Iterable[Record]) -> list[RefillTable]:
     groups = group(records)
     found: list[RefillTable] = []
     for slug, members in zip(slugs(groups), groups, strict=True):
-        curved = [r for r in members if r.backfilling.get("orders")]
+        curved = [r for r in members if r.orders]
         if curved:
             found.append(_table(members, curved, slug))
     return found
@@ -137,9 +136,7 @@ def _table(members: Sequence[Record], curved: Sequence[Record], slug: str) -> Re
     by_method: dict[str, list[Record]] = {}
     for record in sorted(curved, key=lambda r: r.method != "independent"):
         by_method.setdefault(record.method, []).append(record)
-    metrics = numbers.ordered(
-        m for r in curved for each in r.backfilling["orders"].values() for m in each["area"]
-    )
+    metrics = numbers.ordered(m for r in curved for each in r.orders.values() for m in each.area)
     rows = [_offline(next(iter(by_method.values())))]
     rows += [row for records in by_method.values() for row in _rows(records)]
     truths = list(dict.fromkeys(t for row in rows for t in row.taus))
@@ -148,7 +145,7 @@ def _table(members: Sequence[Record], curved: Sequence[Record], slug: str) -> Re
         track=first.track,
         title=f"{notes.title(curved)}: areas under the backfilling curves",
         slug=f"{slug}-backfilling",
-        case=f"{first.backfilling['new']}/{first.backfilling['old']}",
+        case=_case(first),
         columns={metric: numbers.metric(metric).label for metric in metrics},
         truths=tuple(truths),
         rows=tuple(_mark_best(rows, metrics)),
@@ -156,12 +153,18 @@ def _table(members: Sequence[Record], curved: Sequence[Record], slug: str) -> Re
     )
 
 
+def _case(record: Record) -> str:
+    """The case at nothing refilled."""
+    found = record.backfilling
+    return "" if found is None else f"{found.new}/{found.old}"
+
+
 def orders(records: Sequence[Record]) -> list[str]:
     """Orders of some records, in reading order; ones that this version does not know last."""
     from benchmark.metrics.backfill_orders import ORDERS
 
     known = {name: place for place, name in enumerate(ORDERS)}
-    names = {name for r in records for name in r.backfilling.get("orders", {})}
+    names = {name for r in records for name in r.orders}
     return sorted(names, key=lambda name: (known.get(name, len(known)), name))
 
 
@@ -173,34 +176,34 @@ def cheating(order: str) -> bool:
 def _rows(records: Sequence[Record]) -> Iterator[Row]:
     """One a order that all seeds have."""
     for order in orders(records):
-        found = [r.backfilling["orders"].get(order) for r in records]
+        found = [r.orders.get(order) for r in records]
         known = [each for each in found if each is not None]
         if len(known) < len(found):
             continue
         areas = {
             metric: cell(
                 order,
-                [each["area"].get(metric) for each in known],
-                [shared.span(each["intervals"].get(metric)) for each in known],
+                [each.area.get(metric) for each in known],
+                [shared.span(each.intervals.get(metric)) for each in known],
             )
-            for metric in known[0]["area"]
+            for metric in known[0].area
         }
         taus = {
-            truth: cell(order, [each["tau"].get(truth) for each in known], [None] * len(known))
-            for truth in known[0]["tau"]
+            truth: cell(order, [each.tau.get(truth) for each in known], [None] * len(known))
+            for truth in known[0].tau
         }
         seeds = tuple(r.seed for r in records)
         method = records[0].method
         yield Row(method, order, cheating(order), seeds, areas, taus, _budgets(order, known))
 
 
-def _budgets(order: str, known: Sequence[Mapping[str, Any]]) -> dict[tuple[int, str], Cell]:
+def _budgets(order: str, known: Sequence[OrderCurves]) -> dict[tuple[int, str], Cell]:
     """Scores when a budget is spent, from curves that have a point for every percent."""
     return {
         (share, metric): cell(
-            order, [_at(each["curves"][metric], share) for each in known], [None] * len(known)
+            order, [_at(each.curves[metric], share) for each in known], [None] * len(known)
         )
-        for metric in known[0]["curves"]
+        for metric in known[0].curves
         for share in BUDGETS
     }
 
@@ -210,14 +213,10 @@ def _at(curve: Sequence[float], share: int) -> float:
 
 
 def _offline(records: Sequence[Record]) -> Row:
-    names = list(records[0].backfilling["offline"])
+    offline = [r.backfilling.offline for r in records if r.backfilling]
     areas = {
-        name: cell(
-            OFFLINE,
-            [r.backfilling["offline"][name]["area"] for r in records],
-            [None] * len(records),
-        )
-        for name in names
+        name: cell(OFFLINE, [each[name].area for each in offline], [None] * len(offline))
+        for name in offline[0]
     }
     method, seeds = records[0].method, tuple(r.seed for r in records)
     return Row(method, OFFLINE, False, seeds, areas, {})
@@ -241,12 +240,12 @@ def _mark_best(rows: Sequence[Row], metrics: Sequence[str]) -> list[Row]:
 def _notes(
     members: Sequence[Record], curved: Sequence[Record], truths: Sequence[str]
 ) -> Iterator[str]:
-    first = curved[0].backfilling
-    case, seeds = f"{first['new']}/{first['old']}", {r.seed for r in curved}
+    case, seeds = _case(curved[0]), {r.seed for r in curved}
+    new = case.partition("/")[0]
     how = "Student's t over the seeds" if len(seeds) > 1 else "bootstrap over queries"
     yield (
         f"Percent, the mean along the curve from {case} (nothing refilled) to "
-        f"{first['new']}/{first['new']} (all refilled); ± is the wider side of the 95 % interval "
+        f"{new}/{new} (all refilled); ± is the wider side of the 95 % interval "
         f"({how}). * is the best of the methods by an order that can be deployed."
     )
     yield "offline: old queries in the old gallery until every item is refilled."
@@ -258,7 +257,7 @@ def _notes(
         )
     left_out: dict[tuple[str, str], list[str]] = {}
     for method in dict.fromkeys(r.method for r in curved):
-        found = [r.backfilling.get("omitted", {}) for r in curved if r.method == method]
+        found = [r.backfilling.omitted for r in curved if r.method == method and r.backfilling]
         why: dict[str, list[str]] = {}
         for order, reason in (pair for each in found for pair in each.items()):
             why.setdefault(reason, []).append(order)
@@ -268,9 +267,9 @@ def _notes(
     for (names, reason), methods in left_out.items():
         yield f"Left out: {names} for {', '.join(methods)}: {reason}."
     for record in members:
-        reason = record.backfilling.get("reason") or record.reason
-        if record not in curved and reason:
-            yield f"No curve for {record.method}: {reason}."
+        own = record.backfilling.reason if record.backfilling else None
+        if record not in curved and (own or record.reason):
+            yield f"No curve for {record.method}: {own or record.reason}."
 
 
 def printed(table: RefillTable, *, spread: bool = True) -> tuple[list[str], list[Line]]:

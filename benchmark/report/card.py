@@ -94,7 +94,7 @@ def _costs(name: str, measured: Path) -> dict[str, str]:
         return {"cost": "not measured yet"}
     added = sorted({_added(r, measured) for r in records})
     costs = {"added parameters": " to ".join(map(_count, dict.fromkeys((added[0], added[-1]))))}
-    found = (record.run.get("training_cost") for record in records)
+    found = (record.run.training_cost for record in records)
     shares = [share for share in found if share is not None]
     costs["training cost"] = "not measured yet"
     if shares:

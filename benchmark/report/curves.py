@@ -42,7 +42,7 @@ def name(title: str, part: str) -> str:
 
 
 def _losses(curve: Any) -> list[float]:
-    loss = curve.get("loss", []) if isinstance(curve, Mapping) else []
+    loss = curve.loss
     return [float(x) if x is not None else math.nan for x in loss]
 
 

@@ -61,8 +61,10 @@ def _rows(record: Record) -> Iterator[tuple[Any, ...]]:
 
 def _refills(record: Record, head: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     found = record.backfilling
-    for order, each in found.get("orders", {}).items():
-        case = f"{found['new']}/{found['old']} by {order}"
-        for metric, value in each["area"].items():
-            ends = each["intervals"].get(metric) or (None, None)
+    if found is None:
+        return
+    for order, each in found.orders.items():
+        case = f"{found.new}/{found.old} by {order}"
+        for metric, value in each.area.items():
+            ends = each.intervals.get(metric) or (None, None)
             yield (*head, case, f"area_{metric}", value, *ends, None, None)

@@ -103,8 +103,8 @@ def _gap_rows(members: Sequence[Record]) -> Iterator[Row]:
         by_method.setdefault(record.method, []).append(record)
     for method, records in by_method.items():
         for order in orders(records):
-            found = [r.backfilling.get("orders", {}).get(order, {}).get("groups") for r in records]
-            curves = [each["gap"] for each in found if each]
+            curves = [r.orders[order].groups.gap for r in records if order in r.orders]
+            curves = [curve for curve in curves if curve]
             if len(curves) == len(records):
                 yield Row(method, order, tuple(_at(curves, share) for share in _SHARES))
 

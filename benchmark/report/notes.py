@@ -120,7 +120,7 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
                 f"Warning: {record.method}, seed {record.seed}, was judged by another lower bound "
                 "than the others; run it again."
             )
-    if len({record.dataset.get("fingerprint") for record in records}) > 1:
+    if len({record.dataset.fingerprint for record in records}) > 1:
         yield "Warning: these records were measured on different data (fingerprints differ)."
     partly: dict[str, list[str]] = {}
     for method in dict.fromkeys(record.method for record in records):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchmark.records.details import Details
-from benchmark.records.record import Record
+from benchmark.records.record import Record, Run
 from benchmark.report import notes, numbers, select
 from benchmark.report.listing import Listing
 
@@ -52,13 +52,15 @@ def words(record: Record, details: Details | None) -> Iterator[str]:
     if record.reason:
         yield f"not applicable: {record.reason}"
     yield from _verdicts(record)
-    yield from _block("cost", {_COST[k]: _count(v) for k, v in record.cost.items() if k in _COST})
+    yield from _block(
+        "cost", {_COST[k]: _count(v) for k, v in record.cost if k in _COST and v is not None}
+    )
     yield from _block("side-information", _side(record))
     yield from _block("areas under backfilling curves", _areas(record))
     yield from _block("data", _data(record))
-    yield from _block("models", {k: _inline(v) for k, v in record.models.items()})
+    yield from _block("models", {k: _inline(v.model_dump()) for k, v in record.models.items()})
     yield from _block("parameters of the method", record.config)
-    yield from _block("recipe", {k: _inline(v) for k, v in record.recipe.items()})
+    yield from _block("recipe", {k: _inline(v) for k, v in record.recipe.model_dump().items()})
     yield from _block("changed", record.changed)
     yield from _block("seconds", _seconds(record.run))
     yield from _block("provenance", _provenance(record))
@@ -78,51 +80,52 @@ def _verdicts(record: Record) -> Iterator[str]:
 
 
 def _side(record: Record) -> dict[str, str]:
-    side = record.side
-    made = {"kind": str(side["kind"])} if side.get("kind") else {}
-    for name, about in (side.get("generations") or {}).items():
-        made[str(name)] = f"{about.get('dim')} numbers, {about.get('bytes')} bytes"
-    return made
+    if record.side is None:
+        return {}
+    sizes = {k: f"{s.dim} numbers, {s.bytes} bytes" for k, s in record.side.generations.items()}
+    return {"kind": record.side.kind} | sizes
 
 
 def _areas(record: Record) -> dict[str, str]:
-    orders = record.backfilling.get("orders") or {}
     return {
         order: ", ".join(
-            f"{numbers.metric(k).label} {numbers.number(v)}" for k, v in each["area"].items()
+            f"{numbers.metric(k).label} {numbers.number(v)}" for k, v in each.area.items()
         )
-        for order, each in orders.items()
+        for order, each in record.orders.items()
     }
 
 
 def _data(record: Record) -> dict[str, str]:
-    found = {k: _inline(v) for k, v in record.dataset.items() if k != "generations"}
-    for name, counts in (record.dataset.get("generations") or {}).items():
+    about = record.dataset.model_dump()
+    generations = about.pop("generations")
+    found = {k: _inline(v) for k, v in about.items()}
+    for name, counts in generations.items():
         found[f"{name} is trained on"] = _inline(counts)
     return found
 
 
-def _seconds(run: Mapping[str, Any]) -> dict[str, str]:
-    stages = {k: f"{s.get('seconds', 0.0):.1f}" for k, s in run.get("stages", {}).items()}
-    memory = run.get("peak_memory_bytes")
+def _seconds(run: Run) -> dict[str, str]:
+    stages = {k: f"{s.seconds or 0.0:.1f}" for k, s in run.stages.items()}
+    memory = run.peak_memory_bytes
     return stages | ({} if memory is None else {"peak memory": f"{memory / 2**20:.0f} MiB"})
 
 
 def _provenance(record: Record) -> dict[str, str]:
-    code = record.run.get("code") or {}
-    dirty = code.get("dirty")
+    code = record.run.code
+    dirty = code.dirty
     state = "with changes" if dirty is True else "clean" if dirty is False else "unknown"
     found = {
         "protocol": f"{record.protocol}, version {record.protocol_version}",
         "track": f"{record.track}, version {record.track_version}",
         "seed": f"{record.seed}, of the first generation {record.first_seed}",
-        "command": "bench " + " ".join(map(str, record.run.get("argv") or [])),
-        "code": f"{code.get('version')}, commit {code.get('commit')}, {state}",
-        "finished": str(record.run.get("finished")),
+        "command": "bench " + " ".join(record.run.argv),
+        "code": f"{code.version}, commit {code.commit}, {state}",
+        "finished": str(record.run.finished),
         "key": record.key,
-        "schema": str(record.schema),
+        "schema": str(record.schema_version),
     }
-    return found | dict(record.adapter) | dict(record.environment) | dict(record.checkpoints)
+    adapter = {} if record.adapter is None else dict(record.adapter)
+    return found | adapter | dict(record.environment) | dict(record.checkpoints)
 
 
 def _details(record: Record, details: Details | None) -> dict[str, str]:

@@ -14,7 +14,7 @@ import numpy as np
 from benchmark.config import registry
 from benchmark.errors import BenchError, unknown
 from benchmark.records.details import Answers, Details, find_details
-from benchmark.records.files import Found, read_record
+from benchmark.records.files import StoredRecord, read_record
 from benchmark.records.record import Record
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class Line:
 
 
 def compare(
-    left: Sequence[Found],
-    right: Sequence[Found],
+    left: Sequence[StoredRecord],
+    right: Sequence[StoredRecord],
     *,
     cases: Sequence[str] = (),
     metrics: Sequence[str] = (),
@@ -100,7 +100,7 @@ def compare(
     return _corrected(lines)
 
 
-def _name(side: Sequence[Found]) -> str:
+def _name(side: Sequence[StoredRecord]) -> str:
     return ", ".join(dict.fromkeys(found.record.method for found in side)) or "no record"
 
 
@@ -114,9 +114,9 @@ def _corrected(lines: Sequence[Line]) -> list[Line]:
 _Setting = tuple[Any, ...]
 
 
-def _grouped(side: Sequence[Found]) -> dict[_Setting, dict[int, Found]]:
+def _grouped(side: Sequence[StoredRecord]) -> dict[_Setting, dict[int, StoredRecord]]:
     """Seed -> record, for each setting whose scores may be compared."""
-    groups: dict[_Setting, dict[int, Found]] = {}
+    groups: dict[_Setting, dict[int, StoredRecord]] = {}
     methods = {*registry.method_files(), *(_base(found.record) for found in side)}
     for found in sorted(side, key=lambda f: str(f.path)):
         r = found.record
@@ -126,7 +126,7 @@ def _grouped(side: Sequence[Found]) -> dict[_Setting, dict[int, Found]]:
         changed = {k: v for k, v in r.changed.items() if re.split("[.:]", k)[0] not in methods}
         setting = (
             r.protocol, r.protocol_version, r.track, r.track_version,
-            repr(sorted(changed.items())), r.dataset.get("fingerprint"),
+            repr(sorted(changed.items())), r.dataset.fingerprint,
         )  # fmt: skip
         if groups.setdefault(setting, {}).setdefault(r.seed, found) is not found:
             other = groups[setting][r.seed].path
@@ -143,7 +143,7 @@ def _base(record: Record) -> str:
 class _Pair:
     """Two methods in one setting."""
 
-    def __init__(self, left: Mapping[int, Found], right: Mapping[int, Found]) -> None:
+    def __init__(self, left: Mapping[int, StoredRecord], right: Mapping[int, StoredRecord]) -> None:
         self.seeds = tuple(sorted(left.keys() & right.keys()))
         self.found = [[side[seed] for seed in self.seeds] for side in (left, right)]
         self.details = [[_details(found) for found in side] for side in self.found]
@@ -185,11 +185,12 @@ class _Pair:
         )  # fmt: skip
 
 
-def _details(found: Found) -> Details:
+def _details(found: StoredRecord) -> Details:
     details = find_details(found.record, found.path)
     if details is None:
         raise BenchError(
-            f"{found.path}: has no results by query (schema {found.record.schema}); run it again"
+            f"{found.path}: has no results by query (schema {found.record.schema_version}); "
+            "run it again"
         )
     return details
 
@@ -211,7 +212,7 @@ def _of_rows(answers: Answers, column: NDArray[Any], rows: NDArray[np.int64]) ->
     return column[np.searchsorted(answers.rows, rows)]
 
 
-def find(what: str, records: Sequence[Found]) -> list[Found]:
+def find(what: str, records: Sequence[StoredRecord]) -> list[StoredRecord]:
     """The records that a word means: the path of a file, or a method among ``records``.
 
     Raises:
@@ -219,7 +220,7 @@ def find(what: str, records: Sequence[Found]) -> list[Found]:
     """
     path = Path(what)
     if path.suffix == ".json" or path.is_file():
-        return [Found(read_record(path), path)]
+        return [StoredRecord(read_record(path), path)]
     found = [f for f in records if f.record.method == what]
     if not found:
         raise unknown("method among these records", what, {f.record.method for f in records})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from benchmark.records.record import Record
+from benchmark.records.record import OrderCurves, Record
 from benchmark.report import notes, numbers, style
 from benchmark.report.backfilling import cheating, orders
 
@@ -29,27 +29,26 @@ def curves(records: Sequence[Record], metric: str) -> dict[str, dict[str, list[f
     found: dict[str, dict[str, list[float]]] = {}
     by_method: dict[str, list[Record]] = {}
     for record in records:
-        if record.backfilling.get("orders"):
+        if record.orders:
             by_method.setdefault(record.method, []).append(record)
     for method, members in by_method.items():
         for order in orders(members):
-            known = [_curve(r.backfilling["orders"].get(order), metric) for r in members]
+            known = [_curve(r.orders.get(order), metric) for r in members]
             if all(known):
                 found.setdefault(method, {})[order] = _mean([c for c in known if c])
     return found
 
 
-def _curve(each: Mapping[str, Any] | None, metric: str) -> Curve | None:
+def _curve(each: OrderCurves | None, metric: str) -> Curve | None:
     """The curve of a score, or of a key of the catalogue that has its own place in the record."""
     if each is None:
         return None
     beside = {
-        "flips_positive": each["flips"]["positive"],
-        "flips_negative": each["flips"]["negative"],
-        "group_gap": each["groups"].get("gap"),
+        "flips_positive": each.flips.positive,
+        "flips_negative": each.flips.negative,
+        "group_gap": each.groups.gap,
     }
-    found: Curve | None = each["curves"].get(metric, beside.get(metric))
-    return found
+    return each.curves.get(metric, beside.get(metric))
 
 
 def _mean(seeds: Sequence[Curve]) -> list[float]:
@@ -58,8 +57,8 @@ def _mean(seeds: Sequence[Curve]) -> list[float]:
 
 def metrics(records: Sequence[Record]) -> list[str]:
     """Keys that have curves: scores, flips, and the gap between groups."""
-    found = [each for r in records for each in r.backfilling.get("orders", {}).values()]
-    scores = numbers.ordered(metric for each in found for metric in each["curves"])
+    found = [each for r in records for each in r.orders.values()]
+    scores = numbers.ordered(metric for each in found for metric in each.curves)
     beside = ("flips_positive", "flips_negative", "group_gap")
     return scores + [key for key in beside if any(_curve(each, key) for each in found)]
 
@@ -155,22 +154,21 @@ def _legend(figure: Figure, handles: Mapping[str, Any], title: str, top: float) 
     return made
 
 
-def _offline(records: Sequence[Record], metric: str) -> tuple[float, float] | None:
+def _offline(records: Sequence[Record], metric: str) -> Sequence[float] | None:
     """Before and after of a deployment that waits, mean over the seeds of one method."""
-    found = [r for r in records if metric in r.backfilling.get("offline", {})]
+    found = [r for r in records if r.backfilling and metric in r.backfilling.offline]
     found = [r for r in found if r.method == found[0].method]
     if not found:
         return None
-    ends = [r.backfilling["offline"][metric] for r in found]
-    before, after = (100 * sum(e[k] for e in ends) / len(ends) for k in ("before", "after"))
-    return before, after
+    ends = [r.backfilling.offline[metric] for r in found if r.backfilling]
+    return _mean([(e.before, e.after) for e in ends])
 
 
 def _panel(
     axes: Axes,
     title: str,
     lines: Mapping[str, tuple[Curve, str, Any]],
-    offline: tuple[float, float] | None,
+    offline: Sequence[float] | None,
 ) -> None:
     if offline is not None:
         axes.step(

@@ -246,10 +246,8 @@ def models_words(record: Record) -> str:
     """
     words = []
     for name, spec in record.models.items():
-        if not spec:
-            continue
-        ends = ", ReLU" if spec.get("relu") else ""
-        words.append(f"{name} {spec['backbone']}, {spec['dim']} dimensions, {spec['head']}{ends}")
+        ends = ", ReLU" if spec.relu else ""
+        words.append(f"{name} {spec.backbone}, {spec.dim} dimensions, {spec.head}{ends}")
     return "; ".join(words) or "models unknown"
 
 

@@ -120,12 +120,14 @@ def _row(records: Sequence[Record], case: str, stored: str, keys: Sequence[str])
         )
         for key in keys
     }
-    about = [r.side.get("generations", {}).get(stored, {}) for r in records]
+    about = [r.side.generations.get(stored) if r.side else None for r in records]
     blank = [None] * len(records)
-    own = cell("side/side", [a.get("scores", {}).get(_OWN) for a in about], blank)
-    cka = cell("cka", [a.get("cka") for a in about], blank)
-    kind, seeds = records[0].side.get("kind"), tuple(r.seed for r in records)
-    return Row(records[0].method, kind, seeds, scores, own, cka, about[0].get("bytes", 0))
+    own = cell("side/side", [a.scores.get(_OWN) if a else None for a in about], blank)
+    cka = cell("cka", [a.cka if a else None for a in about], blank)
+    kind, seeds = records[0].side.kind if records[0].side else None, tuple(r.seed for r in records)
+    return Row(
+        records[0].method, kind, seeds, scores, own, cka, about[0].bytes if about[0] else 0
+    )  # fmt: skip
 
 
 def _mark_best(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
@@ -149,7 +151,7 @@ def _notes(case: str, stored: str, records: Sequence[Record]) -> Iterator[str]:
         "linear, with that embedding on the gallery (FCT 5.3). by itself: CMC@1 of "
         "side-information that asks among side-information."
     )
-    others = {r.side["kind"] for r in records if r.side.get("kind") in SIDES}
+    others = {r.side.kind for r in records if r.side and r.side.kind in SIDES}
     if any(SIDES[kind].data == "other" for kind in others):
         yield "Other domain: learned on another dataset, the track's other_domain (FCT 4.3)."
 

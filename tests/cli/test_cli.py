@@ -139,7 +139,7 @@ def test_full_disk(bench, tmp_path) -> None:
 
 def test_damaged_record(bench, tmp_path) -> None:
     path = tmp_path / "seed-0.json"
-    for text, said in (("{", "not valid JSON"), ('{"schema": 9}', "expected 1 to 2, got 9")):
+    for text, said in (("{", "not valid JSON"), ('{"schema": 9}', "expected 1 to 3, got 9")):
         path.write_text(text)
         refused(bench("table", tmp_path), "seed-0.json", said)
 

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from benchmark.api import request
 from benchmark.cli.app import main
 from benchmark.config import registry
 from benchmark.config.loading import load_protocol
 from benchmark.config.overrides import expand
 from benchmark.config.split_sizes import size
 from benchmark.errors import BenchError
+from benchmark.harness.requests import make_request as request
 
 PAPERS = ("cifar100", "imagenet", "places365", "vggface2", "ms1mv3-ijbc", "market1501")
 METHODS = ["independent", "bct"]

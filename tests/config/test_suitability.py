@@ -1,21 +1,19 @@
 """What is refused before anything is planned: names, overlaps, data that is not there."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import yaml
-from benchmark.config.parameters import parameters_of
 
-from benchmark.api import request
 from benchmark.config import registry
 from benchmark.config.generations import GenerationSpec, overlap, share_classes
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.config.protocols import Protocol
 from benchmark.config.reading import build
 from benchmark.config.split_sizes import Size, declared_sizes, lack, size
+from benchmark.data.base import read_options
 from benchmark.data.splits import rows_of
 from benchmark.errors import BenchError
+from benchmark.harness.requests import make_request as request
 
 OLD, NEW = {"name": "old", "classes": [0, 0.5]}, {"name": "new"}
 MINE = {
@@ -47,20 +45,23 @@ def members(roles):
         ({"classes": (0, 0.3), "groups": ("letters",)}, {"classes": (0.3, 1)}, True),
         ({"groups": ("letters",)}, {"groups": ("signs",)}, False),
         ({"groups": ("letters",)}, {"groups": ("scarce",)}, True),
-        ({"groups": ("letters",), "classes": (0, 0.5)},
-         {"groups": ("scarce",), "classes": (0.5, 1)}, True),
-        ({"groups": ("letters", "scarce"), "classes": (0, 0.5)},
-         {"groups": ("letters",), "classes": (0.5, 1)}, False),
-        ({"groups": ("letters",)}, {"groups": ("letters",), "classes": (0.5, 1)}, True),
+        ({"groups": ("letters",), "classes": (0.0, 0.5)},
+         {"groups": ("scarce",), "classes": (0.5, 1.0)}, True),
+        ({"groups": ("letters", "scarce"), "classes": (0.0, 0.5)},
+         {"groups": ("letters",), "classes": (0.5, 1.0)}, False),
+        ({"groups": ("letters",)}, {"groups": ("letters",), "classes": (0.5, 1.0)}, True),
     ],
 )  # fmt: skip
 def test_fractions_part_classes_of_the_same_groups_alone(one, other, shared):
     """Greek is a letter: fractions of letters and of Greek are of different wholes."""
-    pair = GenerationSpec("one", **one), GenerationSpec("other", **other)
+    pair = GenerationSpec(name="one", **one), GenerationSpec(name="other", **other)
     assert share_classes(*pair, members) == share_classes(*pair[::-1], members) == shared
     assert (overlap(pair, members) is not None) == shared
     early, late = ((0.0, 0.5), (0.5, 1.0))
-    halves = dataclasses.replace(pair[0], images=early), dataclasses.replace(pair[1], images=late)
+    halves = (
+        pair[0].model_copy(update={"images": early}),
+        pair[1].model_copy(update={"images": late}),
+    )
     assert overlap(halves, members) is None, "images count within each class"
 
 
@@ -86,8 +87,6 @@ def test_apart_is_looked_at_in_the_file_and_again_on_the_track(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"set": {"bt2.extr": 8}}, "set: bt2.extr: unknown key 'extr'; did you mean 'extra'"),
-        ({"set": {"fct:simclr.width": 8, "fct.widht": 8}}, "set: fct.widht: unknown key 'widht'"),
         ({"set": {"protocol.tasks": ["retreival"]}},
          r"set: protocol.tasks: tasks\[0\]: unknown task 'retreival'; did you mean 'retrieval'"),
         ({"settings": [{"name": "a"}, {"name": "b", "set": {"protocol.tasks": ["retreival"]}}]},
@@ -114,11 +113,17 @@ def test_protocols_refused(tmp_path, changes, words):
     assert str(caught.value).startswith("mine.yaml: ") and "\n" not in str(caught.value)
 
 
-def test_parameters_in_the_source_are_those_of_the_class():
-    for name, file in registry.method_files().items():
-        known = {f.name for f in dataclasses.fields(registry.method_class(name))}
-        assert parameters_of(file.module) == known, name
-    assert parameters_of("benchmark.nothing_here") == frozenset()
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("bt2.extr", "method bt2: unknown key 'extr'; did you mean 'extra'"),
+        ("fct.widht", "method fct: unknown key 'widht'; did you mean 'width'"),
+    ],
+)
+def test_a_protocol_s_parameters_of_any_method_are_checked_in_planning(tmp_path, key, words):
+    asked = request(["bct"], write(tmp_path, set={key: 8}), "toy")
+    with pytest.raises(BenchError, match=words):
+        asked.plan()
 
 
 def test_options_that_the_dataset_does_not_have(tmp_path):
@@ -199,7 +204,9 @@ def test_sizes_are_those_of_the_split_and_what_is_refused_has_none(seed):
     group = np.flatnonzero(rng.random(n) < 0.5)
     share = float(rng.choice([0.01, 0.1, 1.0]))
     roles = {"groups": ("some",), "thinned": {"some": share}} if seed % 2 else {}
-    asked = GenerationSpec("old", tuple(ends[0].tolist()), tuple(ends[1].tolist()), **roles)
+    asked = GenerationSpec(
+        name="old", classes=tuple(ends[0].tolist()), images=tuple(ends[1].tolist()), **roles
+    )
     split = {"classes": asked.classes, "images": asked.images, "order": "seeded", "seed": seed}
     if roles:
         split |= {"groups": ["some"], "thinned": [[["some"], share]]}
@@ -216,24 +223,26 @@ def test_sizes_are_those_of_the_split_and_what_is_refused_has_none(seed):
 def test_unequal_classes_are_about_counted():
     """Nothing is sure but what lies before the first image of the largest class there can be."""
     facts = {"train_classes": 3, "train_images": 100}
-    few = GenerationSpec("old", images=(0.5, 0.51))
+    few = GenerationSpec(name="old", images=(0.5, 0.51))
     assert size(few, facts) == Size(3, 1, exact=False) and lack(few, facts, list) is None
-    assert "of 100: expected" in lack(GenerationSpec("old", images=(0, 0.004)), facts, list)
-    assert lack(GenerationSpec("old", images=(0, 0.006)), facts, list) is None
-    assert lack(GenerationSpec("old", images=(0, 0.004)), {}, list) is None
+    assert "of 100: expected" in lack(GenerationSpec(name="old", images=(0.0, 0.004)), facts, list)
+    assert lack(GenerationSpec(name="old", images=(0.0, 0.006)), facts, list) is None
+    assert lack(GenerationSpec(name="old", images=(0.0, 0.004)), {}, list) is None
 
 
 def test_declared_numbers_are_those_of_the_data():
     for name, options in (("toy", {"classes": 8, "images": 4}), ("glyphs", {"draws": 1}),
                           ("glyphs", {"draws": 1, "tuning": True})):  # fmt: skip
-        reader = registry.check_options(name, options, name)
+        reader = read_options(name, options)
         made = reader.load(None)
         trained = {*made.train.labels.tolist()}
         assert reader.sizes() == {
             "train_classes": len(trained), "train_images": len(made.train),
         }  # fmt: skip
         for part, items in made.evaluations.items():
-            assert trained.isdisjoint(items.labels.tolist()) == reader.evaluation_sets[part].unseen
+            assert (
+                trained.isdisjoint(items.labels.tolist()) == reader.evaluation_sets[part].unseen
+            ), part
     assert declared_sizes(load_track("glyphs"))["train_images"] == 31200
     assert declared_sizes(load_track("places365"))["train_classes"] == 365
     assert declared_sizes(load_track("omniglot")) == {}

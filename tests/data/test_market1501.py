@@ -83,4 +83,4 @@ def test_market1501_from_files_to_a_record(tmp_path, monkeypatch, small):
     assert not list((tmp_path / "s").rglob("train.images.npy"))
     counts = record.counts["new/old"]
     assert (counts["n_query"], counts["n_gallery"], counts["n_junk"]) == (2, 7, 1)
-    assert record.dataset["facts"]["distractors"] == 2
+    assert record.as_json()["dataset"]["facts"]["distractors"] == 2

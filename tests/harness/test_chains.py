@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.api import request, run
+from benchmark.api import run
 from benchmark.harness.artifacts import VECTORS
 from benchmark.harness.evaluation.cases import build_cases
 from benchmark.harness.execution import Compute
+from benchmark.harness.requests import make_request as request
 from benchmark.harness.store import Store
 from benchmark.models.module import Portable, load_module, save_module
 
@@ -75,7 +76,7 @@ def test_titles_tell_stages_of_one_record_apart(done) -> None:
         bound = next(s for s in stages if s.title == "evaluate independent (seed 0)")
         mine = {s.name: s.title for e in (bound, evaluation) for s in e.walk()}
         assert len(set(mine.values())) == len(mine)
-        assert len(record.run["stages"]) == len(mine)
+        assert len(record.as_json()["run"]["stages"]) == len(mine)
     curves = records["fct:simclr"].curves
     assert set(curves["fit fct:simclr v1-v2 (seed 0)"]) == {"map", "side"}
     assert set(curves["fit fct:simclr v2-v3 (seed 0)"]) == {"map"}

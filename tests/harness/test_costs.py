@@ -50,9 +50,9 @@ def test_multiply_adds_by_hand() -> None:
 
 
 def test_costs(done) -> None:
-    costs = {name: record.cost for name, record in done[1].items()}
+    costs = {name: record.cost.model_dump() for name, record in done[1].items()}
     alone = costs["independent"]
-    dims = {g: m["dim"] for g, m in done[1]["independent"].models.items()}
+    dims = {g: m.dim for g, m in done[1]["independent"].models.items()}
     old, new = 4 * dims["old"], 4 * dims["new"]
     assert alone["convert_multiply_adds"] == alone["query_multiply_adds"] == 0
     assert (alone["bytes_before"], alone["bytes_after"], alone["bytes_new"]) == (old, old, new)
@@ -64,10 +64,10 @@ def test_costs(done) -> None:
     assert query["convert_multiply_adds"] == 0
     # Side-information lies beside the old vector, and stays beside the converted one.
     sided = done[1]["fct:simclr"]
-    side = sided.side["generations"]["old"]["bytes"]
-    assert sided.cost["bytes_before"] == old + side
-    assert sided.cost["bytes_after"] == new + side
-    assert sided.cost["convert_multiply_adds"] > costs["fastfill"]["convert_multiply_adds"] > 0
+    side = sided.as_json()["side"]["generations"]["old"]["bytes"]
+    assert sided.cost.bytes_before == old + side
+    assert sided.cost.bytes_after == new + side
+    assert sided.cost.convert_multiply_adds > costs["fastfill"]["convert_multiply_adds"] > 0
     # BT2 stores the new embedding and the old one's space in one longer vector.
     assert costs["bt2"]["bytes_new"] > new
     assert costs["bt2"]["multiply_adds"] > alone["multiply_adds"]
@@ -75,17 +75,17 @@ def test_costs(done) -> None:
 
 def test_provenance(done) -> None:
     for name, record in done[1].items():
-        assert record.adapter["module"] == "methods." + name.partition(":")[0].replace("-", "_")
-        assert record.adapter["source"].startswith("sha256:")
-        assert record.parameters["protocol"]["generations"][0]["name"] == "old"
-        assert record.parameters["track"]["dataset"] == "toy"
-        assert record.dataset["generations"]["new"]["images"] > 0
-        seconds = record.run["seconds"]
+        assert record.adapter.module == "methods." + name.partition(":")[0].replace("-", "_")
+        assert record.adapter.source.startswith("sha256:")
+        assert record.as_json()["parameters"]["protocol"]["generations"][0]["name"] == "old"
+        assert record.as_json()["parameters"]["track"]["dataset"] == "toy"
+        assert record.as_json()["dataset"]["generations"]["new"]["images"] > 0
+        seconds = record.run.seconds
         assert seconds["train"] == pytest.approx(
-            sum(s["seconds"] for t, s in record.run["stages"].items() if t.startswith("train ")
+            sum(s.seconds for t, s in record.run.stages.items() if t.startswith("train ")
                 and not t.startswith(("train bt2", "train side"))), abs=0.01
         )  # fmt: skip
-        assert record.run["peak_memory_bytes"] > 2**20
+        assert record.run.peak_memory_bytes > 2**20
         assert {"scipy", "scikit-learn", "torch"} <= set(record.environment)
 
 

@@ -58,7 +58,7 @@ def test_carried_out(carried_out, name):
     seen, tasks = RUNS[name]
     independent, mapped = carried_out(name)
     assert independent.status == mapped.status == "done"
-    about = mapped.dataset["generations"]
+    about = mapped.as_json()["dataset"]["generations"]
     assert list(about) == [g.name for g in load_protocol(name).generations]
     if seen is not None:
         assert [about[g]["classes"] for g in about] == seen
@@ -70,7 +70,7 @@ def test_carried_out(carried_out, name):
         wanted.add(KEYS["retrieval"])
     for case in pairs:
         assert set(KEYS.values()) & set(mapped.scores[case]) == wanted, case
-    assert ("backfilling" in tasks) == bool(mapped.backfilling.get("orders"))
+    assert ("backfilling" in tasks) == bool(mapped.as_json()["backfilling"].get("orders"))
 
 
 @pytest.mark.slow
@@ -88,6 +88,6 @@ def test_what_judges_is_what_the_protocol_says(carried_out):
 
 @pytest.mark.slow
 def test_a_thinned_group_keeps_a_tenth_of_its_classes(carried_out):
-    about = carried_out("bias")[0].dataset["generations"]
+    about = carried_out("bias")[0].as_json()["dataset"]["generations"]
     assert 10 < about["old"]["classes"] < 20 and about["new"]["classes"] == 40
     assert about["old"]["images"] == 8 * about["old"]["classes"]

@@ -7,15 +7,16 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from benchmark.api import request, run
+from benchmark.api import run
 from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute
+from benchmark.harness.requests import make_request as request
 from benchmark.harness.store import Store
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextEncoder, embed_texts, pieces
 from benchmark.report.select import cases, cross_case, role
 from benchmark.report.table import make_table
-from benchmark.tasks import text_retrieval
+from benchmark.tasks.text_retrieval import TextRetrieval
 from benchmark.training.text_image import contrastive
 
 CPU = Compute("cpu")
@@ -60,10 +61,10 @@ def test_each_class_asks_once_and_images_ask_by_themselves(done):
 
 def test_what_needs_images_of_the_old_model_is_refused_with_the_reason(done):
     records, _, _ = done
-    assert "texts ask" in records["d-simplex"].reason
+    assert "queries are texts" in records["d-simplex"].reason
     assert "side-information of images" in records["fct:simclr"].reason
     for name in ("keep-old", "oracle-concat"):
-        assert records[name].reason == "runs the old model on images; here texts ask"
+        assert records[name].reason == "runs the old model on images; here queries are texts"
 
 
 def test_the_old_classifier_is_made_of_the_names(done):
@@ -125,7 +126,7 @@ def test_text_retrieval_leaves_no_image_out():
     items = single_item_templates(np.zeros((5, 1, 1, 1), np.uint8), labels, seed=0)
     texts = np.eye(2, dtype=np.float32)[labels]
     images = np.float32([[1, 0], [0, 1], [0, 1], [0.1, 1], [1, 0.1]])
-    got = text_retrieval.evaluate(texts, images, items, {"distance": "cosine"})
+    got = TextRetrieval().evaluate(texts, images, items, {"distance": "cosine"})
     assert got.counts["n_query"] == 2
     assert got.per_query["cmc_at_1"].tolist() == [1.0, 0.0], "a tie with another class is no hit"
 
@@ -143,7 +144,7 @@ def test_text_retrieval_leaves_no_image_out():
         (
             [{"name": "old", "queries": "texts"}, {"name": "new"}],
             ["retrieval", "text_retrieval", "backfilling"],
-            "tasks: expected no backfilling where 'old' is asked with texts",
+            "tasks: expected no backfilling where the queries of 'old' are texts",
         ),
     ],
 )

@@ -64,18 +64,18 @@ def test_judgement(done) -> None:
 
 def test_training_cost_stands_in_the_record(done) -> None:
     for name, record in done[1].items():
-        stages = record.run["stages"]
+        stages = record.as_json()["run"]["stages"]
         work = {
-            title: used["cpu_seconds"] / used["yardstick_cpu_seconds"]
+            title: used["cpu_seconds"] / used["calibration_cpu_seconds"]
             for title, used in stages.items()
         }
         alone = work["train independent new model (seed 0)"]
         if name == "independent":
-            assert record.run["training_cost"] == 1.0
+            assert record.run.training_cost == 1.0
             continue
         own = work.get(f"train {name} (seed 0)", work.get(f"fit {name} (seed 0)"))
         # A map is charged with the model that it leads to.
-        assert record.run["training_cost"] == pytest.approx(own / alone + (name == "fct"))
+        assert record.run.training_cost == pytest.approx(own / alone + (name == "fct"))
 
 
 @pytest.mark.parametrize("clock", ["cpu_seconds", "seconds"])
@@ -86,13 +86,13 @@ def test_stages_are_timed_by_what_all_of_them_noted(done, tmp_path, clock) -> No
     for path in store.glob("stages/*/stage.json"):
         meta = json.loads(path.read_text())
         if meta["title"] == "train bct (seed 0)":
-            unknown = {"yardstick_cpu_seconds", "cpu_seconds"} - {clock}
+            unknown = {"calibration_cpu_seconds", "cpu_seconds"} - {clock}
             meta["run"] = {k: v for k, v in meta["run"].items() if k not in unknown}
             path.write_text(json.dumps(meta))
     record = run(["bct"], "open-class", "toy", store=store, out=tmp_path / "runs", compute=CPU)[1]
-    took = {title: used[clock] for title, used in record.run["stages"].items()}
+    took = {title: used[clock] for title, used in record.as_json()["run"]["stages"].items()}
     ratio = took["train bct (seed 0)"] / took["train independent new model (seed 0)"]
-    assert record.run["training_cost"] == pytest.approx(ratio)
+    assert record.run.training_cost == pytest.approx(ratio)
 
 
 def test_transformation_keeps_the_new_model(done) -> None:
@@ -313,12 +313,12 @@ def test_a_training_taken_up_costs_what_both_attempts_did(tmp_path) -> None:
     where = {"store": tmp_path / "s", "out": tmp_path / "runs", "compute": CPU}
     with pytest.raises(KeyboardInterrupt):
         run(*asked, **where, settings={"recipe.epochs": 4}, reporter=Impatient())
-    (kept,) = (tmp_path / "s" / "work").glob("*/spent.checkpoint.json")
+    (kept,) = (tmp_path / "s" / "work").glob("*/seconds.checkpoint.json")
     spent = json.loads(kept.read_text())
     assert min(spent["seconds"], spent["cpu_seconds"]) > 0
     kept.write_text(json.dumps({"seconds": 5000.0, "cpu_seconds": 3000.0}))
     record = run(*asked, **where, settings={"recipe.epochs": 4})[1]
-    of_stage = record.run["stages"]["train bct (seed 0)"]
+    of_stage = record.as_json()["run"]["stages"]["train bct (seed 0)"]
     assert 5000 < of_stage["seconds"] < 6000 and 3000 < of_stage["cpu_seconds"] < 4000
-    assert record.run["training_cost"] > 3
+    assert record.run.training_cost > 3
     assert not list((tmp_path / "s" / "stages").glob("*/spent*"))

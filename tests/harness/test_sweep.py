@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import json
 
 import pytest
 from PIL import Image
+from support.records import changed
 
+from benchmark.config.reading import build
 from benchmark.config.sweep import Axis, parse_axes, points
 from benchmark.errors import BenchError
 from benchmark.records.files import read_records
+from benchmark.records.record import SCHEMA, Record
 from benchmark.report import sweeps
 
 RUN = ("run", "-m", "mixbct", "-p", "open-class", "-t", "toy", "--device", "cpu")
@@ -126,10 +128,11 @@ def test_average_is_mixbcts(swept) -> None:
         "new/old": {"tar_at_far_1e-4": 0.1, "tpir_at_fpir_1e-2": 0.2},
         "new/new": {"tar_at_far_1e-4": 0.5, "tpir_at_fpir_1e-2": 0.8},
     }
-    made = {**vars(record), "scores": scores, "changed": {"mixbct.ratio": 0.1}}
+    made = {**record.as_json(), "scores": scores, "changed": {"mixbct.ratio": 0.1}}
     other = {**made, "changed": {"mixbct.ratio": 0.2}, "method": "mixbct"}
     table = sweeps.make_sweep(
-        [type(record)(**made), type(record)(**other)], parse_axes(["mixbct.ratio=0.1,0.2"])
+        [build(Record, made, "record"), build(Record, other, "record")],
+        parse_axes(["mixbct.ratio=0.1,0.2"]),
     )
     assert [line.cells[sweeps.AVG, ""].value for line in table.lines] == [0.4, 0.4]
     assert [line.values for line in table.lines] == [(None,), (0.2,)]
@@ -140,7 +143,7 @@ def line_up(record, sweep, *points):
     axes = parse_axes([sweep])
     keys = axes[0].key.split("+")
     records = [
-        dataclasses.replace(
+        changed(
             record, method=method, config=config, changed=dict.fromkeys(keys, value),
             status="done", reason=None,
         )
@@ -218,4 +221,4 @@ def test_the_second_time_is_answered_from_records(swept, bench) -> None:
     )  # fmt: skip
     assert again[1] == out
     assert not (folder.parent / "none").exists()
-    assert json.loads(next(folder.rglob("seed-0.json")).read_text())["schema"] == 2
+    assert json.loads(next(folder.rglob("seed-0.json")).read_text())["schema"] == SCHEMA

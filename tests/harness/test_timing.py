@@ -1,4 +1,4 @@
-"""Seconds of a stage over all its attempts, and of the yardstick beside it."""
+"""Seconds of a stage over all its attempts, and of the calibration beside it."""
 
 import json
 import time
@@ -6,7 +6,7 @@ import time
 import pytest
 import torch
 
-from benchmark.harness.timing import Spent, convolution
+from benchmark.harness.timing import Timer, convolution
 
 
 def busy(seconds: float) -> None:
@@ -15,52 +15,52 @@ def busy(seconds: float) -> None:
         pass
 
 
-def test_the_yardstick_is_measured_after_each_epoch_and_not_counted(tmp_path) -> None:
-    spent = Spent(tmp_path, lambda: busy(0.05))
+def test_the_calibration_is_measured_after_each_epoch_and_not_counted(tmp_path) -> None:
+    timer = Timer(tmp_path, lambda: busy(0.05))
     for _ in range(3):
-        spent.keep()
-    now = spent.now()
-    assert len(spent.paces) == 3
-    assert now["yardstick_cpu_seconds"] == pytest.approx(0.05, abs=0.02)
-    assert now["cpu_seconds"] < 0.15  # six times 0.05 s were the yardstick's
+        timer.checkpoint()
+    now = timer.result()
+    assert len(timer.paces) == 3
+    assert now["calibration_cpu_seconds"] == pytest.approx(0.05, abs=0.02)
+    assert now["cpu_seconds"] < 0.15  # six times 0.05 s were the calibration's
 
 
-def test_the_yardstick_takes_a_few_percent(tmp_path) -> None:
+def test_the_calibration_takes_a_few_percent(tmp_path) -> None:
     passes = []
-    spent = Spent(tmp_path, lambda: passes.append(busy(0.001)))
+    timer = Timer(tmp_path, lambda: passes.append(busy(0.001)))
     busy(0.4)
-    spent.keep()
+    timer.checkpoint()
     assert 5 < len(passes) <= 14  # 3 % are 12, and one before
-    spent.keep()
+    timer.checkpoint()
     assert len(passes) <= 16  # nothing happened since: one counts
 
 
 def test_a_stage_without_epochs_is_measured_once(tmp_path) -> None:
-    spent = Spent(tmp_path, lambda: busy(0.001))
-    assert spent.now()["yardstick_cpu_seconds"] >= 0.001
-    assert len(spent.paces) == 1
+    timer = Timer(tmp_path, lambda: busy(0.001))
+    assert timer.result()["calibration_cpu_seconds"] >= 0.001
+    assert len(timer.paces) == 1
 
 
-def test_without_a_yardstick_there_are_seconds_alone(tmp_path) -> None:
-    spent = Spent(tmp_path)
-    spent.keep()
-    assert set(spent.now()) == {"seconds", "cpu_seconds"}
+def test_without_a_calibration_there_are_seconds_alone(tmp_path) -> None:
+    timer = Timer(tmp_path)
+    timer.checkpoint()
+    assert set(timer.result()) == {"seconds", "cpu_seconds"}
 
 
 def test_a_second_attempt_knows_the_first(tmp_path) -> None:
-    first = Spent(tmp_path, lambda: None)
-    first.keep()
+    first = Timer(tmp_path, lambda: None)
+    first.checkpoint()
     kept = json.loads(first.path.read_text())
     kept.update(cpu_seconds=100.0, seconds=500.0, paces=[2.0, 4.0])
     first.path.write_text(json.dumps(kept))
-    second = Spent(tmp_path, lambda: None)
-    second.keep()
-    now = second.now()
+    second = Timer(tmp_path, lambda: None)
+    second.checkpoint()
+    now = second.result()
     assert 500 <= now["seconds"] < 510 and 100 <= now["cpu_seconds"] < 110
-    assert now["yardstick_cpu_seconds"] == pytest.approx(2.0, abs=0.01)
+    assert now["calibration_cpu_seconds"] == pytest.approx(2.0, abs=0.01)
 
 
-def test_the_yardstick_draws_nothing() -> None:
+def test_the_calibration_draws_nothing() -> None:
     torch.manual_seed(3)
     before = torch.get_rng_state()
     convolution()

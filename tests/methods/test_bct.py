@@ -223,13 +223,13 @@ def test_needs():
 @pytest.mark.parametrize(("unknown", "refused"), [("synthesize", 0), ("old", 1), ("distill", 0)])
 def test_refuses_where_the_old_classifier_knows_no_class(unknown, refused):
     """Distillation asks K for its answers, not for the row of a class."""
-    spec = ModelSpec("convnet-2", 8)
+    spec = ModelSpec(backbone="convnet-2", dim=8)
     method = BCT(unknown=unknown)
     assert method.refuses(Step(spec, spec, shared_classes=True)) is None
     reason = method.refuses(Step(spec, spec, shared_classes=False))
     assert reason == ("the old classifier knows no class of the new data" if refused else None)
-    assert method.refuses(Step(spec, ModelSpec("convnet-2", 9))) is None, "section 3.6"
-    assert "no shorter" in method.refuses(Step(spec, ModelSpec("convnet-2", 7)))
+    assert method.refuses(Step(spec, ModelSpec(backbone="convnet-2", dim=9))) is None, "section 3.6"
+    assert "no shorter" in method.refuses(Step(spec, ModelSpec(backbone="convnet-2", dim=7)))
 
 
 def test_distill_learns_where_the_old_classifier_knows_no_class(make_job, make_batch):

@@ -77,11 +77,11 @@ def test_the_model_it_leaves_behind(toy_job):
 
 
 def test_what_it_needs_and_refuses():
-    method, spec = BCTExtra(), ModelSpec("convnet-2", 8)
+    method, spec = BCTExtra(), ModelSpec(backbone="convnet-2", dim=8)
     assert method.extra == 32 and method.needs == ()
     assert method.changes == ("training", "dimension")
-    assert method.refuses(Step(spec, ModelSpec("convnet-2", 40))) is None
-    assert "no shorter" in method.refuses(Step(spec, ModelSpec("convnet-2", 7)))
+    assert method.refuses(Step(spec, ModelSpec(backbone="convnet-2", dim=40))) is None
+    assert "no shorter" in method.refuses(Step(spec, ModelSpec(backbone="convnet-2", dim=7)))
     apart = Step(spec, spec, shared_classes=False)
     assert method.refuses(apart) is None
     assert BCTExtra(unknown="distill").refuses(apart) is None

@@ -247,8 +247,8 @@ def test_phi_5_feels_the_old_space_only(bt2_job, make_batch):
 
 
 def test_refuses(bt2_job):
-    spec = ModelSpec("convnet-2", 8, "arcface", 8.0, 0.2)
-    other = ModelSpec("convnet-2", 5, "arcface", 8.0, 0.2)
+    spec = ModelSpec(backbone="convnet-2", dim=8, head="arcface", scale=8.0, margin=0.2)
+    other = ModelSpec(backbone="convnet-2", dim=5, head="arcface", scale=8.0, margin=0.2)
     assert BT2().refuses(Step(spec, other)) is None
     assert "l2" in BT2().refuses(Step(spec, spec, True, "l2"))
     job = bt2_job()

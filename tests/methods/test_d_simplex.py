@@ -174,7 +174,10 @@ def test_the_track_s_head_on_request(case):
 
 
 def test_sizes_of_the_track_do_not_matter():
-    old, new = (ModelSpec("convnet-2", d, "softmax", 8.0, 0.2) for d in (8, 5))
+    old, new = (
+        ModelSpec(backbone="convnet-2", dim=d, head="softmax", scale=8.0, margin=0.2)
+        for d in (8, 5)
+    )
     assert DSimplex().refuses(Step(old, new)) is None
     assert DSimplex().own_first and DSimplex().changes == ("training", "dimension")
 

@@ -76,7 +76,7 @@ def test_a_batch_of_known_classes_alone_is_classified_alone(make_job, make_batch
 
 def test_what_it_needs():
     """It also works where the old classifier knows no class: all images are then new."""
-    method, spec = LwF(), ModelSpec("convnet-2", 8)
+    method, spec = LwF(), ModelSpec(backbone="convnet-2", dim=8)
     assert (method.weight, method.temperature) == (1.0, 1.0)
     assert method.needs == ("old_head",)
     assert method.refuses(Step(spec, spec, shared_classes=False)) is None

@@ -139,8 +139,8 @@ def test_plain_variant_keeps_all(make_job):
 
 
 def test_refuses_to_replace_more_than_is_credible():
-    spec = ModelSpec("convnet-2", 8)
+    spec = ModelSpec(backbone="convnet-2", dim=8)
     assert MixBCT(ratio=0.9, drop=0.1).refuses(Step(spec, spec)) is None
     reason = MixBCT(ratio=0.5, drop=0.6).refuses(Step(spec, spec))
     assert reason == "ratio 0.5 of a batch is more than drop 0.6 leaves credible"
-    assert "one size" in MixBCT().refuses(Step(spec, ModelSpec("convnet-2", 9)))
+    assert "one size" in MixBCT().refuses(Step(spec, ModelSpec(backbone="convnet-2", dim=9)))

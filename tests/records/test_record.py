@@ -14,7 +14,7 @@ from support.stored import OLDER, older, write
 
 from benchmark import BenchError, load
 from benchmark.cli.app import main
-from benchmark.records.files import find_records, read_record, read_records
+from benchmark.records.files import find_records, read_record, read_records, upgraded
 from benchmark.records.record import OLDEST, SCHEMA
 from benchmark.records.schema import json_schema
 
@@ -28,10 +28,10 @@ def command(capsys, *words) -> tuple[int, str, str]:
 
 def with_newer_fields() -> dict:
     """A record of the present schema."""
-    return older() | {
+    return upgraded(older()) | {
         "schema": SCHEMA,
+        "training": 4,
         "adapter": {"module": "methods.bct", "package": "compatbench 0.1.0", "source": "sha256:0"},
-        "parameters": {"protocol": {"old_head": "kept"}, "track": {}},
         "details": None,
     }
 
@@ -46,7 +46,7 @@ def test_older_schemas_are_read_and_shown(path: Path, capsys) -> None:
     record = read_record(path)
     said = json.loads(path.read_text())
     assert record.scores == said["scores"]
-    assert record.schema == said["schema"]
+    assert record.schema_version == said["schema"]
     assert record.details is None
     for verb in (
         ("table",),
@@ -63,16 +63,23 @@ def test_json_schema_accepts_records_and_refuses_what_reading_refuses(tmp_path) 
     schema = json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
-    for value in (older(), older("schema-1-fastfill"), with_newer_fields()):
-        validator.validate(value)
+    for name in ("schema-1-bct", "schema-1-fastfill", "schema-2-fct-simclr"):
+        validator.validate(upgraded(older(name)))
+    validator.validate(with_newer_fields())
     for field, bad in (("seed", "0"), ("status", "good"), ("scores", {"new/old": {"map": "1"}})):
         value = with_newer_fields() | {field: bad}
         assert not validator.is_valid(value)
         with pytest.raises(BenchError, match=field):
             read_record(write(tmp_path / "seed-0.json", value))
-    assert set(schema["properties"]) == set(vars(read_record(OLDER / "schema-1-bct.json")))
-    told = [name for name, about in schema["properties"].items() if about.get("description")]
-    assert {"cost", "details", "parameters", "run", "adapter", "intervals"} <= set(told)
+    assert set(schema["properties"]) == set(read_record(OLDER / "schema-1-bct.json").as_json())
+    described = [
+        name for name, about in schema["properties"].items()
+        if about.get("description") or "$ref" in about or "anyOf" in about
+    ]  # fmt: skip
+    assert all(part.get("description") for part in schema["$defs"].values() if "properties" in part)
+    cost = schema["$defs"]["Cost"]["properties"]
+    assert all(about.get("description") for about in cost.values())
+    assert {"cost", "details", "parameters", "run", "adapter", "intervals"} <= set(described)
 
 
 def changed(**fields) -> str:
@@ -81,30 +88,36 @@ def changed(**fields) -> str:
 
 BAD = {
     "{": "not valid JSON",
-    "[1, 2]": "schema: expected 1 to 2, got 'list'",
+    "[1, 2]": "schema: expected 1 to 3, got 'list'",
     "\x00\xff": "not valid JSON",
     "[" * 100_000: "not valid JSON",
-    '{"schema": 9}': "schema: expected 1 to 2, got 9",
-    '{"schema": true}': "schema: expected 1 to 2, got True",
-    '{"name": "of another program"}': "schema: expected 1 to 2, got None",
+    '{"schema": 9}': "schema: expected 1 to 3, got 9",
+    '{"schema": true}': "schema: expected 1 to 3, got True",
+    '{"name": "of another program"}': "schema: expected 1 to 3, got None",
     '{"schema": 1}': "missing key 'kind'",
     changed(extra=1): "unknown key 'extra'",
     changed(kind="published"): "kind: expected 'measured'",
-    changed(scores={"new/old": {"map": 1.5}}): "scores.new/old.map: expected 0 to 1, got 1.5",
-    changed(bounds={"lower": {"map": -1}}): "bounds.lower.map: expected 0 to 1",
-    changed(scores={"new/old": {"map": float("nan")}}): "NaN is no number",
-    changed(intervals={"new/old": {"map": [0.5]}}): "intervals.new/old.map: expected 2 values",
+    changed(scores={"new/old": {"map": 1.5}}): "scores.new/old.map: expected at most 1",
+    changed(bounds={"lower": {"map": -1}}): "bounds.lower.map: expected at least 0",
+    changed(scores={"new/old": {"map": float("nan")}}): "not valid JSON",
+    changed(intervals={"new/old": {"map": [0.5]}}): "new/old.map: expected more than 1 values",
     changed(intervals={"new/old": {"map": [0.5, 0.4]}}): "expected [low, high]",
     changed(intervals={"new/old": 5}): "intervals.new/old: expected a mapping",
-    changed(cost={"parameters": "many"}): "parameters: expected a number",
+    changed(cost={"parameters": "many"}): "cost.parameters: expected a whole number",
     changed(method="../../etc/passwd"): "method: expected a name",
     changed(method="bct\x1b[2J"): "method: expected a name",
     changed(track=".."): "track: expected a name",
     changed(models={}): "models: expected at least one generation",
     changed(run={"stages": 7}): "run.stages: expected a mapping",
     changed(run={"stages": {"a": 7}}): "run.stages.a: expected a mapping",
-    changed(side={"generations": {"old": []}}): "side.generations.old: expected a mapping",
-    changed(backfilling={"orders": {"random": {}}}): "orders.random.area: expected a mapping",
+    changed(side={"generations": {}}): "side: missing key 'kind'",
+    changed(side={"kind": "a", "generations": {"old": []}}): "side.generations.old: expected a map",
+    changed(
+        backfilling={"old": "old", "new": "new", "orders": {"random": {"area": 3}}}
+    ): "backfilling.orders.random.area: expected a mapping",
+    changed(cost={"pramaters": 1}): "cost: unknown key 'pramaters'; did you mean 'parameters'",
+    changed(parameters={"protocol": {}, "track": {"dataset": "toy"}}): "missing key 'generations'",
+    changed(reason="\ud800"): "not valid JSON",
     changed(seed=-1): "seed: expected at least 0",
 }
 
@@ -123,7 +136,7 @@ def test_damaged(tmp_path, text: str, said: str) -> None:
 def test_not_text_and_not_there(tmp_path) -> None:
     path = tmp_path / "seed-0.json"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(BenchError, match="cannot be read"):
+    with pytest.raises(BenchError, match="not valid JSON"):
         read_record(path)
     with pytest.raises(BenchError, match="no records"):
         read_records(tmp_path / "nothing")

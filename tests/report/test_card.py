@@ -1,8 +1,7 @@
 """The card of a method: words, notes beside the parameters, costs by records."""
 
-from dataclasses import replace
-
 import pytest
+from support.records import changed
 
 from benchmark.config.files import write_json
 from benchmark.records.files import read_record
@@ -79,9 +78,9 @@ def test_parameters_of_a_larger_model_count_as_added(tmp_path):
         read_record(next(MEASURED.glob(f"open-class/*/{m}/seed-0.json")))
         for m in ("independent", "bct")
     )
-    larger = {"parameters": alone.cost["parameters"] + 1000, "added_parameters": 234}
-    for record in (alone, replace(own, cost=larger)):
-        write_json(record.path(tmp_path), vars(record))
+    larger = {"parameters": alone.cost.parameters + 1000, "added_parameters": 234}
+    for record in (alone, changed(own, cost=larger)):
+        write_json(record.path(tmp_path), record.as_json())
     assert method_card("bct", tmp_path / "measured")["added parameters"] == "1,234"
 
 
@@ -93,7 +92,7 @@ def test_costs_by_the_committed_records(name):
 def test_training_cost_is_the_median_of_the_records(tmp_path):
     made = read_record(next(MEASURED.glob("*/*/bct/seed-0.json")))
     for seed, cost in enumerate((1.5, None, 1.0, 1.25)):
-        record = replace(made, seed=seed, run={**made.run, "training_cost": cost})
-        write_json(record.path(tmp_path), vars(record))
+        record = changed(made, seed=seed, run={**made.as_json()["run"], "training_cost": cost})
+        write_json(record.path(tmp_path), record.as_json())
     card = method_card("bct", tmp_path / "measured")
     assert card["training cost"].startswith("1.25 of the independent model's (median of 3 records")

@@ -112,7 +112,11 @@ def test_ranges_stand_in_their_order_and_below_one_another_where_they_do_not_fit
 
 def test_the_gap_while_refilled(make) -> None:
     curve = [0.4 - 0.015 * i for i in range(21)]
-    refilled = {"orders": {"random": {"groups": {"gap": curve}}, "priority": {"groups": {}}}}
+    refilled = {
+        "old": "old",
+        "new": "new",
+        "orders": {"random": {"groups": {"gap": curve}}, "priority": {"groups": {}}},
+    }
     records = [grouped(make, "fct", 0.6, 0.7, backfilling=refilled)]
     (table,) = groups.make_gap_tables(records)
     assert [(r.case, r.method) for r in table.rows] == [("fct", "random")]

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from benchmark.config.reading import build
 from benchmark.records.record import SCHEMA, Record
 
 LOWER, UPPER = 0.5, 0.9
+MODEL = {"backbone": "convnet-16", "dim": 64}
 
 
 def make_record(
@@ -64,7 +66,7 @@ def make_record(
         else {},
         "dataset": {"name": "glyphs", "fingerprint": "f" * 64},
         "models": {"old": {}, "new": {}},
-        "recipe": {},
+        "recipe": {"epochs": 1},
         "curves": {
             f"train {method} (seed {seed})": {
                 "model": {"loss": [2.0, 1.0, 0.5], "lr": [0.1, 0.1, 0.1], "steps_an_epoch": 4}
@@ -80,4 +82,14 @@ def make_record(
             "stages": {"a": {"seconds": 2.0, "device": "cpu"}},
         },
     }
-    return Record(**{**values, **fields})
+    values |= fields
+    values["models"] = {name: MODEL | dict(spec) for name, spec in values["models"].items()}
+    # Names that no file may have are tried on tables and pages too.
+    names = {key: values[key] for key in ("protocol", "track", "method")}
+    record = build(Record, values | {"protocol": "p", "track": "t", "method": "m"}, "record")
+    return record.model_copy(update=names)
+
+
+def changed(record: Record, **fields: Any) -> Record:
+    """The record with other fields, validated again."""
+    return build(Record, record.as_json() | fields, "record")

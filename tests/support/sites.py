@@ -26,7 +26,7 @@ def write(records, root):
     """Write records where they belong."""
     for record in records:
         folder = root if not record.changed else root / "changed" / str(hash(str(record.changed)))
-        write_json(record.path(folder), vars(record))
+        write_json(record.path(folder), record.as_json())
     return root
 
 

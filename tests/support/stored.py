@@ -12,7 +12,7 @@ import numpy as np
 from benchmark.config.files import file_digest
 from benchmark.records.details import Answers, Details, details_path
 from benchmark.records.details_writer import pack
-from benchmark.records.files import Found, read_record
+from benchmark.records.files import StoredRecord, read_record, upgraded
 from benchmark.records.record import SCHEMA, record_path
 
 OLDER = Path(__file__).parent / "records_of_older_schemas"
@@ -34,9 +34,9 @@ def write(path: Path, value: Any) -> Path:
 
 def stored(
     root: Path, method: str, values: Values, identity: Any, seed: int = 0, **fields: Any
-) -> Found:
+) -> StoredRecord:
     """A record with results by query, read back from disk."""
-    value = older() | {"schema": SCHEMA, "method": method, "seed": seed} | fields
+    value = upgraded(older()) | {"schema": SCHEMA, "method": method, "seed": seed} | fields
     path = record_path(root, value["protocol"], value["track"], method, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     n = len(identity)
@@ -46,4 +46,4 @@ def stored(
     }
     details_path(path).write_bytes(pack(Details(answers)))
     write(path, value | {"details": file_digest(details_path(path))})
-    return Found(read_record(path), path)
+    return StoredRecord(read_record(path), path)

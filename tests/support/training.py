@@ -33,7 +33,7 @@ def data() -> TrainingData:
 
 @pytest.fixture(scope="session")
 def spec() -> ModelSpec:
-    return ModelSpec("convnet-2", 8, "arcface", 8.0, 0.2)
+    return ModelSpec(backbone="convnet-2", dim=8, head="arcface", scale=8.0, margin=0.2)
 
 
 @pytest.fixture

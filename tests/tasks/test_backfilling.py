@@ -11,8 +11,10 @@ from benchmark.data.toy import Toy
 from benchmark.metrics.backfill_curves import moments
 from benchmark.metrics.backfill_orders import Items, make_orders, squared_distance
 from benchmark.metrics.identification import search, tpir_at_fpir
-from benchmark.tasks import backfilling, identification, retrieval
-from benchmark.tasks.base import Refill, template_vectors
+from benchmark.tasks.backfilling import Backfilling
+from benchmark.tasks.base import BackfillState, template_vectors
+from benchmark.tasks.identification import Identification
+from benchmark.tasks.retrieval import Retrieval
 
 OPTIONS = {"distance": "cosine", "fpir": (0.1,)}
 NAMES = ("random", "class-by-class", "true-l2")
@@ -31,7 +33,7 @@ def refill(items):
     new = rng.standard_normal((60, 8))[items.labels] + 0.8 * rng.standard_normal((n, 8))
     stored = new + rng.standard_normal((n, 8))
     old = new[:, :5] + 2 * rng.standard_normal((n, 5))
-    return Refill(*(x.astype(np.float32) for x in (old, stored, new, new)))
+    return BackfillState(*(x.astype(np.float32) for x in (old, stored, new, new)))
 
 
 def made(refill, items, names=NAMES):
@@ -41,15 +43,17 @@ def made(refill, items, names=NAMES):
 
 @pytest.fixture(scope="module")
 def found(refill, items):
-    return backfilling.evaluate(refill, made(refill, items), items, OPTIONS)
+    return Backfilling().evaluate(refill, made(refill, items), items, OPTIONS)
 
 
 def test_the_ends_are_the_cases_to_the_last_bit(refill, items, found):
     for vectors, point in ((refill.stored, 0), (refill.new, -1)):
-        wanted = retrieval.evaluate(refill.view, vectors, items, OPTIONS).scores
-        wanted["tpir_at_fpir_1e-1"] = identification.evaluate(
-            refill.view, vectors, items, OPTIONS
-        ).scores["tpir_at_fpir_1e-1"]
+        wanted = Retrieval().evaluate(refill.view, vectors, items, OPTIONS).scores
+        wanted["tpir_at_fpir_1e-1"] = (
+            Identification()
+            .evaluate(refill.view, vectors, items, OPTIONS)
+            .scores["tpir_at_fpir_1e-1"]
+        )
         for each in found["orders"].values():
             assert {m: curve[point] for m, curve in each["curves"].items()} == wanted
 
@@ -57,7 +61,7 @@ def test_the_ends_are_the_cases_to_the_last_bit(refill, items, found):
 def test_items_are_not_ranked_where_no_task_ranks_them(refill, items, found):
     """IJB-C: 469,375 images, of which only templates are searched for."""
     options = {**OPTIONS, "tasks": ("identification", "backfilling")}
-    alone = backfilling.evaluate(refill, made(refill, items), items, options)
+    alone = Backfilling().evaluate(refill, made(refill, items), items, options)
     for name, each in alone["orders"].items():
         whole = found["orders"][name]
         assert set(each) == set(whole) and set(each["curves"]) == {"tpir_at_fpir_1e-1"}
@@ -69,8 +73,8 @@ def test_items_are_not_ranked_where_no_task_ranks_them(refill, items, found):
 
 def test_offline_is_old_until_all_is_done(refill, items, found):
     old, new = (
-        retrieval.evaluate(v, v, items, OPTIONS).scores
-        | identification.evaluate(v, v, items, OPTIONS).scores
+        Retrieval().evaluate(v, v, items, OPTIONS).scores
+        | Identification().evaluate(v, v, items, OPTIONS).scores
         for v in (refill.old, refill.new)
     )
     assert set(found["offline"]) == set(found["orders"]["random"]["curves"])
@@ -81,7 +85,7 @@ def test_offline_is_old_until_all_is_done(refill, items, found):
 
 def test_an_update_that_changes_nothing_has_a_level_curve(refill, items):
     same = dataclasses.replace(refill, stored=refill.new)
-    each = backfilling.evaluate(same, made(refill, items), items, OPTIONS)["orders"]["random"]
+    each = Backfilling().evaluate(same, made(refill, items), items, OPTIONS)["orders"]["random"]
     for metric, curve in each["curves"].items():
         assert set(curve) == {curve[0]}
         assert each["area"][metric] == curve[0]
@@ -98,8 +102,8 @@ def test_how_items_lie_does_not_matter(refill, items, found):
     other = dataclasses.replace(
         items, **columns, query=back[items.query], gallery=back[items.gallery]
     )
-    turned = Refill(*(getattr(refill, f.name)[moved] for f in dataclasses.fields(refill)))
-    again = backfilling.evaluate(turned, made(turned, other), other, OPTIONS)
+    turned = BackfillState(*(getattr(refill, f.name)[moved] for f in dataclasses.fields(refill)))
+    again = Backfilling().evaluate(turned, made(turned, other), other, OPTIONS)
     for name, each in found["orders"].items():
         for metric, curve in each["curves"].items():
             np.testing.assert_allclose(again["orders"][name]["curves"][metric], curve, atol=1e-12)
@@ -120,14 +124,14 @@ def test_tau_is_of_the_orders(found):
 def test_an_order_agrees_with_its_own_score_and_not_with_the_reverse(refill, items):
     truth = made(refill, items)["true-l2"]
     orders = {"same": truth, "reverse": truth[::-1].copy(), "true-l2": truth}
-    found = backfilling.evaluate(refill, orders, items, OPTIONS)["orders"]
+    found = Backfilling().evaluate(refill, orders, items, OPTIONS)["orders"]
     assert found["same"]["tau"] == {"true-l2": 1.0}
     assert found["reverse"]["tau"] == {"true-l2": -1.0}
 
 
 def test_groups_are_refilled_early_or_late(refill, items):
     first = np.argsort(items.group, kind="stable")
-    found = backfilling.evaluate(refill, {"even first": first}, items, OPTIONS)
+    found = Backfilling().evaluate(refill, {"even first": first}, items, OPTIONS)
     groups = found["orders"]["even first"]["groups"]
     assert found["groups"] == ["even", "odd"]
     early, late = groups["share"]
@@ -140,7 +144,7 @@ def test_a_template_is_refilled_with_its_last_item(refill, items):
     """Trap: half of a template's items in the new space would be added to the other half."""
     order = made(refill, items)["random"]
     place = np.argsort(order)
-    curve = backfilling.evaluate(refill, {"random": order}, items, OPTIONS)["orders"]["random"]
+    curve = Backfilling().evaluate(refill, {"random": order}, items, OPTIONS)["orders"]["random"]
     values = []
     for enrolled_here in items.galleries:
         last = np.array([place[items.template == t].max() for t in enrolled_here])

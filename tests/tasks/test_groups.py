@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmark.data.base import Evaluation
 from benchmark.metrics.catalog import describe
-from benchmark.tasks import groups
+from benchmark.tasks.groups import Groups
 
 OPTIONS = {"distance": "cosine"}
 
@@ -23,7 +23,7 @@ def test_each_group_among_all_items() -> None:
     labels, group = np.repeat(np.arange(10), 4), np.repeat(np.arange(10) % 3, 4)
     vectors = rng.standard_normal((40, 6)).astype(np.float32)
     vectors += 1.5 * rng.standard_normal((10, 6)).astype(np.float32)[labels]
-    got = groups.evaluate(vectors, vectors, items(labels, group, ("a", "b c", "d")), OPTIONS)
+    got = Groups().evaluate(vectors, vectors, items(labels, group, ("a", "b c", "d")), OPTIONS)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     scores = unit @ unit.T - 2 * np.eye(40)
     hits = labels[scores.argmax(1)] == labels
@@ -40,7 +40,7 @@ def test_each_group_among_all_items() -> None:
 def test_a_group_without_a_match_is_left_out_and_one_alone_has_no_gap() -> None:
     labels, group = [0, 0, 1], [0, 0, 1]
     vectors = np.eye(3, dtype=np.float32)
-    got = groups.evaluate(vectors, vectors, items(labels, group, ("a", "b")), OPTIONS)
+    got = Groups().evaluate(vectors, vectors, items(labels, group, ("a", "b")), OPTIONS)
     assert set(got.scores) == {"group_a__cmc_at_1"}
 
 

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmark.tasks import identification, verification
+from benchmark.tasks.identification import Identification
+from benchmark.tasks.verification import Verification
 
 
 def problem(seed):
@@ -27,12 +28,12 @@ def problem(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_each_gallery_and_their_mean(seed) -> None:
     x, items = problem(seed)
-    got = identification.evaluate(x, x, items, {"fpir": [0.1]})
+    got = Identification().evaluate(x, x, items, {"fpir": [0.1]})
     for name in ("rank_1", "tpir_at_fpir_1e-1"):
         parts = [got.scores[f"{gallery}_{name}"] for gallery in ("g1", "g2")]
         assert got.scores[name] == pytest.approx(sum(parts) / 2)
     alone = SimpleNamespace(**{**vars(items), "galleries": items.galleries[:1]})
-    one = identification.evaluate(x, x, alone, {"fpir": [0.1]})
+    one = Identification().evaluate(x, x, alone, {"fpir": [0.1]})
     assert one.scores["rank_1"] == pytest.approx(got.scores["g1_rank_1"])
     assert not [name for name in one.scores if name.startswith("g")]
 
@@ -47,7 +48,7 @@ def test_verification_is_that_of_all_products(seed) -> None:
     same = items.probes[:, None] // 3 == enrolled // 3
     impostor = np.sort(scores[~same])[::-1]
     threshold = impostor[int(0.01 * len(impostor))]  # refuses this one and all below
-    got = verification.evaluate(x, x, items, {"far": [0.01]})
+    got = Verification().evaluate(x, x, items, {"far": [0.01]})
     assert got.scores["tar_at_far_1e-2"] == np.mean(scores[same] > threshold)
 
 
@@ -68,7 +69,7 @@ def test_listed_pairs_with_models_on_both_sides(seed) -> None:
     for a, b in ((x, other), (other, x)):
         scores = (unit(a)[pairs[:, 0]] * unit(b)[pairs[:, 1]]).sum(1)
         same = pairs[:, 0] // 3 == pairs[:, 1] // 3
-        got = verification.evaluate(a, b, items, {"far": [0.01]})
+        got = Verification().evaluate(a, b, items, {"far": [0.01]})
         threshold = np.sort(scores[~same])[::-1][int(0.01 * (~same).sum())]
         assert got.scores["tar_at_far_1e-2"] == pytest.approx(np.mean(scores[same] > threshold))
         assert got.counts["n_genuine"] == same.sum()
@@ -81,9 +82,9 @@ def test_items_count_as_much_as_they_show_of_a_face() -> None:
     spoilt = x.copy()
     spoilt[1::2] = np.random.default_rng(1).normal(size=(120, 8)) * 5
     items.weight = np.tile(np.float32([1.0, 1e-6]), 120)
-    clean = verification.evaluate(spoilt, spoilt, items, {"far": [0.01]})
+    clean = Verification().evaluate(spoilt, spoilt, items, {"far": [0.01]})
     items.weight = np.ones(240, np.float32)
-    plain = verification.evaluate(spoilt, spoilt, items, {"far": [0.01]})
+    plain = Verification().evaluate(spoilt, spoilt, items, {"far": [0.01]})
     assert clean.scores["tar_at_far_1e-2"] > plain.scores["tar_at_far_1e-2"] + 0.1
 
 
@@ -92,7 +93,7 @@ def test_items_count_as_much_as_they_show_of_a_face() -> None:
 def test_probes_outside_each_gallery_are_refused(seed, fpir) -> None:
     """By plain loops: of the probes whose subject a gallery lacks, at most FPIR find anybody."""
     x, items = problem(seed)
-    got = identification.evaluate(x, x, items, {"fpir": [fpir]})
+    got = Identification().evaluate(x, x, items, {"fpir": [fpir]})
     made = x.reshape(120, 2, 8).sum(1)
     made /= np.linalg.norm(made, axis=1, keepdims=True)
     for i, enrolled in enumerate(items.galleries, 1):

@@ -8,7 +8,7 @@ import pytest
 from benchmark import run
 from benchmark.data.base import Evaluation
 from benchmark.harness.execution import Compute
-from benchmark.tasks.reidentification import evaluate
+from benchmark.tasks.reidentification import Reidentification
 
 PROTOCOL = """
 id: across-cameras
@@ -66,7 +66,7 @@ def test_agrees_with_a_plain_loop(seed) -> None:
     found = items(labels, rng.integers(0, 3, n), n_query)
     query, gallery = (rng.normal(size=(n, 6)).astype(np.float32) for _ in range(2))
     unit = [x / np.linalg.norm(x.astype(float), axis=1, keepdims=True) for x in (query, gallery)]
-    got = evaluate(query, gallery, found, {"distance": "cosine"})
+    got = Reidentification().evaluate(query, gallery, found, {"distance": "cosine"})
     wanted = by_hand(unit[0] @ unit[1].T, found)
     for name, values in wanted.items():
         np.testing.assert_allclose(got.per_query[name], values, rtol=1e-12)
@@ -80,7 +80,7 @@ def test_a_worked_case() -> None:
     """The nearest has the same camera, the next is junk, then a distractor, then the match."""
     found = items([7, 7, -1, 0, 7], [1, 1, 2, 2, 2], 1)
     x = np.array([[1, 0], [1, 0], [1, 0.1], [1, 0.2], [1, 0.3]], np.float32)
-    got = evaluate(x, x, found, {"distance": "cosine"})
+    got = Reidentification().evaluate(x, x, found, {"distance": "cosine"})
     assert got.scores == {
         "cmc_at_1": 0.0, "cmc_at_5": 1.0, "cmc_at_10": 1.0, "map": 0.5, "minp": 0.5
     }  # fmt: skip

@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 
 from benchmark.config import registry
+from benchmark.data.toy import Toy
 
 OPTIONS = {"distance": "cosine", "far": (0.1,), "fpir": (0.1,)}
-OF_A_CASE = [n for n in registry.tasks() if not getattr(registry.task(n), "PARTIAL", False)]
+OF_A_CASE = [n for n in registry.tasks() if not registry.task(n).partial]
 
 
 @pytest.mark.parametrize("name", OF_A_CASE)
 def test_a_task_scores_what_it_says(name):
-    items = registry.dataset("toy").load(None, classes=24).evaluations["test"]
+    items = Toy(classes=24).load(None).evaluations["test"]
     vectors = np.random.default_rng(0).standard_normal((len(items), 6)).astype(np.float32)
     task = registry.task(name)
     found = set(task.evaluate(vectors, vectors, items, OPTIONS).scores)
-    assert found and all(score.startswith(task.SCORES) for score in found)
-    assert all(any(score.startswith(said) for score in found) for said in task.SCORES)
+    assert found and all(score.startswith(task.scores) for score in found)
+    assert all(any(score.startswith(said) for score in found) for said in task.scores)

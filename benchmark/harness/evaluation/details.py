@@ -1,22 +1,22 @@
-"""What the details file shows of an evaluation: answers, a class among its nearest, a priority."""
+"""What the details file keeps of an evaluation: results by query, a t-SNE, a priority."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.harness.evaluation.cases import load_stored
+from benchmark.data.base import Evaluation
+from benchmark.harness.artifacts import Inputs, load_stored
+from benchmark.harness.evaluation import partial_backfill
+from benchmark.harness.evaluation.cases import Case
+from benchmark.metrics.backfill_orders import by_score
+from benchmark.metrics.statistics import kendall_tau
 from benchmark.records.details import Answers, Details, Ordering, Picture
 from benchmark.records.details_writer import pack
-
-if TYPE_CHECKING:
-    from benchmark.data.base import Evaluation
-    from benchmark.harness.evaluation.cases import Case
-    from benchmark.tasks.base import TaskResult
+from benchmark.tasks.base import TaskResult
 
 _NEAREST = 3  # classes beside the chosen one, as in MixBCT appendix B.2
 _ITEMS = 48  # of a class
@@ -28,39 +28,31 @@ Vectors = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 
-class Collector:
+class DetailsCollector:
     """Gathers, case by case, what a details file holds.
 
     Args:
         params: Of the evaluation.
         inputs: Of the evaluation.
-        items: Who asks and who is stored.
+        items: Queries and gallery.
         class_names: By label.
     """
 
     def __init__(
-        self,
-        params: Mapping[str, Any],
-        inputs: Mapping[str, Path],
-        items: Evaluation,
+        self, params: Mapping[str, Any], inputs: Inputs, items: Evaluation,
         class_names: Sequence[str],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.params, self.inputs, self.items = params, inputs, items
         self.class_names = class_names
         self.answers: dict[tuple[str, str], Answers] = {}
         self.picture: Picture | None = None
         first, last = params["generations"][0], params["generations"][-1]
-        marks = "'" * (len(params["generations"]) - 1)
+        old = first + "'" * (len(params["generations"]) - 1)
         self.cross = f"{last}/{first}"
-        self.main = (
-            self.cross,
-            f"{last}/{last}",
-            f"{first}/{first}",
-            f"{first}{marks}/{first}{marks}",
-        )
+        self.main = (self.cross, f"{last}/{last}", f"{first}/{first}", f"{old}/{old}")
 
     def add(self, case: Case, results: Sequence[TaskResult]) -> None:
-        """Keep what the tasks answered to a case; draw it if it is the cross-test."""
+        """Keep the results of a case by query; draw it if it is the cross-test."""
         for result in results:
             for name, values in result.per_query.items():
                 n = len(values)
@@ -73,8 +65,8 @@ class Collector:
 
     def pack(self) -> bytes:
         """The details file."""
-        order = judge_priority(self.params, self.inputs, self.items)
-        return pack(Details(self.answers, self.picture, order), self.main)
+        ordering = compare_priority(self.params, self.inputs, self.items)
+        return pack(Details(self.answers, self.picture, ordering), self.main)
 
 
 def draw(
@@ -86,7 +78,7 @@ def draw(
         case: The cross-test.
         old: Vectors of all items as the old model made them: they choose the classes, so that all
             methods after one old model show the same.
-        items: All items; those that ask or are stored are shown.
+        items: All items; queries and gallery are shown.
         class_names: By label.
         distance: With ``cosine`` only directions count.
 
@@ -160,26 +152,21 @@ def _rows(items: Evaluation, used: Ints, shown: Ints) -> tuple[Ints, Ints]:
     return np.concatenate(rows), np.concatenate(places)
 
 
-def judge_priority(
-    params: Mapping[str, Any], inputs: Mapping[str, Path], items: Evaluation
+def compare_priority(
+    params: Mapping[str, Any], inputs: Inputs, items: Evaluation
 ) -> Ordering | None:
     """The last update's priority against the order of the true distances.
 
     Returns:
         ``None`` where the method gives no priority, or distances have no meaning.
     """
-    from benchmark.harness.evaluation import partial_backfill
-    from benchmark.metrics.backfill_orders import by_score
-    from benchmark.metrics.statistics import kendall_tau
-
-    found = partial_backfill.priority(params, inputs)
-    if found is None or len(items.gallery) < 2:
+    scores = partial_backfill.priority(params, inputs)
+    if scores is None or len(items.gallery) < 2:
         return None
     rows = items.gallery
-    shares = [_share(by_score(score[rows], items.ids[rows])) for score in found]
-    some = np.random.default_rng(0).permutation(len(rows))[:_POINTS]
-    tau = kendall_tau(*shares)
-    return Ordering(shares[0][np.sort(some)], shares[1][np.sort(some)], tau, len(rows))
+    predicted, true = (_share(by_score(score[rows], items.ids[rows])) for score in scores)
+    some = np.sort(np.random.default_rng(0).permutation(len(rows))[:_POINTS])
+    return Ordering(predicted[some], true[some], kendall_tau(predicted, true), len(rows))
 
 
 def _share(order: Ints) -> NDArray[np.float64]:

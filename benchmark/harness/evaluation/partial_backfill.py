@@ -1,29 +1,26 @@
-"""A partly backfilled gallery, from the outputs of stages: its vectors, orders and scores."""
+"""A partly backfilled gallery, from the outputs of stages: its embeddings, orders and scores."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.config import registry
+from benchmark.contract import Head, Portable
 from benchmark.contract.conversion import apply, apply_part
+from benchmark.data.base import Evaluation
 from benchmark.errors import BenchError
-from benchmark.harness.artifacts import HEAD
-from benchmark.harness.evaluation.cases import convert, has, load_stored, view
+from benchmark.harness.artifacts import HEAD, Inputs, load_stored, n_generations
+from benchmark.harness.evaluation.cases import convert, has_part, view
 from benchmark.metrics import backfill_orders
-from benchmark.models.heads import Head
-from benchmark.models.module import Portable, load_module
+from benchmark.models.module import load_module
 from benchmark.tasks.base import BackfillState
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from benchmark.data.base import Evaluation
 
 _DIGITS = 4
 """Curves are for plots; areas keep their precision."""
@@ -31,139 +28,144 @@ _DIGITS = 4
 NO_PRIORITY = "the method gives no priority"
 
 
-def judge(
-    params: Mapping[str, Any], inputs: Mapping[str, Path], items: Evaluation
+class LastUpdate(NamedTuple):
+    """The last update of a chain.
+
+    Attributes:
+        folder: Its output; ``None`` where there is no update.
+        generation: The generation that is replaced.
+        state: Embeddings of all items around it.
+    """
+
+    folder: Path | None
+    generation: int
+    state: BackfillState
+
+
+def last_update(inputs: Inputs) -> LastUpdate:
+    """Embeddings of all items around the last update."""
+    last = n_generations(inputs) - 1
+    folder = inputs.get(f"update{last}")
+    old, new = load_stored(inputs, last - 1), load_stored(inputs, last)[0]
+    state = BackfillState(old[0], convert(old, folder)[0], view(new, folder), new)
+    return LastUpdate(folder, last - 1, state)
+
+
+def evaluate_backfilling(
+    params: Mapping[str, Any], inputs: Inputs, items: Evaluation
 ) -> dict[str, Any]:
-    """Scores along the refilling of the gallery at the last update.
+    """Scores along the backfilling of the gallery at the last update.
 
     Args:
         params: ``generations``, ``orders``, ``seed``, ``distance``, ``fpir``.
         inputs: As for the cases, and ``head_new`` and, where it is kept, ``head_old``: folders
-            of the models whose classifiers orders may ask.
-        items: What is asked and stored.
+            of the models whose classifiers orders may use.
+        items: Queries and gallery.
 
     Returns:
         What the task ``backfilling`` gives, the generations' names, and ``omitted``: order ->
         why it cannot be made; a ``reason`` alone where nothing can be compared.
     """
-    refill = last_update(inputs)
+    update = last_update(inputs)
     old, new = params["generations"][-2:]
-    reason = _incomparable(refill, params["distance"])
+    reason = _incomparable(update.state, params["distance"])
     if reason is not None:
         return {"old": old, "new": new, "reason": reason}
-    known = known_items(params, inputs, items, refill)
-    made, omitted = backfill_orders.make_orders(params["orders"], known)
-    found = registry.task("backfilling").evaluate(refill, made, items, params)
-    return {"old": old, "new": new, **_rounded(found), "omitted": omitted}
+    known = known_items(params, inputs, items, update)
+    orders, omitted = backfill_orders.make_orders(params["orders"], known)
+    curves = registry.task("backfilling").evaluate(update.state, orders, items, params)
+    return {"old": old, "new": new, **_rounded(curves), "omitted": omitted}
 
 
-def last_update(inputs: Mapping[str, Path]) -> BackfillState:
-    """Vectors of all items around the last update."""
-    last = sum(role.startswith("vectors") for role in inputs) - 1
-    update = inputs.get(f"update{last}")
-    old, new = load_stored(inputs, last - 1), load_stored(inputs, last)[0]
-    return BackfillState(old[0], convert(old, update)[0], view(new, update), new)
-
-
-def _incomparable(refill: BackfillState, distance: str) -> str | None:
-    asks, stored, new = refill.view.shape[1], refill.stored.shape[1], refill.new.shape[1]
-    if asks != stored:
-        return f"queries of {asks} dimensions cannot ask among stored ones of {stored}"
+def _incomparable(state: BackfillState, distance: str) -> str | None:
+    query, stored, new = state.view.shape[1], state.stored.shape[1], state.new.shape[1]
+    if query != stored:
+        return f"queries of {query} dimensions cannot rank a gallery of {stored}"
     if distance == "l2" and stored != new:
         return f"l2 distances in {stored} and {new} dimensions cannot be ranked together"
     return None
 
 
 def known_items(
-    params: Mapping[str, Any], inputs: Mapping[str, Path], items: Evaluation, refill: BackfillState
+    params: Mapping[str, Any], inputs: Inputs, items: Evaluation, update: LastUpdate
 ) -> backfill_orders.Items:
     """What orders may be made of."""
-    last = sum(role.startswith("vectors") for role in inputs) - 1
-    update = inputs.get(f"update{last}")
-    why = {"priority": NO_PRIORITY}
-    new_head, why["logits"] = _new_head(inputs, update, refill)
+    state, why = update.state, {"priority": NO_PRIORITY}
+    new_head, why["logits"] = _new_head(inputs, update)
     old_head = _head(inputs.get("head_old"))
     why["old_logits"] = "the old classifier is not kept"
-    if old_head is not None and old_head.dim != refill.old.shape[1]:
+    if old_head is not None and old_head.dim != state.old.shape[1]:
         old_head, why["old_logits"] = None, "the old classifier reads vectors of another size"
-    disc, why["disc"] = None, why["logits"]
+    losses, why["disc"] = None, why["logits"]
     if new_head is not None:
-        disc, why["disc"] = _disc(new_head, refill.stored, items)
+        losses, why["disc"] = _losses(new_head, state.stored, items)
     return backfill_orders.Items(
         ids=items.ids,
         labels=items.labels,
         seed=params["seed"],
-        priority=_priority(update, inputs, last - 1),
-        logits=None if new_head is None else apply(_Logits(new_head), refill.stored),
-        old_logits=None if old_head is None else apply(_Logits(old_head), refill.old),
-        l2=_true_distance(params, refill, new_head),
-        disc=disc,
+        priority=_priority(update, inputs),
+        logits=None if new_head is None else apply(_Logits(new_head), state.stored),
+        old_logits=None if old_head is None else apply(_Logits(old_head), state.old),
+        l2=_true_distance(params, state, new_head),
+        disc=losses,
         why=why,
     )
 
 
+def priority(
+    params: Mapping[str, Any], inputs: Inputs
+) -> tuple[NDArray[np.float32], NDArray[np.float64]] | None:
+    """The last update's own priority of all items, and the distances that it predicts.
+
+    Returns:
+        ``None`` where the method gives no priority, or old and new vectors cannot be compared.
+    """
+    update = last_update(inputs)
+    own = _priority(update, inputs)
+    if own is None or update.state.view.shape[1] != update.state.stored.shape[1]:
+        return None
+    return own, _true_distance(params, update.state, _new_head(inputs, update)[0])
+
+
 def _true_distance(
-    params: Mapping[str, Any], refill: BackfillState, new_head: Head | None
+    params: Mapping[str, Any], state: BackfillState, new_head: Head | None
 ) -> NDArray[np.float64]:
     """How far each item's stored vector lies from its new one."""
     # As maps are fitted: a softmax classifier reads the lengths of vectors.
     lengths = new_head is not None and not new_head.normalised
     unit = params["distance"] == "cosine" and not lengths
-    return backfill_orders.squared_distance(refill.stored, refill.view, unit=unit)
+    return backfill_orders.squared_distance(state.stored, state.view, unit=unit)
 
 
-def priority(
-    params: Mapping[str, Any], inputs: Mapping[str, Path]
-) -> tuple[NDArray[np.float32], NDArray[np.float64]] | None:
-    """The last update's own priority of all items, and the distances that it guesses.
-
-    Returns:
-        ``None`` where the method gives no priority, or old and new vectors cannot be compared.
-    """
-    last = sum(role.startswith("vectors") for role in inputs) - 1
-    update = inputs.get(f"update{last}")
-    own = _priority(update, inputs, last - 1)
-    if own is None:
+def _priority(update: LastUpdate, inputs: Inputs) -> NDArray[np.float32] | None:
+    if update.folder is None or not has_part(update.folder, "priority"):
         return None
-    refill = last_update(inputs)
-    if refill.view.shape[1] != refill.stored.shape[1]:
-        return None
-    return own, _true_distance(params, refill, _new_head(inputs, update, refill)[0])
-
-
-def _priority(
-    update: Path | None, inputs: Mapping[str, Path], generation: int
-) -> NDArray[np.float32] | None:
-    if update is None or not has(update, "priority"):
-        return None
-    stored = load_stored(inputs, generation)
-    made: NDArray[np.float32] = apply_part(update, "priority", *stored)
-    if made.shape != (len(stored[0]),) or not np.isfinite(made).all():
+    stored = load_stored(inputs, update.generation)
+    scores: NDArray[np.float32] = apply_part(update.folder, "priority", *stored)
+    if scores.shape != (len(stored[0]),) or not np.isfinite(scores).all():
         raise BenchError(
-            f"priority: expected a finite number for each of {len(stored[0])} items, "
-            f"got shape {made.shape}" + ("" if np.isfinite(made).all() else " with NaN or infinity")
+            f"priority: expected a finite number for each of {len(stored[0])} items, got shape "
+            f"{scores.shape}" + ("" if np.isfinite(scores).all() else " with NaN or infinity")
         )
-    return made
+    return scores
 
 
-def _new_head(
-    inputs: Mapping[str, Path], update: Path | None, refill: BackfillState
-) -> tuple[Head | None, str]:
-    """The new classifier, where it may read what is stored."""
+def _new_head(inputs: Inputs, update: LastUpdate) -> tuple[Head | None, str]:
+    """The new classifier where it may read the gallery, else the reason."""
     head = _head(inputs.get("head_new"))
     if head is None:
         return None, "the method leaves no new classifier"
-    if has(update, "query_view"):
+    if has_part(update.folder, "query_view"):
         return None, "queries go to the old space, which the new classifier does not know"
-    if head.dim != refill.stored.shape[1]:
+    if head.dim != update.state.stored.shape[1]:
         return None, "the new classifier reads vectors of another size than the stored ones"
     return head, ""
 
 
-def _disc(
+def _losses(
     head: Head, stored: NDArray[np.float32], items: Evaluation
 ) -> tuple[NDArray[np.float32] | None, str]:
-    """The new classifier's loss of each item, if it knows the classes of all."""
+    """The new classifier's loss of each item if it knows the classes of all, else the reason."""
     classes = head.classes.numpy()
     by_class = np.argsort(classes)
     place = np.searchsorted(classes, items.labels, sorter=by_class)
@@ -171,31 +173,29 @@ def _disc(
     known = int((classes[rows] == items.labels).sum())
     if known < len(rows):
         return None, f"the new classifier knows the classes of {known} of {len(rows)} items"
-    made: NDArray[np.float32] = apply(_Losses(head), stored, rows)
-    return made, ""
+    losses: NDArray[np.float32] = apply(_Losses(head), stored, rows)
+    return losses, ""
 
 
 class _Logits(Portable):
-    """A classifier's logits without margin, row by row."""
+    """A classifier's logits without margin, ``[n, d]`` -> ``[n, classes]``."""
 
     def __init__(self, head: Head) -> None:
         super().__init__()
         self.head = head
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """``[n, d]`` -> ``[n, classes]``."""
         return self.head.logits(vectors)
 
 
 class _Losses(Portable):
-    """A classifier's training loss, row by row."""
+    """A classifier's training loss of each row, ``[n, d]``, ``[n]`` -> ``[n]``."""
 
     def __init__(self, head: Head) -> None:
         super().__init__()
         self.head = head
 
     def forward(self, vectors: Tensor, rows: Tensor) -> Tensor:
-        """``[n, d]``, ``[n]`` -> ``[n]``."""
         return self.head.losses(vectors, rows.to(torch.int64))
 
 

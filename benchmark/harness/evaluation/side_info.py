@@ -1,26 +1,26 @@
-"""Scores of stored side-information."""
+"""Scores of the side-information that galleries keep."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from benchmark.data.base import Evaluation
-
-
-Facts = dict[str, Any]
+from benchmark.config import registry
+from benchmark.data.base import Evaluation
+from benchmark.harness.artifacts import Inputs, load_stored
+from benchmark.metrics.similarity import linear_cka
 
 
-def score_sides(params: Mapping[str, Any], inputs: Mapping[str, Path], items: Evaluation) -> Facts:
-    """What the record says of the side-information that each generation stores.
+def score_side_information(
+    params: Mapping[str, Any], inputs: Inputs, items: Evaluation
+) -> dict[str, Any]:
+    """Size, scores and CKA of the side-information of each generation.
 
     Args:
         params: Of the evaluation; ``side`` holds kind and bits, and is missing where none is used;
             ``tasks`` says how items are ranked, if at all.
         inputs: ``side{i}`` and ``vectors{i}`` of each generation ``i`` that stores some.
-        items: Who asks and who is stored.
+        items: Queries and gallery.
 
     Returns:
         ``side``: the kind and, by generation, numbers and bytes an item, its own scores
@@ -28,32 +28,23 @@ def score_sides(params: Mapping[str, Any], inputs: Mapping[str, Path], items: Ev
         gallery (FCT 5.3), which is ``None`` where one of the two is constant. Empty without
         side-information.
     """
-    import numpy as np
-
-    from benchmark.harness.artifacts import VECTORS
-
     if "side" not in params:
         return {}
-    found = {}
-    for i, name in enumerate(params["generations"]):
-        if f"side{i}" in inputs:
-            side = np.load(inputs[f"side{i}"] / VECTORS)
-            vectors = np.load(inputs[f"vectors{i}"] / VECTORS)
-            bits = params["side"]["bits"]
-            found[name] = _judged(side, vectors, items, params) | {
-                "dim": side.shape[1], "bytes": bits * side.shape[1] / 8,
-            }  # fmt: skip
-    return {"side": {"kind": params["side"]["kind"], "generations": found}}
-
-
-def _judged(side: Any, vectors: Any, items: Evaluation, params: Mapping[str, Any]) -> Facts:
-    from benchmark.config.registry import task
-    from benchmark.metrics.similarity import linear_cka
-
+    kind, bits = params["side"]["kind"], params["side"]["bits"]
     ranking = next((t for t in ("retrieval", "reidentification") if t in params["tasks"]), None)
-    stored = side[items.gallery], vectors[items.gallery]
-    constant = any((x == x[:1]).all() for x in stored)
-    return {
-        "scores": task(ranking).evaluate(side, side, items, params).scores if ranking else {},
-        "cka": None if constant else linear_cka([stored]),
-    }
+    generations = {}
+    for i, name in enumerate(params["generations"]):
+        if f"side{i}" not in inputs:
+            continue
+        vectors, side = load_stored(inputs, i)
+        task = registry.task(ranking) if ranking else None
+        stored: tuple[Any, Any] = side[items.gallery], vectors[items.gallery]  # type: ignore[index]
+        constant = any((x == x[:1]).all() for x in stored)
+        dim = int(stored[0].shape[1])
+        generations[name] = {
+            "scores": task.evaluate(side, side, items, params).scores if task else {},
+            "cka": None if constant else linear_cka([stored]),
+            "dim": dim,
+            "bytes": bits * dim / 8,
+        }
+    return {"side": {"kind": kind, "generations": generations}}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.metadata
 import textwrap
 
 import numpy as np
 import pytest
+from support.records import changed
 
 from benchmark import BenchError, load, run
 from benchmark.config import registry
@@ -71,20 +71,20 @@ def done(registered, tmp_path_factory):
 
 def test_the_ends_are_the_cases(done):
     for record in done[1].values():
-        for each in record.backfilling["orders"].values():
+        for each in record.as_json()["backfilling"]["orders"].values():
             assert set(each["curves"]) == {"cmc_at_1", "cmc_at_5", "map", "tpir_at_fpir_1e-1"}
             for metric, curve in each["curves"].items():
                 assert len(curve) == 101
                 assert curve[0] == round(record.scores["new/old"][metric], 4)
                 assert curve[-1] == round(record.scores["new/new"][metric], 4)
                 assert each["area"][metric] == pytest.approx(np.mean(curve), abs=1e-4)
-        offline = record.backfilling["offline"]["map"]
+        offline = record.as_json()["backfilling"]["offline"]["map"]
         assert offline["before"] == record.scores["old/old"]["map"]
         assert offline["after"] == record.scores["new/new"]["map"]
 
 
 def test_a_method_has_the_orders_that_it_can_have(done):
-    shift, bct = done[1]["shift"].backfilling, done[1]["bct"].backfilling
+    shift, bct = (done[1][name].as_json()["backfilling"] for name in ("shift", "bct"))
     assert set(shift["orders"]) == {"random", "priority", "entropy", "entropy:old", "true-l2"}
     assert shift["omitted"] == {}
     assert set(bct["orders"]) == {"random", "entropy", "entropy:old", "true-l2"}
@@ -95,8 +95,8 @@ def test_a_method_has_the_orders_that_it_can_have(done):
 
 
 def test_random_is_one_order_for_all_methods(done):
-    shift = done[1]["shift"].backfilling["orders"]
-    bct = done[1]["bct"].backfilling["orders"]
+    shift = done[1]["shift"].as_json()["backfilling"]["orders"]
+    bct = done[1]["bct"].as_json()["backfilling"]["orders"]
     assert shift["random"]["groups"]["share"] == bct["random"]["groups"]["share"]
 
 
@@ -128,7 +128,7 @@ def test_tables_and_plots(done, tmp_path):
     lines = report.render([table], "csv").splitlines()
     assert any("new/old by priority,area_map," in line for line in lines)
     assert any("new/old by priority against true-l2,kendall_tau," in line for line in lines)
-    curve = done[1]["shift"].backfilling["orders"]["priority"]["curves"]["map"]
+    curve = done[1]["shift"].as_json()["backfilling"]["orders"]["priority"]["curves"]["map"]
     (spent,) = [x for x in lines if ",shift," in x and "new/old by priority at 25 %,map," in x]
     assert f",{curve[25]}," in spent
     paths = plot(records, tmp_path, kinds="backfilling", formats="png", metrics="map")
@@ -139,8 +139,7 @@ def test_settings_are_columns_of_one_table_a_metric(done):
     """As FastFill's Table 7; one setting alone keeps its own table, and CSV those of all."""
     every = list(done[1].values())
     of = {
-        name: [dataclasses.replace(r, protocol=f"unseen:{name}") for r in every]
-        for name in ("unseen", "seen")
+        name: [changed(r, protocol=f"unseen:{name}") for r in every] for name in ("unseen", "seen")
     }
     of["seen"] = [r for r in of["seen"] if r.method != "shift"]
     cmc, mean = report.make_settings_tables([*every, *of["unseen"], *of["seen"]])
@@ -163,9 +162,9 @@ def test_settings_are_columns_of_one_table_a_metric(done):
     assert report.make_settings_tables(every) == []
 
 
-@pytest.mark.parametrize("kept", [{}, {"old": "old", "new": "new", "reason": "of other sizes"}])
+@pytest.mark.parametrize("kept", [None, {"old": "old", "new": "new", "reason": "of other sizes"}])
 def test_no_curve_without_comparable_vectors_nor_without_being_asked(done, tmp_path, kept):
-    bare = dataclasses.replace(done[1]["bct"], backfilling=kept)
+    bare = changed(done[1]["bct"], backfilling=kept)
     assert report.make_tables([bare]) == []
     assert plot([bare], tmp_path, kinds="backfilling") == []
     (table,) = report.make_tables([done[1]["shift"], bare])
@@ -173,10 +172,11 @@ def test_no_curve_without_comparable_vectors_nor_without_being_asked(done, tmp_p
 
 
 def test_protocols_name_their_orders():
-    two = (GenerationSpec("old"), GenerationSpec("new"))
+    two = (GenerationSpec(name="old"), GenerationSpec(name="new"))
 
     def protocol(**more):
-        return Protocol("p", 1, "P", "s", "q", two, **more)
+        words = {"id": "p", "version": 1, "title": "P", "source": "s", "question": "q"}
+        return Protocol(**words, generations=two, **more)
 
     assert protocol(tasks=("retrieval", "backfilling")).orders[0] == "random"
     with pytest.raises(ValueError, match="unknown order 'entropie'; did you mean 'entropy'"):

@@ -8,7 +8,11 @@ import torch
 
 from benchmark import BenchError
 from benchmark.data.toy import Toy
-from benchmark.harness.evaluation.partial_backfill import judge, known_items, last_update
+from benchmark.harness.evaluation.partial_backfill import (
+    evaluate_backfilling,
+    known_items,
+    last_update,
+)
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable, load_module, save_module
 from benchmark.models.parts import Affine, FirstDims, KeepSide
@@ -65,14 +69,14 @@ def inputs(items, tmp_path):
 
 
 def test_the_last_update_counts(inputs):
-    found = last_update(inputs)
+    found = last_update(inputs).state
     shapes = [found.old.shape[1], found.stored.shape[1], found.view.shape[1], found.new.shape[1]]
     assert shapes == [5, 6, 6, 6]
     np.testing.assert_array_equal(found.new, found.view)
 
 
 def test_everything_is_known(inputs, items):
-    found = judge(PARAMS, inputs, items)
+    found = evaluate_backfilling(PARAMS, inputs, items)
     assert (found["old"], found["new"]) == ("old", "new")
     assert list(found["orders"]) == PARAMS["orders"]
     assert found["omitted"] == {}
@@ -81,8 +85,8 @@ def test_everything_is_known(inputs, items):
 
 def test_losses_and_distances_are_those_that_training_had(inputs, items, arcface):
     """FastFill eq. 3 for each item, in float64; directions count for an arcface head."""
-    refill = last_update(inputs)
-    known = known_items(PARAMS, inputs, items, refill)
+    update = last_update(inputs)
+    refill, known = update.state, known_items(PARAMS, inputs, items, update)
     head = load_module(inputs["head_new"] / "head.safetensors")
     rows = [head.classes.tolist().index(label) for label in items.labels]
     stored = refill.stored.astype(np.float64)
@@ -94,8 +98,8 @@ def test_losses_and_distances_are_those_that_training_had(inputs, items, arcface
 
 def test_the_length_of_vectors_counts_for_a_softmax_head(inputs, items):
     save_module(Head("softmax", 6, [0, 1]), inputs["head_new"] / "head.safetensors")
-    refill = last_update(inputs)
-    known = known_items(PARAMS, inputs, items, refill)
+    update = last_update(inputs)
+    refill, known = update.state, known_items(PARAMS, inputs, items, update)
     wanted = ((refill.stored.astype(np.float64) - refill.new) ** 2).sum(1)
     np.testing.assert_allclose(known.l2, wanted, rtol=1e-6)
 
@@ -110,7 +114,7 @@ def test_an_order_that_cannot_be_made_says_why(inputs, items):
     save_module(Head("softmax", 6, [0, 1]), inputs["head_new"] / "head.safetensors")
     del inputs["head_old"]
     (inputs["update2"] / "priority.safetensors").unlink()
-    found = judge(PARAMS, inputs, items)
+    found = evaluate_backfilling(PARAMS, inputs, items)
     n = len(items.labels)
     assert found["omitted"] == {
         "priority": "the method gives no priority",
@@ -123,27 +127,27 @@ def test_an_order_that_cannot_be_made_says_why(inputs, items):
 def test_queries_in_the_old_space_do_not_ask_the_new_classifier(inputs, items):
     (inputs["update2"] / "convert.safetensors").unlink()
     save_module(FirstDims(5), inputs["update2"] / "query_view.safetensors")
-    refill = last_update(inputs)
+    refill = last_update(inputs).state
     assert (refill.view.shape[1], refill.stored.shape[1], refill.new.shape[1]) == (5, 5, 6)
-    found = judge(PARAMS, inputs, items)
+    found = evaluate_backfilling(PARAMS, inputs, items)
     assert set(found["orders"]) == {"random", "priority", "entropy:old", "true-l2"}
     assert "old space" in found["omitted"]["entropy"]
-    reason = judge(PARAMS | {"distance": "l2"}, inputs, items)["reason"]
+    reason = evaluate_backfilling(PARAMS | {"distance": "l2"}, inputs, items)["reason"]
     assert reason == "l2 distances in 5 and 6 dimensions cannot be ranked together"
 
 
 def test_vectors_that_cannot_be_compared(inputs, items):
     (inputs["update2"] / "convert.safetensors").unlink()
-    assert judge(PARAMS, inputs, items) == {
+    assert evaluate_backfilling(PARAMS, inputs, items) == {
         "old": "old", "new": "new",
-        "reason": "queries of 6 dimensions cannot ask among stored ones of 5",
+        "reason": "queries of 6 dimensions cannot rank a gallery of 5",
     }  # fmt: skip
 
 
 def test_a_priority_that_is_no_number_is_refused(inputs, items):
     save_module(Broken(), inputs["update2"] / "priority.safetensors")
     with pytest.raises(BenchError, match="priority: expected a finite number for each of 32"):
-        judge(PARAMS, inputs, items)
+        evaluate_backfilling(PARAMS, inputs, items)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from benchmark.api import run
 from benchmark.config import registry
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.errors import BenchError
-from benchmark.harness.evaluation.side_info import score_sides
+from benchmark.harness.evaluation.side_info import score_side_information
 from benchmark.harness.execution import Compute
 from benchmark.harness.planner import make_plan
 from benchmark.records.files import read_record
@@ -127,7 +127,7 @@ def stored(tmp_path):
 
 def test_scores(stored):
     params, inputs, items, side, vectors = stored
-    found = score_sides(params, inputs, items)["side"]
+    found = score_side_information(params, inputs, items)["side"]
     assert found["kind"] == "simclr-binary" and set(found["generations"]) == {"old"}
     old = found["generations"]["old"]
     assert (old["dim"], old["bytes"]) == (16, 2.0)
@@ -153,14 +153,19 @@ def test_scores(stored):
 def test_constant_side_information_has_no_cka(stored):
     params, inputs, items, side, _ = stored
     np.save(inputs["side0"] / "vectors.npy", np.ones_like(side, np.float32))
-    assert score_sides(params, inputs, items)["side"]["generations"]["old"]["cka"] is None
+    assert (
+        score_side_information(params, inputs, items)["side"]["generations"]["old"]["cka"] is None
+    )
 
 
 def test_nothing_is_said_where_nothing_is_stored(stored):
     params, inputs, items, _, _ = stored
-    unranked = score_sides({**params, "tasks": ["verification"]}, inputs, items)["side"]
+    unranked = score_side_information({**params, "tasks": ["verification"]}, inputs, items)["side"]
     assert unranked["generations"]["old"]["scores"] == {}
-    assert score_sides({k: v for k, v in params.items() if k != "side"}, inputs, items) == {}
+    assert (
+        score_side_information({k: v for k, v in params.items() if k != "side"}, inputs, items)
+        == {}
+    )
 
 
 def test_records(tmp_path, heard, monkeypatch):
@@ -175,21 +180,21 @@ def test_records(tmp_path, heard, monkeypatch):
         store=tmp_path / "store", out=tmp_path / "runs", compute=Compute("cpu"), reporter=heard,
     )  # fmt: skip
     bound, none, alternative, other, trained = made
-    assert bound.side == none.side == {}
-    assert alternative.side["kind"] == "alternative"
-    old = alternative.side["generations"]["old"]
+    assert bound.side is none.side is None
+    assert alternative.as_json()["side"]["kind"] == "alternative"
+    old = alternative.as_json()["side"]["generations"]["old"]
     assert (old["dim"], old["bytes"]) == (16, 64) and 0 < old["cka"] < 1
     assert set(old["scores"]) == {"cmc_at_1", "cmc_at_5", "map"}
-    assert other.side["generations"]["old"]["bytes"] == 256
+    assert other.as_json()["side"]["generations"]["old"]["bytes"] == 256
     # The update is given what is stored of old items, and the record tells the same of it.
     assert trained.method == "l2" and trained.side == alternative.side
     assert [side.shape[1] for side in seen] == [16]
     # The model of the side-information is no part of the new one.
-    assert none.cost["parameters"] == other.cost["parameters"] == bound.cost["parameters"]
+    assert none.cost.parameters == other.cost.parameters == bound.cost.parameters
     assert sum("dataset" in title for title in heard.titles) == 2
     path = next((tmp_path / "runs").rglob("fct+alternative/seed-0.json"))
     assert read_record(path) == alternative
     value = json.loads(path.read_text())
     del value["side"]
     (tmp_path / "seed-0.json").write_text(json.dumps(value))
-    assert read_record(tmp_path / "seed-0.json").side == {}
+    assert read_record(tmp_path / "seed-0.json").side is None

@@ -1,0 +1,156 @@
+"""What a run is to compute: names and values checked, nothing computed yet."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmark.config import registry
+from benchmark.config.files import digest
+from benchmark.config.loading import load_protocol, load_track, set_up
+from benchmark.config.overrides import expand
+from benchmark.config.protocols import Protocol
+from benchmark.config.setup import Setup
+from benchmark.errors import BenchError, UnsuitedError
+from benchmark.harness.graph import Plan
+from benchmark.records.record import record_path
+
+Key = tuple[str, int]
+"""A method and a seed."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Methods and seeds on one protocol and track.
+
+    Attributes:
+        setup: Protocol and track with their changes.
+        labels: Methods, ``independent`` first.
+        seeds: Seeds.
+        data_root: Where the dataset lies, if it is not built in.
+        first_seed: Seed of the first generation, if fixed apart.
+    """
+
+    setup: Setup
+    labels: tuple[str, ...]
+    seeds: tuple[int, ...]
+    data_root: Path | None = None
+    first_seed: int | None = None
+
+    def folder(self, out: Path) -> Path:
+        """Where records go: runs of a changed track lie apart from those that may be ranked."""
+        return out / "changed" / digest(self.setup.changed)[:8] if self.setup.changed else out
+
+    def paths(self, out: Path) -> dict[Key, Path]:
+        """File of each record."""
+        protocol, track = self.setup.protocol.id, self.setup.track.id
+        return {
+            (label, seed): record_path(self.folder(out), protocol, track, label, seed)
+            for seed in self.seeds
+            for label in self.labels
+        }
+
+    def plan(self, labels: Sequence[str] | None = None, seeds: Sequence[int] | None = None) -> Plan:
+        """The graph of stages."""
+        # Planning imports adapters, and with them torch.
+        from benchmark.harness.planner import make_plan
+
+        return make_plan(
+            self.setup, list(labels or self.labels), list(seeds or self.seeds),
+            data_root=self.data_root, first_seed=self.first_seed,
+        )  # fmt: skip
+
+
+def _warn(unsuited: BenchError) -> None:
+    warnings.warn(str(unsuited), stacklevel=5)
+
+
+def make_requests(
+    methods: Iterable[str],
+    protocol: str,
+    track: str = "glyphs",
+    *,
+    on_unsuited: Callable[[BenchError], None] = _warn,
+    **options: Any,
+) -> list[Request]:
+    """A request for each setting of a protocol, or for the protocol.
+
+    Args:
+        methods: Methods.
+        protocol: A protocol.
+        track: A track.
+        on_unsuited: Called with what is wrong with a setting that does not suit the track, which
+            is then left out; one that is named alone is an error.
+        **options: As for :func:`make_request`.
+
+    Raises:
+        BenchError: As :func:`make_request`, or if no setting suits the track.
+    """
+    labels, settings = list(methods), list(expand(load_protocol(protocol)))
+    requests, unsuited = [], {}
+    for setting in settings:
+        try:
+            requests.append(make_request(labels, setting, track, **options))
+        except UnsuitedError as error:
+            if len(settings) == 1:
+                raise
+            unsuited[setting.id] = str(error)
+    name = load_track(track).id
+    if not requests:
+        reasons = "; ".join(dict.fromkeys(unsuited.values()))
+        raise UnsuitedError(f"no setting of {protocol} suits track {name}: {reasons}")
+    for setting_id, reason in unsuited.items():
+        on_unsuited(UnsuitedError(f"{setting_id} does not suit track {name}: {reason}"))
+    return requests
+
+
+def make_request(
+    methods: Iterable[str],
+    protocol: str | Protocol,
+    track: str = "glyphs",
+    *,
+    data_root: str | Path | None = None,
+    seeds: Iterable[int] = (0,),
+    settings: Mapping[str, Any] | None = None,
+    first_seed: int | None = None,
+    without_data: bool = False,
+) -> Request:
+    """Check the names and values of a run.
+
+    Args:
+        methods: Methods; ``independent`` is added.
+        protocol: A protocol, or its name.
+        track: Name of a track.
+        data_root: Folder of the images, for tracks that need one.
+        seeds: Seeds.
+        settings: Changes such as ``{"old.head": "arcface"}``.
+        first_seed: Fixes the first generation's seed apart from the others'.
+        without_data: The data may be missing: the request can be planned, not carried out.
+
+    Raises:
+        UnsuitedError: If the track does not have what the protocol needs.
+        BenchError: On an unknown name, key or value, or a missing data root.
+    """
+    labels = [m for m in methods if m]
+    if not labels:
+        raise BenchError("methods: expected at least one")
+    for label in labels:
+        registry.method_file(label)
+    labels = list(dict.fromkeys(["independent", *labels]))
+    chosen = list(dict.fromkeys(seeds))
+    if not chosen or min(chosen) < 0:
+        raise BenchError(f"seeds: expected whole numbers from 0, got {chosen or 'none'}")
+    changes = dict(settings or {})
+    spec = load_protocol(protocol) if isinstance(protocol, str) else protocol
+    setup = set_up(spec, load_track(track), changes, labels)
+    if first_seed is not None:
+        setup = replace(setup, changed={**changes, "first_seed": first_seed})
+    root = None if data_root is None else Path(data_root)
+    if setup.track.needs_root and root is None and not without_data:
+        raise BenchError(f"track {setup.track.id}: needs --data-root, the folder of its images")
+    if root is not None and not root.exists():
+        raise BenchError(f"--data-root: {root} does not exist")
+    return Request(setup, tuple(labels), tuple(chosen), root, first_seed)
