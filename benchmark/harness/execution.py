@@ -74,7 +74,7 @@ def measured(
     Checkpoints lie in ``out`` unless another folder is named.
     """
     from benchmark.harness.stages import Context, run_stage
-    from benchmark.training.device import Device, precision, torch_device
+    from benchmark.training.device import Device, effective_precision, torch_device
 
     device = Device(compute.accelerator, compute.devices)
     inputs = {role: root / "stages" / s.name for role, s in stage.inputs.items()}
@@ -91,7 +91,7 @@ def measured(
         facts = run_stage(stage.kind, stage.params, inputs, context)
     if "recipe" in stage.params:
         asked = stage.params["recipe"].get("precision", "32-true")
-        used["precision"] = precision(asked, chip)
+        used["precision"] = effective_precision(asked, chip)
     return facts, used
 
 

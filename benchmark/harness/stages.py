@@ -86,11 +86,8 @@ def train(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
     trainer = _trainer(params, context)
     if params.get("texts"):
         return _train_pair(params, inputs, chosen, trainer, context)
-    encoder, head = new_model(_spec(params), chosen, trainer.recipe, trainer.seed)
-    curve = train_embedding(
-        encoder, head, lambda batch, own, _: own(batch.new, batch.labels), chosen, trainer,
-        spec=_spec(params),
-    )  # fmt: skip
+    encoder, head = new_model(_spec(params), chosen, trainer)
+    curve = train_embedding(encoder, head, chosen, trainer, spec=_spec(params))
     return _write_model(encoder, head, context.out) | {
         "n_images": len(chosen), "n_classes": len(chosen.classes),
         "curves": {"model": curve.state_dict()},
@@ -119,9 +116,9 @@ def side(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
     module = importlib.import_module(f"benchmark.training.side_{params['module']}")
     chosen = _training_data(params, {"data": inputs.get("other", inputs["data"])})
     if "other" in inputs:
-        from benchmark.training.other_domain import shaped
+        from benchmark.training.data import resized
 
-        chosen = shaped(chosen, read_dataset(inputs["data"]).train.images.shape[1:])
+        chosen = resized(chosen, read_dataset(inputs["data"]).train.images.shape[1:])
     trainer = _trainer(params, context)
     model, curve = module.train(_spec(params), chosen, trainer, **params["options"])
     facts = _write_model(model, None, context.out)
@@ -172,7 +169,6 @@ def update(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
         chain=tuple(chain),
         independent=independent,
         spec=_spec(params),
-        recipe=_recipe(params),
         distance=params["distance"],
         trainer=_trainer(params, context),
         n_classes=len(read_dataset(inputs["data"]).class_names),

@@ -9,7 +9,8 @@ import benchmark
 from benchmark.cli import app
 from benchmark.config import registry
 from benchmark.config.types import Recipe
-from benchmark.contract.conversion import BLOCK, Conversion, Dims, apply_part
+from benchmark.contract.arrays import BLOCK, apply_part
+from benchmark.contract.conversion import Conversion, Dims
 from benchmark.contract.fitting import RECIPE, make_trainer
 from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError

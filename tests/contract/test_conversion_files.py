@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from benchmark.contract.conversion import Conversion, apply_part
+from benchmark.contract.arrays import apply_part
+from benchmark.contract.conversion import Conversion
 from benchmark.errors import BenchError
 
 OLD, SIDE = 6, 3
@@ -103,7 +104,7 @@ def test_a_file_with_side_information(arrays, files, fitted):
     wanted = made.convert(np.load(files / "old.npy"), np.load(files / "side.npy"))
     np.testing.assert_array_equal(np.load(files / "new.npy"), wanted[0])
     np.testing.assert_array_equal(np.load(files / "new-side.npy"), wanted[1])
-    with pytest.raises(BenchError, match="target_side: the map makes new side-information"):
+    with pytest.raises(BenchError, match="target_side: expected a file"):
         made.convert_file(files / "old.npy", files / "again.npy", side=files / "side.npy")
     assert not (files / "again.npy").exists()
 

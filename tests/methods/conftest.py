@@ -51,7 +51,6 @@ def make_job():
             chain=(Generation(torch.nn.Identity(), head, features),),
             independent=None,
             spec=ModelSpec("convnet-2", 8, "arcface", scale, 0.2),
-            recipe=recipe,
             distance="cosine",
             trainer=Trainer(recipe, 0, Device("cpu")),
         )
@@ -100,7 +99,6 @@ def toy_job():
             chain=(Generation(torch.nn.Identity(), known, features),),
             independent=None,
             spec=ModelSpec("convnet-2", 8, "arcface", 8.0, 0.2),
-            recipe=recipe,
             distance="cosine",
             trainer=Trainer(recipe, seed, Device("cpu"), folder),
         )

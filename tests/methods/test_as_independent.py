@@ -58,8 +58,7 @@ def kept(method):
 
 def train_alone(job):
     encoder, head = job.new_model()
-    plain = lambda batch, own, _: own(batch.new, batch.labels)  # noqa: E731
-    train_embedding(encoder, head, plain, job.data, job.trainer)
+    train_embedding(encoder, head, job.data, job.trainer)
     return encoder.state_dict(), head.state_dict()
 
 

@@ -12,7 +12,7 @@ from benchmark.config.types import ModelSpec
 from benchmark.contract.method import Generation, Step
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable, load_module, save_module
-from methods.bt2 import BT2, over_new
+from methods.bt2 import BT2, head_of_phi_new
 
 CLASSES = [4, 7, 9, 20, 55]  # as in conftest.py
 KINDS = ["softmax", "norm-softmax", "arcface"]
@@ -152,7 +152,7 @@ def test_trap_the_influence_weighs_the_same_at_any_scale(bt2_job, make_batch):
         method = BT2(extra=2, match_new=0.0, match_old=0.0)
         state, batch, head = made(method, job, make_batch)
         with torch.no_grad():  # every item is taken for one of another class
-            state.judge.row_of.copy_(state.judge.row_of.roll(1))
+            state.old_classifier.row_of.copy_(state.old_classifier.row_of.roll(1))
         own = torch.autograd.grad(
             dataclasses.replace(method, influence=0.0).loss(batch, head, state),
             batch.new, retain_graph=True,
@@ -182,7 +182,7 @@ def test_the_head_it_leaves_reads_phi_new_as_its_own_read_phi_3(bt2_job, make_ba
     state, batch, _ = made(BT2(extra=2), job, make_batch)
     head = Head(kind, 7, CLASSES, 16.0, 0.2)
     phi_3, _, phi_new = state.basis.parts(batch.new)
-    left = over_new(head, state.basis)
+    left = head_of_phi_new(head, state.basis)
     torch.testing.assert_close(left.logits(phi_new), head.logits(phi_3), atol=1e-4, rtol=1e-4)
     assert left.dim == 9 and left.classes.tolist() == CLASSES and left.margin == 0.2
 
@@ -190,7 +190,8 @@ def test_the_head_it_leaves_reads_phi_new_as_its_own_read_phi_3(bt2_job, make_ba
 def test_label_smoothing_is_the_recipe_s(bt2_job):
     """A trap: the authors' other methods were trained with another smoothing."""
     job = bt2_job()
-    job = dataclasses.replace(job, recipe=dataclasses.replace(job.recipe, label_smoothing=0.13))
+    recipe = dataclasses.replace(job.recipe, label_smoothing=0.13)
+    job = dataclasses.replace(job, trainer=dataclasses.replace(job.trainer, recipe=recipe))
     _, head = BT2(extra=2).new_model(job)
     assert head.smoothing == 0.13 == job.new_model()[1].smoothing
 
@@ -300,7 +301,7 @@ def test_bases_stay_orthonormal_and_move(second, taught):
     basis = update.model.outer
     assert np.max(errors) < 1e-5
     assert max(off_orthonormal(basis.first), off_orthonormal(basis.second)) < 1e-5
-    again = METHOD.update(dataclasses.replace(job, recipe=job.recipe))
+    again = METHOD.update(dataclasses.replace(job))
     assert torch.equal(again.model.outer.first.matrix, basis.first.matrix)
     for rotation in (basis.first, basis.second):
         start = rotation.linear.parametrizations.weight[0].base

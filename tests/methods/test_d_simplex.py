@@ -14,7 +14,7 @@ from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute
 from benchmark.models.heads import SimplexHead, simplex
 from benchmark.models.module import Portable, load_module, save_module
-from methods.d_simplex import DSimplex, contrast
+from methods.d_simplex import DSimplex, hoc_loss
 
 CLASSES = [4, 7, 9, 20, 55]  # as in conftest.py
 POINTS = simplex(60).numpy()
@@ -130,7 +130,7 @@ def test_trap_pairs_of_one_class_stay_out_of_the_sum():
     """As zeros after masking they would still weigh exp(0)."""
     torch.manual_seed(0)
     new, old, labels = torch.randn(6, 4), torch.randn(6, 4), torch.tensor([0, 0, 0, 0, 0, 1])
-    value = contrast(new, old, labels, 10.0).item()
+    value = hoc_loss(new, old, labels, 10.0).item()
     assert value == pytest.approx(hoc(new.numpy(), old.numpy(), labels.tolist(), 10.0), rel=1e-5)
     scores = 10 * nn.functional.normalize(old) @ nn.functional.normalize(new).T
     zeros = (scores * (labels[:, None] != labels)).logsumexp(dim=1) - scores.diagonal()
@@ -140,7 +140,7 @@ def test_trap_pairs_of_one_class_stay_out_of_the_sum():
 def test_a_batch_of_one_class_is_only_pulled():
     new = torch.randn(3, 4, requires_grad=True)
     old = torch.randn(3, 4)
-    value = contrast(new, old, torch.zeros(3, dtype=torch.long), 2.0)
+    value = hoc_loss(new, old, torch.zeros(3, dtype=torch.long), 2.0)
     cosines = (nn.functional.normalize(new) * nn.functional.normalize(old)).sum(dim=1)
     assert value.item() == pytest.approx(-2 * cosines.mean().item(), rel=1e-5)
     value.backward()

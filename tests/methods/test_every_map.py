@@ -6,8 +6,8 @@ import pytest
 from benchmark.api import run
 from benchmark.config import registry
 from benchmark.config.types import Recipe
+from benchmark.contract.arrays import BLOCK
 from benchmark.contract.bases import FeatureTransformation, VectorMap
-from benchmark.contract.conversion import BLOCK
 from benchmark.harness.evaluation import details
 from benchmark.harness.execution import Compute
 

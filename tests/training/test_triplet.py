@@ -90,8 +90,8 @@ def test_triplets_judge_what_goes_into_the_neck_and_the_rest_what_comes_out(
     monkeypatch.setattr(embedding, "batch_hard", recorded)
     with_triplets = replace(spec, head="softmax", triplet=1.0, per_class=4)
     made = trainer()
-    encoder, head = embedding.new_model(with_triplets, data, made.recipe, 0)
-    embedding.train_embedding(encoder, head, plain, data, made, spec=with_triplets)
+    encoder, head = embedding.new_model(with_triplets, data, made)
+    embedding.train_embedding(encoder, head, data, made, loss=plain, spec=with_triplets)
     for bare, new in zip(judged, seen, strict=True):
         assert new.mean(0).abs().max() < 1e-5, "standardised over the batch"
         spread = (bare - bare.mean(0)) / (bare.var(0, unbiased=False) + 1e-5).sqrt()
@@ -99,8 +99,8 @@ def test_triplets_judge_what_goes_into_the_neck_and_the_rest_what_comes_out(
         torch.testing.assert_close(new, spread * scale, rtol=1e-3, atol=1e-4)
     assert (judged[0] - seen[0]).abs().max() > 0.1
     assert encoder.neck.bias.eq(0).all() and not encoder.neck.bias.requires_grad
-    without, _ = embedding.new_model(spec, data, made.recipe, 0)
-    assert without.neck is None and "neck" not in without.made_with
+    without, _ = embedding.new_model(spec, data, made)
+    assert without.neck is None and "neck" not in without.arguments
 
 
 def test_market1501_protocol(tmp_path):

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from benchmark.config import registry
-from benchmark.contract.conversion import apply, apply_part
+from benchmark.contract.arrays import apply, apply_part
 from benchmark.errors import BenchError
 from benchmark.harness.artifacts import HEAD
 from benchmark.harness.evaluation.cases import convert, has, load_stored, view
