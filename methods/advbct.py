@@ -2,13 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.contract import Batch, CompatibleTraining, Head, UpdateJob, check_ranges
+from benchmark.contract import Batch, CompatibleTraining, Head, UpdateJob
 from benchmark.training.prototypes import class_means
 
 
@@ -98,17 +97,17 @@ class AdvBCT(CompatibleTraining[State]):
         "Pan et al., Boundary-Aware Backward-Compatible Representation via Adversarial Learning "
         "in Image Retrieval, CVPR 2023"
     )
-    variants: ClassVar = {"border": {"adversarial": 0.0}}
+    variants = {"border": {"adversarial": 0.0}}
+    ranges = {
+        "adversarial": "[0, inf)", "border": "[0, inf)", "width": "[1, inf)",
+        "steepness": "[0, inf)", "threshold": "[0, inf)",
+    }  # fmt: skip
 
     adversarial: float = 1.0  # weight of L_adv at the start; published code
     border: float = 1.0  # weight of L_border; published code
     width: int = 100  # of the discriminator; published code
     steepness: float = 10.0  # of the rising strength; published code
     threshold: float = 1.0  # T; published configuration
-
-    def __post_init__(self) -> None:
-        check_ranges(self, adversarial="[0, inf)", border="[0, inf)", width="[1, inf)")
-        check_ranges(self, steepness="[0, inf)", threshold="[0, inf)")
 
     def prepare(self, job: UpdateJob) -> State:
         """Centres and radii of the old features of the new data; a fresh discriminator."""

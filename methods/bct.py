@@ -1,7 +1,6 @@
 """BCT: influence loss of the frozen old classifier on the new features."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -20,7 +19,7 @@ class BCT(OldClassifierTraining):
     """
 
     paper = "Shen et al., Towards Backward-Compatible Representation Learning, CVPR 2020"
-    variants: ClassVar = {
+    variants = {
         "old": {"unknown": "old"},
         "distill": {"unknown": "distill"},
         "synthesize": {"unknown": "synthesize"},

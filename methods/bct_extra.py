@@ -1,7 +1,6 @@
 """BCT(+32): BCT with extra dimensions that the old classifier does not read."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -13,7 +12,6 @@ from benchmark.contract import (
     OldClassifierTraining,
     Portable,
     UpdateJob,
-    check_ranges,
 )
 
 
@@ -29,14 +27,11 @@ class BCTExtra(OldClassifierTraining):
         "Zhou et al., BT^2: Backward-compatible Training with Basis Transformation, ICCV 2023, "
         "section 4.3"
     )
-    variants: ClassVar = {"old": {"unknown": "old"}, "distill": {"unknown": "distill"}}
+    variants = {"old": {"unknown": "old"}, "distill": {"unknown": "distill"}}
     changes = ("training", "dimension")
+    ranges = {"extra": "[0, inf)"}
 
     extra: int = 32  # dimensions, section 4.3
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_ranges(self, extra="[0, inf)")
 
     def new_model(self, job: UpdateJob) -> tuple[Portable, Head]:
         """A model with the extra dimensions; every further update adds as many."""

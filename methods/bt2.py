@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,6 @@ from benchmark.contract import (
     Step,
     Update,
     UpdateJob,
-    check_ranges,
     old_classifier,
 )
 from benchmark.models.basis import BasisTransformation, Composed
@@ -69,9 +68,13 @@ class BT2(CompatibleTraining[State]):
     """
 
     paper = "Zhou et al., BT2: Backward-compatible Training with Basis Transformation, ICCV 2023"
-    variants: ClassVar = {"transformer": {"classify": "phi_new"}}
+    variants = {"transformer": {"classify": "phi_new"}}
     needs = ("independent",)
     changes = ("training", "dimension")
+    ranges = {
+        "extra": "[1, inf)", "factor": "(0, inf)", "match_new": "[0, inf)", "influence": "[0, inf)",
+        "match_old": "[0, inf)",
+    }  # fmt: skip
 
     extra: int = 32  # d, section 4.3; at most as many as either embedding has
     factor: float = 2.0  # C, section 4.3
@@ -79,10 +82,6 @@ class BT2(CompatibleTraining[State]):
     influence: float = 10.0  # lambda_2 at scale 1, section 4.3; value of the published code
     match_old: float = 5.0  # lambda_3, section 4.3; value of the published code
     classify: Literal["phi_3", "phi_new"] = "phi_3"  # phi_new for transformers, section 4.3
-
-    def __post_init__(self) -> None:
-        check_ranges(self, extra="[1, inf)", factor="(0, inf)", match_new="[0, inf)")
-        check_ranges(self, influence="[0, inf)", match_old="[0, inf)")
 
     @property
     def uses(self) -> tuple[str, ...]:

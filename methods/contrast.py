@@ -1,13 +1,12 @@
 """Contrast: contrastive loss of new features with old and new ones of other classes (RACT)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.contract import Batch, CompatibleTraining, Head, check_ranges
+from benchmark.contract import Batch, CompatibleTraining, Head
 from benchmark.training.memory_bank import gather_rows
 
 
@@ -24,14 +23,12 @@ class Contrast(CompatibleTraining[nn.Module]):
         "Zhang et al., Hot-Refresh Model Upgrades with Regression-Alleviating Compatible "
         "Training in Image Retrieval, ICLR 2022; compared in BT2 section 4.3 and FastFill section 4"
     )
-    variants: ClassVar = {"fastfill": {"tau": 0.5}, "top10": {"tau": 0.01, "hardest": 10}}
+    variants = {"fastfill": {"tau": 0.5}, "top10": {"tau": 0.01, "hardest": 10}}
+    ranges = {"weight": "[0, inf)", "tau": "(0, inf)", "hardest": "[0, inf)"}
 
     weight: float = 1.0  # lambda, FastFill appendix A.2
     tau: float = 0.5  # FastFill appendix A.2; 0.01 in the published code
     hardest: int = 0  # negatives of either kind that count, 0: all; 10 in the published code
-
-    def __post_init__(self) -> None:
-        check_ranges(self, weight="[0, inf)", tau="(0, inf)", hardest="[0, inf)")
 
     def loss(self, batch: Batch, head: Head, state: nn.Module) -> Tensor:
         """Classification plus the contrast, over the batch of all devices."""

@@ -1,7 +1,7 @@
 """d-Simplex: one fixed simplex classifier for all generations; with HOC, a contrastive loss."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,6 @@ from benchmark.contract import (
     RefusedError,
     Step,
     UpdateJob,
-    check_ranges,
 )
 from benchmark.models.heads import SimplexHead
 from benchmark.models.parts import Frozen
@@ -59,17 +58,15 @@ class DSimplex(CompatibleTraining[State]):
         "Implications for Improved Model Replacements, CVPR 2024"
     )
     own_first = True
-    variants: ClassVar = {"hoc": {"hoc": True}}
+    variants = {"hoc": {"hoc": True}}
     changes = ("training", "dimension")
+    ranges = {"weight": "[0, 1]", "mu": "(0, inf)", "vertices": "[0, inf)"}
 
     hoc: bool = False  # eq. 3 instead of cross-entropy alone
     weight: float = 0.1  # lambda, eq. 3; value of the published code
     mu: float = 10.0  # eq. 4; value of the published code
     vertices: int = 0  # ours: 0, one for each class of the dataset; 1,024 in the published code
     head: Literal["softmax", "track"] = "softmax"  # eq. 3; or as the track's classifier
-
-    def __post_init__(self) -> None:
-        check_ranges(self, weight="[0, 1]", mu="(0, inf)", vertices="[0, inf)")
 
     @property
     def uses(self) -> tuple[str, ...]:

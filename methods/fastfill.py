@@ -1,12 +1,12 @@
 """FastFill: a map trained by the new classifier too, with uncertainty that orders backfilling."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from benchmark.contract import Fitted, Pairs, SideInformationMap, Trainer, check_ranges
+from benchmark.contract import Fitted, Pairs, SideInformationMap, Trainer
 from benchmark.models.transformation import Transformation
 from benchmark.models.uncertain import Uncertain
 
@@ -37,7 +37,7 @@ class FastFill(SideInformationMap):
     """
 
     paper = "Jaeckle et al., FastFill: Efficient Compatible Model Update, ICLR 2023"
-    variants: ClassVar = {
+    variants = {
         "simclr": {"side": "simclr"},
         "l2": {"losses": "l2"},
         "disc": {"losses": "disc"},
@@ -46,16 +46,12 @@ class FastFill(SideInformationMap):
         "disc-no-uncertainty": {"losses": "disc", "uncertainty": False},
         "diagonal": {"diagonal": True},
     }
+    ranges = {"lam": "(0, inf)"}
 
     losses: Literal["both", "l2", "disc"] = "both"  # eq. 3; each alone in section 6, Table 5
     uncertainty: bool = True  # section 6, Table 5
     diagonal: bool = False  # section 4.2, footnote 2
     lam: float | None = None  # lambda, a function of d that section 4.2 does not print; ours: 1 / d
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.lam is not None:
-            check_ranges(self, lam="(0, inf)")
 
     @property
     def uses(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """FCT: a learned map of stored embeddings and side-information to the new space."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
@@ -32,7 +32,7 @@ class FCT(SideInformationMap):
     """
 
     paper = "Ramanujan et al., Forward Compatible Training, CVPR 2022"
-    variants: ClassVar = {
+    variants = {
         "autoencoder": {"side": "autoencoder"},
         "alternative": {"side": "alternative"},
         "mixup": {"side": "mixup"},

@@ -1,12 +1,11 @@
 """L2: regression of each new feature to the stored old feature of the same image."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import Tensor
 from torch.nn import functional as F
 
-from benchmark.contract import Batch, CompatibleTraining, Head, UpdateJob, check_ranges
+from benchmark.contract import Batch, CompatibleTraining, Head, UpdateJob
 from benchmark.training.credibility import CredibleMask
 
 
@@ -20,13 +19,11 @@ class L2(CompatibleTraining[CredibleMask]):
     """
 
     paper = "Liang et al., MixBCT, 2023, section 3.3; first a baseline of BCT, section 3.4"
-    variants: ClassVar = {"denoised": {"drop": 0.1}}
+    variants = {"denoised": {"drop": 0.1}}
+    ranges = {"weight": "[0, inf)", "drop": "[0, 1)"}
 
     weight: float = 10.0  # lambda, MixBCT section 4.3
     drop: float = 0.0  # farthest share of each class that is left out, MixBCT section 3.4
-
-    def __post_init__(self) -> None:
-        check_ranges(self, weight="[0, inf)", drop="[0, 1)")
 
     def prepare(self, job: UpdateJob) -> CredibleMask:
         """The old features that new ones are held to."""

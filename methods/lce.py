@@ -1,11 +1,11 @@
 """LCE: a map trained by the new classifier and the cones of the new classes."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from torch import Tensor, nn
 
-from benchmark.contract import Fitted, LearnedMap, Pairs, Portable, Trainer, check_ranges
+from benchmark.contract import Fitted, LearnedMap, Pairs, Portable, Trainer
 from benchmark.models.bottleneck import Bottlenecks
 from benchmark.models.transformation import Transformation
 from benchmark.training.prototypes import ClassCones
@@ -21,18 +21,16 @@ class LCE(LearnedMap):
     """
 
     paper = "Meng et al., Learning Compatible Embeddings, ICCV 2021"
-    variants: ClassVar = {"mlp": {"map": "mlp"}}
+    variants = {"mlp": {"map": "mlp"}}
+    ranges = {
+        "weight": "[0, inf)", "blocks": "[1, inf)", "bottleneck": "[1, inf)", "width": "[1, inf)",
+    }  # fmt: skip
 
     map: Literal["rbt", "mlp"] = "rbt"  # published code; mlp: FCT appendix D.1
     weight: float = 1.0  # of the cones; published code
     blocks: int = 4  # of rbt; published code
     bottleneck: int = 16  # of rbt; published code
     width: int = 2048  # of mlp, FCT appendix D.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_ranges(self, weight="[0, inf)", blocks="[1, inf)", bottleneck="[1, inf)")
-        check_ranges(self, width="[1, inf)")
 
     @property
     def uses(self) -> tuple[str, ...]:

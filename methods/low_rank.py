@@ -1,12 +1,11 @@
 """Low-rank: an affine map through a few dimensions, by reduced-rank regression in closed form."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from benchmark.contract import FittedMap, Portable, Trainer, VectorMap, check_ranges
+from benchmark.contract import FittedMap, Portable, Trainer, VectorMap
 from benchmark.training.closed_form import ridge
 
 
@@ -36,15 +35,11 @@ class LowRank(VectorMap):
     """
 
     paper = "Izenman, Reduced-Rank Regression for the Multivariate Linear Model, 1975"
-    variants: ClassVar = {"query": {"direction": "query"}}
+    variants = {"query": {"direction": "query"}}
+    ranges = {"rank": "[1, inf)", "share": "[0, inf)"}
 
     rank: int = 32  # ours: half of the tracks' 64 dimensions; at most the smaller dimension
     share: float | None = None  # ours: as in linear, by default of the smallest leave-one-out error
-
-    def __post_init__(self) -> None:
-        check_ranges(self, rank="[1, inf)")
-        if self.share is not None:
-            check_ranges(self, share="[0, inf)")
 
     def fit_vectors(self, source: Tensor, target: Tensor, trainer: Trainer) -> FittedMap:
         """The full solution and its leading directions, in float64."""

@@ -10,7 +10,6 @@ from benchmark.contract import (
     Head,
     OldClassifier,
     UpdateJob,
-    check_ranges,
     old_classifier,
 )
 
@@ -26,12 +25,10 @@ class LwF(CompatibleTraining[OldClassifier]):
     paper = "Li and Hoiem, Learning without Forgetting, ECCV 2016, as compared in BCT section 3.5"
     longer = True
     needs = ("old_head",)
+    ranges = {"weight": "[0, inf)", "temperature": "(0, inf)"}
 
     weight: float = 1.0  # lambda, LwF eq. 1
     temperature: float = 1.0  # beside K's own scale: that alone, BCT appendix A
-
-    def __post_init__(self) -> None:
-        check_ranges(self, weight="[0, inf)", temperature="(0, inf)")
 
     def prepare(self, job: UpdateJob) -> OldClassifier:
         """The frozen old classifier as it is."""

@@ -1,12 +1,11 @@
 """MixBCT: one classification loss over a mixture of new and credible old features."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from benchmark.contract import Batch, CompatibleTraining, Head, Step, UpdateJob, check_ranges
+from benchmark.contract import Batch, CompatibleTraining, Head, Step, UpdateJob
 from benchmark.training.credibility import CredibleMask
 
 
@@ -18,13 +17,11 @@ class MixBCT(CompatibleTraining[CredibleMask]):
     """
 
     paper = "Liang et al., MixBCT: Towards Self-Adapting Backward-Compatible Training, 2023"
-    variants: ClassVar = {"plain": {"drop": 0.0}}
+    variants = {"plain": {"drop": 0.0}}
+    ranges = {"ratio": "[0, 1]", "drop": "[0, 1)"}
 
     ratio: float = 0.3  # alpha, section 4.3
     drop: float = 0.1  # farthest share of each class that may not replace, section 3.4
-
-    def __post_init__(self) -> None:
-        check_ranges(self, ratio="[0, 1]", drop="[0, 1)")
 
     def refuses(self, step: Step) -> str | None:
         """A batch must have as many credible features as are to be replaced."""

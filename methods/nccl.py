@@ -13,7 +13,6 @@ from benchmark.contract import (
     OldClassifier,
     RefusedError,
     UpdateJob,
-    check_ranges,
     old_classifier,
 )
 from benchmark.training.credibility import near_one_class
@@ -46,16 +45,16 @@ class NCCL(CompatibleTraining[State]):
         "Wu et al., Neighborhood Consensus Contrastive Learning for Backward-Compatible "
         "Representation, AAAI 2022; compared in MixBCT section 4.4"
     )
+    ranges = {
+        "features": "[0, inf)", "logits": "[0, inf)", "tau": "(0, inf)", "size": "[1, inf)",
+        "doubt": "[0, inf)",
+    }  # fmt: skip
 
     features: float = 1.0  # weight of the term on features; published code of MixBCT
     logits: float = 0.01  # weight of the term on logits; published code of MixBCT
     tau: float = 1.0  # temperature; published code of MixBCT
     size: int = 8192  # of the memory, MixBCT section 4.4; 2,048 in NCCL
     doubt: float = 0.5  # share of log C that a credible entropy may reach; published code of MixBCT
-
-    def __post_init__(self) -> None:
-        check_ranges(self, features="[0, inf)", logits="[0, inf)", tau="(0, inf)")
-        check_ranges(self, size="[1, inf)", doubt="[0, inf)")
 
     @property
     def uses(self) -> tuple[str, ...]:

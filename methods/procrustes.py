@@ -1,7 +1,6 @@
 """Procrustes: the rotation nearest to bringing one set of embeddings to the other."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import Tensor
 
@@ -18,7 +17,7 @@ class Procrustes(VectorMap):
     """
 
     paper = "Schönemann, A Generalized Solution of the Orthogonal Procrustes Problem, 1966"
-    variants: ClassVar = {"query": {"direction": "query"}}
+    variants = {"query": {"direction": "query"}}
 
     def fit_vectors(self, source: Tensor, target: Tensor, trainer: Trainer) -> FittedMap:
         """The rotation about the means."""

@@ -1,19 +1,10 @@
 """RBT: residual bottlenecks in place of FCT's network."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import Tensor, nn
 
-from benchmark.contract import (
-    Fitted,
-    LearnedMap,
-    Pairs,
-    Trainer,
-    check_ranges,
-    kl_divergence,
-    squared_distance,
-)
+from benchmark.contract import Fitted, LearnedMap, Pairs, Trainer, kl_divergence, squared_distance
 from benchmark.models.bottleneck import Bottlenecks
 
 
@@ -27,15 +18,12 @@ class RBT(LearnedMap):
     """
 
     paper = "Wang et al., Unified Representation Learning for Cross Model Compatibility, BMVC 2020"
-    variants: ClassVar = {"kl": {"kl": 1.0}}
+    variants = {"kl": {"kl": 1.0}}
+    ranges = {"kl": "[0, inf)", "blocks": "[1, inf)", "bottleneck": "[1, inf)"}
 
     kl: float = 0.0  # weight of the divergence; FCT appendix J has none
     blocks: int = 4  # published code of LCE, which builds on this map
     bottleneck: int = 16  # published code of LCE
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_ranges(self, kl="[0, inf)", blocks="[1, inf)", bottleneck="[1, inf)")
 
     @property
     def uses(self) -> tuple[str, ...]:

@@ -5,15 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from benchmark.contract import (
-    Batch,
-    CompatibleTraining,
-    Epoch,
-    Head,
-    OldClassifier,
-    UpdateJob,
-    check_ranges,
-)
+from benchmark.contract import Batch, CompatibleTraining, Epoch, Head, OldClassifier, UpdateJob
 from benchmark.training.credibility import near_own_class
 from benchmark.training.prototypes import refined_prototypes
 
@@ -45,6 +37,10 @@ class UniBCT(CompatibleTraining[Prototypes]):
         "compared in MixBCT section 4.4"
     )
     longer = True
+    ranges = {
+        "weight": "[0, inf)", "share": "[0, 1)", "tau": "(0, inf)", "drop": "[0, 1)",
+        "warmup": "[0, 1)", "every": "(0, inf)", "refinements": "[0, inf)",
+    }  # fmt: skip
 
     weight: float = 1.0  # of the influence; published code of MixBCT
     share: float = 0.9  # a, what an old feature takes from its neighbours; published code of MixBCT
@@ -53,10 +49,6 @@ class UniBCT(CompatibleTraining[Prototypes]):
     warmup: float = 10 / 35  # share of the training before refinement 1; published code of MixBCT
     every: float = 10 / 35  # share of the training between refinements; published code of MixBCT
     refinements: int = 2  # how often; published code of MixBCT
-
-    def __post_init__(self) -> None:
-        check_ranges(self, weight="[0, inf)", share="[0, 1)", tau="(0, inf)", drop="[0, 1)")
-        check_ranges(self, warmup="[0, 1)", every="(0, inf)", refinements="[0, inf)")
 
     def prepare(self, job: UpdateJob) -> Prototypes:
         """No prototypes yet; the mask of the old features that will enter them."""

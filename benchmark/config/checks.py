@@ -11,18 +11,18 @@ NAME = re.compile(r"[a-z0-9]+(?:[-.][a-z0-9]+)*")
 """Names of generations and settings, which stand in cases, keys of ``--set`` and folders."""
 
 
-def check_ranges(fields: Any, **ranges: str) -> None:
-    """Hold fields to intervals: ``check_ranges(self, weight="[0, inf)", drop="[0, 1)")``.
+def in_range(made: Any, **ranges: str) -> None:
+    """Hold fields to intervals: ``in_range(self, weight="[0, inf)", drop="[0, 1)")``.
 
     Args:
-        fields: Object that has the fields.
+        made: What has the fields.
         **ranges: An interval for each; a square bracket includes its end, a round one does not.
 
     Raises:
         ValueError: On a field outside its interval, NaN and infinity included.
     """
     for name, interval in ranges.items():
-        value = getattr(fields, name)
+        value = getattr(made, name)
         low, high = (float(end) for end in interval[1:-1].split(","))
         left, right = ("<=" if interval[end] in "[]" else "<" for end in (0, -1))
         above = value >= low if left == "<=" else value > low

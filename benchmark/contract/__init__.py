@@ -6,14 +6,8 @@
 losses and maps share.
 """
 
-from benchmark.config.checks import check_ranges
 from benchmark.config.seeds import drawing_from
-from benchmark.contract.bases import (
-    CompatibleTraining,
-    FeatureTransformation,
-    FittedMap,
-    VectorMap,
-)
+from benchmark.contract.bases import CompatibleTraining, FeatureTransformation, FittedMap, VectorMap
 from benchmark.contract.classifiers import OldClassifier, OldClassifierTraining, old_classifier
 from benchmark.contract.conversion import Conversion
 from benchmark.contract.maps import (
@@ -37,6 +31,5 @@ __all__ = [
     "FeatureTransformation", "Fitted", "FittedMap", "Generation", "Head", "LearnedMap", "Method",
     "OldClassifier", "OldClassifierTraining", "Pairs", "Portable", "RefusedError",
     "SideInformationMap", "Step", "Trainer", "TrainingData", "Update", "UpdateJob", "VectorMap",
-    "check_ranges", "drawing_from", "fit_map", "kl_divergence", "old_classifier",
-    "squared_distance",
+    "drawing_from", "fit_map", "kl_divergence", "old_classifier", "squared_distance",
 ]  # fmt: skip

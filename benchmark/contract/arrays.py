@@ -1,7 +1,5 @@
 """Vectors and ids as users pass them, and modules applied to arrays."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@
 takes the independent new model and maps the stored gallery to it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence

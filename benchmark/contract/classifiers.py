@@ -1,7 +1,5 @@
 """The frozen old classifier on new features: as it was kept, from old features, or both."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -9,7 +7,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config.checks import check_ranges
 from benchmark.contract.bases import CompatibleTraining
 from benchmark.contract.method import Step, UpdateJob
 from benchmark.models.heads import class_logits
@@ -126,13 +123,11 @@ class OldClassifierTraining(CompatibleTraining[OldClassifier]):
     """
 
     longer: ClassVar[bool] = True
+    ranges: ClassVar = {"weight": "[0, inf)", "temperature": "(0, inf)"}
 
     unknown: Literal["synthesize", "distill", "old"] = "synthesize"  # BCT section 2.5
     weight: float = 1.0  # lambda, BCT eq. 7
     temperature: float = 1.0  # of distill, beside K's own scale: that alone, BCT appendix A
-
-    def __post_init__(self) -> None:
-        check_ranges(self, weight="[0, inf)", temperature="(0, inf)")
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
 """A fitted conversion of a stored gallery, on plain arrays and on files."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -9,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -210,7 +208,7 @@ class Conversion:
         (folder / META).write_text(json.dumps(meta, indent=1) + "\n")
 
     @classmethod
-    def load(cls, folder: str | Path) -> Conversion:
+    def load(cls, folder: str | Path) -> Self:
         """Read a folder of :meth:`save`.
 
         Raises:

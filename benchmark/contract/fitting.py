@@ -1,7 +1,5 @@
 """Fitting a map on plain arrays: validation that the harness does not need."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from collections.abc import Sequence

@@ -1,16 +1,13 @@
 """Fitting a map on cached embeddings, within the track's budget of steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config.checks import check_ranges
 from benchmark.config.seeds import drawing_from
 from benchmark.contract.bases import FeatureTransformation
 from benchmark.contract.pairs import Fitted, Pairs
@@ -112,14 +109,14 @@ def kl_divergence(head: Head, p: Tensor, q: Tensor) -> Tensor:
 class LearnedMap(FeatureTransformation):
     """Base of maps that are trained as FCT trains its own."""
 
+    ranges: ClassVar = {
+        "lr": "(0, inf)", "weight_decay": "[0, inf)", "warmup": "[0, 1)", "freeze_norm": "[0, 1]",
+    }  # fmt: skip
+
     lr: float = 5e-4  # of Adam, FCT appendix D.5 and FastFill appendix A.2
     weight_decay: float = 2.0**-15  # FCT appendix D.5
     warmup: float = 5 / 80  # share of the steps, FCT appendix D.5 and FastFill appendix A.2
     freeze_norm: float = 0.5  # share of the steps until BN statistics stay, FCT appendix D.5
-
-    def __post_init__(self) -> None:
-        check_ranges(self, lr="(0, inf)", weight_decay="[0, inf)", warmup="[0, 1)")
-        check_ranges(self, freeze_norm="[0, 1]")
 
     def train(
         self, make: Callable[[], Map], loss: MapLoss, tensors: Sequence[Tensor | None],
@@ -136,12 +133,13 @@ class LearnedMap(FeatureTransformation):
 class SideInformationMap(LearnedMap):
     """Base of maps of FCT's architecture: h and, before a later update, g of side-information."""
 
+    ranges: ClassVar = {"width": "[1, inf)"}
+
     side: str = "none"  # or a kind of FCT section 5.1, as FastFill appendix B.2
     width: int = 2048  # of the mixer, FCT appendix D.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_ranges(self, width="[1, inf)")
         if self.side not in ("none", *SIDES):
             known = nearest(self.side, SIDES)
             raise ValueError(f"side: unknown side-information '{self.side}'{known}")

@@ -5,16 +5,15 @@ A *method* is a frozen dataclass, whose fields are its hyper-parameters, in one 
 :class:`Method` itself.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from benchmark.config.checks import in_range
 from benchmark.config.registry import Adapter
 from benchmark.config.seeds import generator
 from benchmark.config.types import ModelSpec, Recipe
@@ -156,8 +155,19 @@ class Step:
 class Method(Adapter):
     """How a deployment goes from one embedding model to the next.
 
-    Its declarations are those of :class:`benchmark.config.registry.Adapter`.
+    Its declarations are those of :class:`benchmark.config.registry.Adapter`, and:
+
+    Class attributes:
+        ranges: Interval of each number among the fields, ``{"drop": "[0, 1)"}``: a square bracket
+            includes its end, a round one does not. Those of the bases hold too.
     """
+
+    ranges: ClassVar[Mapping[str, str]] = {}
+
+    def __post_init__(self) -> None:
+        for cls in type(self).__mro__:
+            ranges = vars(cls).get("ranges", {})
+            in_range(self, **{k: v for k, v in ranges.items() if getattr(self, k) is not None})
 
     def refuses(self, step: Step) -> str | None:  # noqa: ARG002
         """Reason why the method cannot make this update; ``None`` if it can."""

@@ -1,7 +1,5 @@
 """Cached embeddings of the same items by two models."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field

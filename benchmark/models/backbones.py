@@ -4,8 +4,6 @@ The small ones are for 32 x 32 images: a stem of stride 2 and strides where feat
 largest take half the time of striding last.
 """
 
-from __future__ import annotations
-
 import difflib
 from typing import Any
 

@@ -3,8 +3,6 @@
 Source: Zhou et al., BT2 (2023), section 3.3, Lemmas 2 and 3, and Algorithm 1.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -3,8 +3,6 @@
 Source: Wang et al., Unified Representation Learning for Cross Model Compatibility (2020).
 """
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 from torch.nn import functional as F
 

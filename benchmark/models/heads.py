@@ -4,8 +4,6 @@ Sources: norm-softmax, Wang et al., NormFace (2017); cosface, Wang et al. (2018)
 arcface, Deng et al. (2019), eq. 3.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Literal

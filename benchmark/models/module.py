@@ -1,12 +1,10 @@
 """Modules stored without pickle: safetensors weights, a class name and constructor arguments."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from torch import nn
 
@@ -23,7 +21,7 @@ class Portable(nn.Module):
 
     arguments: dict[str, Any]
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Portable:  # noqa: D102
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:  # noqa: D102
         module = super().__new__(cls)
         bound = inspect.signature(cls.__init__).bind(module, *args, **kwargs)
         module.__dict__["arguments"] = dict(list(bound.arguments.items())[1:])

@@ -1,8 +1,6 @@
 """Small modules that conversions, query views and losses are composed of."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +17,7 @@ class Affine(Portable):
         self.linear = nn.Linear(dim_in, dim_out)
 
     @classmethod
-    def of(cls, weight: Tensor, bias: Tensor | None = None) -> Affine:
+    def of(cls, weight: Tensor, bias: Tensor | None = None) -> Self:
         """Build the map from a weight ``[d_out, d_in]`` and a bias ``[d_out]``, by default 0."""
         dim_out, dim_in = weight.shape
         affine = cls(dim_in, dim_out)
@@ -87,7 +85,7 @@ class Frozen(nn.Module):
         """Call the module."""
         return self.module(*args)
 
-    def _apply(self, fn: Any, recurse: bool = True) -> Frozen:
+    def _apply(self, fn: Any, recurse: bool = True) -> Self:
         self.module._apply(fn, recurse)  # type: ignore[no-untyped-call]
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         return self

@@ -1,7 +1,5 @@
 """A small text encoder: words, pairs of words and letters of a short name, to an embedding."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import re

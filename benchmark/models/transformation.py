@@ -3,8 +3,6 @@
 Source: Ramanujan et al., Forward Compatible Training (2022), Figure 4, appendix D.1.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

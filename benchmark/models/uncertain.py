@@ -3,8 +3,6 @@
 Source: Jaeckle et al., FastFill (2023), section 4.2 and appendix A.2.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """Augmentation of whole batches: one affine map and one contrast an image, drawn together."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """Maps of vectors in closed form, in float64: the nearest rotation, ridge regression."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Credible old features: near their class (MixBCT, UniBCT), near no other (NCCL)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

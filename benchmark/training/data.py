@@ -1,7 +1,5 @@
 """Training data of a generation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

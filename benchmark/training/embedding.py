@@ -1,7 +1,5 @@
 """Embedding models: initial weights, training, and embeddings of images."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass

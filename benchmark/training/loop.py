@@ -1,12 +1,10 @@
 """The one training loop: of every embedding model, map and side-information model."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import nn
@@ -49,7 +47,7 @@ class Budget:
     batch_size: int
 
     @classmethod
-    def of_epochs(cls, recipe: Recipe, n: int) -> Budget:
+    def of_epochs(cls, recipe: Recipe, n: int) -> Self:
         """The recipe's epochs over ``n`` items."""
         batch = min(recipe.batch_size, n)
         return cls(recipe.epochs * max(1, n // batch), batch)

@@ -1,7 +1,5 @@
 """A bank of earlier rows for losses, and the rows of other devices."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

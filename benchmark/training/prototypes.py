@@ -1,7 +1,5 @@
 """Prototypes and cones of the classes of an embedding space."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

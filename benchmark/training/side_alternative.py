@@ -3,8 +3,6 @@
 Source: FCT section 5.1 (alternate old model, with and without mixup); Zhang et al., mixup (2018).
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -4,8 +4,6 @@ Source: FCT section 5.1 and appendix D.4.2; blocks of Sandler et al., MobileNetV
 text gives the kind of the layers and the training, but no widths and no size of the code.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import torch

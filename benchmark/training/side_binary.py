@@ -7,8 +7,6 @@ with a straight-through gradient, and its Kullback-Leibler divergence from a fai
 no setting of it; the temperature and the weight of the divergence are ours.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

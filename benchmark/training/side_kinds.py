@@ -3,8 +3,6 @@
 Source: FCT (Ramanujan et al., 2022) sections 3.4 and 5.1, appendices D.4 and G.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal

@@ -4,8 +4,6 @@ Source: FCT section 3.4 and appendix D.4.1; Chen et al., SimCLR (2020), eq. 1; m
 et al., SwAV (2020), in the form of DINO (2021), which FCT adds to SimCLR.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations

@@ -4,8 +4,6 @@ Source: Radford et al., Learning Transferable Visual Models From Natural Languag
 2021), which is the old model of BT2 section 4.7.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The batch-hard triplet loss of re-identification, and the batches that it needs."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from benchmark.config import registry
-from benchmark.config.checks import check_ranges
+from benchmark.config.checks import in_range
 from benchmark.errors import BenchError
 from benchmark.report.card import method_card
 
@@ -63,10 +63,10 @@ def test_what_the_refusal_says():
         (1.5, "[0, 1]", "a: expected 0 <= a <= 1, got 1.5"),
     ):
         with pytest.raises(ValueError) as refused:
-            check_ranges(Made(value), a=interval)
+            in_range(Made(value), a=interval)
         assert str(refused.value) == said
-    check_ranges(Made(0), a="[0, 1)")
-    check_ranges(Made(1), a="(0, 1]")
+    in_range(Made(0), a="[0, 1)")
+    in_range(Made(1), a="(0, 1]")
 
 
 # Where a default can come from: a place in a paper, published code, or a choice of ours.

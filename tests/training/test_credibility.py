@@ -22,7 +22,7 @@ def naive(features, labels, drop):
         centre = sum(f[i] for i in rows) / len(rows)
         far = sorted(rows, key=lambda i: (-math.dist(f[i], centre), -i))
         count = int(drop * len(rows) + 1e-9)
-        if 0 < count:  # rounding decides between two that are equally far, as both of a pair are
+        if count:  # rounding decides between two that are equally far, as both of a pair are
             last, kept = (math.dist(f[i], centre) for i in far[count - 1 : count + 1])
             assume(last - kept > 1e-12)
         for i in far[:count]:
