@@ -89,6 +89,7 @@ def as_vectors(name: str, values: Any, dim: int | None = None) -> Vectors:
     """
     try:
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite
+            values = values.float() if isinstance(values, Tensor) else values
             vectors = np.asarray(to_numpy(values)).astype(np.float32, copy=False)
     except (TypeError, ValueError) as error:
         raise BenchError(f"{name}: expected numbers [n, {dim or 'dim'}], got others") from error
@@ -124,7 +125,4 @@ def require_finite(name: str, rows: Vectors, first: int = 0) -> None:
 
 def to_numpy(values: Any) -> Any:
     """A tensor as a numpy array; anything else as it is."""
-    if not isinstance(values, Tensor):
-        return values
-    values = values.detach().cpu()
-    return (values.float() if values.dtype == torch.bfloat16 else values).numpy()
+    return values.detach().cpu().numpy() if isinstance(values, Tensor) else values

@@ -248,14 +248,10 @@ class Conversion:
         return stored, stored_side
 
     def _check_sizes(self, name: str, shape: tuple[int, ...], side: tuple[int, ...] | None) -> None:
-        n, dim = shape
-        if dim != self.dims.old:
-            raise BenchError(f"{name}: expected [n, {self.dims.old}] as fitted, got {list(shape)}")
-        if side is None and self.dims.side:
-            raise BenchError(
-                f"side: fitted with {self.dims.side} dimensions of side-information, got none"
-            )
-        if side is not None and not self.dims.side:
-            raise BenchError(f"side: fitted without side-information, got {list(side)}")
-        if side is not None and side != (n, self.dims.side):
-            raise BenchError(f"side: expected [{n}, {self.dims.side}], got {list(side)}")
+        expected_side = (shape[0], self.dims.side) if self.dims.side else None
+        for label, got, expected in (
+            (name, shape, (shape[0], self.dims.old)), ("side", side, expected_side)
+        ):  # fmt: skip
+            if got != expected:
+                fitted, given = (list(x) if x else "no side-information" for x in (expected, got))
+                raise BenchError(f"{label}: expected {fitted}, got {given}")

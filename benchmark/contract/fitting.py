@@ -59,7 +59,7 @@ def make_pairs(method: Method, distance: str, chained: bool, **arrays: Any) -> P
     if len(vectors["old"]) < 2:
         raise BenchError(f"old: expected at least 2 pairs, got {len(vectors['old'])}")
     heads = {key: as_head(key, given[key]) for key in ("head", "old_head") if key in given}
-    labels = as_labels(given["labels"], heads.get("head")) if "labels" in given else None
+    labels = as_labels(given["labels"]) if "labels" in given else None
     return Pairs(**vectors, **heads, labels=labels, distance=distance, chained=chained)  # type: ignore[arg-type]
 
 
@@ -102,20 +102,14 @@ def as_head(name: str, value: Any) -> Head:
     return head.eval().requires_grad_(False)
 
 
-def as_labels(values: Any, head: Head | None) -> Tensor:
-    """Rows of the classifier, ``[n]`` int64."""
+def as_labels(values: Any) -> Tensor:
+    """Whole numbers as int64."""
     try:
         labels = np.asarray(to_numpy(values))
     except ValueError as error:  # ragged
         raise BenchError("labels: expected whole numbers [n], got lists of them") from error
     if labels.dtype.kind not in "iu":
         raise BenchError(f"labels: expected whole numbers, got {labels.dtype}")
-    if labels.size and labels.min() < 0:
-        raise BenchError(f"labels: expected rows of the classifier from 0, got {labels.min()}")
-    if head is not None and labels.size and labels.max() >= len(head.classes):
-        raise BenchError(
-            f"labels: expected rows of the classifier below {len(head.classes)}, got {labels.max()}"
-        )
     return torch.from_numpy(labels.astype(np.int64))
 
 

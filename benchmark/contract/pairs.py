@@ -31,7 +31,8 @@ class Pairs:
             embeddings only.
 
     Raises:
-        BenchError: If lengths differ, or a value is not a finite number.
+        BenchError: If lengths differ, a value is not a finite number, or a label is no row of
+            the head.
     """
 
     old: Tensor
@@ -54,10 +55,16 @@ class Pairs:
                 )
             if value is not None and not value.isfinite().all():
                 raise BenchError(f"{name}: expected finite numbers, got NaN or infinity")
-        if self.labels is not None and self.labels.shape != (n,):
-            raise BenchError(f"labels: expected [{n}], got {list(self.labels.shape)}")
         if self.head is not None and self.head.dim != d_new:
             raise BenchError(f"head: expected {d_new} dimensions as new, got {self.head.dim}")
+        if self.labels is None:
+            return
+        if self.labels.shape != (n,):
+            raise BenchError(f"labels: expected [{n}], got {list(self.labels.shape)}")
+        low, high = (int(end) for end in self.labels.aminmax()) if n else (0, 0)
+        if low < 0 or (self.head is not None and high >= len(self.head.weight)):
+            rows = "0 or more" if self.head is None else f"0 to {len(self.head.weight) - 1}"
+            raise BenchError(f"labels: expected rows of the head, {rows}, got {low} to {high}")
 
     @property
     def normalised(self) -> bool:
@@ -100,16 +107,10 @@ class Pairs:
         """As :meth:`classifier`, with the labels.
 
         Raises:
-            BenchError: If either is missing, or a label has no row in the classifier.
+            BenchError: If either is missing.
         """
         if self.head is None or self.labels is None:
             raise BenchError(f"{user} needs the new classifier (head) and labels")
-        low, high = (int(x) for x in self.labels.aminmax()) if len(self.labels) else (0, 0)
-        n = len(self.head.weight)
-        if not 0 <= low <= high < n:
-            raise BenchError(
-                f"labels: expected rows of the head, 0 to {n - 1}, got {low} to {high}"
-            )
         return self.classifier(user), self.labels
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from benchmark.errors import BenchError, unknown
@@ -52,6 +53,7 @@ def make_fabric(device: Device, **options: Any) -> Any:
     )
 
 
+@cache
 def torch_device(device: Device) -> torch.device:
     """The torch device of this process, as Fabric chooses it."""
     chosen: torch.device = make_fabric(device).device

@@ -138,6 +138,8 @@ class _Learner(ImageSystem):
         self.labels = data.labels.to(self.device)
         self.old = (torch.empty(len(data), 0) if old is None else old).to(self.device)
         self.progress, self.one_step, self.triplet = 0.0, 1 / steps, triplet
+        # Images that lie in files are decoded ahead of their batch.
+        self.prefetch = getattr(data.images, "prefetch", None)
         # A second stream: what a method draws must not change how its images are augmented.
         self.choices = torch.Generator()
 
@@ -164,12 +166,6 @@ class _Learner(ImageSystem):
             if self.triplet:
                 loss = loss + self.triplet * batch_hard(before_neck.float(), batch.labels)
             return loss
-
-    def prefetch(self, rows: Tensor) -> None:
-        """Decode the next batch meanwhile, where images lie in files."""
-        ahead = getattr(self.images, "prefetch", None)
-        if ahead is not None:
-            ahead(rows.numpy())
 
 
 def train_embedding(

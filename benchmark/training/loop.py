@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -98,13 +99,14 @@ class Trainer:
         Raises:
             BenchError: If the loss stops being a finite number.
         """
-        used = effective_precision(self.recipe.precision, self.torch_device().type)
+        recipe = self.recipe
+        used = effective_precision(recipe.precision, self.torch_device().type)
         fabric = make_fabric(self.device, precision=used)
         fabric.launch()
         batch = min(budget.batch_size, n)
         an_epoch = max(1, n // batch)
         plain = (optimizer or self._optimizer)([p for p in system.parameters() if p.requires_grad])
-        factor = schedule or self._schedule
+        factor = schedule or partial(rate, schedule=recipe.schedule, warmup=recipe.warmup)
         rates = torch.optim.lr_scheduler.LambdaLR(plain, lambda step: factor(step / budget.steps))
         model, wrapped = fabric.setup(system, plain)
         curve = Curve(steps_an_epoch=an_epoch)
@@ -126,7 +128,12 @@ class Trainer:
             shares = [rows[i * batch : (i + 1) * batch][rank::world] for i in range(steps)]
             curve.lr.append(wrapped.param_groups[0]["lr"])
             loss = _train_epoch(fabric, model, system, wrapped, rates, shares)
-            curve.loss.append(_finite(loss, name, epoch))
+            if not math.isfinite(loss):
+                raise RefusedError(
+                    f"training '{name}' diverged: the loss is {loss} in epoch {epoch}; "
+                    "lower recipe.lr or recipe.precision"
+                )
+            curve.loss.append(loss)
             if rank == 0:
                 self._save(checkpoint, name)
             self.progress(min(1.0, (epoch + 1) * an_epoch / budget.steps))
@@ -138,16 +145,10 @@ class Trainer:
         return torch_device(self.device)
 
     def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        r = self.recipe
-        if r.optimizer == "sgd":
-            return torch.optim.SGD(
-                parameters, lr=r.lr, momentum=r.momentum, weight_decay=r.weight_decay
-            )
-        kind = torch.optim.Adam if r.optimizer == "adam" else torch.optim.AdamW
+        r, optim = self.recipe, torch.optim
+        kinds = {"sgd": partial(optim.SGD, momentum=r.momentum), "adam": optim.Adam}
+        kind: Any = kinds.get(r.optimizer, optim.AdamW)
         return kind(parameters, lr=r.lr, weight_decay=r.weight_decay)
-
-    def _schedule(self, progress: float) -> float:
-        return rate(progress, self.recipe.schedule, self.recipe.warmup)
 
     def _save(self, checkpoint: dict[str, Any], name: str) -> None:
         if self.folder is not None:
@@ -172,13 +173,13 @@ def _train_epoch(
     fabric: Any, model: nn.Module, system: nn.Module, optimizer: torch.optim.Optimizer,
     rates: torch.optim.lr_scheduler.LRScheduler, batches: list[torch.Tensor],
 ) -> float:  # fmt: skip
-    """One step a batch; the mean loss. A system with ``prefetch`` may load the next rows ahead."""
-    prefetch: Callable[[torch.Tensor], None] | None = getattr(system, "prefetch", None)
+    """One step a batch; the mean loss. A system's ``prefetch`` loads the next rows meanwhile."""
+    prefetch: Callable[[Any], None] | None = getattr(system, "prefetch", None)
     total = torch.zeros((), device=fabric.device)
     for step, rows in enumerate(batches, 1):
         loss = model(rows)
         if step < len(batches) and prefetch is not None:
-            prefetch(batches[step])
+            prefetch(batches[step].numpy())
         optimizer.zero_grad()
         fabric.backward(loss)
         optimizer.step()
@@ -199,12 +200,3 @@ def rate(progress: float, schedule: str, warmup: float) -> float:
     left = (1.0 - progress) / (1.0 - warmup)
     cosine = 0.5 - 0.5 * math.cos(math.pi * left)
     return {"linear": left, "cosine": cosine, "constant": 1.0}[schedule]
-
-
-def _finite(loss: float, name: str, epoch: int) -> float:
-    if not math.isfinite(loss):
-        raise RefusedError(
-            f"training '{name}' diverged: the loss is {loss} in epoch {epoch}; "
-            "lower recipe.lr or recipe.precision"
-        )
-    return loss

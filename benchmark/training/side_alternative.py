@@ -48,17 +48,14 @@ class _Mixing(nn.Module):
 def train(
     spec: ModelSpec, data: TrainingData, trainer: Trainer, *, mixup: float = 0.0
 ) -> tuple[Portable, Curve]:
-    """Train the generation's embedding model once more.
+    """Train the generation's embedding model once more, as :class:`SideKind` says.
 
     Args:
         spec: The old model's.
-        data: Training data of the generation, with labels.
+        data: Training data, with labels.
         trainer: The loop; its seed is not the old model's.
         mixup: Both parameters of the Beta distribution of the shares; 0 mixes nothing. FCT names
             no value: 0.2 is that of mixup on ImageNet.
-
-    Returns:
-        The model, whose embedding is the side-information, and its training curve.
     """
     encoder, head = new_model(spec, data, trainer)
     model = _Mixing(encoder, mixup) if mixup else encoder

@@ -110,23 +110,16 @@ class _Autoencoder(ImageSystem):
 
 
 def train(
-    spec: ModelSpec,  # noqa: ARG001 - it has an architecture of its own
-    data: TrainingData,
-    trainer: Trainer,
-    *,
-    dim: int,
-) -> tuple[Portable, Curve]:
+    spec: ModelSpec, data: TrainingData, trainer: Trainer, *, dim: int,  # noqa: ARG001
+) -> tuple[Portable, Curve]:  # fmt: skip
     """Train the autoencoder of a generation without labels; the encoder is kept.
 
     Args:
-        spec: The old model's; not used.
-        data: Training data of the generation.
+        spec: Not used.
+        data: Training data.
         trainer: The loop; epochs and batch size are the track's for all side-information, where
             FCT has 100 and 512.
         dim: Size of the code.
-
-    Returns:
-        The encoder and the training curve.
     """
     _, channels, height, _ = data.images.shape
     with drawing_from(trainer.seed, "init"):

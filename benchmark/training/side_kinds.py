@@ -15,7 +15,8 @@ class SideKind:
     Attributes:
         title: A few words for tables.
         module: ``benchmark.training.side_<module>``; its ``train(spec, data, trainer, **options)``
-            gives the model and its training curve.
+            takes the old model's spec, the training data of the generation and the loop, and gives
+            the model and its training curve.
         options: Options of ``train``.
         data: Training images: the generation's own; also, without labels, those of the next one
             (FCT 5.2); or only those of the track's ``other_domain`` (FCT 4.3).

@@ -168,15 +168,12 @@ def train(
     """Train the side-information model of a generation without labels.
 
     Args:
-        spec: The old model's; its backbone counts.
-        data: Training data of the generation.
+        spec: The old model's, for the backbone.
+        data: Training data.
         trainer: The loop.
         dim: Size of the side-information.
         crops: Local crops of each image, beside two views of the whole.
         loss: Loss of the embedded views and crops.
-
-    Returns:
-        The model and its training curve.
     """
     _, channels, height, _ = data.images.shape
     with drawing_from(trainer.seed, "init"):

@@ -4,14 +4,13 @@ import dataclasses
 
 import pytest
 import torch
+from support.toy_runs import run_toy
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from benchmark.api import run
 from benchmark.config import registry
 from benchmark.contract.bases import CompatibleTraining
 from benchmark.contract.method import Generation
-from benchmark.harness.execution import Compute
 from benchmark.training.embedding import train_embedding
 from methods.advbct import AdvBCT
 from methods.bct import BCT
@@ -172,16 +171,11 @@ HARNESS = ["bct", "l2", "mixbct", "contrast", "nccl", "unibct"]
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    root = tmp_path_factory.mktemp("run")
     off = {
         "bct.weight": 0.0, "l2.weight": 0.0, "mixbct.ratio": 0.0, "contrast.weight": 0.0,
         "nccl.features": 0.0, "nccl.logits": 0.0, "unibct.weight": 0.0,
     }  # fmt: skip
-    made = run(
-        [*HARNESS, "fct"], "open-class", "toy", settings=off,
-        store=root / "store", out=root / "out", compute=Compute("cpu"),
-    )  # fmt: skip
-    return {r.method: r for r in made}
+    return run_toy([*HARNESS, "fct"], tmp_path_factory.mktemp("run"), **off)
 
 
 @pytest.mark.parametrize("name", HARNESS)

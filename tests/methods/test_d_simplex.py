@@ -5,13 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from support.toy_runs import ONE_EPOCH, run_toy
 from torch import nn
 
-from benchmark.api import run
 from benchmark.config.types import ModelSpec
 from benchmark.contract.method import Generation, Step
 from benchmark.errors import BenchError
-from benchmark.harness.execution import Compute
 from benchmark.models.heads import SimplexHead, simplex
 from benchmark.models.module import Portable, load_module, save_module
 from methods.d_simplex import DSimplex, hoc_loss
@@ -214,11 +213,7 @@ def test_a_killed_hoc_update_ends_the_same(generations, tmp_path):
 
 def test_own_first_generation_through_the_harness(tmp_path):
     """Its own old/old is shown; criterion and gain use the bounds that all methods share."""
-    made = run(
-        ["d-simplex", "bt2"], "open-class", "toy", store=tmp_path / "s", out=tmp_path / "o",
-        compute=Compute("cpu"),
-    )  # fmt: skip
-    records = {r.method: r for r in made}
+    records = run_toy(["d-simplex", "bt2"], tmp_path, **ONE_EPOCH)
     shared, own, longer = records["independent"], records["d-simplex"], records["bt2"]
     assert {"old/old", "new/old", "old/new", "new/new"} <= set(own.scores)
     assert own.scores["old/old"] != shared.scores["old/old"]

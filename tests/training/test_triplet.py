@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
+from support.toy_runs import ONE_EPOCH, run_toy
 
-from benchmark import run
 from benchmark.errors import BenchError
-from benchmark.harness.execution import Compute
 from benchmark.training import embedding
 from benchmark.training.triplet import balanced, batch_hard
 
@@ -105,18 +104,12 @@ def test_triplets_judge_what_goes_into_the_neck_and_the_rest_what_comes_out(
 
 def test_market1501_protocol(tmp_path):
     """The new model, alone or by any method, is trained with triplets; the old one without."""
-    records = run(
-        ["mixbct", "l2"], "market1501", "toy", store=tmp_path / "s", out=tmp_path / "o",
-        compute=Compute("cpu"),
-    )  # fmt: skip
-    for record in records:
+    records = run_toy(["mixbct", "l2"], tmp_path, "market1501", **ONE_EPOCH)
+    for record in records.values():
         assert (record.models["old"]["triplet"], record.models["new"]["triplet"]) == (0.0, 1.0)
         assert {m["head"] for m in record.models.values()} == {"softmax"}
         assert set(record.scores["new/old"]) >= {"cmc_at_1", "cmc_at_10", "map", "minp"}
         assert record.counts["new/old"]["n_junk"] == 0
-    without = run(
-        ["l2"], "market1501", "toy", store=tmp_path / "s", out=tmp_path / "o",
-        compute=Compute("cpu"), settings={"new.triplet": 0.0},
-    )  # fmt: skip
-    assert without[1].scores["old/old"] == records[1].scores["old/old"]
-    assert without[1].scores["new/new"] != records[1].scores["new/new"]
+    without = run_toy(["l2"], tmp_path, "market1501", **{"new.triplet": 0.0}, **ONE_EPOCH)["l2"]
+    assert without.scores["old/old"] == records["l2"].scores["old/old"]
+    assert without.scores["new/new"] != records["l2"].scores["new/new"]
