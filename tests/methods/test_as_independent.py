@@ -174,6 +174,7 @@ def records(tmp_path_factory):
     off = {
         "bct.weight": 0.0, "l2.weight": 0.0, "mixbct.ratio": 0.0, "contrast.weight": 0.0,
         "nccl.features": 0.0, "nccl.logits": 0.0, "unibct.weight": 0.0,
+        "fct.width": 16, "recipe.transform_steps": 5,
     }  # fmt: skip
     return run_toy([*HARNESS, "fct"], tmp_path_factory.mktemp("run"), **off)
 
