@@ -156,17 +156,16 @@ class FeatureTransformation(Method):
             labels: Rows of the new classifier, ``[n]``, for methods that use it.
             side: Side-information stored with the old vectors, ``[n, s]``.
             head: The new classifier: a ``Head``, weights ``[C, d_new]`` or weights and biases.
-            distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
+            distance: As of :class:`Pairs`; likewise the next three.
+            new_side: Side-information by the new generation, ``[n, s_new]``.
+            old_head: The old classifier, in a form of ``head``.
+            chained: Some stored vectors are outputs of an earlier conversion.
             recipe: Steps and pairs a step (``transform_steps``, ``transform_batch``) and
                 precision of maps that are trained; by default those of the built-in tracks.
             seed: Seed of everything random.
             device: ``auto``, ``cpu``, ``cuda``, ... to train on.
             old_ids: Ids of the rows of ``old``, ``[n]``, which must equal
             new_ids: those of the rows of ``new``.
-            new_side: Side-information by the new generation, ``[n, s_new]``, for a map that a
-                later update builds on.
-            old_head: The old classifier, for methods that use it.
-            chained: Some stored vectors are outputs of an earlier conversion.
 
         Raises:
             BenchError: If they do not belong together, a value is not a finite number, or

@@ -102,13 +102,7 @@ def new_model(
 
 
 class ImageSystem(nn.Module):
-    """Base of what the loop trains on images: called with rows, it gives their loss.
-
-    Args:
-        images: All training images.
-        device: Where they are processed.
-        changes: Augmentation of :meth:`augmented`.
-    """
+    """Base of what the loop trains on images: called with rows, it gives their loss."""
 
     def __init__(
         self, images: Images, device: torch.device, changes: Augment | None = None

@@ -37,12 +37,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Budget:
-    """Length of a training.
-
-    Attributes:
-        steps: Optimiser steps in all.
-        batch_size: Items a step, over all devices.
-    """
+    """Length of a training: optimiser steps in all, and items a step over all devices."""
 
     steps: int
     batch_size: int
@@ -73,7 +68,7 @@ class Trainer:
     progress: Callable[[float], None] = lambda share: None
 
     def run(
-        self, system: nn.Module, n: int, budget: Budget, *,
+        self, system: nn.Module, n: int, budget: Budget | None = None, *,
         optimizer: Callable[[list[nn.Parameter]], torch.optim.Optimizer] | None = None,
         schedule: Callable[[float], float] | None = None,
         on_epoch: EpochCallback | None = None,
@@ -87,7 +82,7 @@ class Trainer:
                 out in the precision of the matrix products.
             n: Items to draw from. An epoch visits each once, in a new order; an incomplete
                 last batch is left out.
-            budget: Steps and batch size.
+            budget: Steps and batch size; by default the recipe's epochs.
             optimizer: Parameters -> optimiser; by default the recipe's.
             schedule: Progress in [0, 1) -> factor of the learning rate; by default the recipe's.
             on_epoch: Called before each epoch with its number, the progress, and a random stream
@@ -100,6 +95,7 @@ class Trainer:
             BenchError: If the loss stops being a finite number.
         """
         recipe = self.recipe
+        budget = budget or Budget.of_epochs(recipe, n)
         used = effective_precision(recipe.precision, self.torch_device().type)
         fabric = make_fabric(self.device, precision=used)
         fabric.launch()

@@ -15,7 +15,7 @@ from benchmark.config.types import ModelSpec
 from benchmark.models.module import Portable
 from benchmark.training.data import TrainingData
 from benchmark.training.embedding import ImageSystem
-from benchmark.training.loop import Budget, Curve, Trainer, rate
+from benchmark.training.loop import Curve, Trainer, rate
 
 LEARNING_RATE = 3e-4  # Adam without weight decay, cosine schedule, appendix D.4.2
 WARMUP = 5 / 100  # share of the steps, appendix D.4.2
@@ -127,7 +127,7 @@ def train(
         decoder = PixelDecoder(channels, height, dim)
     system = _Autoencoder(encoder, decoder, data, trainer).to(memory_format=torch.channels_last)
     curve = trainer.run(
-        system, len(data), Budget.of_epochs(trainer.recipe, len(data)),
+        system, len(data),
         optimizer=lambda parameters: torch.optim.Adam(parameters, lr=LEARNING_RATE),
         schedule=lambda progress: rate(progress, "cosine", WARMUP),
         on_epoch=system.start, name="side",

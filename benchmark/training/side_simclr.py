@@ -19,7 +19,7 @@ from benchmark.models.module import Portable
 from benchmark.training.augment import augment
 from benchmark.training.data import TrainingData
 from benchmark.training.embedding import ImageSystem, load_images
-from benchmark.training.loop import Budget, Curve, Trainer
+from benchmark.training.loop import Curve, Trainer
 
 TEMPERATURE = 0.1
 # Views differ more than the images of a supervised batch: position, size, slant and contrast.
@@ -157,8 +157,7 @@ def train_network(
     share = 1.0 if "vit" in spec.backbone else LOCAL_SIZE
     size = max(1, round(share * data.images.shape[2]))
     system = _Contrast(network, loss, data, trainer.torch_device(), crops, size)
-    budget = Budget.of_epochs(trainer.recipe, len(data))
-    return trainer.run(system, len(data), budget, on_epoch=system.start, name="side")
+    return trainer.run(system, len(data), on_epoch=system.start, name="side")
 
 
 def train(
