@@ -36,21 +36,23 @@ def make_pairs(method: Method, distance: str, chained: bool, **arrays: Any) -> P
     Raises:
         BenchError: If they do not belong together, or the method needs more.
     """
-    if distance not in ("cosine", "l2"):
-        raise BenchError(f"distance: expected 'cosine' or 'l2', got {distance!r}")
     name, given = method_name(method), {k: v for k, v in arrays.items() if v is not None}
     needs_side = any(need.startswith("side:") for need in method.needs)
     takes_side = needs_side or any(f.name == "side" for f in dataclasses.fields(method))
-    if needs_side and "side" not in given:
-        raise BenchError(f"side: {name} with these parameters needs side-information, got none")
-    if "side" in given and not takes_side:
-        raise BenchError(f"side: {name} has no use for side-information")
-    if "new_side" in given and "side" not in given:
-        raise BenchError("new_side: expected together with side, got it alone")
-    if "old_head" in method.needs and "old_head" not in given:
-        raise BenchError(f"old_head: {name} needs the old classifier, got none")
-    if not {"old", "new"} <= given.keys():
-        raise BenchError("old, new: expected vectors of the same items by both models, got none")
+    has_side, missing = "side" in given, {*method.needs} - given.keys()
+    for refused, reason in (
+        (
+            distance not in ("cosine", "l2"),
+            f"distance: expected 'cosine' or 'l2', got {distance!r}",
+        ),
+        (needs_side and not has_side, f"side: {name} needs side-information here, got none"),
+        (has_side and not takes_side, f"side: {name} has no use for side-information"),
+        ("new_side" in given and not has_side, "new_side: expected together with side"),
+        ("old_head" in missing, f"old_head: {name} needs the old classifier, got none"),
+        (not {"old", "new"} <= given.keys(), "old, new: expected vectors by both models, got none"),
+    ):
+        if refused:
+            raise BenchError(reason)
     vectors = {
         key: torch.from_numpy(np.array(as_vectors(key, given[key])))
         for key in ("old", "new", "side", "new_side")
