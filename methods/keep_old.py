@@ -1,4 +1,4 @@
-"""Keep-old, a control: no update; the old model stays."""
+"""Control: no update; the old model stays."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Oracle-concat, a control: old and new vectors side by side, the bound of added dimensions."""
+"""Control: old and new vectors side by side, the bound of methods that add dimensions."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Random, a control: a new model that was never trained."""
+"""Control: a new model that was never trained."""
 
 from dataclasses import dataclass
 
