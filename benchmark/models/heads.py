@@ -85,14 +85,9 @@ class Head(Portable):
 class SimplexHead(Head):
     """A fixed classifier: its rows are the vertices of a regular simplex.
 
-    Every generation that is trained with it has its classes at the same places.
-
-    Args:
-        kind: As of :class:`Head`; ``softmax`` has no bias here.
-        count: Vertices: class c has row c; the dimension is one less.
-        scale: As of :class:`Head`.
-        margin: As of :class:`Head`.
-        smoothing: As of :class:`Head`.
+    Every generation that is trained with it has its classes at the same places. Of ``count``
+    vertices class c has row c, and the dimension is one less; the other arguments are those of
+    :class:`Head`, but ``softmax`` has no bias.
     """
 
     def __init__(
