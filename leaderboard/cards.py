@@ -17,7 +17,7 @@ _BENCHMARK = Path(registry.__file__).parents[1]
 # What a card is made of beside the adapter's own file.
 _SHARED = (
     "report/card.py", "contract/method.py", "contract/bases.py", "contract/pairs.py",
-    "contract/fitting.py", "contract/maps.py", "contract/old_head.py",
+    "contract/fitting.py", "contract/maps.py", "contract/classifiers.py",
 )  # fmt: skip
 
 

@@ -1,16 +1,13 @@
-"""AdvBCT: a discriminator that must not tell new from old, and an elastic border for each class."""
-
-from __future__ import annotations
+"""AdvBCT: adversarial discriminator of new and old features, elastic boundaries of the classes."""
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.contract import Batch, CompatibleTraining, Head, UpdateJob, in_range
+from benchmark.contract import Batch, CompatibleTraining, Head, UpdateJob
 from benchmark.training.prototypes import class_means
 
 
@@ -19,14 +16,14 @@ def reversed_gradient(x: Tensor, strength: float) -> Tensor:
     return x.detach() + strength * (x.detach() - x)
 
 
-class Border(nn.Module):
-    """The sphere of each class around its old centre, and how far it gives way.
+class Boundary(nn.Module):
+    """The sphere of each class around its old centre, with an elastic radius.
 
     Args:
         features: Old features, ``[n, d]``.
         labels: Their classes, ``[n]``, 0 to C - 1.
         n_classes: C.
-        threshold: T, the radius that all borders tend to.
+        threshold: T, the radius that all boundaries tend to.
     """
 
     centre: Tensor
@@ -42,19 +39,18 @@ class Border(nn.Module):
         distance = (unit - centre[labels]).norm(dim=1)
         counts = torch.bincount(labels, minlength=n_classes)
         by_class = torch.split(distance[labels.argsort(stable=True)], counts.tolist())
-        radii = [largest_usual(part) for part in by_class]
-        self.register_buffer("radius", torch.tensor(radii))
+        self.register_buffer("radius", torch.tensor([largest_usual(part) for part in by_class]))
         # One image alone has no extent.
         self.register_buffer("bounded", counts > 1)
         self.give = nn.Parameter(torch.empty(n_classes).uniform_(-1, 1))  # w_c
 
     def elastic(self) -> Tensor:
-        """The border rho of each class, ``[C]``: its radius, moved towards T by a learnt share."""
+        """The boundary rho of each class, ``[C]``: its radius, moved to T by a learnt share."""
         # r + sigmoid(w) |r - T| below T and r - sigmoid(w) |r - T| above are the same formula.
         return self.radius + self.give.sigmoid() * (self.threshold - self.radius)
 
     def forward(self, new: Tensor, labels: Tensor) -> Tensor:
-        """Mean distance beyond the border of the features that are beyond it; 0 if none is."""
+        """Mean distance beyond the boundary of the features that are beyond it; 0 if none is."""
         distance = (F.normalize(new) - self.centre[labels]).norm(dim=1)
         beyond = (distance - self.elastic()[labels]).clamp_min(0) * self.bounded[labels]
         return beyond.sum() / (beyond > 0).sum().clamp_min(1)
@@ -74,11 +70,11 @@ def largest_usual(distances: Tensor) -> float:
 
 
 class State(nn.Module):
-    """Discriminator and borders, which train along."""
+    """Discriminator and boundaries, which train along."""
 
-    def __init__(self, dim: int, width: int, border: Border) -> None:
+    def __init__(self, dim: int, width: int, boundary: Boundary) -> None:
         super().__init__()
-        self.border = border
+        self.boundary = boundary
         self.discriminator = nn.Sequential(
             nn.Linear(dim, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, 2)
         )
@@ -94,14 +90,18 @@ class AdvBCT(CompatibleTraining[State]):
     (N + 1) / N to 2 / N, here step by step from 1 to 0. As there, new and old features pass the
     discriminator apart: in one batch norm a difference of mean or length is seen at once, and
     fighting it costs the classification its first epochs. On several devices its batch norm, and
-    the mean over what lies beyond a border, are of each one's share of the batch.
+    the mean over what lies beyond a boundary, are of each one's share of the batch.
     """
 
-    paper: ClassVar[str] = (
+    paper = (
         "Pan et al., Boundary-Aware Backward-Compatible Representation via Adversarial Learning "
         "in Image Retrieval, CVPR 2023"
     )
-    variants: ClassVar = {"border": {"adversarial": 0.0}}
+    variants = {"border": {"adversarial": 0.0}}
+    ranges = {
+        "adversarial": "[0, inf)", "border": "[0, inf)", "width": "[1, inf)",
+        "steepness": "[0, inf)", "threshold": "[0, inf)",
+    }  # fmt: skip
 
     adversarial: float = 1.0  # weight of L_adv at the start; published code
     border: float = 1.0  # weight of L_border; published code
@@ -109,25 +109,21 @@ class AdvBCT(CompatibleTraining[State]):
     steepness: float = 10.0  # of the rising strength; published code
     threshold: float = 1.0  # T; published configuration
 
-    def __post_init__(self) -> None:
-        in_range(self, adversarial="[0, inf)", border="[0, inf)", width="[1, inf)")
-        in_range(self, steepness="[0, inf)", threshold="[0, inf)")
-
     def prepare(self, job: UpdateJob) -> State:
         """Centres and radii of the old features of the new data; a fresh discriminator."""
         old, data = job.old.features, job.data
-        border = Border(old, data.labels, len(data.classes), self.threshold)
-        return State(old.shape[1], self.width, border)
+        boundary = Boundary(old, data.labels, len(data.classes), self.threshold)
+        return State(old.shape[1], self.width, boundary)
 
     def loss(self, batch: Batch, head: Head, state: State) -> Tensor:
-        """Classification, discriminator, border."""
-        new, old = batch.new, batch.old.detach()
+        """Classification, discriminator, boundary."""
+        new, old, labels = batch.new, batch.old.detach(), batch.labels
         strength = 2 / (1 + math.exp(-self.steepness * batch.progress)) - 1
         of_new = state.discriminator(reversed_gradient(new, strength))
         of_old = state.discriminator(old)
-        told = F.cross_entropy(of_new, torch.zeros_like(batch.labels)) + F.cross_entropy(
-            of_old, torch.ones_like(batch.labels)
+        adversarial = F.cross_entropy(of_new, torch.zeros_like(labels)) + F.cross_entropy(
+            of_old, torch.ones_like(labels)
         )
         weight = self.adversarial * (1 - batch.progress)
-        beyond = state.border(new, batch.labels)
-        return head(new, batch.labels) + weight * told + self.border * beyond
+        beyond = state.boundary(new, labels)
+        return head(new, labels) + weight * adversarial + self.border * beyond

@@ -1,14 +1,11 @@
-"""BCT: the old classifier, frozen, also classifies the new features (influence loss)."""
-
-from __future__ import annotations
+"""BCT: influence loss of the frozen old classifier on the new features."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from benchmark.contract import Batch, Head, OldClassifierTraining, OldHead, distillation
+from benchmark.contract import Batch, Head, OldClassifier, OldClassifierTraining
 
 
 @dataclass(frozen=True)
@@ -21,21 +18,20 @@ class BCT(OldClassifierTraining):
     Of longer new features K reads the first d_old dimensions (section 3.6).
     """
 
-    paper: ClassVar[str] = (
-        "Shen et al., Towards Backward-Compatible Representation Learning, CVPR 2020"
-    )
-    variants: ClassVar = {
+    paper = "Shen et al., Towards Backward-Compatible Representation Learning, CVPR 2020"
+    variants = {
         "old": {"unknown": "old"},
         "distill": {"unknown": "distill"},
         "synthesize": {"unknown": "synthesize"},
     }
 
-    def loss(self, batch: Batch, head: Head, state: OldHead) -> Tensor:
+    def loss(self, batch: Batch, head: Head, state: OldClassifier) -> Tensor:
         """Classification on all dimensions plus the influence loss, means over the batch.
 
         A batch without a class that K knows has an influence of 0, not the mean of nothing.
         """
         influence, known = state.losses(batch.new, batch.labels)
         if self.unknown == "distill":
-            influence = torch.where(known, influence, distillation(batch, state, self.temperature))
+            distilled = state.distillation(batch, self.temperature)
+            influence = torch.where(known, influence, distilled)
         return head(batch.new, batch.labels) + self.weight * influence.mean()

@@ -1,9 +1,6 @@
-"""BCT(+32): BCT with extra dimensions, which the old classifier does not see."""
-
-from __future__ import annotations
+"""BCT(+32): BCT with extra dimensions that the old classifier does not read."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -11,12 +8,10 @@ from torch import Tensor
 from benchmark.contract import (
     Batch,
     Head,
+    OldClassifier,
     OldClassifierTraining,
-    OldHead,
     Portable,
     UpdateJob,
-    distillation,
-    in_range,
 )
 
 
@@ -24,34 +19,28 @@ from benchmark.contract import (
 class BCTExtra(OldClassifierTraining):
     """BCT's loss on d_old + extra dimensions, K padded with zeros (BT2 section 4.3).
 
-    The zeros are not multiplied: K judges the first d_old dimensions, which are those that old
+    The zeros are not multiplied: K reads the first d_old dimensions, which are those that old
     vectors are compared with, and which it normalises alone where it normalises.
     """
 
-    paper: ClassVar[str] = (
+    paper = (
         "Zhou et al., BT^2: Backward-compatible Training with Basis Transformation, ICCV 2023, "
         "section 4.3"
     )
-    variants: ClassVar = {"old": {"unknown": "old"}, "distill": {"unknown": "distill"}}
+    variants = {"old": {"unknown": "old"}, "distill": {"unknown": "distill"}}
+    changes = ("training", "dimension")
+    ranges = {"extra": "[0, inf)"}
 
     extra: int = 32  # dimensions, section 4.3
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        in_range(self, extra="[0, inf)")
-
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """The training and the dimension."""
-        return ("training", "dimension")
 
     def new_model(self, job: UpdateJob) -> tuple[Portable, Head]:
         """A model with the extra dimensions; every further update adds as many."""
         return job.new_model(dim=job.old.features.shape[1] + self.extra)
 
-    def loss(self, batch: Batch, head: Head, state: OldHead) -> Tensor:
+    def loss(self, batch: Batch, head: Head, state: OldClassifier) -> Tensor:
         """Classification on all dimensions, BCT's influence loss on those of the old embedding."""
         influence, known = state.losses(batch.new, batch.labels)
         if self.unknown == "distill":
-            influence = torch.where(known, influence, distillation(batch, state, self.temperature))
+            distilled = state.distillation(batch, self.temperature)
+            influence = torch.where(known, influence, distilled)
         return head(batch.new, batch.labels) + self.weight * influence.mean()

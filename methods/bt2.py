@@ -1,10 +1,8 @@
-"""BT2: orthonormal changes of basis put what the old space cannot hold into extra dimensions."""
-
-from __future__ import annotations
+"""BT2: orthonormal changes of basis, with extra dimensions for what the old space cannot hold."""
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -14,13 +12,12 @@ from benchmark.contract import (
     Batch,
     CompatibleTraining,
     Head,
-    OldHead,
+    OldClassifier,
     Portable,
     Step,
     Update,
     UpdateJob,
-    frozen_old_head,
-    in_range,
+    old_classifier,
 )
 from benchmark.models.basis import BasisTransformation, Composed
 from benchmark.models.parts import FirstDims, Frozen
@@ -31,23 +28,21 @@ class State(nn.Module):
 
     def __init__(self, job: UpdateJob, basis: BasisTransformation) -> None:
         super().__init__()
-        if job.independent is None:
-            raise ValueError("job.independent: BT2 needs the independent new model")
-        self.basis, self.teacher = basis, Frozen(job.independent.model)
-        self.judge = frozen_old_head(job, synthesize=True)
-        self.scale = scale_of(self.judge, job.old.features)
+        self.basis, self.teacher = basis, Frozen(job.require_independent().model)
+        self.old_classifier = old_classifier(job, synthesize=True)
+        self.scale = logit_scale(self.old_classifier, job.old.features)
 
 
-def scale_of(judge: OldHead, stored: Tensor) -> float:
-    """What cosines are multiplied by in the logits of K; a softmax K multiplies by both lengths.
+def logit_scale(old: OldClassifier, stored: Tensor) -> float:
+    """Scale of the cosines in the logits of K; a softmax K multiplies by both lengths.
 
     Args:
-        judge: The old classifier.
+        old: The old classifier K.
         stored: Old vectors, ``[n, d_old]``.
     """
-    if judge.scale is not None:
-        return judge.scale
-    return float(judge.weight.norm(dim=1).mean() * stored.norm(dim=1).mean())
+    if old.scale is not None:
+        return old.scale
+    return float(old.weight.norm(dim=1).mean() * stored.norm(dim=1).mean())
 
 
 @dataclass(frozen=True)
@@ -57,7 +52,7 @@ class BT2(CompatibleTraining[State]):
     The backbone gives m + d_old numbers, from which Algorithm 1 makes phi_3, phi_5 (what old
     vectors are compared with) and phi_new. Cosines are between unit vectors. The paper prints no
     weights; these are those of the published configurations (an earlier state of that code has
-    l2 = l3 = 10). There K's rows and what it is asked are unit vectors and its logits cosines. A
+    l2 = l3 = 10). There K's rows and its inputs are unit vectors and its logits cosines. A
     cross-entropy's gradient grows with the scale of its logits, so, a departure from the formula
     as printed, l2 is divided by the scale of K: a margin head's is 16 to 64, and undivided the
     term outweighs all others and new/new falls far (results/README.md has the comparison, made on
@@ -72,10 +67,14 @@ class BT2(CompatibleTraining[State]):
     ``extra`` is at most either embedding's size: 128 on 64 dimensions is 64.
     """
 
-    paper: ClassVar[str] = (
-        "Zhou et al., BT2: Backward-compatible Training with Basis Transformation, ICCV 2023"
-    )
-    variants: ClassVar = {"transformer": {"classify": "phi_new"}}
+    paper = "Zhou et al., BT2: Backward-compatible Training with Basis Transformation, ICCV 2023"
+    variants = {"transformer": {"classify": "phi_new"}}
+    needs = ("independent",)
+    changes = ("training", "dimension")
+    ranges = {
+        "extra": "[1, inf)", "factor": "(0, inf)", "match_new": "[0, inf)", "influence": "[0, inf)",
+        "match_old": "[0, inf)",
+    }  # fmt: skip
 
     extra: int = 32  # d, section 4.3; at most as many as either embedding has
     factor: float = 2.0  # C, section 4.3
@@ -84,24 +83,10 @@ class BT2(CompatibleTraining[State]):
     match_old: float = 5.0  # lambda_3, section 4.3; value of the published code
     classify: Literal["phi_3", "phi_new"] = "phi_3"  # phi_new for transformers, section 4.3
 
-    def __post_init__(self) -> None:
-        in_range(self, extra="[1, inf)", factor="(0, inf)", match_new="[0, inf)")
-        in_range(self, influence="[0, inf)", match_old="[0, inf)")
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The independent model as a teacher."""
-        return ("independent",)
-
     @property
     def uses(self) -> tuple[str, ...]:
-        """Old features; images, which the independent model sees as they are augmented; K."""
+        """Old features; K. The teacher sees the images as they are augmented."""
         return (*super().uses, "the old classifier where it is kept")
-
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """Training and size."""
-        return ("training", "dimension")
 
     def refuses(self, step: Step) -> str | None:
         """Any sizes will do, but directions alone are kept."""
@@ -127,25 +112,25 @@ class BT2(CompatibleTraining[State]):
         """The four terms of section 4.3."""
         phi_3, phi_5, phi_new = state.basis.parts(batch.new)
         teacher, stored = state.teacher(batch.images).float(), batch.old.detach()
-        phi_5, judge = F.normalize(phi_5), state.judge
-        # A softmax K reads lengths: it is asked at the length of the old vector.
-        logits = judge.logits(phi_5 * stored.norm(dim=1, keepdim=True))
+        phi_5, old = F.normalize(phi_5), state.old_classifier
+        # A softmax K reads lengths: its input has the length of the old vector.
+        logits = old.logits(phi_5 * stored.norm(dim=1, keepdim=True))
         return (
             head(phi_3 if self.classify == "phi_3" else phi_new, batch.labels)
             + self.match_new * (1 - (phi_3 * F.normalize(teacher)).sum(dim=1)).mean()
-            + self.influence / state.scale * F.cross_entropy(logits, judge.row_of[batch.labels])
+            + self.influence / state.scale * F.cross_entropy(logits, old.row_of[batch.labels])
             + self.match_old * (1 - (phi_5 * F.normalize(stored)).sum(dim=1)).mean()
         )
 
     def finish(self, job: UpdateJob, encoder: Portable, head: Head, state: State) -> Update:
         """Backbone and bases as one model; old vectors are compared with phi_5."""
         if self.classify == "phi_3":
-            head = over_new(head, state.basis)
+            head = head_of_phi_new(head, state.basis)
         view = FirstDims(job.old.features.shape[1])
         return Update(Composed(encoder, state.basis), head, query_view=view)
 
 
-def over_new(head: Head, basis: BasisTransformation) -> Head:
+def head_of_phi_new(head: Head, basis: BasisTransformation) -> Head:
     """The classifier of phi_new that gives the logits of ``head`` on phi_3: the next update's K.
 
     phi_3 is a linear map of phi_new; cosines are smaller by ``C / sqrt(1 + C^2)``, the share of
@@ -154,11 +139,11 @@ def over_new(head: Head, basis: BasisTransformation) -> Head:
     reader = basis.reader().to(head.weight)
     length = math.sqrt(1 + basis.factor**2) / basis.factor
     scale = head.scale * length if head.normalised else head.scale
-    made = Head(
+    wide = Head(
         head.kind, reader.shape[1], head.classes.tolist(), scale, head.margin, head.smoothing
     )
     with torch.no_grad():
-        made.weight.copy_(head.weight @ reader)
-        if made.bias is not None and head.bias is not None:
-            made.bias.copy_(head.bias)
-    return made
+        wide.weight.copy_(head.weight @ reader)
+        if wide.bias is not None and head.bias is not None:
+            wide.bias.copy_(head.bias)
+    return wide

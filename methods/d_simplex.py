@@ -1,9 +1,7 @@
-"""d-Simplex: one fixed classifier for all generations keeps every class at its place; HOC."""
-
-from __future__ import annotations
+"""d-Simplex: one fixed simplex classifier for all generations; with HOC, a contrastive loss."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -17,14 +15,13 @@ from benchmark.contract import (
     RefusedError,
     Step,
     UpdateJob,
-    in_range,
 )
 from benchmark.models.heads import SimplexHead
 from benchmark.models.parts import Frozen
 
 
 class State(nn.Module):
-    """The vertex of each class of the data, and the generation before."""
+    """The vertex of each class of the data, and the previous model."""
 
     vertex: Tensor
 
@@ -40,8 +37,8 @@ class DSimplex(CompatibleTraining[State]):
 
     The first generation is trained so as well. Vertices of classes that are not in the data stay
     in the softmax: places kept for later. By default there is one for each class of the data set,
-    those of the evaluation too: what comes after is not known beforehand, so the simplex has room
-    for it; of those classes nothing but their number is used.
+    those of the evaluation too: later classes are not known beforehand, so the simplex has room
+    for them; of those classes nothing but their number is used.
 
     ``hoc`` (higher-order compatibility) trains the later generations with
     weight * cross-entropy + (1 - weight) * L_hoc (eq. 3),
@@ -56,12 +53,14 @@ class DSimplex(CompatibleTraining[State]):
     The embedding has one dimension less than the simplex has vertices, whatever the track says.
     """
 
-    paper: ClassVar[str] = (
+    paper = (
         "Biondi et al., Stationary Representations: Optimally Approximating Compatibility and "
         "Implications for Improved Model Replacements, CVPR 2024"
     )
-    own_first: ClassVar[bool] = True
-    variants: ClassVar = {"hoc": {"hoc": True}}
+    own_first = True
+    variants = {"hoc": {"hoc": True}}
+    changes = ("training", "dimension")
+    ranges = {"weight": "[0, 1]", "mu": "(0, inf)", "vertices": "[0, inf)"}
 
     hoc: bool = False  # eq. 3 instead of cross-entropy alone
     weight: float = 0.1  # lambda, eq. 3; value of the published code
@@ -69,18 +68,10 @@ class DSimplex(CompatibleTraining[State]):
     vertices: int = 0  # ours: 0, one for each class of the dataset; 1,024 in the published code
     head: Literal["softmax", "track"] = "softmax"  # eq. 3; or as the track's classifier
 
-    def __post_init__(self) -> None:
-        in_range(self, weight="[0, 1]", mu="(0, inf)", vertices="[0, inf)")
-
     @property
     def uses(self) -> tuple[str, ...]:
-        """HOC asks the generation before."""
+        """HOC embeds the images by the generation before."""
         return ("the old model on the training images",) if self.hoc else ()
-
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """Training and size."""
-        return ("training", "dimension")
 
     def refuses(self, step: Step) -> str | None:
         """All generations have the size of the simplex."""
@@ -101,22 +92,21 @@ class DSimplex(CompatibleTraining[State]):
         return encoder, SimplexHead(kind, count, spec.scale, spec.margin, smoothing)
 
     def prepare(self, job: UpdateJob) -> State:
-        """Class numbers are vertices; HOC asks the generation before."""
+        """Class numbers are vertices; HOC embeds by the generation before."""
         later = self.hoc and bool(job.chain)
         return State(job.data.classes, job.old.model if later else None)
 
     def loss(self, batch: Batch, head: Head, state: State) -> Tensor:
         """Cross-entropy under the fixed classifier, with HOC mixed with the contrast."""
-        stay: Tensor = head(batch.new, state.vertex[batch.labels])
+        stationary: Tensor = head(batch.new, state.vertex[batch.labels])
         if state.previous is None:
-            return stay
+            return stationary
         old = state.previous(batch.images).float()
-        return self.weight * stay + (1 - self.weight) * contrast(
-            batch.new, old, batch.labels, self.mu
-        )
+        higher_order = hoc_loss(batch.new, old, batch.labels, self.mu)
+        return self.weight * stationary + (1 - self.weight) * higher_order
 
 
-def contrast(new: Tensor, old: Tensor, labels: Tensor, mu: float) -> Tensor:
+def hoc_loss(new: Tensor, old: Tensor, labels: Tensor, mu: float) -> Tensor:
     """L_hoc (eq. 4): each old feature near the new one of its image, far from other classes.
 
     Args:

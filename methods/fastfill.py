@@ -1,28 +1,18 @@
-"""FastFill: a map that keeps to the new clusters and says which items to backfill first."""
-
-from __future__ import annotations
+"""FastFill: a map trained by the new classifier too, with uncertainty that orders backfilling."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from benchmark.contract import (
-    Fitted,
-    Pairs,
-    SidedMap,
-    Trainer,
-    in_range,
-    new_head_and_labels,
-    target_of,
-)
+from benchmark.contract import Fitted, Pairs, SideInformationMap, Trainer
 from benchmark.models.transformation import Transformation
-from benchmark.models.uncertain import Uncertain, log_mean
+from benchmark.models.uncertain import Uncertain
 
 
 @dataclass(frozen=True)
-class FastFill(SidedMap):
+class FastFill(SideInformationMap):
     """mean of (L_l2 + L_disc) / sigma^2 + log(sigma^2) / lambda (eq. 5), both over items.
 
     L_l2 is the squared distance to the new embedding, L_disc the loss of the new classifier, as
@@ -46,8 +36,8 @@ class FastFill(SidedMap):
     Side-information is of appendix B.2.
     """
 
-    paper: ClassVar[str] = "Jaeckle et al., FastFill: Efficient Compatible Model Update, ICLR 2023"
-    variants: ClassVar = {
+    paper = "Jaeckle et al., FastFill: Efficient Compatible Model Update, ICLR 2023"
+    variants = {
         "simclr": {"side": "simclr"},
         "l2": {"losses": "l2"},
         "disc": {"losses": "disc"},
@@ -56,28 +46,24 @@ class FastFill(SidedMap):
         "disc-no-uncertainty": {"losses": "disc", "uncertainty": False},
         "diagonal": {"diagonal": True},
     }
+    ranges = {"lam": "(0, inf)"}
 
     losses: Literal["both", "l2", "disc"] = "both"  # eq. 3; each alone in section 6, Table 5
     uncertainty: bool = True  # section 6, Table 5
     diagonal: bool = False  # section 4.2, footnote 2
     lam: float | None = None  # lambda, a function of d that section 4.2 does not print; ours: 1 / d
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.lam is not None:
-            in_range(self, lam="(0, inf)")
-
     @property
     def uses(self) -> tuple[str, ...]:
         """L_disc is the new classifier's loss."""
-        judged = () if self.losses == "l2" else ("the new classifier", "labels")
-        return (*super().uses, *judged)
+        disc = () if self.losses == "l2" else ("the new classifier", "labels")
+        return (*super().uses, *disc)
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Train h and psi together; in a chain with side-information also g, as FCT 4.4 does."""
-        judged = self.losses != "l2"
-        head, labels = new_head_and_labels(pairs, "fastfill:") if judged else (None, None)
-        target = target_of(pairs)
+        head, labels, target = None, None, pairs.target
+        if self.losses != "l2":
+            head, labels = pairs.classifier_and_labels("fastfill:")
 
         def make() -> Transformation | Uncertain:
             h = self.network(pairs, target.shape[1], pairs.normalised)
@@ -86,13 +72,13 @@ class FastFill(SidedMap):
         def loss(
             module: Any, old: Tensor, side: Tensor | None, new: Tensor, rows: Tensor
         ) -> Tensor:
-            made, logs = module.estimates(old, side)
-            disc = None if head is None else head.losses(made, rows)
-            return self.loss(made - new, disc, logs).mean()
+            converted, logs = module.estimates(old, side)
+            disc = None if head is None else head.losses(converted, rows)
+            return self.loss(converted - new, disc, logs).mean()
 
         tensors = (pairs.old, pairs.side, target, labels)
-        made, curves = self.train(make, loss, tensors, trainer, head)
-        h, priority = (made.map, made) if isinstance(made, Uncertain) else (made, None)
+        module, curves = self.train(make, loss, tensors, trainer, head)
+        h, priority = (module.map, module) if isinstance(module, Uncertain) else (module, None)
         return self.with_side(h, curves, pairs, trainer, priority)
 
     def loss(self, error: Tensor, disc: Tensor | None, log_variance: Tensor | None) -> Tensor:
@@ -108,6 +94,9 @@ class FastFill(SidedMap):
         far = torch.zeros_like(near[:, 0]) if disc is None else disc
         if log_variance is None:
             return near.sum(dim=1) + far
-        scaled = (near / log_variance.exp()).sum(dim=1) + far / log_mean(log_variance).exp()
+        # The geometric mean of variances: the arithmetic one would be about the largest, and one
+        # dimension, given up, could excuse an item from a loss that is divided by it.
+        log_mean = log_variance.mean(dim=1)
+        scaled = (near / log_variance.exp()).sum(dim=1) + far / log_mean.exp()
         lam = 1 / error.shape[1] if self.lam is None else self.lam
-        return scaled + log_variance.mean(dim=1) / lam
+        return scaled + log_mean / lam

@@ -1,9 +1,7 @@
-"""FCT: a learned map brings the stored old embeddings, with side-information, to the new space."""
-
-from __future__ import annotations
+"""FCT: a learned map of stored embeddings and side-information to the new space."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
@@ -11,32 +9,30 @@ from benchmark.contract import (
     Fitted,
     Head,
     Pairs,
-    SidedMap,
+    SideInformationMap,
     Trainer,
-    divergence,
-    new_head,
-    squared,
-    target_of,
+    kl_divergence,
+    squared_distance,
 )
 from benchmark.models.transformation import Transformation
 
 
 @dataclass(frozen=True)
-class FCT(SidedMap):
+class FCT(SideInformationMap):
     """min over h of ||h(o, side) - f||^2 on the new data (section 3.3).
 
     Where a later update follows, g(o, side) is fitted to the new side-information likewise: a
     second network of the same architecture, squared error (section 4.4).
 
     Normalised embeddings make h normalise its output (appendix D.7). In a chain the next h then
-    normalises its input, which the paper leaves open: what was converted and what the replaced
-    model itself has stored must look alike to it.
+    normalises its input, which the paper leaves open: converted vectors and those that the
+    replaced model itself has stored must look alike to it.
 
     ``side`` is of sections 3.4 and 5.1; the widths of the variants are those of Table 11.
     """
 
-    paper: ClassVar[str] = "Ramanujan et al., Forward Compatible Training, CVPR 2022"
-    variants: ClassVar = {
+    paper = "Ramanujan et al., Forward Compatible Training, CVPR 2022"
+    variants = {
         "autoencoder": {"side": "autoencoder"},
         "alternative": {"side": "alternative"},
         "mixup": {"side": "mixup"},
@@ -65,29 +61,30 @@ class FCT(SidedMap):
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """A divergence is of what the new classifier answers."""
+        """A divergence is of outputs of the new classifier."""
         return super().uses if self.loss == "mse" else (*super().uses, "the new classifier")
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Train h and, in a chain, g with Adam, cosine schedule and warm-up (appendix D.5)."""
-        head = None if self.loss == "mse" else new_head(pairs, f"fct: loss {self.loss}")
+        head = None if self.loss == "mse" else pairs.classifier(f"fct: loss {self.loss}")
 
         def loss(h: nn.Module, old: Tensor, side: Tensor | None, new: Tensor) -> Tensor:
             return self.distance(h(old, side)[0], new, head)
 
-        target = target_of(pairs)
+        target = pairs.target
         h, curves = self.train(
             lambda: self.network(pairs, target.shape[1], pairs.normalised), loss,
             (pairs.old, pairs.side, target), trainer, head,
         )  # fmt: skip
         return self.with_side(h, curves, pairs, trainer)
 
-    def distance(self, made: Tensor, new: Tensor, head: Head | None) -> Tensor:
-        """Squared, or the divergence of what the new classifier makes of both (appendix E.1)."""
+    def distance(self, converted: Tensor, new: Tensor, head: Head | None) -> Tensor:
+        """Squared, or the divergence of the new classifier's outputs for both (appendix E.1)."""
         if head is None:
-            return squared(made, new)
-        return divergence(head, new, made) if self.loss == "kl" else divergence(head, made, new)
+            return squared_distance(converted, new)
+        p, q = (new, converted) if self.loss == "kl" else (converted, new)
+        return kl_divergence(head, p, q)
 
     def network(self, pairs: Pairs, dim: int, normalise: bool, **options: Any) -> Transformation:
-        """As of any such map, in the architecture that was chosen."""
+        """As of any such map, in the chosen architecture."""
         return super().network(pairs, dim, normalise, norm=self.norm, inputs=self.inputs, **options)

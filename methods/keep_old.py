@@ -1,9 +1,6 @@
-"""Control: no update; the old model goes on."""
-
-from __future__ import annotations
+"""Control: no update; the old model stays."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from benchmark.contract import Method, Update, UpdateJob
 
@@ -12,19 +9,11 @@ from benchmark.contract import Method, Update, UpdateJob
 class KeepOld(Method):
     """The new model is the old one: fully compatible, and no better."""
 
-    paper: ClassVar[str] = "Control: what an update has to beat"
-    runs_old_model: ClassVar[bool] = True
-    trains: ClassVar[str] = "nothing: the old model goes on"
-
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """The old model stays in service."""
-        return ("the old model",)
-
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """Nothing."""
-        return ()
+    paper = "Control: what an update has to beat"
+    runs_old_model = True
+    trains = "nothing: the old model goes on"
+    uses = ("the old model",)
+    changes = ()
 
     def update(self, job: UpdateJob) -> Update:
         """Take the old model as it is."""

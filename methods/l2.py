@@ -1,19 +1,16 @@
-"""L2 regression: keep each new feature near the stored old feature of the same image."""
-
-from __future__ import annotations
+"""L2: regression of each new feature to the stored old feature of the same image."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import Tensor
 from torch.nn import functional as F
 
-from benchmark.contract import Batch, CompatibleTraining, Head, UpdateJob, in_range
-from benchmark.training.credibility import Credible
+from benchmark.contract import Batch, CompatibleTraining, Head, UpdateJob
+from benchmark.training.credibility import CredibleMask
 
 
 @dataclass(frozen=True)
-class L2(CompatibleTraining[Credible]):
+class L2(CompatibleTraining[CredibleMask]):
     """L_new + weight * mean ||n(f) - n(o)||, the norm not squared (MixBCT eq. 8).
 
     ``denoised`` leaves out the noisy old features, as MixBCT does (MixBCT appendix C.1). On
@@ -21,23 +18,18 @@ class L2(CompatibleTraining[Credible]):
     the devices.
     """
 
-    paper: ClassVar[str] = (
-        "Liang et al., MixBCT, 2023, section 3.3; first a baseline of BCT, section 3.4"
-    )
-
-    variants: ClassVar = {"denoised": {"drop": 0.1}}
+    paper = "Liang et al., MixBCT, 2023, section 3.3; first a baseline of BCT, section 3.4"
+    variants = {"denoised": {"drop": 0.1}}
+    ranges = {"weight": "[0, inf)", "drop": "[0, 1)"}
 
     weight: float = 10.0  # lambda, MixBCT section 4.3
     drop: float = 0.0  # farthest share of each class that is left out, MixBCT section 3.4
 
-    def __post_init__(self) -> None:
-        in_range(self, weight="[0, inf)", drop="[0, 1)")
+    def prepare(self, job: UpdateJob) -> CredibleMask:
+        """The old features that new ones are held to."""
+        return CredibleMask(job.old.features, job.data.labels, self.drop)
 
-    def prepare(self, job: UpdateJob) -> Credible:
-        """Mark the old features that new ones are held to."""
-        return Credible(job.old.features, job.data.labels, self.drop)
-
-    def loss(self, batch: Batch, head: Head, state: Credible) -> Tensor:
+    def loss(self, batch: Batch, head: Head, state: CredibleMask) -> Tensor:
         """Classification plus the mean distance of the directions."""
         gaps = (F.normalize(batch.new) - F.normalize(batch.old.detach())).norm(dim=1)
         keep = state.keep[batch.index]

@@ -1,24 +1,14 @@
-"""LCE: a map that is judged by the new classifier and by the borders of the new classes."""
-
-from __future__ import annotations
+"""LCE: a map trained by the new classifier and the cones of the new classes."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from torch import Tensor, nn
 
-from benchmark.contract import (
-    Fitted,
-    LearnedMap,
-    Pairs,
-    Portable,
-    Trainer,
-    in_range,
-    new_head_and_labels,
-)
+from benchmark.contract import Fitted, LearnedMap, Pairs, Portable, Trainer
 from benchmark.models.bottleneck import Bottlenecks
 from benchmark.models.transformation import Transformation
-from benchmark.training.class_cones import Borders
+from benchmark.training.prototypes import ClassCones
 
 
 @dataclass(frozen=True)
@@ -30,44 +20,43 @@ class LCE(LearnedMap):
     method, as FCT appendix J compares it: the new model stays as it is.
     """
 
-    paper: ClassVar[str] = "Meng et al., Learning Compatible Embeddings, ICCV 2021"
-    variants: ClassVar = {"mlp": {"map": "mlp"}}
+    paper = "Meng et al., Learning Compatible Embeddings, ICCV 2021"
+    variants = {"mlp": {"map": "mlp"}}
+    ranges = {
+        "weight": "[0, inf)", "blocks": "[1, inf)", "bottleneck": "[1, inf)", "width": "[1, inf)",
+    }  # fmt: skip
 
     map: Literal["rbt", "mlp"] = "rbt"  # published code; mlp: FCT appendix D.1
-    weight: float = 1.0  # of the border; published code
+    weight: float = 1.0  # of the cones; published code
     blocks: int = 4  # of rbt; published code
     bottleneck: int = 16  # of rbt; published code
     width: int = 2048  # of mlp, FCT appendix D.1
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        in_range(self, weight="[0, inf)", blocks="[1, inf)", bottleneck="[1, inf)")
-        in_range(self, width="[1, inf)")
-
     @property
     def uses(self) -> tuple[str, ...]:
-        """The new classifier judges, and each class has its cone."""
+        """The new classifier's loss, and a cone of each class."""
         return (*super().uses, "the new classifier", "labels")
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Train h on labels alone: no new embedding enters but in its class's cone."""
-        head, labels = new_head_and_labels(pairs, "lce:")
-        borders = Borders(pairs.new, labels, len(head.weight))
+        head, labels = pairs.classifier_and_labels("lce:")
+        cones = ClassCones(pairs.new, labels, len(head.weight))
 
         def loss(h: nn.Module, old: Tensor, rows: Tensor) -> Tensor:
-            made = h(old, None)[0]
-            judged: Tensor = head(made, rows) + self.weight * borders(made, rows)
-            return judged
+            converted = h(old, None)[0]
+            return head(converted, rows) + self.weight * cones(converted, rows)
 
         h, curves = self.train(
-            lambda: self.network(pairs), loss, (pairs.old, labels), trainer, head, borders
-        )  # fmt: skip
+            lambda: self.network(pairs), loss, (pairs.old, labels), trainer, head, cones
+        )
         return Fitted(h, curves=curves)
 
     def network(self, pairs: Pairs) -> Portable:
         """The residual bottlenecks, or the network of FCT."""
-        d_old, d_new = pairs.old.shape[1], pairs.new.shape[1]
-        on, past = pairs.normalised, pairs.old_normalised
-        if self.map == "mlp":
-            return Transformation(d_old, 0, d_new, self.width, on, normalise_old=past)
-        return Bottlenecks(d_old, d_new, self.blocks, self.bottleneck, on, past)
+        dims, normalised = (pairs.old.shape[1], pairs.new.shape[1]), pairs.normalised
+        if self.map == "rbt":
+            sizes = self.blocks, self.bottleneck
+            return Bottlenecks(*dims, *sizes, normalised, pairs.old_normalised)
+        return Transformation(
+            dims[0], 0, dims[1], self.width, normalised, normalise_old=pairs.old_normalised
+        )

@@ -1,14 +1,10 @@
 """Linear: an affine map by ridge regression, in closed form."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import Tensor
 
-from benchmark.contract import Curve, Portable, Trainer, VectorMap
+from benchmark.contract import FittedMap, Trainer, VectorMap
 from benchmark.models.parts import Affine
 from benchmark.training.closed_form import ridge
 
@@ -17,22 +13,17 @@ from benchmark.training.closed_form import ridge
 class Linear(VectorMap):
     """min over A, b of mean ||A x + b - y||^2 + strength ||A||^2 (eq. 2.1 of the paper)."""
 
-    paper: ClassVar[str] = (
+    paper = (
         "Hoerl and Kennard, Ridge Regression: Biased Estimation for Nonorthogonal Problems, 1970"
     )
-    variants: ClassVar = {"query": {"direction": "query"}}
+    variants = {"query": {"direction": "query"}}
+    ranges = {"share": "[0, inf)"}
 
     share: float | None = None
     """Strength as a share of x's mean variance; ours: by default the one with the smallest
     leave-one-out error on the training pairs."""
 
-    def __post_init__(self) -> None:
-        if self.share is not None and self.share < 0:
-            raise ValueError(f"share: expected at least 0, got {self.share}")
-
-    def fit_vectors(
-        self, source: Tensor, target: Tensor, trainer: Trainer
-    ) -> tuple[Portable, Mapping[str, Curve]]:
+    def fit_vectors(self, source: Tensor, target: Tensor, trainer: Trainer) -> FittedMap:
         """The normal equations, in float64."""
-        made = ridge(source, target, self.share)
-        return Affine.of(made.weight, made.bias), {}
+        weight, bias, _ = ridge(source, target, self.share)
+        return Affine.of(weight, bias), {}

@@ -1,26 +1,16 @@
 """Low-rank: an affine map through a few dimensions, by reduced-rank regression in closed form."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from benchmark.contract import Curve, Portable, Trainer, VectorMap
+from benchmark.contract import FittedMap, Portable, Trainer, VectorMap
 from benchmark.training.closed_form import ridge
 
 
 class Narrow(Portable):
-    """``U V^T x + b``.
-
-    Args:
-        dim_in: Dimension of what goes in.
-        rank: Dimension between the two products.
-        dim_out: Dimension of what comes out.
-    """
+    """``U V^T x + b``, with ``rank`` dimensions between the two products."""
 
     def __init__(self, dim_in: int, rank: int, dim_out: int) -> None:
         super().__init__()
@@ -29,8 +19,7 @@ class Narrow(Portable):
 
     def forward(self, vectors: Tensor) -> Tensor:
         """``[n, dim_in]`` -> ``[n, dim_out]``."""
-        out: Tensor = self.up(self.down(vectors))
-        return out
+        return self.up(self.down(vectors))
 
 
 @dataclass(frozen=True)
@@ -42,36 +31,27 @@ class LowRank(VectorMap):
     values of the pairs and of the penalty's rows together, whose second moments are A x^T y).
 
     From 64 to 64 dimensions rank 32 stores 64 * 32 + 32 * 64 + 64 = 4,160 numbers, exactly as many
-    as ``linear`` (64 * 64 + 64): it is smaller in what it can say, not in what it takes.
+    as ``linear`` (64 * 64 + 64): it is smaller in what it can express, not in what it stores.
     """
 
-    paper: ClassVar[str] = (
-        "Izenman, Reduced-Rank Regression for the Multivariate Linear Model, 1975"
-    )
-    variants: ClassVar = {"query": {"direction": "query"}}
+    paper = "Izenman, Reduced-Rank Regression for the Multivariate Linear Model, 1975"
+    variants = {"query": {"direction": "query"}}
+    ranges = {"rank": "[1, inf)", "share": "[0, inf)"}
 
     rank: int = 32  # ours: half of the tracks' 64 dimensions; at most the smaller dimension
     share: float | None = None  # ours: as in linear, by default of the smallest leave-one-out error
 
-    def __post_init__(self) -> None:
-        if self.rank < 1:
-            raise ValueError(f"rank: expected at least 1, got {self.rank}")
-        if self.share is not None and self.share < 0:
-            raise ValueError(f"share: expected at least 0, got {self.share}")
-
-    def fit_vectors(
-        self, source: Tensor, target: Tensor, trainer: Trainer
-    ) -> tuple[Portable, Mapping[str, Curve]]:
+    def fit_vectors(self, source: Tensor, target: Tensor, trainer: Trainer) -> FittedMap:
         """The full solution and its leading directions, in float64."""
-        full = ridge(source, target, self.share)
+        weight, bias, _ = ridge(source, target, self.share)
         x, y = source.double(), target.double()
         mean_y = y.mean(0)
-        fitted = full.weight @ (x - x.mean(0)).T @ (y - mean_y)  # [d_out, d_out]
-        rank = min(self.rank, *full.weight.shape)
-        leading = torch.linalg.eigh((fitted + fitted.T) / 2)[1][:, -rank:]  # [d_out, rank]
-        made = Narrow(source.shape[1], rank, target.shape[1])
+        moments = weight @ (x - x.mean(0)).T @ (y - mean_y)  # [d_out, d_out]
+        rank = min(self.rank, *weight.shape)
+        leading = torch.linalg.eigh((moments + moments.T) / 2)[1][:, -rank:]  # [d_out, rank]
+        narrow = Narrow(source.shape[1], rank, target.shape[1])
         with torch.no_grad():
-            made.down.weight.copy_(leading.T @ full.weight)
-            made.up.weight.copy_(leading)
-            made.up.bias.copy_(mean_y + leading @ (leading.T @ (full.bias - mean_y)))
-        return made, {}
+            narrow.down.weight.copy_(leading.T @ weight)
+            narrow.up.weight.copy_(leading)
+            narrow.up.bias.copy_(mean_y + leading @ (leading.T @ (bias - mean_y)))
+        return narrow, {}

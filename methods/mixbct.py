@@ -1,47 +1,40 @@
-"""MixBCT: one classification loss over a batch in which old features replace some of the new."""
-
-from __future__ import annotations
+"""MixBCT: one classification loss over a mixture of new and credible old features."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from benchmark.contract import Batch, CompatibleTraining, Head, Step, UpdateJob, in_range
-from benchmark.training.credibility import Credible
+from benchmark.contract import Batch, CompatibleTraining, Head, Step, UpdateJob
+from benchmark.training.credibility import CredibleMask
 
 
 @dataclass(frozen=True)
-class MixBCT(CompatibleTraining[Credible]):
+class MixBCT(CompatibleTraining[CredibleMask]):
     """Classify a mixture of floor(ratio * B) credible old and the other new features (eq. 9-12).
 
     On several devices B is each one's share of the batch.
     """
 
-    paper: ClassVar[str] = (
-        "Liang et al., MixBCT: Towards Self-Adapting Backward-Compatible Training, 2023"
-    )
-    variants: ClassVar = {"plain": {"drop": 0.0}}
+    paper = "Liang et al., MixBCT: Towards Self-Adapting Backward-Compatible Training, 2023"
+    variants = {"plain": {"drop": 0.0}}
+    ranges = {"ratio": "[0, 1]", "drop": "[0, 1)"}
 
     ratio: float = 0.3  # alpha, section 4.3
     drop: float = 0.1  # farthest share of each class that may not replace, section 3.4
 
-    def __post_init__(self) -> None:
-        in_range(self, ratio="[0, 1]", drop="[0, 1)")
-
     def refuses(self, step: Step) -> str | None:
         """A batch must have as many credible features as are to be replaced."""
-        found = super().refuses(step)
-        if found or self.ratio + self.drop <= 1.0:
-            return found
+        reason = super().refuses(step)
+        if reason or self.ratio + self.drop <= 1.0:
+            return reason
         return f"ratio {self.ratio:g} of a batch is more than drop {self.drop:g} leaves credible"
 
-    def prepare(self, job: UpdateJob) -> Credible:
-        """Mark the old features that may replace new ones."""
-        return Credible(job.old.features, job.data.labels, self.drop)
+    def prepare(self, job: UpdateJob) -> CredibleMask:
+        """The old features that may replace new ones."""
+        return CredibleMask(job.old.features, job.data.labels, self.drop)
 
-    def loss(self, batch: Batch, head: Head, state: Credible) -> Tensor:
+    def loss(self, batch: Batch, head: Head, state: CredibleMask) -> Tensor:
         """Classification of the mixture."""
         rows = chosen_rows(state.keep[batch.index], self.ratio, batch.rng)
         mixed = batch.new.clone()
@@ -50,10 +43,10 @@ class MixBCT(CompatibleTraining[Credible]):
 
 
 def chosen_rows(credible: Tensor, ratio: float, rng: torch.Generator) -> Tensor:
-    """floor(ratio * B) of the credible rows at random, or all of them where they are fewer.
+    """Draw floor(ratio * B) of the credible rows, or all of them where they are fewer.
 
     Args:
-        credible: May the row's old feature replace the new one? ``[B]`` bool.
+        credible: Whether the row's old feature may replace the new one, ``[B]`` bool.
         ratio: Share of the batch, alpha.
         rng: Random stream.
     """

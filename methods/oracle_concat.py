@@ -1,9 +1,6 @@
-"""Control: old and new vector side by side, the upper bound of methods that add dimensions."""
-
-from __future__ import annotations
+"""Control: old and new vectors side by side, the bound of methods that add dimensions."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -19,7 +16,7 @@ class Concatenation(Portable):
     Args:
         old: The old model, whose vector comes first and as it is.
         new: The new model.
-        parts: How many models the old one consists of already; 0: lengths stay as they are.
+        parts: Number of models in the old one; 0: lengths stay as they are.
     """
 
     def __init__(self, old: Portable, new: Portable, parts: int) -> None:
@@ -38,38 +35,24 @@ class Concatenation(Portable):
 
 @dataclass(frozen=True)
 class OracleConcat(Method):
-    """Stored: [n(o), n(f)] of the independent f; queries show the old gallery their part o.
+    """Stored: [n(o), n(f)] of the independent f; the old gallery is compared with the part o.
 
     New/old is old/old exactly, and old information costs the new nothing; but each query runs
     through both models and the vectors grow by all of f (BT2 section 1).
     """
 
-    paper: ClassVar[str] = (
+    paper = (
         "Zhou et al., BT^2: Backward-compatible Training with Basis Transformation, ICCV 2023, "
         "section 1: the upper bound solution"
     )
-    runs_old_model: ClassVar[bool] = True
-    trains: ClassVar[str] = "nothing: the old and the independent model, side by side"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The independent new model."""
-        return ("independent",)
-
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """The old model stays in service."""
-        return ("the old model on all new images and queries",)
-
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """The dimension."""
-        return ("dimension",)
+    runs_old_model = True
+    trains = "nothing: the old and the independent model, side by side"
+    needs = ("independent",)
+    uses = ("the old model on all new images and queries",)
+    changes = ("dimension",)
 
     def update(self, job: UpdateJob) -> Update:
         """Put the old and the independent model side by side; there is no common classifier."""
-        if job.independent is None:
-            raise ValueError("job.independent: the plan must provide the independent model")
         parts = len(job.chain) if job.distance == "cosine" else 0
-        model = Concatenation(job.old.model, job.independent.model, parts)
+        model = Concatenation(job.old.model, job.require_independent().model, parts)
         return Update(model, None, query_view=FirstDims(job.old.features.shape[1]))

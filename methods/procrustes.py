@@ -1,14 +1,10 @@
-"""Procrustes: the rotation that brings one set of embeddings nearest to the other."""
+"""Procrustes: the rotation nearest to bringing one set of embeddings to the other."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import Tensor
 
-from benchmark.contract import Curve, Portable, Trainer, VectorMap
+from benchmark.contract import FittedMap, Trainer, VectorMap
 from benchmark.models.parts import Affine
 from benchmark.training.closed_form import rotation
 
@@ -20,13 +16,9 @@ class Procrustes(VectorMap):
     Between unequal dimensions A is semi-orthogonal, see :func:`rotation`.
     """
 
-    paper: ClassVar[str] = (
-        "Schönemann, A Generalized Solution of the Orthogonal Procrustes Problem, 1966"
-    )
-    variants: ClassVar = {"query": {"direction": "query"}}
+    paper = "Schönemann, A Generalized Solution of the Orthogonal Procrustes Problem, 1966"
+    variants = {"query": {"direction": "query"}}
 
-    def fit_vectors(
-        self, source: Tensor, target: Tensor, trainer: Trainer
-    ) -> tuple[Portable, Mapping[str, Curve]]:
+    def fit_vectors(self, source: Tensor, target: Tensor, trainer: Trainer) -> FittedMap:
         """The rotation about the means."""
         return Affine.of(*rotation(source, target)), {}

@@ -1,9 +1,6 @@
-"""Control: a new model that was never trained; what lies near it shows nothing."""
-
-from __future__ import annotations
+"""Control: a new model that was never trained."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from benchmark.contract import Method, Update, UpdateJob
 
@@ -12,15 +9,10 @@ from benchmark.contract import Method, Update, UpdateJob
 class Random(Method):
     """The initial weights that the training of every method starts from."""
 
-    paper: ClassVar[str] = "Control: the floor of every score"
-    trains: ClassVar[str] = "nothing: the new model has its initial weights"
-
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """Nothing."""
-        return ()
+    paper = "Control: the floor of every score"
+    trains = "nothing: the new model has its initial weights"
+    changes = ()
 
     def update(self, job: UpdateJob) -> Update:
         """Take the model as it is initialised."""
-        encoder, head = job.new_model()
-        return Update(encoder, head)
+        return Update(*job.new_model())

@@ -1,23 +1,10 @@
 """RBT: residual bottlenecks in place of FCT's network."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import Tensor, nn
 
-from benchmark.contract import (
-    Fitted,
-    LearnedMap,
-    Pairs,
-    Trainer,
-    divergence,
-    in_range,
-    new_head,
-    squared,
-    target_of,
-)
+from benchmark.contract import Fitted, LearnedMap, Pairs, Trainer, kl_divergence, squared_distance
 from benchmark.models.bottleneck import Bottlenecks
 
 
@@ -25,41 +12,36 @@ from benchmark.models.bottleneck import Bottlenecks
 class RBT(LearnedMap):
     """mean of ||h(o) - f||^2 + kl * KL(p(f) || p(h(o))), h a chain of residual bottlenecks.
 
-    p is what the new classifier, frozen and without its margin, makes of an embedding. FCT
-    appendix J compares with the architecture alone, trained by FCT's loss; the variant ``kl``
-    has the loss of the method's own paper.
+    p is the output of the new classifier, frozen and without its margin. FCT appendix J compares
+    with the architecture alone, trained by FCT's loss; the variant ``kl`` has the loss of the
+    method's own paper.
     """
 
-    paper: ClassVar[str] = (
-        "Wang et al., Unified Representation Learning for Cross Model Compatibility, BMVC 2020"
-    )
-    variants: ClassVar = {"kl": {"kl": 1.0}}
+    paper = "Wang et al., Unified Representation Learning for Cross Model Compatibility, BMVC 2020"
+    variants = {"kl": {"kl": 1.0}}
+    ranges = {"kl": "[0, inf)", "blocks": "[1, inf)", "bottleneck": "[1, inf)"}
 
     kl: float = 0.0  # weight of the divergence; FCT appendix J has none
     blocks: int = 4  # published code of LCE, which builds on this map
     bottleneck: int = 16  # published code of LCE
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        in_range(self, kl="[0, inf)", blocks="[1, inf)", bottleneck="[1, inf)")
-
     @property
     def uses(self) -> tuple[str, ...]:
-        """The divergence is of what the new classifier answers."""
+        """The divergence is of outputs of the new classifier."""
         return (*super().uses, "the new classifier") if self.kl else super().uses
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Train h as FCT is trained."""
-        head = new_head(pairs, "rbt: kl") if self.kl else None
+        head = pairs.classifier("rbt: kl") if self.kl else None
 
         def loss(h: nn.Module, old: Tensor, new: Tensor) -> Tensor:
-            made = h(old, None)[0]
-            near = squared(made, new)
-            return near if head is None else near + self.kl * divergence(head, new, made)
+            converted = h(old, None)[0]
+            near = squared_distance(converted, new)
+            return near if head is None else near + self.kl * kl_divergence(head, new, converted)
 
         dims = pairs.old.shape[1], pairs.new.shape[1], self.blocks, self.bottleneck
         h, curves = self.train(
             lambda: Bottlenecks(*dims, pairs.normalised, pairs.old_normalised), loss,
-            (pairs.old, target_of(pairs)), trainer, head,
+            (pairs.old, pairs.target), trainer, head,
         )  # fmt: skip
         return Fitted(h, curves=curves)

@@ -1,20 +1,17 @@
-"""UniBCT: BCT with prototypes of the old space that the new model's neighbourhoods refine."""
-
-from __future__ import annotations
+"""UniBCT: influence loss of old prototypes that the new model's neighbourhoods refine."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from benchmark.contract import Batch, CompatibleTraining, Epoch, Head, OldHead, UpdateJob, in_range
-from benchmark.training.credibility import credible
+from benchmark.contract import Batch, CompatibleTraining, Epoch, Head, OldClassifier, UpdateJob
+from benchmark.training.credibility import near_own_class
 from benchmark.training.prototypes import refined_prototypes
 
 
-class Prototypes(OldHead):
-    """Refined prototypes as the old classifier, and how often they were refined."""
+class Prototypes(OldClassifier):
+    """Refined prototypes as the old classifier, and the number of refinements so far."""
 
     done: Tensor
     keep: Tensor
@@ -27,20 +24,23 @@ class Prototypes(OldHead):
 
 @dataclass(frozen=True)
 class UniBCT(CompatibleTraining[Prototypes]):
-    """L_new until prototypes are made; then L_new + weight * L_old(prototypes, f[:d_old], y).
+    """L_new until the first refinement; then L_new + weight * L_old(prototypes, f[:d_old], y).
 
-    L_old is a marginless softmax over cosines at the new classifier's scale. Prototypes are made
-    of denoised old features and of the new features as they stand at the start of an epoch: with
+    L_old is a marginless softmax over cosines at the new classifier's scale. Prototypes come from
+    denoised old features and the new features as they stand at the start of an epoch: with
     fewer than 3 epochs not all refinements fall due, and with one epoch none, which leaves the
     independent model.
     """
 
-    paper: ClassVar[str] = (
+    paper = (
         "Zhang et al., Towards Universal Backward-Compatible Representation Learning, IJCAI 2022; "
         "compared in MixBCT section 4.4"
     )
-
-    longer: ClassVar[bool] = True
+    longer = True
+    ranges = {
+        "weight": "[0, inf)", "share": "[0, 1)", "tau": "(0, inf)", "drop": "[0, 1)",
+        "warmup": "[0, 1)", "every": "(0, inf)", "refinements": "[0, inf)",
+    }  # fmt: skip
 
     weight: float = 1.0  # of the influence; published code of MixBCT
     share: float = 0.9  # a, what an old feature takes from its neighbours; published code of MixBCT
@@ -50,14 +50,10 @@ class UniBCT(CompatibleTraining[Prototypes]):
     every: float = 10 / 35  # share of the training between refinements; published code of MixBCT
     refinements: int = 2  # how often; published code of MixBCT
 
-    def __post_init__(self) -> None:
-        in_range(self, weight="[0, inf)", share="[0, 1)", tau="(0, inf)", drop="[0, 1)")
-        in_range(self, warmup="[0, 1)", every="(0, inf)", refinements="[0, inf)")
-
     def prepare(self, job: UpdateJob) -> Prototypes:
         """No prototypes yet; the mask of the old features that will enter them."""
         old, data = job.old.features, job.data
-        keep = credible(old, data.labels, self.drop)
+        keep = near_own_class(old, data.labels, self.drop)
         return Prototypes(len(data.classes), old.shape[1], job.spec.scale, keep)
 
     def refresh(self, state: Prototypes, job: UpdateJob, epoch: Epoch) -> None:
@@ -70,9 +66,10 @@ class UniBCT(CompatibleTraining[Prototypes]):
         keep, data = state.keep.cpu(), job.data
         rows = job.old.features, epoch.embed(data.images), data.labels
         old, new, labels = (each[keep] for each in rows)
-        made = refined_prototypes(old, new, labels, len(data.classes), self.share, self.tau)
         # Of several devices the first one's count: it sends its buffers to the others.
-        state.weight.copy_(made)
+        state.weight.copy_(
+            refined_prototypes(old, new, labels, len(data.classes), self.share, self.tau)
+        )
 
     def loss(self, batch: Batch, head: Head, state: Prototypes) -> Tensor:
         """Classification and, after the warm-up, influence."""

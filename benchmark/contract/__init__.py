@@ -1,31 +1,23 @@
 """What an adapter's author imports.
 
 ``Method`` and its bases ``CompatibleTraining``, ``OldClassifierTraining``,
-``FeatureTransformation``, ``VectorMap``, ``LearnedMap`` and ``SidedMap``; what they are given
-(``UpdateJob``, ``Batch``, ``Pairs``) and return (``Update``, ``Fitted``); and the parts that losses
-and maps share.
+``FeatureTransformation``, ``VectorMap``, ``LearnedMap`` and ``SideInformationMap``; their inputs
+(``UpdateJob``, ``Batch``, ``Pairs``) and results (``Update``, ``Fitted``); and the parts that
+losses and maps share.
 """
 
-from benchmark.config.checks import in_range
 from benchmark.config.seeds import drawing_from
-from benchmark.contract.bases import CompatibleTraining, FeatureTransformation, VectorMap
+from benchmark.contract.bases import CompatibleTraining, FeatureTransformation, FittedMap, VectorMap
+from benchmark.contract.classifiers import OldClassifier, OldClassifierTraining, old_classifier
 from benchmark.contract.conversion import Conversion
 from benchmark.contract.maps import (
     LearnedMap,
-    SidedMap,
-    divergence,
+    SideInformationMap,
     fit_map,
-    squared,
-    target_of,
+    kl_divergence,
+    squared_distance,
 )
 from benchmark.contract.method import Generation, Method, Step, Update, UpdateJob
-from benchmark.contract.new_classifier import new_head, new_head_and_labels
-from benchmark.contract.old_head import (
-    OldClassifierTraining,
-    OldHead,
-    distillation,
-    frozen_old_head,
-)
 from benchmark.contract.pairs import Fitted, Pairs
 from benchmark.errors import BenchError, RefusedError
 from benchmark.models.heads import Head
@@ -36,9 +28,8 @@ from benchmark.training.loop import Curve, Trainer
 
 __all__ = [
     "Batch", "BenchError", "CompatibleTraining", "Conversion", "Curve", "Epoch",
-    "FeatureTransformation", "Fitted", "Generation", "Head", "LearnedMap", "Method",
-    "OldClassifierTraining", "OldHead", "Pairs", "Portable", "RefusedError", "SidedMap", "Step",
-    "Trainer", "TrainingData", "Update", "UpdateJob", "VectorMap", "distillation", "divergence",
-    "drawing_from", "fit_map", "frozen_old_head", "in_range", "new_head", "new_head_and_labels",
-    "squared", "target_of",
+    "FeatureTransformation", "Fitted", "FittedMap", "Generation", "Head", "LearnedMap", "Method",
+    "OldClassifier", "OldClassifierTraining", "Pairs", "Portable", "RefusedError",
+    "SideInformationMap", "Step", "Trainer", "TrainingData", "Update", "UpdateJob", "VectorMap",
+    "drawing_from", "fit_map", "kl_divergence", "old_classifier", "squared_distance",
 ]  # fmt: skip

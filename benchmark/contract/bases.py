@@ -4,20 +4,21 @@
 takes the independent new model and maps the stored gallery to it.
 """
 
-from __future__ import annotations
-
+import dataclasses
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from torch import Tensor, nn
+from torch.nn import functional as F
 
+from benchmark.config.recipes import Recipe
 from benchmark.config.seeds import drawing_from
 from benchmark.contract import fitting
+from benchmark.contract.conversion import Conversion
 from benchmark.contract.method import Method, Step, Update, UpdateJob
 from benchmark.contract.pairs import Fitted, Pairs
-from benchmark.errors import BenchError
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
 from benchmark.models.parts import Directions, FirstDims, KeepSide
@@ -25,21 +26,19 @@ from benchmark.training.device import Device
 from benchmark.training.embedding import Batch, Epoch, train_embedding
 from benchmark.training.loop import Curve, Trainer
 
-if TYPE_CHECKING:
-    from benchmark.config.recipes import Recipe
-    from benchmark.contract.conversion import Conversion
-
 State = TypeVar("State", bound=nn.Module)
+FittedMap = tuple[Portable, Mapping[str, Curve]]
+"""A map of vectors and its training curves by name."""
 
 
 @dataclass(frozen=True)
 class CompatibleTraining(Method, Generic[State]):
-    """The new model is trained compatible; the stored gallery stays as it is.
+    """Base of methods that train the new model compatible; the stored gallery stays as it is.
 
-    Override :meth:`loss`, and :meth:`prepare` where the loss needs something made before: a
-    module, whose type an adapter names as ``CompatibleTraining[MyState]``. The other hooks
-    are for methods that build another model (:meth:`new_model`, :meth:`finish`) or renew their
-    state between epochs (:meth:`refresh`).
+    Override :meth:`loss`, and :meth:`prepare` where the loss needs a state: a module, whose type
+    an adapter names as ``CompatibleTraining[MyState]``. The other hooks are for methods that
+    build another model (:meth:`new_model`, :meth:`finish`) or renew their state between epochs
+    (:meth:`refresh`).
 
     Class attributes:
         longer: New vectors may be longer than the old: the loss reads their beginning.
@@ -57,17 +56,17 @@ class CompatibleTraining(Method, Generic[State]):
         old, new = step.old.dim, step.new.dim
         if old == new or (self.longer and new > old):
             return None
-        wanted = (
+        sizes = (
             "a new embedding no shorter than the old" if self.longer else "embeddings of one size"
         )
-        return f"needs {wanted}, got {old} and {new}"
+        return f"needs {sizes}, got {old} and {new}"
 
     def new_model(self, job: UpdateJob) -> tuple[Portable, Head]:
         """The encoder and the classifier to train, with the initial weights of every method."""
         return job.new_model()
 
     def prepare(self, job: UpdateJob) -> State:  # noqa: ARG002
-        """What the loss needs, made once before training.
+        """State that the loss needs; called once before training.
 
         Parameters of the module are trained along. Its buffers are kept in the checkpoint, so a
         resumed training goes on with them; they keep their shapes. A finished network goes in
@@ -86,16 +85,15 @@ class CompatibleTraining(Method, Generic[State]):
         """
 
     def refresh(self, state: State, job: UpdateJob, epoch: Epoch) -> None:
-        """Called before each epoch: renew prototypes, memories, schedules in place.
+        """Renew prototypes, memories, schedules in place; called before each epoch.
 
         ``epoch.embed(job.data.images)`` gives the features of the model as it stands.
         """
 
     def finish(self, job: UpdateJob, encoder: Portable, head: Head, state: State) -> Update:  # noqa: ARG002
-        """What the training leaves behind; longer vectors show the old gallery their beginning."""
-        d_old = job.old.features.shape[1] if job.chain else None
-        longer = d_old is not None and head.dim > d_old
-        return Update(encoder, head, query_view=FirstDims(d_old) if d_old and longer else None)
+        """Result of the training; the old gallery is compared with the first dimensions."""
+        d_old = job.old.features.shape[1] if job.chain else head.dim
+        return Update(encoder, head, query_view=FirstDims(d_old) if head.dim > d_old else None)
 
     def first(self, job: UpdateJob) -> Update:
         """Train generation 1 as the later ones; only with ``own_first``."""
@@ -107,26 +105,17 @@ class CompatibleTraining(Method, Generic[State]):
         with drawing_from(job.trainer.seed, "prepare"):
             state = self.prepare(job)
         curve = train_embedding(
-            encoder,
-            head,
-            self.loss,
-            job.data,
-            job.trainer,
-            state=state,
+            encoder, head, job.data, job.trainer, loss=self.loss, state=state,
             old=job.old.features if job.chain else None,
-            on_epoch=lambda epoch: self.refresh(state, job, epoch),
-            spec=job.spec,
-        )
-        made = self.finish(job, encoder, head, state)
-        return Update(
-            made.model, made.head, made.convert, made.query_view, made.priority,
-            {"model": curve, **made.curves},
+            on_epoch=lambda epoch: self.refresh(state, job, epoch), spec=job.spec,
         )  # fmt: skip
+        update = self.finish(job, encoder, head, state)
+        return dataclasses.replace(update, curves={"model": curve, **update.curves})
 
 
 @dataclass(frozen=True)
 class FeatureTransformation(Method):
-    """The new model is the independent one; a map brings the stored gallery to it.
+    """Base of methods that keep the independent new model and map the stored gallery to it.
 
     Override :meth:`learn`. It needs vectors only, so :meth:`fit` serves those who have no images.
     """
@@ -164,46 +153,40 @@ class FeatureTransformation(Method):
         Args:
             old: Vectors by the old model, ``[n, d_old]``.
             new: Vectors of the same items, in the same order, by the new model, ``[n, d_new]``.
-            labels: Rows of the new classifier, ``[n]``, for methods that ask it.
+            labels: Rows of the new classifier, ``[n]``, for methods that use it.
             side: Side-information stored with the old vectors, ``[n, s]``.
             head: The new classifier: a ``Head``, weights ``[C, d_new]`` or weights and biases.
-            distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
+            distance: As of :class:`Pairs`; likewise the next three.
+            new_side: Side-information by the new generation, ``[n, s_new]``.
+            old_head: The old classifier, in a form of ``head``.
+            chained: Some stored vectors are outputs of an earlier conversion.
             recipe: Steps and pairs a step (``transform_steps``, ``transform_batch``) and
                 precision of maps that are trained; by default those of the built-in tracks.
             seed: Seed of everything random.
             device: ``auto``, ``cpu``, ``cuda``, ... to train on.
-            old_ids: Ids of the rows of ``old``, ``[n]``, to be compared with
+            old_ids: Ids of the rows of ``old``, ``[n]``, which must equal
             new_ids: those of the rows of ``new``.
-            new_side: Side-information by the new generation, for a map that a later update
-                shall build on.
-            old_head: The old classifier, for methods that ask it.
-            chained: Some of what is stored came out of an earlier conversion.
 
         Raises:
             BenchError: If they do not belong together, a value is not a finite number, or
                 something is missing that the method needs.
         """
-        fitting.same_items(old_ids, new_ids)
         pairs = fitting.make_pairs(
-            self, old, new, labels, side, head, distance, new_side, old_head, chained
-        )
-        if old_ids is not None and len(old_ids) != len(pairs.old):
-            raise BenchError(f"old_ids: expected {len(pairs.old)} as old, got {len(old_ids)}")
+            self, distance, chained, old=old, new=new, labels=labels, side=side, head=head,
+            new_side=new_side, old_head=old_head,
+        )  # fmt: skip
+        fitting.check_same_items(old_ids, new_ids, len(pairs.old))
         fitted = self.learn(pairs, fitting.make_trainer(recipe, seed, device))
         return fitting.make_conversion(self, fitted, pairs)
 
     def update(self, job: UpdateJob) -> Update:
         """Fit on the embeddings that the plan has cached."""
-        new = job.independent
-        if new is None:
-            raise ValueError("job.independent: a feature transformation needs the new model")
-        fitted = self.learn(
-            Pairs(
-                job.old.features, new.features, job.data.labels, job.old.side, new.head,
-                job.distance, new.side, job.old.head, chained=len(job.chain) > 1,
-            ),
-            job.trainer,
+        old, new = job.old, job.require_independent()
+        pairs = Pairs(
+            old.features, new.features, job.data.labels, old.side, new.head, job.distance,
+            new.side, old.head, chained=len(job.chain) > 1,
         )  # fmt: skip
+        fitted = self.learn(pairs, job.trainer)
         return Update(
             new.model, new.head, fitted.convert, fitted.query_view, fitted.priority, fitted.curves
         )
@@ -211,12 +194,12 @@ class FeatureTransformation(Method):
 
 @dataclass(frozen=True)
 class VectorMap(FeatureTransformation):
-    """A map of vectors alone, in either direction.
+    """Base of maps of vectors alone, in either direction.
 
     Override :meth:`fit_vectors`.
     """
 
-    direction: Literal["gallery", "query"] = "gallery"  # ours; query: nothing stored is touched
+    direction: Literal["gallery", "query"] = "gallery"  # ours; query: the gallery is not touched
     """``gallery`` brings stored vectors to the new space, ``query`` new queries to the old one."""
 
     @property
@@ -225,9 +208,7 @@ class VectorMap(FeatureTransformation):
         return ("gallery",) if self.direction == "gallery" else ("queries",)
 
     @abstractmethod
-    def fit_vectors(
-        self, source: Tensor, target: Tensor, trainer: Trainer
-    ) -> tuple[Portable, Mapping[str, Curve]]:
+    def fit_vectors(self, source: Tensor, target: Tensor, trainer: Trainer) -> FittedMap:
         """The map ``[n, d_source]`` -> ``[n, d_target]`` and training curves, if any.
 
         Args:
@@ -238,12 +219,11 @@ class VectorMap(FeatureTransformation):
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Fit old to new, or new to old."""
-        old, new = pairs.old, pairs.new
-        if pairs.distance == "cosine":
-            old, new = nn.functional.normalize(old), nn.functional.normalize(new)
+        old, new, cosine = pairs.old, pairs.new, pairs.distance == "cosine"
+        if cosine:
+            old, new = F.normalize(old), F.normalize(new)
         if self.direction == "query":
             view, curves = self.fit_vectors(new, old, trainer)
-            return Fitted(query_view=Directions(view, pairs.distance == "cosine"), curves=curves)
-        made, curves = self.fit_vectors(old, new, trainer)
-        forward = Directions(made, pairs.distance == "cosine")
-        return Fitted(convert=KeepSide(forward), curves=curves)
+            return Fitted(query_view=Directions(view, cosine), curves=curves)
+        forward, curves = self.fit_vectors(old, new, trainer)
+        return Fitted(convert=KeepSide(Directions(forward, cosine)), curves=curves)

@@ -1,16 +1,13 @@
 """Fitting a map on cached embeddings, within the track's budget of steps."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config.checks import in_range
 from benchmark.config.seeds import drawing_from
 from benchmark.contract.bases import FeatureTransformation
 from benchmark.contract.pairs import Fitted, Pairs
@@ -27,63 +24,51 @@ Map = TypeVar("Map", bound=nn.Module)
 
 
 class _Fit(nn.Module):
+    """Loss of a map on the rows of a batch."""
+
     def __init__(
         self, module: nn.Module, loss: MapLoss, tensors: list[Tensor | None], steps: int,
-        freeze_norm: float, state: nn.Module,
+        freeze_norm: float, frozen: nn.Module,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.module, self.loss, self.tensors, self.state = module, loss, tensors, state
+        self.module, self.loss, self.tensors, self.frozen = module, loss, tensors, frozen
         self.steps, self.freeze_from, self.step = steps, freeze_norm * steps, 0
+
+    def start(self, _: int, progress: float, __: torch.Generator) -> None:
+        """Take the step that an epoch starts from, after a resumption too."""
+        self.step = round(progress * self.steps)
 
     def forward(self, rows: Tensor) -> Tensor:
         # By steps, not by epochs: where there are many pairs, all steps are in the first epoch.
         if self.step >= self.freeze_from:
-            _freeze_norm(self.module)
+            for part in self.module.modules():
+                if isinstance(part, nn.modules.batchnorm._BatchNorm):
+                    part.eval()
         self.step += 1
-        device = next(t.device for t in self.tensors if t is not None)
-        batch = [None if t is None else t[rows.to(device)] for t in self.tensors]
+        batch = [None if t is None else t[rows.to(t.device)] for t in self.tensors]
         return self.loss(self.module, *batch)
-
-    def at(self, _: int, progress: float, __: torch.Generator) -> None:
-        """Take the step that an epoch starts from, after a resumption too."""
-        self.step = round(progress * self.steps)
-
-
-def _freeze_norm(module: nn.Module) -> None:
-    for part in module.modules():
-        if isinstance(part, nn.modules.batchnorm._BatchNorm):
-            part.eval()
 
 
 def fit_map(
-    make: Callable[[], Map],
-    loss: MapLoss,
-    tensors: tuple[Tensor | None, ...],
-    trainer: Trainer,
-    *,
-    lr: float,
-    weight_decay: float,
-    warmup: float,
-    freeze_norm: float = 1.0,
-    schedule: str = "cosine",
-    state: nn.Module | None = None,
-    name: str = "map",
-) -> tuple[Map, dict[str, Curve]]:
+    make: Callable[[], Map], loss: MapLoss, tensors: Sequence[Tensor | None], trainer: Trainer, *,
+    lr: float, weight_decay: float, warmup: float, freeze_norm: float = 1.0,
+    schedule: str = "cosine", frozen: Sequence[nn.Module | None] = (), name: str = "map",
+) -> tuple[Map, dict[str, Curve]]:  # fmt: skip
     """Train a map with Adam on batches of paired vectors.
 
     Args:
-        make: Makes the map; called under the seed of the update.
+        make: Builds the map; called under the seed of the update.
         loss: The map and a batch of each of ``tensors`` -> scalar. Matrix products run in the
             recipe's precision, so a map gives float32 where differences matter.
-        tensors: Paired rows, ``[n, ...]``; ``None`` is handed on as it is.
+        tensors: Paired rows, ``[n, ...]``; ``None`` is passed on as it is.
         trainer: The loop; its recipe holds the steps and the batch.
         lr: Learning rate of Adam.
-        weight_decay: Of Adam, added to the gradient.
+        weight_decay: Weight decay of Adam, added to the gradient.
         warmup: Share of the steps with a rising learning rate.
         freeze_norm: Share of the steps after which batch-norm statistics stay as they are.
         schedule: ``cosine``, ``linear`` or ``constant``.
-        state: A module that ``loss`` holds itself: on the device of the batches during the fit;
-            what of it must not learn is ``Frozen``. On the CPU again afterwards.
+        frozen: Modules that ``loss`` reads and that do not learn: on the device of the batches
+            during the fit, on the CPU again afterwards.
         name: Name of the training in checkpoints and random streams.
 
     Returns:
@@ -91,79 +76,70 @@ def fit_map(
     """
     with drawing_from(trainer.seed, name, "init"):
         module = make()
-    device = trainer.torch_device()
+    device, recipe = trainer.torch_device(), trainer.recipe
     resident = [None if t is None else t.to(device) for t in tensors]
-    recipe = trainer.recipe
-    own = nn.Module() if state is None else state
-    fit = _Fit(module, loss, resident, recipe.transform_steps, freeze_norm, own)
-    n = next(len(t) for t in tensors if t is not None)
+    held = nn.ModuleList(Frozen(each) for each in frozen if each is not None)
+    fit = _Fit(module, loss, resident, recipe.transform_steps, freeze_norm, held)
 
     def adam(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
         # Over all tensors at once: bit for bit what one after the other gives, in less time.
         return torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay, foreach=True)
 
     curve = trainer.run(
-        fit, n, Budget(recipe.transform_steps, recipe.transform_batch),
-        optimizer=adam, schedule=lambda p: rate(p, schedule, warmup), on_epoch=fit.at, name=name,
+        fit, next(len(t) for t in tensors if t is not None),
+        Budget(recipe.transform_steps, recipe.transform_batch), optimizer=adam,
+        schedule=lambda p: rate(p, schedule, warmup), on_epoch=fit.start, name=name,
     )  # fmt: skip
-    own.cpu()
+    held.cpu()
     return module.cpu().eval(), {name: curve}
 
 
-def squared(made: Tensor, wanted: Tensor) -> Tensor:
-    """Squared distance, summed over dimensions, averaged over the batch."""
-    return (made - wanted).square().sum(dim=1).mean()
+def squared_distance(left: Tensor, right: Tensor) -> Tensor:
+    """Squared distance of rows, summed over dimensions, averaged over the batch."""
+    return (left - right).square().sum(dim=1).mean()
 
 
-def divergence(head: Head, p: Tensor, q: Tensor) -> Tensor:
-    """KL(p || q) of what a classifier, without its margin, makes of two embeddings, averaged."""
-    wanted, made = (head.logits(x).log_softmax(dim=1) for x in (p, q))
-    return F.kl_div(made, wanted, reduction="batchmean", log_target=True)
-
-
-def target_of(pairs: Pairs) -> Tensor:
-    """What a map is to give: the new embedding, or its direction where only that matters."""
-    return F.normalize(pairs.new) if pairs.normalised else pairs.new
+def kl_divergence(head: Head, p: Tensor, q: Tensor) -> Tensor:
+    """KL(p || q) of a classifier's outputs, without its margin, for two embeddings; the mean."""
+    log_p, log_q = (head.logits(x).log_softmax(dim=1) for x in (p, q))
+    return F.kl_div(log_q, log_p, reduction="batchmean", log_target=True)
 
 
 @dataclass(frozen=True)
 class LearnedMap(FeatureTransformation):
-    """A map that is trained as FCT trains its own."""
+    """Base of maps that are trained as FCT trains its own."""
+
+    ranges: ClassVar = {
+        "lr": "(0, inf)", "weight_decay": "[0, inf)", "warmup": "[0, 1)", "freeze_norm": "[0, 1]",
+    }  # fmt: skip
 
     lr: float = 5e-4  # of Adam, FCT appendix D.5 and FastFill appendix A.2
     weight_decay: float = 2.0**-15  # FCT appendix D.5
     warmup: float = 5 / 80  # share of the steps, FCT appendix D.5 and FastFill appendix A.2
     freeze_norm: float = 0.5  # share of the steps until BN statistics stay, FCT appendix D.5
 
-    def __post_init__(self) -> None:
-        in_range(
-            self, lr="(0, inf)", weight_decay="[0, inf)", warmup="[0, 1)", freeze_norm="[0, 1]"
-        )
-
     def train(
-        self, make: Callable[[], Map], loss: MapLoss, tensors: tuple[Tensor | None, ...],
-        trainer: Trainer, head: Head | None = None, state: nn.Module | None = None,
-        name: str = "map",
+        self, make: Callable[[], Map], loss: MapLoss, tensors: Sequence[Tensor | None],
+        trainer: Trainer, *frozen: nn.Module | None, name: str = "map",
     ) -> tuple[Map, dict[str, Curve]]:  # fmt: skip
-        """:func:`fit_map` with these parameters; ``head``, which the loss asks, stays as it is."""
-        held = [None if head is None else Frozen(head), state]
+        """:func:`fit_map` with these parameters."""
         return fit_map(
             make, loss, tensors, trainer, lr=self.lr, weight_decay=self.weight_decay,
-            warmup=self.warmup, freeze_norm=self.freeze_norm,
-            state=nn.ModuleList([part for part in held if part is not None]), name=name,
+            warmup=self.warmup, freeze_norm=self.freeze_norm, frozen=frozen, name=name,
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class SidedMap(LearnedMap):
-    """h of FCT's architecture and, where a later update follows, g for the side-information."""
+class SideInformationMap(LearnedMap):
+    """Base of maps of FCT's architecture: h and, before a later update, g of side-information."""
+
+    ranges: ClassVar = {"width": "[1, inf)"}
 
     side: str = "none"  # or a kind of FCT section 5.1, as FastFill appendix B.2
     width: int = 2048  # of the mixer, FCT appendix D.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        in_range(self, width="[1, inf)")
         if self.side not in ("none", *SIDES):
             known = nearest(self.side, SIDES)
             raise ValueError(f"side: unknown side-information '{self.side}'{known}")
@@ -174,7 +150,7 @@ class SidedMap(LearnedMap):
         return ("independent",) if self.side == "none" else ("independent", f"side:{self.side}")
 
     def network(self, pairs: Pairs, dim: int, normalise: bool, **options: Any) -> Transformation:
-        """FCT's network from what is stored to ``dim`` numbers."""
+        """FCT's network from stored vectors and side-information to ``dim`` numbers."""
         dim_side = 0 if pairs.side is None else pairs.side.shape[1]
         return Transformation(
             pairs.old.shape[1], dim_side, dim, self.width, normalise,
@@ -185,13 +161,13 @@ class SidedMap(LearnedMap):
         self, h: Transformation, curves: dict[str, Curve], pairs: Pairs, trainer: Trainer,
         priority: Portable | None = None,
     ) -> Fitted:  # fmt: skip
-        """What was fitted; in a chain also g, by squared error under any loss (FCT section 4.4)."""
-        wanted = pairs.new_side
-        if wanted is None:
+        """Result with h; in a chain also g, by squared error under any loss (FCT 4.4)."""
+        target = pairs.new_side
+        if target is None:
             return Fitted(h, priority=priority, curves=curves)
         g, more = self.train(
-            lambda: self.network(pairs, wanted.shape[1], normalise=False),
-            lambda g, old, side, new: squared(g(old, side)[0], new),
-            (pairs.old, pairs.side, wanted), trainer, name="side",
+            lambda: self.network(pairs, target.shape[1], normalise=False),
+            lambda g, old, side, new: squared_distance(g(old, side)[0], new),
+            (pairs.old, pairs.side, target), trainer, name="side",
         )  # fmt: skip
         return Fitted(WithSide(h, g), priority=priority, curves={**curves, **more})

@@ -5,26 +5,25 @@ A *method* is a frozen dataclass, whose fields are its hyper-parameters, in one 
 :class:`Method` itself.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
+import torch
+from torch import Tensor
+
+from benchmark.config.checks import in_range
 from benchmark.config.declarations import MethodDeclaration
+from benchmark.config.recipes import ModelSpec, Recipe
+from benchmark.config.seeds import generator
 from benchmark.errors import BenchError
+from benchmark.models.backbones import Encoder
+from benchmark.models.heads import Head
+from benchmark.models.module import Portable
 from benchmark.training.data import TrainingData
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-
-    from benchmark.config.recipes import ModelSpec, Recipe
-    from benchmark.models.backbones import Encoder
-    from benchmark.models.heads import Head
-    from benchmark.models.module import Portable
-    from benchmark.training.loop import Curve, Trainer
+from benchmark.training.embedding import new_model
+from benchmark.training.loop import Curve, Trainer
 
 
 @dataclass(frozen=True)
@@ -54,22 +53,25 @@ class UpdateJob:
         data: Training data of the new generation.
         chain: The earlier generations, oldest first; at least one.
         independent: The new generation trained without any constraint, if ``needs`` says so;
-            its ``side`` is the new side-information, where a later update will want it.
-        n_classes: Classes of the dataset; ``data.classes`` are below it.
-        spec: What the new model is made of.
-        recipe: How everything on the track is trained.
+            its ``side`` is the new side-information, where a later update builds on it.
+        spec: Spec of the new model.
         distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
-        trainer: The training loop, with the seed and the checkpoints of this update.
+        trainer: The training loop, with the recipe, the seed and the checkpoints of this update.
+        n_classes: Classes of the dataset; ``data.classes`` are below it.
     """
 
     data: TrainingData
     chain: tuple[Generation, ...]
     independent: Generation | None
     spec: ModelSpec
-    recipe: Recipe
     distance: str
     trainer: Trainer
     n_classes: int = 0
+
+    @property
+    def recipe(self) -> Recipe:
+        """How everything on the track is trained."""
+        return self.trainer.recipe
 
     @property
     def old(self) -> Generation:
@@ -82,29 +84,35 @@ class UpdateJob:
             raise ValueError("job.old: the first generation replaces none")
         return self.chain[-1]
 
+    def require_independent(self) -> Generation:
+        """The independent new generation, for methods that need it.
+
+        Raises:
+            ValueError: If the plan provides none.
+        """
+        if self.independent is None:
+            raise ValueError("job.independent: expected the independent new model, got none")
+        return self.independent
+
     def rng(self, name: str) -> torch.Generator:
         """A random stream of its own for ``name``; the same for the same seed."""
-        from benchmark.config.seeds import generator
-
         return generator(self.trainer.seed, name)
 
     def new_model(
         self, dim: int | None = None, head_dim: int | None = None
     ) -> tuple[Encoder, Head]:
-        """A new model and classifier, initialised from the seed: alike for every method.
+        """A new model and classifier with the initial weights of every method.
 
         Args:
-            dim: Dimension of the encoder, if not the track's.
-            head_dim: Dimension of the classifier, if not the encoder's.
+            dim: Dimension of the encoder; by default the track's.
+            head_dim: Dimension of the classifier; by default the encoder's.
         """
-        from benchmark.training.embedding import new_model
-
-        return new_model(self.spec, self.data, self.recipe, self.trainer.seed, dim, head_dim)
+        return new_model(self.spec, self.data, self.trainer, dim, head_dim)
 
 
 @dataclass(frozen=True)
 class Update:
-    """What an update leaves behind.
+    """Result of an update.
 
     Attributes:
         model: phi_new: images ``[n, c, h, w]`` in [-1, 1] -> ``[n, d_new]``.
@@ -128,12 +136,12 @@ class Update:
 
 @dataclass(frozen=True)
 class Step:
-    """What is known of an update before anything is trained.
+    """An update as a plan knows it, before anything is trained.
 
     Attributes:
-        old: What the old model is made of.
-        new: What the new model is made of.
-        shared_classes: Do the two generations have a class in common?
+        old: Spec of the old model.
+        new: Spec of the new model.
+        shared_classes: Whether the two generations have a class in common.
         distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
     """
 
@@ -147,11 +155,22 @@ class Step:
 class Method(MethodDeclaration):
     """How a deployment goes from one embedding model to the next.
 
-    What it declares of itself stands in :class:`benchmark.config.registry.Adapter`.
+    Its declarations are those of :class:`benchmark.config.registry.Adapter`, and:
+
+    Class attributes:
+        ranges: Interval of each number among the fields, ``{"drop": "[0, 1)"}``: a square bracket
+            includes its end, a round one does not. Those of the bases hold too.
     """
 
+    ranges: ClassVar[Mapping[str, str]] = {}
+
+    def __post_init__(self) -> None:
+        for cls in type(self).__mro__:
+            ranges = vars(cls).get("ranges", {})
+            in_range(self, **{k: v for k, v in ranges.items() if getattr(self, k) is not None})
+
     def refuses(self, step: Step) -> str | None:  # noqa: ARG002
-        """Why the method cannot make this update; ``None`` if it can."""
+        """Reason why the method cannot make this update; ``None`` if it can."""
         return None
 
     def first(self, job: UpdateJob) -> Update:
@@ -159,7 +178,7 @@ class Method(MethodDeclaration):
         raise NotImplementedError(f"{type(self).__name__}.first")
 
     def fit(self, *_: Any, **__: Any) -> Any:
-        """Fit on plain arrays: what the transformations of ``benchmark.contract.bases`` can.
+        """Fit on plain arrays, as the transformations of ``benchmark.contract.bases`` do.
 
         Raises:
             BenchError: The method trains a model, on images.

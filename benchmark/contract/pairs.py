@@ -1,11 +1,11 @@
 """Cached embeddings of the same items by two models."""
 
-from __future__ import annotations
-
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from torch import Tensor
+from torch.nn import functional as F
 
 from benchmark.errors import BenchError
 from benchmark.models.heads import Head
@@ -24,14 +24,15 @@ class Pairs:
         side: Stored side-information, ``[n, s]``; ``None`` if none is stored.
         head: The new classifier; ``None`` if unknown.
         distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
-        new_side: Side-information by the new generation, ``[n, s_new]``, for a map that a
-            later update shall build on; ``None`` if none is wanted.
+        new_side: Side-information by the new generation, ``[n, s_new]``, where a later update
+            builds on it, else ``None``.
         old_head: The old classifier; ``None`` where the protocol discards it.
-        chained: Some of what is stored came out of the update before; ``old`` has fresh
+        chained: Some stored vectors are outputs of the update before; ``old`` has fresh
             embeddings only.
 
     Raises:
-        BenchError: If lengths differ, or a value is not a finite number.
+        BenchError: If lengths differ, a value is not a finite number, or a label is no row of
+            the head.
     """
 
     old: Tensor
@@ -45,50 +46,77 @@ class Pairs:
     chained: bool = False
 
     def __post_init__(self) -> None:
+        n, d_new = len(self.old), self.new.shape[-1]
         for name in ("old", "new", "side", "new_side"):
             value = getattr(self, name)
-            if value is None:
-                continue
-            if value.ndim != 2 or len(value) != len(self.old):
+            if value is not None and (value.ndim != 2 or len(value) != n):
                 raise BenchError(
-                    f"{name}: expected [{len(self.old)}, dim] as many rows as old, "
-                    f"got {list(value.shape)}"
+                    f"{name}: expected [{n}, dim] as many rows as old, got {list(value.shape)}"
                 )
-            if not value.isfinite().all():
+            if value is not None and not value.isfinite().all():
                 raise BenchError(f"{name}: expected finite numbers, got NaN or infinity")
-        if self.labels is not None and self.labels.shape != self.old.shape[:1]:
-            raise BenchError(f"labels: expected [{len(self.old)}], got {list(self.labels.shape)}")
-        if self.head is not None and self.head.dim != self.new.shape[1]:
-            raise BenchError(
-                f"head: expected {self.new.shape[1]} dimensions as new, got {self.head.dim}"
-            )
+        if self.head is not None and self.head.dim != d_new:
+            raise BenchError(f"head: expected {d_new} dimensions as new, got {self.head.dim}")
+        if self.labels is None:
+            return
+        if self.labels.shape != (n,):
+            raise BenchError(f"labels: expected [{n}], got {list(self.labels.shape)}")
+        low, high = (int(end) for end in self.labels.aminmax()) if n else (0, 0)
+        if low < 0 or (self.head is not None and high >= len(self.head.weight)):
+            rows = "0 or more" if self.head is None else f"0 to {len(self.head.weight) - 1}"
+            raise BenchError(f"labels: expected rows of the head, {rows}, got {low} to {high}")
 
     @property
     def normalised(self) -> bool:
-        """Do only directions of new embeddings matter (FCT appendix D.7)?
+        """Whether only directions of new embeddings matter (FCT appendix D.7).
 
         A softmax classifier reads their lengths, whatever the deployment compares; where the
         deployment compares by l2, queries keep theirs, whatever the classifier reads.
         """
-        return _directions(self.distance, self.head)
+        return self.distance == "cosine" and (self.head is None or self.head.normalised)
 
     @property
     def old_normalised(self) -> bool:
-        """Shall a map take only the directions of old embeddings?
+        """Whether a map takes only the directions of old embeddings.
 
         In a chain, where the update before has normalised some of those stored: fresh and
         converted ones must look alike. Elsewhere their lengths say something too.
         """
-        return self.chained and _directions(self.distance, self.old_head)
+        directions = self.old_head is None or self.old_head.normalised
+        return self.chained and self.distance == "cosine" and directions
 
+    @property
+    def target(self) -> Tensor:
+        """The output to fit: the new embedding, or its direction where only that matters."""
+        return F.normalize(self.new) if self.normalised else self.new
 
-def _directions(distance: str, head: Head | None) -> bool:
-    return distance == "cosine" and (head is None or head.normalised)
+    def classifier(self, user: str) -> Head:
+        """A copy of the new classifier, which may be frozen.
+
+        Args:
+            user: Start of the error: the method, and the parameter that needs the classifier.
+
+        Raises:
+            BenchError: If the classifier is missing.
+        """
+        if self.head is None:
+            raise BenchError(f"{user} needs the new classifier (head)")
+        return copy.deepcopy(self.head)
+
+    def classifier_and_labels(self, user: str) -> tuple[Head, Tensor]:
+        """As :meth:`classifier`, with the labels.
+
+        Raises:
+            BenchError: If either is missing.
+        """
+        if self.head is None or self.labels is None:
+            raise BenchError(f"{user} needs the new classifier (head) and labels")
+        return self.classifier(user), self.labels
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """What fitting leaves behind; parts as in :class:`benchmark.contract.method.Update`."""
+    """The fitted parts of a conversion, as in :class:`benchmark.contract.method.Update`."""
 
     convert: Portable | None = None
     query_view: Portable | None = None

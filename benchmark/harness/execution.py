@@ -77,7 +77,7 @@ def measured(
     Checkpoints lie in ``out`` unless another folder is named.
     """
     from benchmark.harness.stages import Context, run_stage
-    from benchmark.training.device import Device, precision, torch_device
+    from benchmark.training.device import Device, effective_precision, torch_device
 
     device = Device(compute.accelerator, compute.devices)
     inputs = {role: root / "stages" / s.name for role, s in stage.inputs.items()}
@@ -94,7 +94,7 @@ def measured(
         facts = run_stage(stage.kind, stage.params, inputs, context)
     if "recipe" in stage.params:
         requested = stage.params["recipe"].get("precision", "32-true")
-        used["precision"] = precision(requested, kind)
+        used["precision"] = effective_precision(requested, kind)
     return facts, used
 
 

@@ -93,11 +93,8 @@ def train(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
     trainer, spec = _trainer(params, context), _spec(params)
     if params.get("texts"):
         return _train_pair(spec, inputs, training, trainer, context)
-    encoder, head = new_model(spec, training, trainer.recipe, trainer.seed)
-    curve = train_embedding(
-        encoder, head, lambda batch, own, _: own(batch.new, batch.labels), training, trainer,
-        spec=spec,
-    )  # fmt: skip
+    encoder, head = new_model(spec, training, trainer)
+    curve = train_embedding(encoder, head, training, trainer, spec=spec)
     return _write_model(encoder, head, context.out) | _training_facts(training, curve)
 
 
@@ -127,9 +124,9 @@ def side(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
     module = importlib.import_module(f"benchmark.training.side_{params['module']}")
     training = _training_data(params, {"data": inputs.get("other", inputs["data"])})
     if "other" in inputs:
-        from benchmark.training.other_domain import shaped
+        from benchmark.training.data import resized
 
-        training = shaped(training, read_dataset(inputs["data"]).train.images.shape[1:])
+        training = resized(training, read_dataset(inputs["data"]).train.images.shape[1:])
     trainer = _trainer(params, context)
     model, curve = module.train(_spec(params), training, trainer, **params["options"])
     facts = _write_model(model, None, context.out)
@@ -178,7 +175,6 @@ def update(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
         chain=tuple(chain),
         independent=independent,
         spec=_spec(params),
-        recipe=trainer.recipe,
         distance=params["distance"],
         trainer=trainer,
         n_classes=len(read_dataset(inputs["data"]).class_names),

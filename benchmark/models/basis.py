@@ -1,9 +1,7 @@
-"""Learnable changes of basis: orthonormal maps, which lose nothing of what they are given.
+"""Learnable changes of basis: orthonormal maps, which lose nothing of their input.
 
 Source: Zhou et al., BT2 (2023), section 3.3, Lemmas 2 and 3, and Algorithm 1.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -16,14 +14,11 @@ from benchmark.models.module import Portable
 
 
 def exponential(skew: Tensor) -> Tensor:
-    """e^A of a skew-symmetric A, sooner than ``torch.matrix_exp`` where gradients are taken.
+    """e^A of a skew-symmetric A ``[d, d]``, faster than ``torch.matrix_exp`` with gradients.
 
-    That takes the exponential of a matrix of twice the size for them; here they go through a
+    torch exponentiates a matrix of twice the size for the gradient; here it goes through a
     polynomial of degree 8, exact to float32 up to a spectral norm of 1/2, and as many squarings
     as bring A there.
-
-    Args:
-        skew: A, ``[d, d]``.
     """
     with torch.autocast(skew.device.type, enabled=False):
         square = skew @ skew
@@ -35,14 +30,14 @@ def exponential(skew: Tensor) -> Tensor:
         one = torch.eye(len(skew), dtype=skew.dtype, device=skew.device)
         even = one + x2 / 2 + x4 / 24 + x4 @ (x2 / 720 + x4 / 40320)
         odd = one + x2 / 6 + x4 / 120 + x4 @ (x2 / 5040)
-        made = even + x @ odd
+        power = even + x @ odd
         for _ in range(halvings):
-            made = made @ made
-        return made
+            power = power @ power
+        return power
 
 
 class _Orthonormal(nn.Module):
-    """Parametrization of a weight: its start times e^A, the triangle of A below is learnt."""
+    """Parametrization of a weight: its start times e^A, with the triangle of A below learnt."""
 
     base: Tensor
 
@@ -65,9 +60,6 @@ class Rotation(Portable):
     """``x P^T`` with P orthonormal: a fixed random start times e^A, A skew-symmetric and learnt.
 
     The start keeps A small, where the exponential is exact to float32.
-
-    Args:
-        dim: Dimension of what goes in and comes out.
     """
 
     def __init__(self, dim: int) -> None:
@@ -86,10 +78,10 @@ class Rotation(Portable):
 
 
 class BasisTransformation(Portable):
-    """What the backbone gives, ``[n, m + n_old]``, to phi_new, ``[n, m + extra]``.
+    """The backbone's output, ``[n, m + n_old]``, to phi_new, ``[n, m + extra]``.
 
-    phi_new = [phi_5 ; phi_4[n_old - extra :]] holds all of phi_3, for phi_3 can be read from it
-    by a linear map (:meth:`reader`), and is of length ``sqrt(1 + factor^2)``.
+    phi_new = [phi_5 ; phi_4[n_old - extra :]] holds all of phi_3, which a linear map
+    (:meth:`reader`) reads from it, and is of length ``sqrt(1 + factor^2)``.
 
     Args:
         dim_new: m, the dimension of the independent new model.
@@ -132,18 +124,12 @@ class BasisTransformation(Portable):
 
 
 class Composed(Portable):
-    """One module after another.
-
-    Args:
-        inner: Sees the input.
-        outer: Sees what ``inner`` gives.
-    """
+    """``outer(inner(x))``, the outer module in float32."""
 
     def __init__(self, inner: Portable, outer: Portable) -> None:
         super().__init__()
         self.inner, self.outer = inner, outer
 
     def forward(self, x: Tensor) -> Tensor:
-        """``outer(inner(x))``, the outer one in float32."""
-        out: Tensor = self.outer(self.inner(x).float())
-        return out
+        """The output of ``outer``."""
+        return self.outer(self.inner(x).float())

@@ -3,8 +3,6 @@
 Source: Wang et al., Unified Representation Learning for Cross Model Compatibility (2020).
 """
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -19,7 +17,7 @@ class Bottlenecks(Portable):
     Args:
         dim_old: Dimension of the old embedding.
         dim_new: Dimension of the new embedding; if another, a linear layer comes first.
-        blocks: How many.
+        blocks: Number of blocks.
         width: Width that a block narrows its input to.
         normalise: Normalise the output.
         normalise_old: Normalise the old embedding first.
@@ -41,7 +39,7 @@ class Bottlenecks(Portable):
         )  # fmt: skip
 
     def forward(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Stored gallery -> gallery in the new space; the side-information stays as it is."""
+        """Stored vectors ``[n, dim_old]`` to ``[n, dim_new]``; side-information is kept."""
         x = self.first(F.normalize(vectors) if self.normalise_old else vectors).float()
         for block in self.blocks:
             x = x + block(x).float()

@@ -4,10 +4,9 @@ Sources: norm-softmax, Wang et al., NormFace (2017); cosface, Wang et al. (2018)
 arcface, Deng et al. (2019), eq. 3.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -33,14 +32,9 @@ class Head(Portable):
     classes: Tensor
 
     def __init__(
-        self,
-        kind: str,
-        dim: int,
-        classes: Sequence[int],
-        scale: float = 64.0,
-        margin: float = 0.5,
-        smoothing: float = 0.0,
-    ) -> None:
+        self, kind: str, dim: int, classes: Sequence[int], scale: float = 64.0,
+        margin: float = 0.5, smoothing: float = 0.0,
+    ) -> None:  # fmt: skip
         super().__init__()
         if kind not in HEADS:
             raise unknown("head", kind, HEADS)
@@ -57,50 +51,43 @@ class Head(Portable):
 
     @property
     def normalised(self) -> bool:
-        """Do the logits depend on directions only?"""
+        """Whether the logits depend on directions only."""
         return self.kind != "softmax"
 
     def logits(self, features: Tensor) -> Tensor:
         """Logits without margin: ``[n, d]`` -> ``[n, classes]`` float32."""
-        return class_logits(
-            features, self.weight, self.bias, self.scale if self.normalised else None
-        )
+        scale = self.scale if self.normalised else None
+        return class_logits(features, self.weight, self.bias, scale)
 
     def forward(self, features: Tensor, labels: Tensor) -> Tensor:
-        """The training loss: cross-entropy of the logits with the margin at the target.
+        """The training loss: mean cross-entropy of the logits with the margin at the target.
 
         Args:
             features: Raw embeddings, ``[n, d]``.
             labels: Rows of the classifier, ``[n]`` int64.
         """
-        logits = self._training_logits(features, labels)
-        return F.cross_entropy(logits, labels, label_smoothing=self.smoothing)
+        return self._loss(features, labels, "mean")
 
     def losses(self, features: Tensor, labels: Tensor) -> Tensor:
-        """The training loss of each row, ``[n]``; arguments as for the head itself."""
-        logits = self._training_logits(features, labels)
-        return F.cross_entropy(logits, labels, label_smoothing=self.smoothing, reduction="none")
+        """The training loss of each row, ``[n]``; arguments as of :meth:`forward`."""
+        return self._loss(features, labels, "none")
 
-    def _training_logits(self, features: Tensor, labels: Tensor) -> Tensor:
+    def _loss(self, features: Tensor, labels: Tensor, reduction: Literal["mean", "none"]) -> Tensor:
         logits = self.logits(features)
-        if self.kind not in ("cosface", "arcface"):
-            return logits
-        target = logits.gather(1, labels[:, None]) / self.scale
-        moved = target - self.margin if self.kind == "cosface" else add_angle(target, self.margin)
-        return logits.scatter(1, labels[:, None], self.scale * moved)
+        if self.kind in ("cosface", "arcface"):
+            cosine = logits.gather(1, labels[:, None]) / self.scale
+            arc = self.kind == "arcface"
+            target = add_angle(cosine, self.margin) if arc else cosine - self.margin
+            logits = logits.scatter(1, labels[:, None], self.scale * target)
+        return F.cross_entropy(logits, labels, label_smoothing=self.smoothing, reduction=reduction)
 
 
 class SimplexHead(Head):
-    """A classifier that never learns: its rows are the vertices of a regular simplex.
+    """A fixed classifier: its rows are the vertices of a regular simplex.
 
-    Every generation that is trained with it has its classes at the same places.
-
-    Args:
-        kind: One of ``HEADS``; ``softmax`` has no bias here.
-        count: Vertices: class c has row c; the dimension is one less.
-        scale: As of :class:`Head`.
-        margin: As of :class:`Head`.
-        smoothing: As of :class:`Head`.
+    Every generation that is trained with it has its classes at the same places. Of ``count``
+    vertices class c has row c, and the dimension is one less; the other arguments are those of
+    :class:`Head`, but ``softmax`` has no bias.
     """
 
     def __init__(

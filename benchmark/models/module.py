@@ -1,12 +1,10 @@
-"""Modules that go to disk and come back without pickle: weights, and the call that made them."""
-
-from __future__ import annotations
+"""Modules stored without pickle: safetensors weights, a class name and constructor arguments."""
 
 import importlib
 import inspect
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from torch import nn
 
@@ -14,48 +12,48 @@ from benchmark.errors import BenchError
 
 
 class Portable(nn.Module):
-    """A module that remembers how it was made.
+    """A module that remembers its constructor arguments, so that a file can restore it.
 
-    The arguments of the constructor must be plain values (numbers, text, lists, mappings) or
-    other Portable modules; they are kept in ``made_with``. A module that is given so must become
-    a part of this one, whose weights then hold its own.
+    The arguments must be plain values (numbers, text, lists, mappings) or other Portable modules;
+    they are kept in ``arguments``. A module given as an argument must become a submodule, whose
+    weights are then stored with this one's.
     """
 
-    made_with: dict[str, Any]
+    arguments: dict[str, Any]
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Portable:  # noqa: D102
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:  # noqa: D102
         module = super().__new__(cls)
         bound = inspect.signature(cls.__init__).bind(module, *args, **kwargs)
-        module.__dict__["made_with"] = dict(list(bound.arguments.items())[1:])
+        module.__dict__["arguments"] = dict(list(bound.arguments.items())[1:])
         return module
 
     def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]:
-        """A copy is made with the same arguments."""
-        return (), self.made_with
+        """Copies are built with the same arguments."""
+        return (), self.arguments
 
 
 def save_module(module: Portable, path: Path) -> None:
-    """Write ``path`` (safetensors): weights, class and constructor arguments."""
+    """Write weights, class and constructor arguments to ``path`` (safetensors)."""
     from safetensors.torch import save_file
 
     # Copies: parts that share a weight may not share memory in the file.
     state = {k: v.detach().cpu().contiguous().clone() for k, v in module.state_dict().items()}
-    save_file(state, path, metadata={"made": json.dumps(_recipe(module), sort_keys=True)})
+    save_file(state, path, metadata={"made": json.dumps(_describe(module), sort_keys=True)})
 
 
-def _recipe(module: Portable) -> dict[str, Any]:
+def _describe(module: Portable) -> dict[str, Any]:
     cls = type(module)
     if "<locals>" in cls.__qualname__:
-        raise BenchError(f"{cls.__qualname__}: a stored module's class must stand in its file")
+        raise BenchError(f"{cls.__qualname__}: expected a class at module level, to store it")
     arguments = {
-        k: {"portable": _recipe(v)} if isinstance(v, Portable) else v
-        for k, v in module.made_with.items()
+        k: {"portable": _describe(v)} if isinstance(v, Portable) else v
+        for k, v in module.arguments.items()
     }
     return {"class": f"{cls.__module__}:{cls.__qualname__}", "arguments": arguments}
 
 
 def load_module(path: Path) -> Portable:
-    """Read what :func:`save_module` wrote.
+    """Read a file of :func:`save_module`.
 
     Raises:
         BenchError: If the file is damaged or names no Portable class.
@@ -64,25 +62,21 @@ def load_module(path: Path) -> Portable:
 
     try:
         with safe_open(path, framework="pt") as file:
-            made = json.loads((file.metadata() or {})["made"])
+            description = json.loads((file.metadata() or {})["made"])
             state = {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118 - no mapping
-        module = _make(made, path)
+        module = _build(description, path)
         module.load_state_dict(state)
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, OSError) as error:
-        text = " ".join(str(error).split())
-        raise BenchError(f"{path}: not a stored module: {text}") from error
+        raise BenchError(f"{path}: not a stored module: {' '.join(str(error).split())}") from error
     return module
 
 
-def _make(recipe: dict[str, Any], path: Path) -> Portable:
+def _build(description: dict[str, Any], path: Path) -> Portable:
     arguments = {
-        k: _make(v["portable"], path) if isinstance(v, dict) and set(v) == {"portable"} else v
-        for k, v in recipe["arguments"].items()
+        k: _build(v["portable"], path) if isinstance(v, dict) and set(v) == {"portable"} else v
+        for k, v in description["arguments"].items()
     }
-    return _portable(recipe["class"], path)(**arguments)
-
-
-def _portable(written: str, path: Path) -> type[Portable]:
+    written = description["class"]
     name, _, qualname = written.partition(":")
     try:
         cls = getattr(importlib.import_module(name), qualname, None)
@@ -90,4 +84,4 @@ def _portable(written: str, path: Path) -> type[Portable]:
         raise BenchError(f"{path}: cannot import the class '{written}': {error}") from error
     if not (inspect.isclass(cls) and issubclass(cls, Portable)):
         raise BenchError(f"{path}: class '{written}' is not a Portable module")
-    return cls
+    return cls(**arguments)

@@ -1,8 +1,6 @@
-"""Small modules that updates are put together from."""
+"""Small modules that conversions, query views and losses are composed of."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -12,31 +10,25 @@ from benchmark.models.module import Portable
 
 
 class Affine(Portable):
-    """``x W^T + b`` on vectors.
-
-    Args:
-        dim_in: Dimension of what goes in.
-        dim_out: Dimension of what comes out.
-    """
+    """``x W^T + b``: vectors ``[n, dim_in]`` -> ``[n, dim_out]``."""
 
     def __init__(self, dim_in: int, dim_out: int) -> None:
         super().__init__()
         self.linear = nn.Linear(dim_in, dim_out)
 
     @classmethod
-    def of(cls, weight: Tensor, bias: Tensor | None = None) -> Affine:
-        """The map with a given weight ``[d_out, d_in]`` and bias ``[d_out]``."""
+    def of(cls, weight: Tensor, bias: Tensor | None = None) -> Self:
+        """Build the map from a weight ``[d_out, d_in]`` and a bias ``[d_out]``, by default 0."""
         dim_out, dim_in = weight.shape
-        made = cls(dim_in, dim_out)
+        affine = cls(dim_in, dim_out)
         with torch.no_grad():
-            made.linear.weight.copy_(weight)
-            made.linear.bias.copy_(torch.zeros(dim_out) if bias is None else bias)
-        return made
+            affine.linear.weight.copy_(weight)
+            affine.linear.bias.copy_(torch.zeros(dim_out) if bias is None else bias)
+        return affine
 
     def forward(self, vectors: Tensor) -> Tensor:
         """``[n, dim_in]`` -> ``[n, dim_out]``."""
-        out: Tensor = self.linear(vectors)
-        return out
+        return self.linear(vectors)
 
 
 class FirstDims(Portable):
@@ -52,7 +44,7 @@ class FirstDims(Portable):
 
 
 class Directions(Portable):
-    """A map of unit vectors: what it is given is normalised first, where only directions matter."""
+    """A map of vectors that normalises its input where only directions are compared."""
 
     def __init__(self, map: Portable, normalise: bool) -> None:
         super().__init__()
@@ -60,41 +52,40 @@ class Directions(Portable):
 
     def forward(self, vectors: Tensor) -> Tensor:
         """``[n, dim_in]`` -> ``[n, dim_out]``."""
-        out: Tensor = self.map(F.normalize(vectors) if self.normalise else vectors)
-        return out
+        return self.map(F.normalize(vectors) if self.normalise else vectors)
 
 
 class KeepSide(Portable):
-    """A map of vectors as a conversion of the stored gallery; side-information stays as it is."""
+    """A map of vectors as a conversion of the gallery; side-information stays as it is."""
 
     def __init__(self, map: Portable) -> None:
         super().__init__()
         self.map = map
 
     def forward(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Stored gallery -> gallery after the map."""
+        """Vectors ``[n, dim_in]`` and side-information -> ``[n, dim_out]`` and the same."""
         return self.map(vectors), side
 
 
 class Frozen(nn.Module):
-    """A finished module inside one that is trained: never in training mode, in no checkpoint.
+    """A trained module inside one in training: in evaluation mode, without gradients.
 
-    It moves to the device with the module that holds it, and its weights get no gradient; a
-    resumed training is given it anew.
+    It moves to the device of the module that holds it. It is in no checkpoint: whoever resumes a
+    training passes it again.
     """
 
     module: nn.Module
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
-        # Not registered: neither ``train()`` nor ``state_dict()`` shall find it.
+        # Not registered: neither ``train()`` nor ``state_dict()`` may reach it.
         self.__dict__["module"] = module.eval().requires_grad_(False)
 
     def forward(self, *args: Any) -> Any:
-        """What the module gives."""
+        """Call the module."""
         return self.module(*args)
 
-    def _apply(self, fn: Any, recurse: bool = True) -> Frozen:
+    def _apply(self, fn: Any, recurse: bool = True) -> Self:
         self.module._apply(fn, recurse)  # type: ignore[no-untyped-call]
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         return self

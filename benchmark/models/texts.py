@@ -1,7 +1,5 @@
 """A small text encoder: words, pairs of words and letters of a short name, to an embedding."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import re
@@ -19,14 +17,11 @@ _LETTERS = 3
 
 
 class TextEncoder(Portable):
-    """Short texts to embeddings, in the space of an image encoder that was trained with it.
+    """Short texts to embeddings, in the space of an image encoder trained with it.
 
     A text is the mean of learned vectors of its words, of pairs of neighbours, and of its runs of
     three letters, each in a bucket of its own but for collisions, through two layers. So names of
     unseen classes mean something as far as they share words with those of seen ones.
-
-    Args:
-        dim: Embedding dimension.
 
     Source:
         Bojanowski et al., Enriching Word Vectors with Subword Information (2017), for the input.
@@ -41,21 +36,20 @@ class TextEncoder(Portable):
 
     def forward(self, texts: Sequence[str]) -> Tensor:
         """Embed ``n`` texts as ``[n, dim]``, not normalised."""
-        parts = [pieces(text) for text in texts]
+        buckets = [subword_buckets(text) for text in texts]
         device = self.bag.weight.device
-        flat = torch.tensor([p for each in parts for p in each], device=device)
-        ends = torch.tensor([len(each) for each in parts]).cumsum(0)
+        flat = torch.tensor([b for text in buckets for b in text], device=device)
+        ends = torch.tensor([len(text) for text in buckets]).cumsum(0)
         starts = torch.cat([ends.new_zeros(1), ends[:-1]]).to(device)
-        out: Tensor = self.mix(self.bag(flat, starts))
-        return out
+        return self.mix(self.bag(flat, starts))
 
 
 @lru_cache(maxsize=1 << 17)
-def pieces(text: str) -> tuple[int, ...]:
-    """Buckets of a text's parts; the same on every machine. An empty text has one part.
+def subword_buckets(text: str) -> tuple[int, ...]:
+    """Buckets of a text's parts; the same on every machine. An empty text has bucket 0.
 
     Example:
-        >>> pieces("Latin letter A") == pieces("LATIN  letter-a")
+        >>> subword_buckets("Latin letter A") == subword_buckets("LATIN  letter-a")
         True
     """
     words = re.findall(r"\w+", text.lower())
@@ -73,5 +67,4 @@ def _bucket(part: str) -> int:
 @torch.inference_mode()
 def embed_texts(model: TextEncoder, texts: Iterable[str], device: torch.device) -> Tensor:
     """Embeddings of all texts, ``[n, d]`` float32 on the CPU."""
-    out: Tensor = model.to(device).eval()(list(texts)).float().cpu()
-    return out
+    return model.to(device).eval()(list(texts)).float().cpu()

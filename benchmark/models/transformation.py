@@ -3,8 +3,6 @@
 Source: Ramanujan et al., Forward Compatible Training (2022), Figure 4, appendix D.1.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch
@@ -40,7 +38,7 @@ class Transformation(Portable):
         if inputs == "side" and dim_side == 0:
             raise ValueError("side-information: the only input, but there is none")
         self.normalise, self.normalise_old, self.dim_side = normalise, normalise_old, dim_side
-        self.blind = inputs == "side"
+        self.side_only = inputs == "side"
         layer = nn.BatchNorm1d if norm == "batch" else nn.LayerNorm
         self.old = _layers(layer, dim_old, branch, branch)
         self.side = _layers(layer, max(1, dim_side), branch, branch)
@@ -49,32 +47,30 @@ class Transformation(Portable):
         )
 
     def forward(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Stored gallery -> gallery in the new space; the side-information stays as it is."""
-        out: Tensor = self.mixer(self.joined(vectors, side)).float()
-        return (F.normalize(out) if self.normalise else out), side
+        """Stored vectors ``[n, dim_old]`` to ``[n, dim_new]``; side-information is kept."""
+        return self.estimates(vectors, side)[0], side
 
-    def estimates(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, None]:
-        """Transformed vectors, and nothing that says how sure they are: see ``Uncertain``."""
-        return self(vectors, side)[0], None
+    def estimates(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Transformed vectors and their log variances, of which this map has none."""
+        out = self.raw(vectors, side)
+        return F.normalize(out) if self.normalise else out, None
 
-    def joined(self, vectors: Tensor, side: Tensor | None) -> Tensor:
-        """What the mixer is given: both branches, ``[n, 2 branch]``."""
+    def raw(self, vectors: Tensor, side: Tensor | None) -> Tensor:
+        """The mixer's output, ``[n, dim_new]`` float32, not normalised."""
         if (side is None) != (self.dim_side == 0):
             raise ValueError(f"side-information: fitted with {self.dim_side} dimensions of it")
-        given = vectors.new_zeros(len(vectors), 1) if side is None else side
-        if self.blind:
+        side = vectors.new_zeros(len(vectors), 1) if side is None else side
+        if self.side_only:
             vectors = torch.zeros_like(vectors)
         elif self.normalise_old:
             vectors = F.normalize(vectors)
-        return torch.cat([self.old(vectors), self.side(given)], dim=1)
+        return self.mixer(torch.cat([self.old(vectors), self.side(side)], dim=1)).float()
 
 
 class WithSide(Portable):
-    """h and g: what is stored and its side-information, both brought to the next generation (4.4).
+    """h for stored vectors and g for their side-information: the next generation's gallery (4.4).
 
-    Args:
-        h: Stored vectors and side-information -> new vectors.
-        g: The same inputs -> new side-information.
+    Both take vectors and side-information.
     """
 
     def __init__(self, h: Transformation, g: Transformation) -> None:
@@ -82,7 +78,7 @@ class WithSide(Portable):
         self.h, self.g = h, g
 
     def forward(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Stored gallery -> gallery of the next generation, ready for the update after it."""
+        """New vectors ``[n, d_new]`` and new side-information ``[n, s_new]``."""
         return self.h(vectors, side)[0], self.g(vectors, side)[0]
 
 

@@ -79,11 +79,11 @@ def _job(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> UpdateJob:
     from benchmark.training.loop import Trainer
 
     features = torch.randn(len(data), spec.dim, generator=torch.Generator().manual_seed(0))
-    model = new_model(spec, data, recipe, 1)[0].eval().requires_grad_(False)
+    model = new_model(spec, data, Trainer(recipe, 1))[0].eval().requires_grad_(False)
     head = Head("softmax", spec.dim, data.classes.tolist()).eval().requires_grad_(False)
     made = Generation(model, head, features)
     trainer = Trainer(recipe, 0, Device("cpu"))
-    return UpdateJob(data, (made,), made, spec, recipe, "cosine", trainer, len(data.classes))
+    return UpdateJob(data, (made,), made, spec, "cosine", trainer, len(data.classes))
 
 
 def _methods(job: UpdateJob) -> dict[str, Callable[[], object]]:
@@ -100,9 +100,9 @@ def _harness(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
     from benchmark.training.embedding import new_model, train_embedding
     from benchmark.training.loop import Trainer
 
-    encoder, head = new_model(spec, data, recipe, 0)
-    loss = lambda batch, own, _: own(batch.new, batch.labels)  # noqa: E731
-    train_embedding(encoder, head, loss, data, Trainer(recipe, 0, Device("cpu")))
+    trainer = Trainer(recipe, 0, Device("cpu"))
+    encoder, head = new_model(spec, data, trainer)
+    train_embedding(encoder, head, data, trainer)
 
 
 def _bare(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
@@ -110,12 +110,13 @@ def _bare(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
     import torch
 
     from benchmark.training.augment import augment
-    from benchmark.training.device import precision
+    from benchmark.training.device import effective_precision
     from benchmark.training.embedding import load_images, new_model
+    from benchmark.training.loop import Trainer
 
-    encoder, head = new_model(spec, data, recipe, 0)
+    encoder, head = new_model(spec, data, Trainer(recipe, 0))
     # What the processor can do at speed, as the harness chooses.
-    mixed = precision(recipe.precision, "cpu") == "bf16-mixed"
+    mixed = effective_precision(recipe.precision, "cpu") == "bf16-mixed"
     parameters = [*encoder.parameters(), *head.parameters()]
     optimizer = torch.optim.SGD(
         parameters, lr=recipe.lr, momentum=recipe.momentum, weight_decay=recipe.weight_decay

@@ -3,26 +3,11 @@
 It lies beside its record, ``seed-0.json`` and ``seed-0.details.gz``, and is at most 64 KiB: a
 gzipped safetensors file (no pickle) whose metadata has one entry, ``details``, the JSON of
 :class:`Header`. The record's field ``details`` holds its SHA-256; nothing here differs between two
-runs of the same work. Readers take :func:`read_details`, which validates everything and gives
+runs of the same work. :mod:`benchmark.records.details_writer` writes it.
 
-``answers``
-    ``(case, metric) -> Answers``: one value a query and the identity that the query belongs to, for
-    paired tests that draw whole identities. Queries have the same order for every method, so two
-    methods are compared row by row (``Answers.rows`` says which queries are kept).
-    Values that are 0 or 1 (hits) are kept exactly, a bit each. Others (average precision) are kept
-    in steps of ``Answers.step``: rounded up or down at random with the right mean, by the same
-    draw for the same query in every record. So means are unbiased, equal values stay equal, and
-    1 stays 1.
-``picture``
-    t-SNE of one class and its three nearest, old and new embeddings of the same items together
-    (MixBCT appendix B.2), or None. See :class:`Picture`.
-``ordering``
-    Predicted against true order of backfilling for some of the stored items, or None where the
-    method gives no priority. See :class:`Ordering`.
-``left_out``
-    In words, what was left out to keep the file small; empty as a rule.
-
-:mod:`benchmark.records.details_writer` writes it.
+Values of queries that are 0 or 1 (hits) are kept exactly, a bit each. Others (average precision)
+are kept in steps: rounded up or down at random with the right mean, by the same draw for the same
+query in every record. So means are unbiased, equal values stay equal, and 1 stays 1.
 """
 
 from __future__ import annotations
@@ -62,11 +47,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Answers:
-    """One value a query, of one case and metric.
+    """Results by query of one case and metric; queries have the same order for every method.
 
     Attributes:
         values: ``[n]``, at least 0.
-        identity: Which identity each query belongs to, ``[n]``.
+        identity: Identity of each query, ``[n]``; paired tests draw whole identities.
         rows: Which of the ``n_queries`` queries each is, ascending, ``[n]``.
         n_queries: How many queries there were.
         step: How far apart kept values are; 0 where they are exact.
@@ -85,7 +70,7 @@ class Picture:
 
     Attributes:
         case: The cross-test whose vectors are shown: stored ones after the method's conversion,
-            new ones as they ask among these.
+            new ones as its queries.
         classes: Names; the first is the one chosen, then its nearest, nearest first.
         label: Index into ``classes`` of each item, ``[n]``.
         old: Where the stored vector of each item lies, ``[n, 2]``, in [0, 1].
@@ -106,7 +91,7 @@ class Ordering:
     Attributes:
         predicted: Share of all items that come before each by the method's priority, ``[n]``.
         true: Share that comes before by the distance of its stored vector to its new one, which
-            only a cheating order knows, ``[n]``.
+            only an oracle order knows, ``[n]``.
         tau: Kendall's tau of the two orders over all items.
         n_items: How many items there are.
     """
@@ -119,7 +104,14 @@ class Ordering:
 
 @dataclass(frozen=True)
 class Details:
-    """What a details file holds; see the module."""
+    """What a details file holds.
+
+    Attributes:
+        answers: (case, metric) -> results by query.
+        picture: t-SNE of one class and its three nearest (MixBCT appendix B.2).
+        ordering: Predicted against true order of backfilling; ``None`` without a priority.
+        left_out: In words, what was left out to keep the file small; empty as a rule.
+    """
 
     answers: Mapping[tuple[str, str], Answers] = field(default_factory=dict)
     picture: Picture | None = None
@@ -181,7 +173,7 @@ def read_details(path: Path, answers: bool = True) -> Details:
 
     Args:
         path: Of the file.
-        answers: Shall the answers be read, or only looked at? They are most of the work.
+        answers: Read the results by query, or only check them; they are most of the work.
 
     Raises:
         BenchError: If it is too large, damaged, of another schema, or says what cannot be.
@@ -205,17 +197,17 @@ def _details(path: Path, packed: bytes, answers: bool) -> Details:
         raise BenchError(f"{path}: schema: expected {SCHEMA}, got {got!r}")
     header = build(Header, value, str(path))
     reader = _Reader(path, arrays, header)
-    found = reader.answers() if answers else reader.sound()
-    return Details(found, reader.picture(), reader.ordering(), header.left_out)
+    results = reader.answers(answers)
+    return Details(results, reader.picture(), reader.ordering(), header.left_out)
 
 
-def write_details(record: Path, made: Path) -> None:
-    """Put a details file beside its record, whole or not at all."""
+def write_details(record: Path, source: Path) -> None:
+    """Copy a details file beside its record, whole or not at all."""
     path = details_path(record)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with plain_io_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(made.read_bytes())
+        part.write_bytes(source.read_bytes())
         part.replace(path)
 
 
@@ -273,56 +265,51 @@ class _Reader:
     header: Header
 
     def array(self, name: str, dtype: type, shape: tuple[int | None, ...]) -> NDArray[Any]:
-        """An array of the file, if it is as expected; ``None`` is any length."""
-        found = self.arrays.get(name)
-        if found is None:
+        """An array of the file, checked; ``None`` in its shape is any length."""
+        array = self.arrays.get(name)
+        if array is None:
             raise BenchError(f"{self.path}: missing array '{name}'")
-        fits = len(found.shape) == len(shape) and all(
-            want in (None, got) for want, got in zip(shape, found.shape, strict=True)
+        fits = len(array.shape) == len(shape) and all(
+            expected in (None, n) for expected, n in zip(shape, array.shape, strict=True)
         )
-        if found.dtype != dtype or not fits:
+        if array.dtype != dtype or not fits:
             raise BenchError(
                 f"{self.path}: {name}: expected {np.dtype(dtype)} {list(shape)}, got "
-                f"{found.dtype} {list(found.shape)}"
+                f"{array.dtype} {list(array.shape)}"
             )
-        return found
+        return array
 
-    def answers(self) -> dict[tuple[str, str], Answers]:
-        """Values of every case and metric."""
-        return {(c.case, c.metric): self._answers(c) for c in self.header.answers}
-
-    def sound(self) -> dict[tuple[str, str], Answers]:
-        """Nothing, after a look at what :meth:`answers` would read."""
-        for name, asked in self.header.queries.items():
-            self.array(name, np.uint32, (asked.n,))
-        for column in self.header.answers:
-            self._stored(column)
-        return {}
+    def answers(self, read: bool) -> dict[tuple[str, str], Answers]:
+        """Results by query of every case and metric; checked only, unless they are to be read."""
+        for name, queries in self.header.queries.items():
+            self.array(name, np.uint32, (queries.n,))
+        stored = [(column, self._stored(column)) for column in self.header.answers]
+        return {(c.case, c.metric): self._answers(c, *kept) for c, kept in stored} if read else {}
 
     def _stored(self, column: Column) -> tuple[NDArray[np.uint8], QuerySet]:
         """Whole numbers or packed bits as they are kept, and their queries."""
-        asked = self.header.queries.get(column.queries)
-        if asked is None:
+        queries = self.header.queries.get(column.queries)
+        if queries is None:
             raise BenchError(f"{self.path}: queries: no '{column.queries}'")
-        counts = 0 < asked.n <= asked.n_queries <= _MOST_QUERIES
+        where = f"{self.path}: {column.case} {column.metric}"
+        counts = 0 < queries.n <= queries.n_queries <= _MOST_QUERIES
         if not counts or not 1 <= column.levels <= 255 or not 1.0 <= column.scale < math.inf:
-            raise BenchError(f"{self.path}: {column.case} {column.metric}: numbers that cannot be")
+            raise BenchError(f"{where}: numbers that cannot be")
         bits = column.levels == 1
-        found = self.array(column.array, np.uint8, ((asked.n + 7) // 8 if bits else asked.n,))
-        if not bits and int(found.max()) > column.levels:
-            raise BenchError(f"{self.path}: {column.case} {column.metric}: value above its scale")
-        return found, asked
+        n = (queries.n + 7) // 8 if bits else queries.n
+        array = self.array(column.array, np.uint8, (n,))
+        if not bits and int(array.max()) > column.levels:
+            raise BenchError(f"{where}: value above its scale")
+        return array, queries
 
-    def _answers(self, column: Column) -> Answers:
-        stored, asked = self._stored(column)
+    def _answers(self, column: Column, array: NDArray[np.uint8], queries: QuerySet) -> Answers:
+        n, n_queries, bits = queries.n, queries.n_queries, column.levels == 1
         step = column.scale / column.levels
-        bits = column.levels == 1
-        whole = np.unpackbits(stored, count=asked.n) if bits else stored
-        identity = self.array(column.queries, np.uint32, (asked.n,)).astype(np.int64)
-        every = asked.n == asked.n_queries
-        rows = np.arange(asked.n) if every else kept_rows(asked.n_queries, asked.n)
-        values = whole.astype(np.float64) * step
-        return Answers(values, identity, rows, asked.n_queries, 0.0 if bits else step)
+        levels = np.unpackbits(array, count=n) if bits else array
+        identity = self.arrays[column.queries].astype(np.int64)
+        rows = np.arange(n) if n == n_queries else kept_rows(n_queries, n)
+        values = levels.astype(np.float64) * step
+        return Answers(values, identity, rows, n_queries, 0.0 if bits else step)
 
     def picture(self) -> Picture | None:
         """The t-SNE."""

@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
 
 from benchmark.config import registry
 from benchmark.config.reading import Model, build, read_yaml
@@ -16,13 +18,31 @@ from benchmark.errors import BenchError, nearest
 from benchmark.metrics.catalog import describe
 from benchmark.records.record import Record
 
-COLUMNS = (
-    "table", "protocol", "dataset", "method", "variant", "old_model", "new_model", "query",
-    "gallery", "metric", "value", "unit", "std", "note",
-)  # fmt: skip
 WORDS = "papers.yaml"
 
-Unit = Literal["%", "fraction", "M", "count"]
+_LARGEST = {"%": 100.0, "fraction": 1.0, "M": math.inf, "count": math.inf}
+
+
+def _clean(text: str) -> str:
+    if not (text.isprintable() and text == text.strip()):
+        raise ValueError(f"unprintable text or spaces around it: {text!r}")
+    return text
+
+
+def _given(text: str) -> str:
+    if not text:
+        raise ValueError("expected a value, got none")
+    return _clean(text)
+
+
+def _decimal(text: str) -> str:
+    if not re.fullmatch(r"-?\d+(\.\d+)?", _given(text)):
+        raise ValueError(f"expected a number such as 77.86, got '{text}'")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_clean)]
+Given = Annotated[str, AfterValidator(_given)]
 
 
 class Paper(Model):
@@ -35,42 +55,57 @@ class Paper(Model):
     """What a reader of all its numbers must know; single ones have notes."""
 
 
-@dataclass(frozen=True)
-class Number:
-    """One printed number.
+class Number(Model):
+    """One printed number: a line of a paper's file, and the paper."""
 
-    Attributes:
-        paper: Id of the paper.
-        table: Table, section or abstract that prints it.
-        protocol: The setting that is closest; the details are in ``variant`` and ``note``.
-        dataset: What it was evaluated on.
-        method: Our method where there is one.
-        variant: What the paper says of this row.
-        query: Which embedding asks; empty where that says nothing.
-        gallery: Which embedding is stored.
-        metric: Our metric where there is one.
-        value: As printed, in ``unit``.
-        printed: The text of it, with its digits.
-        std: Standard deviation, if printed.
-        note: Caveats.
-    """
-
+    table: Given
+    """Table, section or abstract that prints it."""
+    protocol: Given
+    """The setting that is closest; the details are in ``variant`` and ``note``."""
+    dataset: Given
+    """What it was evaluated on."""
+    method: Given
+    """Our method where there is one."""
+    variant: Text
+    """What the paper says of this row."""
+    old_model: Text
+    new_model: Text
+    query: Text
+    """Model of the queries; empty where that says nothing."""
+    gallery: Text
+    """Model of the gallery."""
+    metric: Given
+    """Our metric where there is one."""
+    printed: Annotated[str, AfterValidator(_decimal)] = Field(alias="value")
+    """The value with its digits, in ``unit``."""
+    unit: Literal["%", "fraction", "M", "count"]
+    printed_std: Annotated[str, AfterValidator(lambda text: text and _decimal(text))] = Field(
+        alias="std"
+    )
+    """Standard deviation; empty if none is printed."""
+    note: Text
+    """Caveats."""
     paper: str
-    table: str
-    protocol: str
-    dataset: str
-    method: str
-    variant: str
-    old_model: str
-    new_model: str
-    query: str
-    gallery: str
-    metric: str
-    value: float
-    printed: str
-    unit: Unit
-    std: float | None
-    note: str
+    """Id of the paper."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Number:
+        if bool(self.query) != bool(self.gallery):
+            raise ValueError("query and gallery: expected both or none")
+        if self.value > _LARGEST[self.unit] or self.printed_std.startswith("-"):
+            most = f"{_LARGEST[self.unit]:g}{self.unit}"
+            raise ValueError(f"value: expected at most {most}, got {self.value}")
+        return self
+
+    @property
+    def value(self) -> float:
+        """The printed value, in ``unit``."""
+        return float(self.printed)
+
+    @property
+    def std(self) -> float | None:
+        """Standard deviation, if printed."""
+        return float(self.printed_std) if self.printed_std else None
 
     @property
     def case(self) -> str:
@@ -83,6 +118,17 @@ class Number:
         if self.unit == "%":
             return self.value / 100
         return self.value if self.unit == "fraction" else None
+
+    def row(self) -> dict[str, str | float | None]:
+        """Column -> text or number, for tables and files."""
+        texts = self.model_dump(exclude={"printed", "printed_std", "unit", "note", "paper"})
+        return {
+            "paper": self.paper, **texts, "value": self.value, "printed": self.printed,
+            "unit": self.unit, "std": self.std, "note": self.note,
+        }  # fmt: skip
+
+
+COLUMNS = tuple(field.alias or name for name, field in Number.model_fields.items())[:-1]
 
 
 @dataclass(frozen=True)
@@ -155,63 +201,38 @@ def _read(path: Path, words: _Words) -> list[Number]:
         raise BenchError(f"{path}: cannot be read: {error}") from error
     if heads != COLUMNS:
         raise BenchError(f"{path}: expected the columns {', '.join(COLUMNS)}")
-    seen: dict[tuple[str, ...], int] = {}
+    lines: dict[tuple[str, ...], int] = {}
     numbers = []
     for line, row in rows:
         where = f"{path}: line {line}"
         if len(row) != len(COLUMNS):
             raise BenchError(f"{where}: expected {len(COLUMNS)} values, got {len(row)}")
-        if tuple(row) in seen:
-            raise BenchError(f"{where}: the same as line {seen[tuple(row)]}")
-        seen[tuple(row)] = line
-        numbers.append(_number(path.stem, dict(zip(COLUMNS, row, strict=True)), where, words))
+        if tuple(row) in lines:
+            raise BenchError(f"{where}: the same as line {lines[tuple(row)]}")
+        lines[tuple(row)] = line
+        values = dict(zip(COLUMNS, row, strict=True)) | {"paper": path.stem}
+        number = build(Number, values, where)
+        _check_names(number, where, words)
+        numbers.append(number)
     return numbers
 
 
-def _number(paper: str, row: dict[str, str], where: str, words: _Words) -> Number:
-    for column in ("table", "protocol", "dataset", "method", "metric", "value", "unit"):
-        if not row[column]:
-            raise BenchError(f"{where}: {column}: expected a value, got none")
-    for column, text in row.items():
-        if not (text.isprintable() and text == text.strip()):
-            raise BenchError(f"{where}: {column}: unprintable text or spaces around it: {text!r}")
+def _check_names(number: Number, where: str, words: _Words) -> None:
+    """Refuse names of protocols, datasets, methods and metrics that nothing explains."""
     for column, known in (("protocol", words.protocols), ("dataset", words.datasets)):
-        if row[column] not in known:
-            raise BenchError(
-                f"{where}: {column}: unknown '{row[column]}'{nearest(row[column], known)}"
-            )
-    if row["unit"] not in get_args(Unit):
-        raise BenchError(f"{where}: unit: expected {', '.join(get_args(Unit))}, got {row['unit']}")
-    if bool(row["query"]) != bool(row["gallery"]):
-        raise BenchError(f"{where}: query and gallery: expected both or none")
-    _check_names(row, where, words)
-    value = _decimal(row["value"], f"{where}: value")
-    std = _decimal(row["std"], f"{where}: std") if row["std"] else None
-    most = {"%": 100.0, "fraction": 1.0}.get(row["unit"], math.inf)
-    if value > most or (std is not None and std < 0):
-        raise BenchError(f"{where}: value: expected at most {most:g}{row['unit']}, got {value}")
-    rest = {k: v for k, v in row.items() if k not in ("value", "std", "unit")}
-    unit: Any = row["unit"]
-    return Number(paper=paper, value=value, printed=row["value"], unit=unit, std=std, **rest)
-
-
-def _check_names(row: Mapping[str, str], where: str, words: _Words) -> None:
-    if row["method"] not in words.methods:
+        name = getattr(number, column)
+        if name not in known:
+            raise BenchError(f"{where}: {column}: unknown '{name}'{nearest(name, known)}")
+    if number.method not in words.methods:
         try:
-            registry.method_file(row["method"])
+            registry.method_file(number.method)
         except BenchError as error:
             raise BenchError(f"{where}: method: {error}, nor in {WORDS}") from error
-    if row["metric"] not in words.metrics:
+    if number.metric not in words.metrics:
         try:
-            describe(row["metric"])
+            describe(number.metric)
         except ValueError as error:
             raise BenchError(f"{where}: metric: {error}, nor in {WORDS}") from error
-
-
-def _decimal(text: str, where: str) -> float:
-    if not re.fullmatch(r"-?\d+(\.\d+)?", text):
-        raise BenchError(f"{where}: expected a number such as 77.86, got '{text}'")
-    return float(text)
 
 
 def select(published: Published, **chosen: Sequence[str]) -> list[Number]:
@@ -239,8 +260,8 @@ def select(published: Published, **chosen: Sequence[str]) -> list[Number]:
     return found
 
 
-def _fits(value: str, wanted: Sequence[str], column: str) -> bool:
-    return value in wanted or (column == "method" and value.partition(":")[0] in wanted)
+def _fits(value: str, chosen: Sequence[str], column: str) -> bool:
+    return value in chosen or (column == "method" and value.partition(":")[0] in chosen)
 
 
 def beside(published: Published, records: Iterable[Record]) -> list[Number]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import asdict, fields
 from textwrap import wrap
 
 from benchmark.records.published import Number, Published
@@ -56,7 +55,7 @@ def _listing(found: Sequence[Number], published: Published) -> Listing:
     marks = {note: str(i) for i, note in enumerate(notes, 1)}
     marks |= {pair: _letters(i) for i, pair in enumerate(models) if pair}
     papers = dict.fromkeys(n.paper for n in found)
-    columns = tuple(f.name for f in fields(Number))
+    columns = tuple(found[0].row())
     return Listing(
         title=f"Published: {first.protocol} on {first.dataset}",
         heads=("paper", "method", "variant", "models", "case", "metric", "note", "value"),
@@ -70,7 +69,7 @@ def _listing(found: Sequence[Number], published: Published) -> Listing:
         ],
         slug=f"published-{first.protocol}-{first.dataset}",
         columns=columns,
-        values=[[asdict(n)[column] for column in columns] for n in found],
+        values=[[n.row()[column] for column in columns] for n in found],
     )
 
 

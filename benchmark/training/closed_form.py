@@ -1,27 +1,10 @@
 """Maps of vectors in closed form, in float64: the nearest rotation, ridge regression."""
 
-from __future__ import annotations
-
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
 SHARES = tuple(10.0 ** (k / 2) for k in range(-12, 5))
-
-
-class Ridge(NamedTuple):
-    """The affine map ``x W^T + b`` in float64.
-
-    Attributes:
-        weight: W, ``[d_out, d_in]``.
-        bias: b, ``[d_out]``.
-        share: The strength, as a share of the source's mean variance.
-    """
-
-    weight: Tensor
-    bias: Tensor
-    share: float
+"""Strengths of ridge regression to choose from."""
 
 
 def rotation(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -49,16 +32,21 @@ def rotation(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return weight, mean_y - weight @ mean_x
 
 
-def ridge(source: Tensor, target: Tensor, share: float | None = None) -> Ridge:
-    """The least mean ||W x + b - y||^2 + strength ||W||^2; b is not held back.
+def ridge(
+    source: Tensor, target: Tensor, share: float | None = None
+) -> tuple[Tensor, Tensor, float]:
+    """The W and b of the least mean ||W x + b - y||^2 + strength ||W||^2.
 
     Args:
-        source: ``[n, d_in]``.
-        target: ``[n, d_out]``.
+        source: x, ``[n, d_in]``.
+        target: y, ``[n, d_out]``.
         share: Strength, as a share of the mean variance of a source dimension: it means the same
             for every length of the vectors and number of pairs. By default the one of ``SHARES``
             with the smallest leave-one-out error, which comes in closed form too. With 0, the
             smallest W where several are as good: what the source has no variance along is left out.
+
+    Returns:
+        W, ``[d_out, d_in]``, and b, ``[d_out]``, in float64; and the share.
 
     Source:
         Hoerl and Kennard, Ridge Regression (1970), eq. 2.1; the leave-one-out error of Allen
@@ -86,4 +74,4 @@ def ridge(source: Tensor, target: Tensor, share: float | None = None) -> Ridge:
 
     chosen = min(SHARES, key=left_out) if share is None else share
     weight = (axes @ solve(chosen)[1]).T
-    return Ridge(weight, mean_y - weight @ mean_x, chosen)
+    return weight, mean_y - weight @ mean_x, chosen

@@ -1,6 +1,4 @@
-"""Which old features are credible: near their class (MixBCT, UniBCT), near no other (NCCL)."""
-
-from __future__ import annotations
+"""Credible old features: near their class (MixBCT, UniBCT), near no other (NCCL)."""
 
 import math
 from collections.abc import Iterator
@@ -12,24 +10,18 @@ from torch.nn import functional as F
 from benchmark.training.prototypes import class_means
 
 
-class Credible(nn.Module):
-    """The mask of credible old features, kept with the checkpoint.
-
-    Args:
-        features: Old features, ``[n, d]``.
-        labels: Their classes, ``[n]``, 0 to C - 1.
-        drop: Share of each class that is left out, the farthest from its centre.
-    """
+class CredibleMask(nn.Module):
+    """:func:`near_own_class` of the old features, kept with the checkpoint."""
 
     keep: Tensor
 
     def __init__(self, features: Tensor, labels: Tensor, drop: float) -> None:
         super().__init__()
-        self.register_buffer("keep", credible(features, labels, drop))
+        self.register_buffer("keep", near_own_class(features, labels, drop))
 
 
-def credible(features: Tensor, labels: Tensor, drop: float) -> Tensor:
-    """Keep all but the ``floor(drop * n_c)`` farthest features of each class c.
+def near_own_class(features: Tensor, labels: Tensor, drop: float) -> Tensor:
+    """Mask of all but the ``floor(drop * n_c)`` features farthest from the centre of each class c.
 
     Args:
         features: ``[n, d]``; each dimension is first brought to one scale over the data set.
@@ -59,8 +51,8 @@ def credible(features: Tensor, labels: Tensor, drop: float) -> Tensor:
     return keep
 
 
-def certain(features: Tensor, labels: Tensor, doubt: float, block: int = 1024) -> Tensor:
-    """Keep features that are plainly nearest one class.
+def near_one_class(features: Tensor, labels: Tensor, doubt: float, block: int = 1024) -> Tensor:
+    """Mask of the features that are plainly nearest one class.
 
     Args:
         features: ``[n, d]``, compared as unit vectors.
@@ -87,9 +79,9 @@ def certain(features: Tensor, labels: Tensor, doubt: float, block: int = 1024) -
     moments = torch.stack([torch.stack([d.sum(), d.square().sum()]) for d in distances()]).sum(0)
     mean, square = (moments / (len(unit) * n_classes)).tolist()
     variance = max(square - mean**2, 1e-10)
-    most = doubt * math.log(n_classes)
     kept = []
     for each in distances():
         log_share = F.log_softmax(-each / variance, dim=1)
-        kept.append(-(log_share.exp() * log_share).sum(dim=1) <= most)
+        entropy = -(log_share.exp() * log_share).sum(dim=1)
+        kept.append(entropy <= doubt * math.log(n_classes))
     return torch.cat(kept)

@@ -1,19 +1,18 @@
-"""What a generation is trained on."""
+"""Training data of a generation."""
 
-from __future__ import annotations
+from dataclasses import dataclass, replace
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from benchmark.data.base import Images
+from benchmark.data.base import Images
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What a generation is trained on.
+    """Training data of a generation.
 
     Attributes:
         images: ``[n, c, h, w]`` uint8.
@@ -27,3 +26,22 @@ class TrainingData:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+
+def resized(data: TrainingData, shape: tuple[int, ...]) -> TrainingData:
+    """The same data with images ``(c, h, w)``: colour becomes its mean, grey is repeated."""
+    n = data.images.shape[0]
+    chunks = np.array_split(np.arange(n), max(1, n // 2048))
+    return replace(
+        data, images=np.concatenate([_resized(data.images[rows], shape) for rows in chunks])
+    )
+
+
+def _resized(images: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    channels, height, width = shape
+    pixels = torch.from_numpy(images).float()
+    if pixels.shape[1] != channels:
+        pixels = pixels.mean(dim=1, keepdim=True).expand(-1, channels, -1, -1)
+    if pixels.shape[2:] != (height, width):
+        pixels = F.interpolate(pixels, size=(height, width), mode="bilinear", antialias=True)
+    return pixels.round().clamp(0, 255).to(torch.uint8).numpy()

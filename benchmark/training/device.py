@@ -1,8 +1,10 @@
-"""Devices to train on, and the precision that they have."""
+"""Devices to train on, and their precision."""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from benchmark.errors import BenchError, unknown
@@ -19,7 +21,7 @@ class Device:
 
     Attributes:
         accelerator: As Fabric names it: ``cpu``, ``cuda``, ``mps`` or ``auto``.
-        devices: How many of them.
+        devices: Number of devices.
     """
 
     accelerator: str = "auto"
@@ -27,7 +29,7 @@ class Device:
 
 
 def parse_device(text: str) -> Device:
-    """``auto``, ``cpu``, ``cuda`` or ``cuda:2`` (two devices) as a :class:`Device`.
+    """Read ``auto``, ``cpu``, ``cuda`` or ``cuda:2`` (two devices).
 
     Raises:
         BenchError: On another name or number.
@@ -40,46 +42,8 @@ def parse_device(text: str) -> Device:
     return Device(name, int(count) if colon else 1)
 
 
-def torch_device(device: Device) -> torch.device:
-    """The torch device of this process, as Fabric chooses it."""
-    chosen: torch.device = _fabric(device).device
-    return chosen
-
-
-def precision(asked: str, device: str) -> str:
-    """The precision that training really has on this machine.
-
-    A CPU without bfloat16 instructions takes twice as long in it as in float32, for less: there
-    ``bf16-mixed`` is ``32-true``.
-
-    Args:
-        asked: As in a recipe.
-        device: ``cpu``, ``cuda``, ...
-    """
-    if device != "cpu" or asked != "bf16-mixed":
-        return asked
-    import torch
-
-    # x86 names its instructions; where torch does not know, the recipe stands.
-    known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
-    if known.get("architecture") != "x86_64" or "avx512_bf16" not in known:
-        return asked
-    return asked if known["avx512_bf16"] or known.get("amx_bf16") else "32-true"
-
-
-def device_name(device: Device) -> str:
-    """The device in plain words: ``cpu``, or the name of the GPU and how many."""
-    chosen = torch_device(device)
-    if chosen.type != "cuda":
-        return chosen.type
-    import torch
-
-    return f"{device.devices} x {torch.cuda.get_device_name(chosen)}"
-
-
-def _fabric(device: Device, **options: Any) -> Any:
-    import logging
-
+def make_fabric(device: Device, **options: Any) -> Any:
+    """A Lightning Fabric on these devices."""
     logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
     from lightning_fabric import Fabric
 
@@ -87,3 +51,41 @@ def _fabric(device: Device, **options: Any) -> Any:
     return Fabric(
         accelerator=device.accelerator, devices=device.devices, strategy=strategy, **options
     )
+
+
+@cache
+def torch_device(device: Device) -> torch.device:
+    """The torch device of this process, as Fabric chooses it."""
+    chosen: torch.device = make_fabric(device).device
+    return chosen
+
+
+def effective_precision(requested: str, device: str) -> str:
+    """The precision that training has on this machine.
+
+    A CPU without bfloat16 instructions takes twice as long in it as in float32, for less: there
+    ``bf16-mixed`` is ``32-true``.
+
+    Args:
+        requested: As in a recipe.
+        device: ``cpu``, ``cuda``, ...
+    """
+    if device != "cpu" or requested != "bf16-mixed":
+        return requested
+    import torch
+
+    # x86 names its instructions; where torch does not know, the recipe stands.
+    known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    if known.get("architecture") != "x86_64" or "avx512_bf16" not in known:
+        return requested
+    return requested if known["avx512_bf16"] or known.get("amx_bf16") else "32-true"
+
+
+def device_name(device: Device) -> str:
+    """``cpu`` and the like, or the number and name of the GPUs."""
+    chosen = torch_device(device)
+    if chosen.type != "cuda":
+        return chosen.type
+    import torch
+
+    return f"{device.devices} x {torch.cuda.get_device_name(chosen)}"

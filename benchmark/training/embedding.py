@@ -1,32 +1,28 @@
-"""Embedding models: how they are made, trained and asked."""
-
-from __future__ import annotations
+"""Embedding models: initial weights, training, and embeddings of images."""
 
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmark.config.recipes import Augment, ModelSpec, Recipe
+from benchmark.config.recipes import Augment, ModelSpec
 from benchmark.config.seeds import drawing_from, generator
 from benchmark.data.base import Images
 from benchmark.models.backbones import Encoder, to_unit
 from benchmark.models.heads import Head
 from benchmark.training.augment import augment
+from benchmark.training.data import TrainingData
 from benchmark.training.loop import Budget, Curve, Trainer
 from benchmark.training.triplet import balanced, batch_hard
-
-if TYPE_CHECKING:
-    from benchmark.training.data import TrainingData
 
 
 @dataclass
 class Batch:
-    """What a loss sees of a batch.
+    """A training batch, as a loss sees it.
 
     Attributes:
         images: Augmented images, ``[B, c, h, w]`` in [-1, 1].
@@ -50,10 +46,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class Epoch:
-    """The moment before an epoch.
+    """The state of a training before an epoch.
 
     Attributes:
-        number: Of the epoch, from 0.
+        number: Number of the epoch, from 0.
         progress: Share of the training that is done, in [0, 1).
         encoder: The model in training.
         device: Where it is trained.
@@ -72,60 +68,87 @@ class Epoch:
 Loss = Callable[[Batch, Head, Any], Tensor]
 
 
+def classification(batch: Batch, head: Head, _: Any) -> Tensor:
+    """The loss of a model that is trained alone: the classifier's."""
+    return head(batch.new, batch.labels)
+
+
 def new_model(
-    spec: ModelSpec, data: TrainingData, recipe: Recipe, seed: int,
+    spec: ModelSpec, data: TrainingData, trainer: Trainer,
     dim: int | None = None, head_dim: int | None = None,
 ) -> tuple[Encoder, Head]:  # fmt: skip
-    """A model and its classifier with initial weights that depend on sizes and ``seed`` only.
+    """A model and its classifier with initial weights that depend on sizes and the seed only.
 
     Args:
         spec: Backbone, dimension and kind of classifier.
         data: Training data: size of the images, classes.
-        recipe: Label smoothing.
-        seed: Seed of the generation.
-        dim: Dimension of the encoder, if not the spec's.
-        head_dim: Dimension of the classifier, if not the encoder's.
+        trainer: Seed of the generation, label smoothing.
+        dim: Dimension of the encoder; by default the spec's.
+        head_dim: Dimension of the classifier; by default the encoder's.
     """
     _, channels, height, _ = data.images.shape
     dim = spec.dim if dim is None else dim
-    with drawing_from(seed, "init"):
-        # Given only where asked for: what a model was made with is a part of its file's hash.
-        asked = {"relu": spec.relu, "neck": bool(spec.triplet)}
-        ending = {key: True for key, wanted in asked.items() if wanted}
-        encoder = Encoder(spec.backbone, dim, channels, height, **ending)
+    # Constructor arguments are a part of a file's hash: only those that are set are passed.
+    options = {"relu": spec.relu, "neck": bool(spec.triplet)}
+    with drawing_from(trainer.seed, "init"):
+        encoder = Encoder(
+            spec.backbone, dim, channels, height, **{k: True for k, on in options.items() if on}
+        )
         head = Head(
             spec.head, dim if head_dim is None else head_dim, data.classes.tolist(), spec.scale,
-            spec.margin, recipe.label_smoothing,
+            spec.margin, trainer.recipe.label_smoothing,
         )  # fmt: skip
     return encoder.to(memory_format=torch.channels_last), head
 
 
-class _Learner(nn.Module):
-    """Encoder, classifier and the method's own modules as one: one forward, one gradient."""
+class ImageSystem(nn.Module):
+    """Base of what the loop trains on images: called with rows, it gives their loss."""
+
+    def __init__(
+        self, images: Images, device: torch.device, changes: Augment | None = None
+    ) -> None:
+        super().__init__()
+        self.images, self.device, self.changes = images, device, changes or Augment()
+        self.rng = torch.Generator()
+
+    def start(self, epoch: int, progress: float, rng: torch.Generator) -> None:  # noqa: ARG002
+        """Take the random stream of an epoch."""
+        self.rng = rng
+
+    def augmented(self, rows: Tensor) -> Tensor:
+        """Augmented images of a batch, ``[B, c, h, w]`` in [-1, 1]."""
+        return augment(load_images(self.images, rows, self.device), self.changes, self.rng)
+
+
+class _Learner(ImageSystem):
+    """Encoder, classifier and the method's state as one: one forward, one gradient."""
 
     def __init__(
         self, encoder: nn.Module, head: Head, state: nn.Module, loss: Loss, data: TrainingData,
-        old: Tensor | None, how: Augment, device: torch.device, steps: int, triplet: float = 0.0,
+        old: Tensor | None, trainer: Trainer, steps: int, triplet: float,
     ) -> None:  # fmt: skip
-        super().__init__()
+        super().__init__(data.images, trainer.torch_device(), trainer.recipe.augment)
         self.encoder, self.head, self.state, self.loss = encoder, head, state, loss
-        self.data, self.how, self.device, self.triplet = data, how, device, triplet
-        self.labels = data.labels.to(device)
-        self.old = torch.empty(len(data), 0) if old is None else old
-        self.old = self.old.to(device)
-        self.progress, self.one_step = 0.0, 1 / steps
-        # Two streams: what a method draws must not change how its images are augmented.
-        self.rng, self.choices = torch.Generator(), torch.Generator()
+        self.labels = data.labels.to(self.device)
+        self.old = (torch.empty(len(data), 0) if old is None else old).to(self.device)
+        self.progress, self.one_step, self.triplet = 0.0, 1 / steps, triplet
+        # Images that lie in files are decoded ahead of their batch.
+        self.prefetch = getattr(data.images, "prefetch", None)
+        # A second stream: what a method draws must not change how its images are augmented.
+        self.choices = torch.Generator()
 
-    def start(self, progress: float, rng: torch.Generator) -> None:
+    def start(self, epoch: int, progress: float, rng: torch.Generator) -> None:
         """Take the progress and the random streams of an epoch."""
-        self.progress, self.rng = progress, rng
-        self.choices = generator(rng.initial_seed(), "choices")
+        super().start(epoch, progress, rng)
+        self.progress, self.choices = progress, generator(rng.initial_seed(), "choices")
 
     def forward(self, rows: Tensor) -> Tensor:
-        images = augment(load_images(self.data.images, rows, self.device), self.how, self.rng)
+        images = self.augmented(rows)
         rows = rows.to(self.device)
-        bare, new = self._embedded(images)
+        if self.triplet and isinstance(self.encoder, Encoder):
+            before_neck, new = self.encoder.around_neck(images)
+        else:
+            before_neck = new = self.encoder(images)
         old = self.old[rows]
         # Logits at scale 64 lose their differences in bfloat16: losses are float32.
         with torch.autocast(self.device.type, enabled=False):
@@ -135,66 +158,43 @@ class _Learner(nn.Module):
             self.progress += self.one_step
             loss = self.loss(batch, self.head, self.state)
             if self.triplet:
-                loss = loss + self.triplet * batch_hard(bare.float(), batch.labels)
+                loss = loss + self.triplet * batch_hard(before_neck.float(), batch.labels)
             return loss
-
-    def _embedded(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """What a triplet loss judges and what all others do: ahead of the neck and past it."""
-        if self.triplet and isinstance(self.encoder, Encoder):
-            return self.encoder.around_neck(images)
-        new = self.encoder(images)
-        return new, new
-
-    def prefetch(self, rows: Tensor) -> None:
-        """The next batch: images that lie in files are decoded meanwhile."""
-        ahead = getattr(self.data.images, "prefetch", None)
-        if ahead is not None:
-            ahead(rows.numpy())
 
 
 def train_embedding(
-    encoder: nn.Module,
-    head: Head,
-    loss: Loss,
-    data: TrainingData,
-    trainer: Trainer,
-    *,
-    state: nn.Module | None = None,
-    old: Tensor | None = None,
-    on_epoch: Callable[[Epoch], None] | None = None,
-    spec: ModelSpec | None = None,
+    encoder: nn.Module, head: Head, data: TrainingData, trainer: Trainer, *,
+    loss: Loss = classification, state: nn.Module | None = None, old: Tensor | None = None,
+    on_epoch: Callable[[Epoch], None] | None = None, spec: ModelSpec | None = None,
     name: str = "model",
-) -> Curve:
+) -> Curve:  # fmt: skip
     """Train encoder, classifier and the modules of a method, in place.
 
     Args:
         encoder: Images -> embeddings.
         head: The new classifier.
-        loss: Batch, classifier, state -> scalar.
         data: Images and labels.
         trainer: The loop.
+        loss: Batch, classifier, state -> scalar.
         state: Modules of the method: parameters are trained along, buffers are kept with the
             checkpoint; what must stay frozen says ``requires_grad_(False)``.
         old: Stored old embeddings of the data, ``[n, d_old]``.
         on_epoch: Called before each epoch.
-        spec: Of the model; says whether a triplet loss is added to any other, and how batches
-            are drawn.
+        spec: Spec of the model: whether a triplet loss is added, and how batches are drawn.
         name: Name of the training in checkpoints and random streams.
     """
-    recipe, device = trainer.recipe, trainer.torch_device()
-    own = nn.Module() if state is None else state  # an empty container is false, and yet a state
-    batch = min(recipe.batch_size, len(data))
-    budget = Budget(recipe.epochs * max(1, len(data) // batch), batch)
+    state = nn.Module() if state is None else state  # an empty container is false, yet a state
+    budget = Budget.of_epochs(trainer.recipe, len(data))
     triplet, per_class = (0.0, 0) if spec is None else (spec.triplet, spec.per_class)
-    learner = _Learner(
-        encoder, head, own, loss, data, old, recipe.augment, device, budget.steps, triplet
-    )
-    order = functools.partial(balanced, data.labels, batch, per_class) if per_class else None
+    learner = _Learner(encoder, head, state, loss, data, old, trainer, budget.steps, triplet)
+    order = None
+    if per_class:
+        order = functools.partial(balanced, data.labels, budget.batch_size, per_class)
 
     def before(epoch: int, progress: float, rng: torch.Generator) -> None:
-        learner.start(progress, rng)
+        learner.start(epoch, progress, rng)
         if on_epoch is not None:
-            on_epoch(Epoch(epoch, progress, encoder, device))
+            on_epoch(Epoch(epoch, progress, encoder, learner.device))
 
     return trainer.run(learner, len(data), budget, on_epoch=before, order=order, name=name)
 
@@ -209,8 +209,7 @@ def load_images(images: Images, rows: Tensor, device: torch.device) -> Tensor:
 def embed(model: nn.Module, images: Images, device: torch.device, batch: int = 512) -> np.ndarray:
     """Embeddings of all images, ``[n, d]`` float32, not normalised, no augmentation."""
     model = model.to(device, memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
-    parts = []
-    for start in range(0, images.shape[0], batch):
-        rows = torch.arange(start, min(start + batch, images.shape[0]))
-        parts.append(model(load_images(images, rows, device)).float().cpu().numpy())
-    return np.concatenate(parts)
+    chunks = torch.split(torch.arange(images.shape[0]), batch)
+    return np.concatenate(
+        [model(load_images(images, rows, device)).float().cpu().numpy() for rows in chunks]
+    )

@@ -1,12 +1,11 @@
-"""The one training loop: every embedding model, map and side-information model goes through it."""
-
-from __future__ import annotations
+"""The one training loop: of every embedding model, map and side-information model."""
 
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import nn
@@ -14,7 +13,9 @@ from torch import nn
 from benchmark.config.recipes import Recipe
 from benchmark.config.seeds import derive, generator
 from benchmark.errors import BenchError, RefusedError
-from benchmark.training.device import Device, _fabric, precision, torch_device
+from benchmark.training.device import Device, effective_precision, make_fabric, torch_device
+
+EpochCallback = Callable[[int, float, torch.Generator], None]
 
 
 @dataclass
@@ -36,30 +37,28 @@ class Curve:
 
 @dataclass(frozen=True)
 class Budget:
-    """How long and how fast.
-
-    Attributes:
-        steps: Optimiser steps in all.
-        batch_size: Items a step, over all devices.
-    """
+    """Length of a training: optimiser steps in all, and items a step over all devices."""
 
     steps: int
     batch_size: int
 
-
-OnEpoch = Callable[[int, float, torch.Generator], None]
+    @classmethod
+    def of_epochs(cls, recipe: Recipe, n: int) -> Self:
+        """The recipe's epochs over ``n`` items."""
+        batch = min(recipe.batch_size, n)
+        return cls(recipe.epochs * max(1, n // batch), batch)
 
 
 @dataclass(frozen=True)
 class Trainer:
-    """Optimises a module on batches, resumes where it was killed, and says how far it is.
+    """Optimises a module on batches and goes on from the checkpoint of a killed training.
 
     Attributes:
         recipe: Optimiser and schedule.
         seed: Seed of everything random.
-        device: Where.
+        device: Where to train.
         folder: Folder of checkpoints; ``None`` keeps none.
-        progress: Called with the share that is done, 0 to 1.
+        progress: Progress callback: called with the share that is done, 0 to 1.
     """
 
     recipe: Recipe
@@ -69,78 +68,70 @@ class Trainer:
     progress: Callable[[float], None] = lambda share: None
 
     def run(
-        self,
-        system: nn.Module,
-        n: int,
-        budget: Budget,
-        *,
+        self, system: nn.Module, n: int, budget: Budget | None = None, *,
         optimizer: Callable[[list[nn.Parameter]], torch.optim.Optimizer] | None = None,
         schedule: Callable[[float], float] | None = None,
-        on_epoch: OnEpoch | None = None,
-        order: Callable[[torch.Generator], torch.Tensor] | None = None,
-        name: str = "main",
-    ) -> Curve:
+        on_epoch: EpochCallback | None = None,
+        order: Callable[[torch.Generator], torch.Tensor] | None = None, name: str = "main",
+    ) -> Curve:  # fmt: skip
         """Train ``system`` in place.
 
         Args:
             system: Called with the rows of a batch, ``[k]`` int64; gives the loss, a scalar. It
-                fetches its data itself: what goes through Fabric's wrapper as an argument comes
+                loads its data itself: what goes through Fabric's wrapper as an argument comes
                 out in the precision of the matrix products.
             n: Items to draw from. An epoch visits each once, in a new order; an incomplete
                 last batch is left out.
-            budget: Steps and batch size.
+            budget: Steps and batch size; by default the recipe's epochs.
             optimizer: Parameters -> optimiser; by default the recipe's.
             schedule: Progress in [0, 1) -> factor of the learning rate; by default the recipe's.
             on_epoch: Called before each epoch with its number, the progress, and a random stream
                 for everything that the epoch draws.
-            order: Random stream -> the rows of an epoch in their order, as many as there are
-                items or more; by default each item once.
+            order: Random stream -> the rows of an epoch in their order, ``n`` or more; by
+                default each item once.
             name: Name of the checkpoint and of the random streams.
 
         Raises:
             BenchError: If the loss stops being a finite number.
         """
-        fabric = self._fabric()
+        recipe = self.recipe
+        budget = budget or Budget.of_epochs(recipe, n)
+        used = effective_precision(recipe.precision, self.torch_device().type)
+        fabric = make_fabric(self.device, precision=used)
+        fabric.launch()
         batch = min(budget.batch_size, n)
         an_epoch = max(1, n // batch)
-        made = (optimizer or self._optimizer)([p for p in system.parameters() if p.requires_grad])
-        factor = schedule or self._schedule
-        rates = torch.optim.lr_scheduler.LambdaLR(made, lambda step: factor(step / budget.steps))
-        model, opt = fabric.setup(system, made)
+        plain = (optimizer or self._optimizer)([p for p in system.parameters() if p.requires_grad])
+        factor = schedule or partial(rate, schedule=recipe.schedule, warmup=recipe.warmup)
+        rates = torch.optim.lr_scheduler.LambdaLR(plain, lambda step: factor(step / budget.steps))
+        model, wrapped = fabric.setup(system, plain)
         curve = Curve(steps_an_epoch=an_epoch)
-        prefetch: Callable[[torch.Tensor], None] | None = getattr(system, "prefetch", None)
-        keep = {"system": system, "optimizer": made, "rates": rates, "curve": curve}
-        self._resume(keep, name)
+        checkpoint = {"system": system, "optimizer": plain, "rates": rates, "curve": curve}
+        self._resume(checkpoint, name)
+        rank, world = fabric.global_rank, fabric.world_size
         for epoch in range(len(curve.loss), math.ceil(budget.steps / an_epoch)):
             steps = min(an_epoch, budget.steps - epoch * an_epoch)
             # Dropout and the like draw from the global generator.
             torch.manual_seed(derive(self.seed, name, "global", epoch))
             # Every device augments its own share; one device alone has the plain stream.
-            rank = (fabric.global_rank,) if fabric.world_size > 1 else ()
-            rng = generator(self.seed, name, "batches", epoch, *rank)
+            own = (rank,) if world > 1 else ()
+            rng = generator(self.seed, name, "batches", epoch, *own)
             if on_epoch is not None:
                 on_epoch(epoch, epoch * an_epoch / budget.steps, rng)
             system.train()  # the callback may have embedded something
             stream = generator(self.seed, name, "order", epoch)
-            rows_now = torch.randperm(n, generator=stream) if order is None else order(stream)
-            mine = [
-                rows_now[step * batch : (step + 1) * batch][fabric.global_rank :: fabric.world_size]
-                for step in range(steps)
-            ]
-            curve.lr.append(opt.param_groups[0]["lr"])
-            total = torch.zeros((), device=fabric.device)
-            for step in range(steps):
-                loss = model(mine[step])
-                if step + 1 < steps and prefetch is not None:
-                    prefetch(mine[step + 1])
-                opt.zero_grad()
-                fabric.backward(loss)
-                opt.step()
-                rates.step()
-                total += loss.detach()
-            curve.loss.append(_finite(total.item() / steps, name, epoch))
-            if fabric.global_rank == 0:
-                self._save(keep, name)
+            rows = torch.randperm(n, generator=stream) if order is None else order(stream)
+            shares = [rows[i * batch : (i + 1) * batch][rank::world] for i in range(steps)]
+            curve.lr.append(wrapped.param_groups[0]["lr"])
+            loss = _train_epoch(fabric, model, system, wrapped, rates, shares)
+            if not math.isfinite(loss):
+                raise RefusedError(
+                    f"training '{name}' diverged: the loss is {loss} in epoch {epoch}; "
+                    "lower recipe.lr or recipe.precision"
+                )
+            curve.loss.append(loss)
+            if rank == 0:
+                self._save(checkpoint, name)
             self.progress(min(1.0, (epoch + 1) * an_epoch / budget.steps))
         system.eval()
         return curve
@@ -149,45 +140,48 @@ class Trainer:
         """The device that this process trains on."""
         return torch_device(self.device)
 
-    def _fabric(self) -> Any:
-        used = precision(self.recipe.precision, self.torch_device().type)
-        fabric = _fabric(self.device, precision=used)
-        fabric.launch()
-        return fabric
-
     def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        r = self.recipe
-        if r.optimizer == "sgd":
-            return torch.optim.SGD(
-                parameters, lr=r.lr, momentum=r.momentum, weight_decay=r.weight_decay
-            )
-        kind = torch.optim.Adam if r.optimizer == "adam" else torch.optim.AdamW
+        r, optim = self.recipe, torch.optim
+        kinds = {"sgd": partial(optim.SGD, momentum=r.momentum), "adam": optim.Adam}
+        kind: Any = kinds.get(r.optimizer, optim.AdamW)
         return kind(parameters, lr=r.lr, weight_decay=r.weight_decay)
 
-    def _schedule(self, progress: float) -> float:
-        return rate(progress, self.recipe.schedule, self.recipe.warmup)
+    def _save(self, checkpoint: dict[str, Any], name: str) -> None:
+        if self.folder is not None:
+            part = self.folder / f"{name}.checkpoint.part"
+            torch.save({k: v.state_dict() for k, v in checkpoint.items()}, part)
+            part.replace(part.with_suffix(".pt"))
 
-    def _checkpoint(self, name: str) -> Path | None:
-        return None if self.folder is None else self.folder / f"{name}.checkpoint.pt"
-
-    def _save(self, keep: dict[str, Any], name: str) -> None:
-        path = self._checkpoint(name)
-        if path is not None:
-            part = path.with_suffix(".part")
-            torch.save({k: v.state_dict() for k, v in keep.items()}, part)
-            part.replace(path)
-
-    def _resume(self, keep: dict[str, Any], name: str) -> None:
-        path = self._checkpoint(name)
+    def _resume(self, checkpoint: dict[str, Any], name: str) -> None:
+        path = None if self.folder is None else self.folder / f"{name}.checkpoint.pt"
         if path is None or not path.exists():
             return
         try:
             states = torch.load(path, map_location="cpu", weights_only=True)
-            for key, part in keep.items():
+            for key, part in checkpoint.items():
                 part.load_state_dict(states[key])
         except Exception as error:  # damaged bytes make torch raise anything
             text = " ".join(str(error).split())
             raise BenchError(f"{path}: damaged checkpoint ({text}); delete it") from error
+
+
+def _train_epoch(
+    fabric: Any, model: nn.Module, system: nn.Module, optimizer: torch.optim.Optimizer,
+    rates: torch.optim.lr_scheduler.LRScheduler, batches: list[torch.Tensor],
+) -> float:  # fmt: skip
+    """One step a batch; the mean loss. A system's ``prefetch`` loads the next rows meanwhile."""
+    prefetch: Callable[[Any], None] | None = getattr(system, "prefetch", None)
+    total = torch.zeros((), device=fabric.device)
+    for step, rows in enumerate(batches, 1):
+        loss = model(rows)
+        if step < len(batches) and prefetch is not None:
+            prefetch(batches[step].numpy())
+        optimizer.zero_grad()
+        fabric.backward(loss)
+        optimizer.step()
+        rates.step()
+        total += loss.detach()
+    return total.item() / len(batches)
 
 
 def rate(progress: float, schedule: str, warmup: float) -> float:
@@ -200,15 +194,5 @@ def rate(progress: float, schedule: str, warmup: float) -> float:
     if progress < warmup:
         return progress / warmup
     left = (1.0 - progress) / (1.0 - warmup)
-    return {"linear": left, "cosine": 0.5 - 0.5 * math.cos(math.pi * left), "constant": 1.0}[
-        schedule
-    ]
-
-
-def _finite(loss: float, name: str, epoch: int) -> float:
-    if not math.isfinite(loss):
-        raise RefusedError(
-            f"training '{name}' diverged: the loss is {loss} in epoch {epoch}; "
-            "lower recipe.lr or recipe.precision"
-        )
-    return loss
+    cosine = 0.5 - 0.5 * math.cos(math.pi * left)
+    return {"linear": left, "cosine": cosine, "constant": 1.0}[schedule]

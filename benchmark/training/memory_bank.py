@@ -1,14 +1,12 @@
-"""What losses remember between batches, and what they see of other devices."""
-
-from __future__ import annotations
+"""A bank of earlier rows for losses, and the rows of other devices."""
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 
-def all_rows(rows: Tensor) -> Tensor:
-    """The rows of the whole batch, whichever device has them, in its order, without gradient.
+def gather_rows(rows: Tensor) -> Tensor:
+    """The rows of the whole batch from all devices, in its order, without gradient.
 
     On one device these are the rows themselves; on several, whose losses are averaged, a loss
     that compares its own rows with all of them is the loss of one device.
@@ -31,12 +29,12 @@ def all_rows(rows: Tensor) -> Tensor:
     return torch.stack(parts, dim=1).flatten(0, 1)[: int(total)]
 
 
-class Memory(nn.Module):
-    """The latest rows with their labels: a ring of buffers, so a resumed training has them too.
+class MemoryBank(nn.Module):
+    """The latest rows with their labels: a ring of buffers, which checkpoints keep.
 
     Args:
-        size: Rows that it keeps.
-        dims: Lengths of the vectors that a row has.
+        size: Number of rows.
+        dims: Lengths of the vectors of a row.
     """
 
     labels: Tensor
@@ -53,38 +51,38 @@ class Memory(nn.Module):
 
     @torch.no_grad()
     def push(self, labels: Tensor, *vectors: Tensor) -> None:
-        """Take in the rows of all devices; the oldest go.
+        """Replace the oldest rows by those of all devices.
 
         Args:
             labels: ``[k]`` int64; a row with a label below 0 stays out.
             vectors: ``[k, dim]`` for each of ``dims``; no gradient goes through them.
         """
-        rows = [all_rows(each) for each in (labels, *vectors)]
-        labels, *entering = (each[rows[0] >= 0] for each in rows)
-        kept = min(len(labels), self.size)
-        places = (self.next + torch.arange(kept, device=labels.device)) % self.size
-        self.labels[places] = labels[-kept:] if kept else labels
-        for name, new in zip(self.names, entering, strict=True):
-            getattr(self, name)[places] = new[-kept:] if kept else new
-        self.next.copy_((self.next + kept) % self.size)
+        rows = [gather_rows(each) for each in (labels, *vectors)]
+        entering = [each[rows[0] >= 0] for each in rows]
+        count = min(len(entering[0]), self.size)
+        places = (self.next + torch.arange(count, device=labels.device)) % self.size
+        for name, new in zip(("labels", *self.names), entering, strict=True):
+            getattr(self, name)[places] = new[len(new) - count :]
+        self.next.copy_((self.next + count) % self.size)
 
     def rows(self) -> tuple[Tensor, ...]:
-        """Labels and vectors of the rows that are there; a place not yet filled is none."""
-        there = self.labels >= 0
-        if there.all():  # the buffers themselves: a copy in each step costs as much as the loss
-            return (self.labels, *(getattr(self, name) for name in self.names))
-        return (self.labels[there], *(getattr(self, name)[there] for name in self.names))
+        """Labels and vectors of the rows that are filled."""
+        filled = self.labels >= 0
+        buffers = (self.labels, *(getattr(self, name) for name in self.names))
+        if filled.all():  # the buffers themselves: a copy in each step costs as much as the loss
+            return buffers
+        return tuple(each[filled] for each in buffers)
 
 
-def contrast(asking: Tensor, stored: Tensor, weight: Tensor, tau: float) -> Tensor:
-    """How far what asks is from what it belongs to, among all that is stored: a scalar.
+def contrastive_loss(queries: Tensor, bank: Tensor, weight: Tensor, tau: float) -> Tensor:
+    """Weighted cross-entropy of each query over the rows of a bank, a scalar.
 
     Args:
-        asking: Unit vectors, ``[B, d]``.
-        stored: Unit vectors, ``[m, d]``.
-        weight: How much each belongs to each, ``[B, m]``; 0 for what does not.
-        tau: Temperature of the softmax over what is stored.
+        queries: Unit vectors, ``[B, d]``.
+        bank: Unit vectors, ``[m, d]``.
+        weight: Weight of each row as a positive of each query, ``[B, m]``; 0 for a negative.
+        tau: Temperature of the softmax over the bank.
     """
-    scores = asking @ stored.T / tau
-    shares = scores - scores.logsumexp(dim=1, keepdim=True)
-    return -(weight * shares).sum(dim=1).mean()
+    scores = queries @ bank.T / tau
+    log_shares = scores - scores.logsumexp(dim=1, keepdim=True)
+    return -(weight * log_shares).sum(dim=1).mean()

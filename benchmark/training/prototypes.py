@@ -1,9 +1,7 @@
-"""Class prototypes of an embedding space."""
-
-from __future__ import annotations
+"""Prototypes and cones of the classes of an embedding space."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 
@@ -38,21 +36,63 @@ def refined_prototypes(
     Source:
         UniBCT, structural prototype refinement.
     """
-    made = torch.zeros(n_classes, old.shape[1], dtype=torch.float64)
+    sums = torch.zeros(n_classes, old.shape[1], dtype=torch.float64)
     order = labels.argsort(stable=True)
     counts = torch.bincount(labels, minlength=n_classes)
     for label, rows in enumerate(torch.split(order, counts.tolist())):
         for part in torch.split(rows, block):
             weights = _column_sums(F.normalize(new[part].double()), share, tau)
-            made[label] += weights @ F.normalize(old[part].double())
-    return F.normalize(made).float()
+            sums[label] += weights @ F.normalize(old[part].double())
+    return F.normalize(sums).float()
 
 
 def _column_sums(unit: Tensor, share: float, tau: float) -> Tensor:
-    """How much each item counts: the column sums of A. With a softmax of columns all were 1."""
+    """Weight of each item: the column sums of A. With a softmax of columns all were 1."""
     n = len(unit)
     if n < 2:
         return torch.ones(n, dtype=unit.dtype)
     edges = (unit @ unit.T / tau).fill_diagonal_(-torch.inf).softmax(dim=1)
     system = torch.eye(n, dtype=unit.dtype) - share * edges
     return (1 - share) * torch.linalg.solve(system.T, torch.ones(n, dtype=unit.dtype))
+
+
+class ClassCones(nn.Module):
+    """The cone of each class: its mean direction, and the angle that holds its usual members.
+
+    Args:
+        features: Embeddings, ``[n, d]``.
+        labels: Their classes, ``[n]``, 0 to C - 1.
+        n_classes: C.
+
+    Source:
+        Meng et al., Learning Compatible Embeddings (2021).
+    """
+
+    centre: Tensor
+    theta: Tensor
+
+    def __init__(self, features: Tensor, labels: Tensor, n_classes: int) -> None:
+        super().__init__()
+        self.register_buffer("centre", class_means(F.normalize(features), labels, n_classes))
+        members = angles(features, self.centre[labels])
+        usual = [largest_usual(members[labels == c]) for c in range(n_classes)]
+        self.register_buffer("theta", torch.tensor(usual))
+
+    def forward(self, features: Tensor, labels: Tensor) -> Tensor:
+        """Mean angle by which features lie outside the cone of their class, a scalar."""
+        return (angles(features, self.centre[labels]) - self.theta[labels]).clamp_min(0).mean()
+
+
+def angles(left: Tensor, right: Tensor) -> Tensor:
+    """Angles between rows, ``[n]``, in radians; the gradient is finite at 0 and at pi."""
+    left, right = F.normalize(left), F.normalize(right)
+    # An arccosine has an infinite slope at 1, just where a class of one image has its member.
+    return 2 * torch.atan2((left - right).norm(dim=1), (left + right).norm(dim=1))
+
+
+def largest_usual(values: Tensor) -> float:
+    """The largest value up to 1.5 inter-quartile ranges above the third quartile; 0 of none."""
+    if not len(values):
+        return 0.0
+    low, high = values.double().quantile(torch.tensor([0.25, 0.75], dtype=torch.float64))
+    return float(values[values <= high + 1.5 * (high - low) + 1e-9].max())

@@ -3,29 +3,23 @@
 Source: FCT section 5.1 (alternate old model, with and without mixup); Zhang et al., mixup (2018).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
 
 from benchmark.config.recipes import ModelSpec
 from benchmark.models.module import Portable
+from benchmark.training.data import TrainingData
 from benchmark.training.embedding import new_model, train_embedding
 from benchmark.training.loop import Curve, Trainer
 
-if TYPE_CHECKING:
-    from benchmark.training.data import TrainingData
-
 
 def mix(images: Tensor, other: Tensor, share: float) -> Tensor:
-    """Each image with a share of another one of the batch.
+    """Mix each image with another one of the batch.
 
     Args:
         images: ``[n, c, h, w]``.
         other: Row of the other image, ``[n]``.
-        share: What is kept of the image itself, 0 to 1.
+        share: Share of the image itself, 0 to 1.
     """
     mixed = share * images + (1.0 - share) * images[other]
     return mixed.contiguous(memory_format=torch.channels_last)
@@ -48,33 +42,21 @@ class _Mixing(nn.Module):
             share = float(torch.distributions.Beta(self.strength, self.strength).sample())
             other = torch.randperm(len(images)).to(images.device)
             images = mix(images, other, max(share, 1.0 - share))
-        out: Tensor = self.encoder(images)
-        return out
+        return self.encoder(images)
 
 
 def train(
     spec: ModelSpec, data: TrainingData, trainer: Trainer, *, mixup: float = 0.0
 ) -> tuple[Portable, Curve]:
-    """Train the generation's embedding model once more.
+    """Train the generation's embedding model once more, as :class:`SideKind` says.
 
     Args:
-        spec: What it is made of; the same as the old model.
-        data: Training data of the generation, with labels.
+        spec: The old model's.
+        data: Training data, with labels.
         trainer: The loop; its seed is not the old model's.
         mixup: Both parameters of the Beta distribution of the shares; 0 mixes nothing. FCT names
             no value: 0.2 is that of mixup on ImageNet.
-
-    Returns:
-        The model, whose side-information is its embedding, and its training curve.
     """
-    encoder, head = new_model(spec, data, trainer.recipe, trainer.seed)
-    curve = train_embedding(
-        _Mixing(encoder, mixup) if mixup else encoder,
-        head,
-        lambda batch, own, _: own(batch.new, batch.labels),
-        data,
-        trainer,
-        spec=spec,
-        name="side",
-    )
-    return encoder, curve
+    encoder, head = new_model(spec, data, trainer)
+    model = _Mixing(encoder, mixup) if mixup else encoder
+    return encoder, train_embedding(model, head, data, trainer, spec=spec, name="side")

@@ -1,13 +1,10 @@
-"""Autoencoder side-information: numbers from which the image can be drawn again.
+"""Autoencoder side-information: a code from which the image can be reconstructed.
 
 Source: FCT section 5.1 and appendix D.4.2; blocks of Sandler et al., MobileNetV2 (2018). FCT's
 text gives the kind of the layers and the training, but no widths and no size of the code.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -16,12 +13,9 @@ from torch.nn import functional as F
 from benchmark.config.recipes import ModelSpec
 from benchmark.config.seeds import drawing_from
 from benchmark.models.module import Portable
-from benchmark.training.augment import augment
-from benchmark.training.embedding import load_images
-from benchmark.training.loop import Budget, Curve, Trainer, rate
-
-if TYPE_CHECKING:
-    from benchmark.training.data import TrainingData
+from benchmark.training.data import TrainingData
+from benchmark.training.embedding import ImageSystem
+from benchmark.training.loop import Curve, Trainer, rate
 
 LEARNING_RATE = 3e-4  # Adam without weight decay, cosine schedule, appendix D.4.2
 WARMUP = 5 / 100  # share of the steps, appendix D.4.2
@@ -46,8 +40,7 @@ def _sizes(image_size: int) -> list[int]:
 def _inverted(inputs: int, outputs: int, stride: int = 1) -> nn.Module:
     from torchvision.models.mobilenetv2 import InvertedResidual
 
-    made: nn.Module = InvertedResidual(inputs, outputs, stride, EXPANSION)
-    return made
+    return InvertedResidual(inputs, outputs, stride, EXPANSION)
 
 
 class PixelEncoder(Portable):
@@ -69,8 +62,7 @@ class PixelEncoder(Portable):
 
     def forward(self, images: Tensor) -> Tensor:
         """Images -> side-information, ``[n, dim]``."""
-        out: Tensor = self.code(self.maps(images).flatten(1)).float()
-        return out
+        return self.code(self.maps(images).flatten(1)).float()
 
 
 class PixelDecoder(nn.Module):
@@ -93,65 +85,49 @@ class PixelDecoder(nn.Module):
         maps = self.spread(codes).unflatten(1, self.shape)
         for block, size in zip(self.blocks, self.sizes[1:-1], strict=True):
             maps = F.interpolate(block(maps), size=(size, size))
-        out: Tensor = self.draw(F.interpolate(maps, size=(self.sizes[-1],) * 2))
-        return out
+        return self.draw(F.interpolate(maps, size=(self.sizes[-1],) * 2))
 
 
-def reconstruction(drawn: Tensor, images: Tensor) -> Tensor:
+def reconstruction(decoded: Tensor, images: Tensor) -> Tensor:
     """Squared difference, averaged over the pixels of a batch (section 5.1)."""
-    return (drawn - images).square().mean()
+    return (decoded - images).square().mean()
 
 
-class _Autoencoder(nn.Module):
-    """How far a batch is from what is drawn of its codes."""
+class _Autoencoder(ImageSystem):
+    """Reconstruction loss of a batch of augmented images."""
 
     def __init__(
         self, encoder: nn.Module, decoder: nn.Module, data: TrainingData, trainer: Trainer
-    ):
-        super().__init__()
-        self.encoder, self.decoder, self.images = encoder, decoder, data.images
-        self.how, self.device = trainer.recipe.augment, trainer.torch_device()
-        self.rng = torch.Generator()
+    ) -> None:
+        super().__init__(data.images, trainer.torch_device(), trainer.recipe.augment)
+        self.encoder, self.decoder = encoder, decoder
 
     def forward(self, rows: Tensor) -> Tensor:
-        images = augment(load_images(self.images, rows, self.device), self.how, self.rng)
-        drawn = self.decoder(self.encoder(images))
+        images = self.augmented(rows)
+        decoded = self.decoder(self.encoder(images))
         with torch.autocast(self.device.type, enabled=False):
-            return reconstruction(drawn.float(), images)
-
-    def start(self, _: int, __: float, rng: torch.Generator) -> None:
-        """Take the random stream of an epoch."""
-        self.rng = rng
+            return reconstruction(decoded.float(), images)
 
 
 def train(
-    spec: ModelSpec,  # noqa: ARG001 - it has an architecture of its own
-    data: TrainingData,
-    trainer: Trainer,
-    *,
-    dim: int,
-) -> tuple[Portable, Curve]:
-    """Train the autoencoder of a generation, labels unseen; the encoder is kept.
+    spec: ModelSpec, data: TrainingData, trainer: Trainer, *, dim: int,  # noqa: ARG001
+) -> tuple[Portable, Curve]:  # fmt: skip
+    """Train the autoencoder of a generation without labels; the encoder is kept.
 
     Args:
-        spec: The old model's; not used.
-        data: Training data of the generation.
+        spec: Not used.
+        data: Training data.
         trainer: The loop; epochs and batch size are the track's for all side-information, where
             FCT has 100 and 512.
         dim: Size of the code.
-
-    Returns:
-        The encoder and the training curve.
     """
     _, channels, height, _ = data.images.shape
     with drawing_from(trainer.seed, "init"):
         encoder = PixelEncoder(channels, height, dim)
         decoder = PixelDecoder(channels, height, dim)
-    system = _Autoencoder(encoder, decoder, data, trainer)
-    system.to(memory_format=torch.channels_last)
-    batch = min(trainer.recipe.batch_size, len(data))
+    system = _Autoencoder(encoder, decoder, data, trainer).to(memory_format=torch.channels_last)
     curve = trainer.run(
-        system, len(data), Budget(trainer.recipe.epochs * max(1, len(data) // batch), batch),
+        system, len(data),
         optimizer=lambda parameters: torch.optim.Adam(parameters, lr=LEARNING_RATE),
         schedule=lambda progress: rate(progress, "cosine", WARMUP),
         on_epoch=system.start, name="side",

@@ -1,45 +1,38 @@
-"""Binary SimCLR side-information: one bit a number, learned as a latent variable.
+"""Binary SimCLR side-information: one bit a dimension, learned as a latent variable.
 
 Source: FCT appendix G, which takes it from Ramapuram et al., Stochastic Contrastive Learning
 (2021): SimCLR whose representation is drawn from a distribution that the network gives. Here a
-Bernoulli variable a number, drawn by the binary concrete distribution (Maddison et al. 2017) with
-a straight-through gradient, and its Kullback-Leibler divergence from a fair coin. FCT prints no
-setting of it; the temperature and the weight of the divergence are ours.
+Bernoulli variable a dimension, drawn by the binary concrete distribution (Maddison et al. 2017)
+with a straight-through gradient, and its Kullback-Leibler divergence from a fair coin. FCT prints
+no setting of it; the temperature and the weight of the divergence are ours.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from benchmark.config.recipes import ModelSpec
-from benchmark.config.seeds import drawing_from
 from benchmark.models.module import Portable
+from benchmark.training import side_simclr
+from benchmark.training.data import TrainingData
 from benchmark.training.loop import Curve, Trainer
-from benchmark.training.side_simclr import (
-    TEMPERATURE,
-    SideEncoder,
-    contrast,
-    multi_crop,
-)
-
-if TYPE_CHECKING:
-    from benchmark.training.data import TrainingData
 
 RELAXATION = 1.0  # temperature of the relaxed draw, through which the gradient passes
 RATE = 1e-3  # weight of the divergence, in nats summed over the bits
 
 
 class BinaryEncoder(Portable):
-    """The more probable value of each bit, as a sign: cosines then count equal bits."""
+    """The more probable value of each bit, as a sign: cosines then count equal bits.
 
-    def __init__(self, backbone: str, channels: int, image_size: int, dim: int) -> None:
+    Args:
+        logits: Images -> log odds of 1 against -1, ``[n, dim]``.
+    """
+
+    def __init__(self, logits: Portable) -> None:
         super().__init__()
-        self.logits = SideEncoder(backbone, channels, image_size, dim)
+        self.logits = logits
 
     def forward(self, images: Tensor) -> Tensor:
         """Images -> side-information, ``[n, dim]`` of -1 and 1."""
@@ -69,38 +62,25 @@ def draw(logits: Tensor, noise: Tensor, relaxation: float) -> Tensor:
 
 
 def divergence(logits: Tensor) -> Tensor:
-    """Of the bits from fair coins, in nats: summed over bits, averaged over items."""
+    """KL divergence of the bits from fair coins, in nats: summed over bits, mean over items."""
     p = torch.sigmoid(logits)
     each = p * F.logsigmoid(logits) + (1.0 - p) * F.logsigmoid(-logits) + torch.log(p.new_tensor(2))
     return each.sum(dim=1).mean()
 
 
-def _compare(whole: Sequence[Tensor], local: Sequence[Tensor]) -> Tensor:
+def loss(whole: Sequence[Tensor], local: Sequence[Tensor]) -> Tensor:
+    """SimCLR's loss on drawn bits, plus the divergence; arguments are logits by view."""
     logits = [*whole, *local]
     # The loop seeds the global stream before each epoch; on the CPU, so every device sees the same.
     noise = [torch.rand(x.shape).clamp_(1e-6, 1.0 - 1e-6).to(x.device) for x in logits]
     bits = [draw(x, u, RELAXATION) for x, u in zip(logits, noise, strict=True)]
     n = len(whole)
-    return multi_crop(bits[:n], bits[n:], TEMPERATURE) + RATE * divergence(torch.cat(logits))
+    return side_simclr.multi_crop(bits[:n], bits[n:]) + RATE * divergence(torch.cat(logits))
 
 
 def train(
     spec: ModelSpec, data: TrainingData, trainer: Trainer, *, dim: int, crops: int
 ) -> tuple[Portable, Curve]:
-    """Train the side-information model of a generation, labels unseen.
-
-    Args:
-        spec: Its backbone; the same as the old model's.
-        data: Training data of the generation.
-        trainer: The loop.
-        dim: Bits of the side-information.
-        crops: Local crops of each image, beside two views of the whole.
-
-    Returns:
-        The model and its training curve.
-    """
-    _, channels, height, _ = data.images.shape
-    with drawing_from(trainer.seed, "init"):
-        encoder = BinaryEncoder(spec.backbone, channels, height, dim)
-    curve = contrast(encoder.logits, _compare, spec, data, trainer, crops)
-    return encoder.eval(), curve
+    """Train as :func:`benchmark.training.side_simclr.train`; ``dim`` is the number of bits."""
+    logits, curve = side_simclr.train(spec, data, trainer, dim=dim, crops=crops, loss=loss)
+    return BinaryEncoder(logits).eval(), curve

@@ -1,15 +1,12 @@
-"""SimCLR side-information: features that are learned without labels, stored beside the old ones.
+"""SimCLR side-information: features learned without labels, stored beside the old ones.
 
 Source: FCT section 3.4 and appendix D.4.1; Chen et al., SimCLR (2020), eq. 1; multi-crop of Caron
 et al., SwAV (2020), in the form of DINO (2021), which FCT adds to SimCLR.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -20,12 +17,9 @@ from benchmark.config.seeds import drawing_from
 from benchmark.models.backbones import Encoder
 from benchmark.models.module import Portable
 from benchmark.training.augment import augment
-from benchmark.training.embedding import load_images
-from benchmark.training.loop import Budget, Curve, Trainer
-
-if TYPE_CHECKING:
-    from benchmark.data.base import Images
-    from benchmark.training.data import TrainingData
+from benchmark.training.data import TrainingData
+from benchmark.training.embedding import ImageSystem, load_images
+from benchmark.training.loop import Curve, Trainer
 
 TEMPERATURE = 0.1
 # Views differ more than the images of a supervised batch: position, size, slant and contrast.
@@ -33,6 +27,9 @@ VIEW = Augment(rotate=15.0, scale=0.3, shift=0.1, contrast=0.4, brightness=0.2)
 LOCAL_LIGHT = Augment(contrast=VIEW.contrast, brightness=VIEW.brightness)
 LOCAL_AREA = (0.05, 0.4)  # DINO: share of the image that a local crop shows
 LOCAL_SIZE = 96 / 224  # DINO: its side, against the image's
+
+ViewLoss = Callable[[Sequence[Tensor], Sequence[Tensor]], Tensor]
+"""Embedded views of whole images, and embedded local crops -> loss, a scalar."""
 
 
 class SideEncoder(Portable):
@@ -45,8 +42,7 @@ class SideEncoder(Portable):
 
     def forward(self, images: Tensor) -> Tensor:
         """Images -> side-information, ``[n, dim]``."""
-        out: Tensor = self.norm(self.encoder(images).float())
-        return out
+        return self.norm(self.encoder(images).float())
 
 
 def nt_xent(first: Tensor, second: Tensor, temperature: float) -> Tensor:
@@ -58,7 +54,7 @@ def nt_xent(first: Tensor, second: Tensor, temperature: float) -> Tensor:
         temperature: tau.
 
     Source:
-        SimCLR, eq. 1: each view finds its partner among the 2n - 1 others.
+        SimCLR, eq. 1: the positive of each view is its partner among the 2n - 1 others.
     """
     both = F.normalize(torch.cat([first, second]))
     logits = both @ both.T / temperature
@@ -88,7 +84,9 @@ def local_crops(images: Tensor, size: int, rng: torch.Generator) -> Tensor:
     return crops.contiguous(memory_format=torch.channels_last)
 
 
-def multi_crop(whole: Sequence[Tensor], local: Sequence[Tensor], temperature: float) -> Tensor:
+def multi_crop(
+    whole: Sequence[Tensor], local: Sequence[Tensor], temperature: float = TEMPERATURE
+) -> Tensor:
     """NT-Xent of each view of the whole image with each other view, whole or local, averaged.
 
     Two local crops of an image may show nothing in common, so they are not compared.
@@ -102,21 +100,15 @@ def multi_crop(whole: Sequence[Tensor], local: Sequence[Tensor], temperature: fl
     return torch.stack([nt_xent(a, b, temperature) for a, b in pairs]).mean()
 
 
-Compare = Callable[[Sequence[Tensor], Sequence[Tensor]], Tensor]
-"""Outputs of the network for views of whole images, and for local crops -> loss, a scalar."""
-
-
-class _Contrast(nn.Module):
-    """Two views of a batch and some local crops, and how well each finds the others."""
+class _Contrast(ImageSystem):
+    """Loss of two views and some local crops of a batch."""
 
     def __init__(
-        self, network: nn.Module, compare: Compare, images: Images, device: torch.device,
+        self, network: nn.Module, loss: ViewLoss, data: TrainingData, device: torch.device,
         crops: int, crop_size: int,
     ) -> None:  # fmt: skip
-        super().__init__()
-        self.network, self.compare, self.images, self.device = network, compare, images, device
-        self.crops, self.crop_size = crops, crop_size
-        self.rng = torch.Generator()
+        super().__init__(data.images, device)
+        self.network, self.loss, self.crops, self.crop_size = network, loss, crops, crop_size
 
     def forward(self, rows: Tensor) -> Tensor:
         batch = load_images(self.images, rows, self.device)
@@ -129,7 +121,7 @@ class _Contrast(nn.Module):
         with _statistics_kept(self.network):
             outputs.append(self._outputs(local))
         with torch.autocast(self.device.type, enabled=False):
-            return self.compare(*outputs)
+            return self.loss(*outputs)
 
     def _outputs(self, views: list[Tensor]) -> list[Tensor]:
         """Views of one size go through the network together."""
@@ -137,10 +129,6 @@ class _Contrast(nn.Module):
             return []
         together = torch.cat(views).contiguous(memory_format=torch.channels_last)
         return list(self.network(together).float().chunk(len(views)))
-
-    def start(self, _: int, __: float, rng: torch.Generator) -> None:
-        """Take the random stream of an epoch."""
-        self.rng = rng
 
 
 @contextmanager
@@ -159,38 +147,34 @@ def _statistics_kept(network: nn.Module) -> Iterator[None]:
         norm.momentum = momentum
 
 
-def contrast(
-    network: nn.Module, compare: Compare, spec: ModelSpec, data: TrainingData, trainer: Trainer,
+def train_network(
+    network: nn.Module, loss: ViewLoss, spec: ModelSpec, data: TrainingData, trainer: Trainer,
     crops: int,
 ) -> Curve:  # fmt: skip
-    """Train a network in place, on views of images whose labels it does not see."""
-    # A transformer takes one size of image only.
-    local = 1.0 if "vit" in spec.backbone else LOCAL_SIZE
-    size = max(1, round(local * data.images.shape[2]))
+    """Train a network in place on views of images without their labels; as :func:`train`."""
     network.to(memory_format=torch.channels_last)
-    system = _Contrast(network, compare, data.images, trainer.torch_device(), crops, size)
-    batch = min(trainer.recipe.batch_size, len(data))
-    steps = trainer.recipe.epochs * max(1, len(data) // batch)
-    return trainer.run(system, len(data), Budget(steps, batch), on_epoch=system.start, name="side")
+    # A transformer takes one size of image only.
+    share = 1.0 if "vit" in spec.backbone else LOCAL_SIZE
+    size = max(1, round(share * data.images.shape[2]))
+    system = _Contrast(network, loss, data, trainer.torch_device(), crops, size)
+    return trainer.run(system, len(data), on_epoch=system.start, name="side")
 
 
 def train(
-    spec: ModelSpec, data: TrainingData, trainer: Trainer, *, dim: int, crops: int
-) -> tuple[Portable, Curve]:
-    """Train the side-information model of a generation, labels unseen.
+    spec: ModelSpec, data: TrainingData, trainer: Trainer, *, dim: int, crops: int,
+    loss: ViewLoss = multi_crop,
+) -> tuple[Portable, Curve]:  # fmt: skip
+    """Train the side-information model of a generation without labels.
 
     Args:
-        spec: Its backbone; the same as the old model's.
-        data: Training data of the generation.
+        spec: The old model's, for the backbone.
+        data: Training data.
         trainer: The loop.
         dim: Size of the side-information.
         crops: Local crops of each image, beside two views of the whole.
-
-    Returns:
-        The model and its training curve.
+        loss: Loss of the embedded views and crops.
     """
     _, channels, height, _ = data.images.shape
     with drawing_from(trainer.seed, "init"):
         encoder = SideEncoder(spec.backbone, channels, height, dim)
-    compare: Compare = lambda whole, local: multi_crop(whole, local, TEMPERATURE)  # noqa: E731
-    return encoder, contrast(encoder, compare, spec, data, trainer, crops)
+    return encoder, train_network(encoder, loss, spec, data, trainer, crops)

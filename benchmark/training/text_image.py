@@ -1,29 +1,24 @@
-"""A first generation that is asked with texts: a text encoder and an image encoder, trained as one.
+"""A first generation with text queries: a text encoder and an image encoder, trained as one.
 
 Source: Radford et al., Learning Transferable Visual Models From Natural Language Supervision (CLIP,
 2021), which is the old model of BT2 section 4.7.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.config.recipes import ModelSpec
 from benchmark.config.seeds import drawing_from
 from benchmark.models.heads import Head
+from benchmark.models.module import Portable
 from benchmark.models.texts import TextEncoder
+from benchmark.training.data import TrainingData
 from benchmark.training.embedding import Batch, new_model, train_embedding
-
-if TYPE_CHECKING:
-    from benchmark.config.recipes import ModelSpec
-    from benchmark.models.module import Portable
-    from benchmark.training.data import TrainingData
-    from benchmark.training.loop import Curve, Trainer
+from benchmark.training.loop import Curve, Trainer
 
 _TEMPERATURE, _MOST = 0.07, 100.0
 """CLIP section 2.5: where the logit scale begins, and what it may not pass."""
@@ -39,19 +34,19 @@ class _Texts(nn.Module):
 
     @property
     def scale(self) -> Tensor:
-        """What cosines are multiplied by."""
+        """Logit scale of the cosines."""
         return self.log_scale.exp().clamp(max=_MOST)
 
 
 def contrastive(images: Tensor, texts: Tensor, labels: Tensor, scale: Tensor) -> Tensor:
-    """CLIP's loss: each image shall know its text among the batch's, each text its images.
+    """CLIP's loss: each image finds its text among the batch's, and each text its images.
 
     Args:
         images: ``[n, d]``.
         texts: ``[n, d]``, of the same items.
         labels: Class of each, ``[n]``: images of one class have the same text, so all of them are
             right.
-        scale: Of the logits.
+        scale: Logit scale.
 
     Returns:
         The mean of both cross-entropies; right answers share the probability evenly.
@@ -68,33 +63,31 @@ def train_pair(
     """Train both encoders in the recipe's budget.
 
     Args:
-        spec: Of the image encoder; the texts' has its dimension.
+        spec: Spec of the image encoder; the texts' has its dimension.
         data: Images and classes.
         names: Name of each class of the dataset, by class.
         trainer: The loop.
 
     Returns:
-        The text encoder, the image encoder, the classifier that the names' embeddings make (CLIP's
-        zero-shot classifier), and the training curve.
+        The text encoder, the image encoder, the classifier whose rows are the names' embeddings
+        (CLIP's zero-shot classifier), and the training curve.
     """
-    encoder, _ = new_model(spec, data, trainer.recipe, trainer.seed)
+    encoder, _ = new_model(spec, data, trainer)
     with drawing_from(trainer.seed, "texts"):
         texts = TextEncoder(spec.dim)
-    mine = [names[c] for c in data.classes.tolist()]
-    side = _Texts(texts, mine)
-    # The names' classifier exists only afterwards; the loop wants one.
-    head = Head("norm-softmax", spec.dim, data.classes.tolist())
-    for parameter in head.parameters():
-        parameter.requires_grad_(False)
+    classes = data.classes.tolist()
+    side = _Texts(texts, [names[c] for c in classes])
+    # The zero-shot classifier exists only afterwards; until then one stands in for the loop.
+    unused = Head("norm-softmax", spec.dim, classes).requires_grad_(False)
 
     def loss(batch: Batch, _: Head, state: _Texts) -> Tensor:
-        asked = state.encoder([state.names[i] for i in batch.labels.tolist()])
-        return contrastive(batch.new, asked.float(), batch.labels, state.scale)
+        embedded = state.encoder([state.names[i] for i in batch.labels.tolist()])
+        return contrastive(batch.new, embedded.float(), batch.labels, state.scale)
 
-    curve = train_embedding(encoder, head, loss, data, trainer, state=side, spec=spec)
+    curve = train_embedding(encoder, unused, data, trainer, loss=loss, state=side, spec=spec)
+    head = Head("norm-softmax", spec.dim, classes, side.scale.item())
     with torch.inference_mode():
-        weight = texts.cpu().eval()(mine)
-    made = Head("norm-softmax", spec.dim, data.classes.tolist(), side.scale.item())
+        weight = texts.cpu().eval()(side.names)
     with torch.no_grad():
-        made.weight.copy_(weight)
-    return texts, encoder, made, curve
+        head.weight.copy_(weight)
+    return texts, encoder, head, curve

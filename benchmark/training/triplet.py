@@ -1,6 +1,4 @@
-"""The batch-hard triplet loss of re-identification, and the batches it needs."""
-
-from __future__ import annotations
+"""The batch-hard triplet loss of re-identification, and the batches that it needs."""
 
 import torch
 from torch import Tensor
@@ -12,16 +10,15 @@ MARGIN = 0.3
 
 
 def batch_hard(features: Tensor, labels: Tensor, margin: float = MARGIN) -> Tensor:
-    """Each item shall be nearer to its farthest fellow than to its nearest stranger.
+    """Mean of ``max(0, margin + farthest positive - nearest negative)``.
 
     Args:
         features: ``[n, d]``, not normalised.
         labels: Class of each, ``[n]``.
-        margin: By how much.
+        margin: Margin between the two distances.
 
     Returns:
-        The mean of ``max(0, margin + farthest fellow - nearest stranger)`` over the items that have
-        both; 0 where none has.
+        A scalar, over the items with a positive and a negative; 0 where none has both.
 
     Source:
         Hermans et al., In Defense of the Triplet Loss (2017), eq. 5: distances are Euclidean.
@@ -35,18 +32,18 @@ def batch_hard(features: Tensor, labels: Tensor, margin: float = MARGIN) -> Tens
     # The root of zero, an item's distance to itself, has no gradient.
     distance = squared.clamp_min(1e-12).sqrt()
     same = labels[:, None] == labels[None]
-    fellow = distance.masked_fill(~same, -torch.inf).amax(1)
-    stranger = distance.masked_fill(same, torch.inf).amin(1)
+    positive = distance.masked_fill(~same, -torch.inf).amax(1)
+    negative = distance.masked_fill(same, torch.inf).amin(1)
     both = (same.sum(1) > 1) & ~same.all(1)
     if not both.any():
         return features.sum() * 0.0
-    return torch.relu(margin + fellow - stranger)[both].mean()
+    return torch.relu(margin + positive - negative)[both].mean()
 
 
 def balanced(labels: Tensor, batch: int, per_class: int, rng: torch.Generator) -> Tensor:
     """Rows of an epoch in batches of a few classes, ``per_class`` images of each.
 
-    A class's images are shuffled and dealt in handfuls; one that has fewer repeats some. Classes
+    A class's images are shuffled and dealt in hands; one that has fewer repeats some. Classes
     are drawn without replacement until fewer are left than a batch takes, then all are dealt anew.
 
     Args:
@@ -78,8 +75,7 @@ def balanced(labels: Tensor, batch: int, per_class: int, rng: torch.Generator) -
         left = list(range(len(hands)))
         while len(left) >= n_classes:
             drawn = torch.randperm(len(left), generator=rng)[:n_classes].tolist()
-            chosen = [left[place] for place in drawn]
-            rows.append(torch.cat([hands[c].pop() for c in chosen]))
+            rows.append(torch.cat([hands[left[place]].pop() for place in drawn]))
             left = [c for c in left if hands[c]]
     return torch.cat(rows)
 
@@ -89,5 +85,5 @@ def _hands(members: Tensor, per_class: int, rng: torch.Generator) -> list[Tensor
     order = members[torch.randperm(len(members), generator=rng)]
     if len(order) < per_class:
         order = order.repeat(-(-per_class // len(order)))[:per_class]
-    whole = len(order) // per_class
-    return list(torch.split(order[: whole * per_class], per_class))
+    whole = len(order) // per_class * per_class
+    return list(torch.split(order[:whole], per_class))

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from benchmark.contract.conversion import Conversion, apply_part
+from benchmark.contract.arrays import apply_part
+from benchmark.contract.conversion import Conversion
 from benchmark.errors import BenchError
 
 OLD, SIDE = 6, 3
@@ -103,7 +104,7 @@ def test_a_file_with_side_information(arrays, files, fitted):
     wanted = made.convert(np.load(files / "old.npy"), np.load(files / "side.npy"))
     np.testing.assert_array_equal(np.load(files / "new.npy"), wanted[0])
     np.testing.assert_array_equal(np.load(files / "new-side.npy"), wanted[1])
-    with pytest.raises(BenchError, match="target_side: the map makes new side-information"):
+    with pytest.raises(BenchError, match="target_side: expected a file"):
         made.convert_file(files / "old.npy", files / "again.npy", side=files / "side.npy")
     assert not (files / "again.npy").exists()
 
@@ -182,9 +183,9 @@ def test_refused_files(plain, sided, files):
     refused("source: expected at least one vector", source="none.npy")
     (files / "cut.npy").write_bytes((files / "old.npy").read_bytes()[:-5])
     refused("source: cannot read", source="cut.npy")
-    refused(rf"source: expected \[n, {OLD}\] as fitted", source="side.npy")
-    refused("side: fitted with 3 dimensions", made=sided)
-    refused("side: fitted without side-information", side=files / "side.npy")
+    refused(rf"source: expected \[1300, {OLD}\]", source="side.npy")
+    refused(r"side: expected \[1300, 3\], got no", made=sided)
+    refused("side: expected no side-information", side=files / "side.npy")
     refused("target_side: the map was fitted without", target_side=files / "x.npy")
     np.save(files / "short.npy", np.zeros((5, SIDE)))
     refused(r"side: expected \[1300, 3\], got \[5, 3\]", made=sided, side=files / "short.npy")

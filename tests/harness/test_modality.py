@@ -13,7 +13,7 @@ from benchmark.harness.execution import Compute
 from benchmark.harness.requests import make_request as request
 from benchmark.harness.store import Store
 from benchmark.models.module import load_module, save_module
-from benchmark.models.texts import TextEncoder, embed_texts, pieces
+from benchmark.models.texts import TextEncoder, embed_texts, subword_buckets
 from benchmark.report.select import cases, cross_case, role
 from benchmark.report.table import make_table
 from benchmark.tasks.text_retrieval import TextRetrieval
@@ -88,10 +88,10 @@ def test_tables_call_the_text_case_the_cross_test(done):
 
 
 def test_names_share_what_their_words_share(tmp_path):
-    a, b = pieces("GREEK SMALL LETTER ALPHA"), pieces("GREEK SMALL LETTER BETA")
-    other = pieces("NUMERAL")
+    a, b = subword_buckets("GREEK SMALL LETTER ALPHA"), subword_buckets("GREEK SMALL LETTER BETA")
+    other = subword_buckets("NUMERAL")
     assert len(set(a) & set(b)) > len(a) / 2 > 4 * len(set(a) & set(other))
-    assert pieces("") == (0,)
+    assert subword_buckets("") == (0,)
     torch.manual_seed(0)
     encoder = TextEncoder(8).eval()
     save_module(encoder, tmp_path / "t.safetensors")

@@ -7,7 +7,7 @@ import json
 
 import pytest
 from PIL import Image
-from support.records import changed
+from support.objects import changed
 
 from benchmark.config.reading import build
 from benchmark.config.sweep import Axis, parse_axes, points

@@ -51,7 +51,6 @@ def make_job():
             chain=(Generation(torch.nn.Identity(), head, features),),
             independent=None,
             spec=ModelSpec(backbone="convnet-2", dim=8, head="arcface", scale=scale, margin=0.2),
-            recipe=recipe,
             distance="cosine",
             trainer=Trainer(recipe, 0, Device("cpu")),
         )
@@ -100,7 +99,6 @@ def toy_job():
             chain=(Generation(torch.nn.Identity(), known, features),),
             independent=None,
             spec=ModelSpec(backbone="convnet-2", dim=8, head="arcface", scale=8.0, margin=0.2),
-            recipe=recipe,
             distance="cosine",
             trainer=Trainer(recipe, seed, Device("cpu"), folder),
         )

@@ -9,7 +9,7 @@ import torch
 
 from benchmark.models.heads import Head
 from benchmark.training.embedding import train_embedding
-from methods.advbct import AdvBCT, Border, largest_usual, reversed_gradient
+from methods.advbct import AdvBCT, Boundary, largest_usual, reversed_gradient
 
 CLASSES = [4, 7, 9, 20, 55]  # as in conftest.py
 
@@ -76,7 +76,7 @@ def test_loss_and_gradient(case, arcface, slope, progress, threshold):
     loss = method.loss(batch, head, state)
     labels = batch.labels.tolist()
     centres, radii = spheres(job.old.features.double().numpy(), job.data.labels.numpy(), 5)
-    w = state.border.give.detach().double().numpy()
+    w = state.boundary.give.detach().double().numpy()
     old = batch.old.double().numpy()
     weight = 0.6 * (1 - progress)
     strength = 2 / (1 + math.exp(-10 * progress)) - 1
@@ -136,7 +136,7 @@ def test_the_strength_rises_and_the_weight_falls(case):
 
 
 def test_rho_is_the_formula_on_both_sides():
-    border = Border(torch.randn(20, 4), torch.arange(20) % 2, 2, 1.0)
+    border = Boundary(torch.randn(20, 4), torch.arange(20) % 2, 2, 1.0)
     border.radius.copy_(torch.tensor([0.4, 1.5]))
     with torch.no_grad():
         border.give.copy_(torch.tensor([0.3, -1.2]))
@@ -146,7 +146,7 @@ def test_rho_is_the_formula_on_both_sides():
 
 
 def test_the_border_gives_way_where_that_lowers_the_loss():
-    border = Border(torch.randn(20, 4), torch.arange(20) % 2, 2, 1.0)
+    border = Boundary(torch.randn(20, 4), torch.arange(20) % 2, 2, 1.0)
     border.radius.copy_(torch.tensor([0.1, 1.5]))
     border(-torch.cat([border.centre, border.centre]), torch.tensor([0, 1, 0, 1])).backward()
     # Narrow: a larger w widens it. Wide: a larger w narrows it, unless nothing is beyond.
@@ -162,7 +162,7 @@ def test_far_features_do_not_stretch_the_radius():
 
 def test_trap_the_mean_of_no_violator(case):
     job, batch, _ = case
-    border = AdvBCT().prepare(job).border
+    border = AdvBCT().prepare(job).boundary
     batch.new = border.centre[batch.labels].clone().requires_grad_(True)
     value = border(batch.new * 3, batch.labels)
     border.radius.fill_(2.0)
@@ -172,7 +172,7 @@ def test_trap_the_mean_of_no_violator(case):
 
 
 def test_features_inside_are_not_averaged_in(case):
-    border = AdvBCT().prepare(case[0]).border
+    border = AdvBCT().prepare(case[0]).boundary
     border.radius.fill_(0.5)
     inside = border.centre + 0.0
     inside = inside / inside.norm(dim=1, keepdim=True)
@@ -184,7 +184,7 @@ def test_features_inside_are_not_averaged_in(case):
 
 
 def test_a_class_of_one_image_has_no_border():
-    border = Border(torch.randn(5, 3), torch.tensor([0, 0, 0, 0, 1]), 2, 1.0)
+    border = Boundary(torch.randn(5, 3), torch.tensor([0, 0, 0, 0, 1]), 2, 1.0)
     far = -border.centre[1:] * 5
     assert border(far, torch.tensor([1])).item() == 0.0
 
@@ -211,7 +211,7 @@ def test_nothing_old_learns_and_all_else_does(case):
     AdvBCT().loss(batch, head, state).backward()
     assert job.old.features.grad is None and batch.old.grad is None
     assert all(p.grad is not None for p in state.parameters())
-    assert {n for n, _ in state.named_buffers()} >= {"border.centre", "border.radius"}
+    assert {n for n, _ in state.named_buffers()} >= {"boundary.centre", "boundary.radius"}
 
 
 def trained(method, job):
@@ -230,7 +230,7 @@ def same(a, b):
 def test_switched_off_it_is_the_independent_model(toy_job):
     job = toy_job()
     encoder, head = job.new_model()
-    train_embedding(encoder, head, lambda b, own, _: own(b.new, b.labels), job.data, job.trainer)
+    train_embedding(encoder, head, job.data, job.trainer)
     alone = weights(encoder, head)
     assert same(trained(AdvBCT(adversarial=0.0, border=0.0), toy_job()), alone)
     assert not same(trained(AdvBCT(), toy_job()), alone)

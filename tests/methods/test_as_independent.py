@@ -4,14 +4,14 @@ import dataclasses
 
 import pytest
 import torch
+from support.objects import changed
+from support.toy_runs import run_toy
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from benchmark.api import run
 from benchmark.config import registry
 from benchmark.contract.bases import CompatibleTraining
 from benchmark.contract.method import Generation
-from benchmark.harness.execution import Compute
 from benchmark.training.embedding import train_embedding
 from methods.advbct import AdvBCT
 from methods.bct import BCT
@@ -58,8 +58,7 @@ def kept(method):
 
 def train_alone(job):
     encoder, head = job.new_model()
-    plain = lambda batch, own, _: own(batch.new, batch.labels)  # noqa: E731
-    train_embedding(encoder, head, plain, job.data, job.trainer)
+    train_embedding(encoder, head, job.data, job.trainer)
     return encoder.state_dict(), head.state_dict()
 
 
@@ -114,7 +113,7 @@ def test_trained_as_the_independent_model(name, toy_job, baseline):
     job = toy_job(kept=kept(method))
     if "independent" in method.needs:
         teacher = Generation(job.new_model()[0].eval(), None, torch.zeros(len(job.data), 8))
-        job = dataclasses.replace(job, independent=teacher)
+        job = changed(job, independent=teacher)
     steps, update = watched(method.update, job)
     assert torch.equal(update.head.classes, job.data.classes)
     assert len(update.head.weight) == len(job.data.classes)
@@ -173,16 +172,12 @@ HARNESS = ["bct", "l2", "mixbct", "contrast", "nccl", "unibct"]
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    root = tmp_path_factory.mktemp("run")
     off = {
         "bct.weight": 0.0, "l2.weight": 0.0, "mixbct.ratio": 0.0, "contrast.weight": 0.0,
         "nccl.features": 0.0, "nccl.logits": 0.0, "unibct.weight": 0.0,
+        "fct.width": 16, "recipe.transform_steps": 5,
     }  # fmt: skip
-    made = run(
-        [*HARNESS, "fct"], "open-class", "toy", settings=off,
-        store=root / "store", out=root / "out", compute=Compute("cpu"),
-    )  # fmt: skip
-    return {r.method: r for r in made}
+    return run_toy([*HARNESS, "fct"], tmp_path_factory.mktemp("run"), **off)
 
 
 @pytest.mark.parametrize("name", HARNESS)

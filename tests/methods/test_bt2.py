@@ -1,18 +1,18 @@
 """BT2: Algorithm 1 and the four terms of section 4.3 in float64; lengths, bases and sequences."""
 
-import dataclasses
 import math
 
 import numpy as np
 import pytest
 import torch
+from support.objects import changed
 from torch import nn
 
 from benchmark.config.recipes import ModelSpec
 from benchmark.contract.method import Generation, Step
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable, load_module, save_module
-from methods.bt2 import BT2, over_new
+from methods.bt2 import BT2, head_of_phi_new
 
 CLASSES = [4, 7, 9, 20, 55]  # as in conftest.py
 KINDS = ["softmax", "norm-softmax", "arcface"]
@@ -41,9 +41,9 @@ def bt2_job(make_job):
 
     def make(m=7, kept=None, **options):
         job = make_job(kept, **options)
-        spec = dataclasses.replace(job.spec, dim=m)
+        spec = changed(job.spec, dim=m)
         alone = Generation(Teacher(m), None, torch.zeros(len(job.data), m))
-        return dataclasses.replace(job, spec=spec, independent=alone)
+        return changed(job, spec=spec, independent=alone)
 
     return make
 
@@ -148,13 +148,13 @@ def test_trap_the_influence_weighs_the_same_at_any_scale(bt2_job, make_batch):
     slopes = []
     for scale in (40.0, 80.0):
         job = bt2_job()
-        job = dataclasses.replace(job, spec=dataclasses.replace(job.spec, scale=scale))
+        job = changed(job, spec=changed(job.spec, scale=scale))
         method = BT2(extra=2, match_new=0.0, match_old=0.0)
         state, batch, head = made(method, job, make_batch)
         with torch.no_grad():  # every item is taken for one of another class
-            state.judge.row_of.copy_(state.judge.row_of.roll(1))
+            state.old_classifier.row_of.copy_(state.old_classifier.row_of.roll(1))
         own = torch.autograd.grad(
-            dataclasses.replace(method, influence=0.0).loss(batch, head, state),
+            changed(method, influence=0.0).loss(batch, head, state),
             batch.new, retain_graph=True,
         )[0]  # fmt: skip
         slopes.append(torch.autograd.grad(method.loss(batch, head, state), batch.new)[0] - own)
@@ -182,7 +182,7 @@ def test_the_head_it_leaves_reads_phi_new_as_its_own_read_phi_3(bt2_job, make_ba
     state, batch, _ = made(BT2(extra=2), job, make_batch)
     head = Head(kind, 7, CLASSES, 16.0, 0.2)
     phi_3, _, phi_new = state.basis.parts(batch.new)
-    left = over_new(head, state.basis)
+    left = head_of_phi_new(head, state.basis)
     torch.testing.assert_close(left.logits(phi_new), head.logits(phi_3), atol=1e-4, rtol=1e-4)
     assert left.dim == 9 and left.classes.tolist() == CLASSES and left.margin == 0.2
 
@@ -190,7 +190,8 @@ def test_the_head_it_leaves_reads_phi_new_as_its_own_read_phi_3(bt2_job, make_ba
 def test_label_smoothing_is_the_recipe_s(bt2_job):
     """A trap: the authors' other methods were trained with another smoothing."""
     job = bt2_job()
-    job = dataclasses.replace(job, recipe=dataclasses.replace(job.recipe, label_smoothing=0.13))
+    recipe = changed(job.recipe, label_smoothing=0.13)
+    job = changed(job, trainer=changed(job.trainer, recipe=recipe))
     _, head = BT2(extra=2).new_model(job)
     assert head.smoothing == 0.13 == job.new_model()[1].smoothing
 
@@ -206,7 +207,7 @@ def test_trap_the_teacher_sees_the_images_of_the_batch(bt2_job, make_batch):
     wanted = torch.nn.functional.normalize(job.independent.model(batch.images))
     phi_3 = state.basis.parts(batch.new)[0]
     term = (1 - (phi_3 * wanted).sum(dim=1)).mean()
-    silent = dataclasses.replace(method, match_new=0.0)
+    silent = changed(method, match_new=0.0)
     torch.testing.assert_close(moved - silent.loss(batch, head, state), term)
 
 
@@ -253,7 +254,7 @@ def test_refuses(bt2_job):
     assert "l2" in BT2().refuses(Step(spec, spec, True, "l2"))
     job = bt2_job()
     with pytest.raises(ValueError, match="independent"):
-        BT2().prepare(dataclasses.replace(job, independent=None))
+        BT2().prepare(changed(job, independent=None))
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +265,7 @@ def taught(toy_job):
         job = toy_job(folder)
         alone = Generation(Teacher(8), None, torch.zeros(72, 8))
         chain = job.chain if old is None else (*job.chain, old)
-        return dataclasses.replace(job, independent=alone, chain=chain)
+        return changed(job, independent=alone, chain=chain)
 
     return make
 
@@ -300,7 +301,7 @@ def test_bases_stay_orthonormal_and_move(second, taught):
     basis = update.model.outer
     assert np.max(errors) < 1e-5
     assert max(off_orthonormal(basis.first), off_orthonormal(basis.second)) < 1e-5
-    again = METHOD.update(dataclasses.replace(job, recipe=job.recipe))
+    again = METHOD.update(changed(job))
     assert torch.equal(again.model.outer.first.matrix, basis.first.matrix)
     for rotation in (basis.first, basis.second):
         start = rotation.linear.parametrizations.weight[0].base

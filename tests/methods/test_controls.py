@@ -2,10 +2,9 @@
 
 import pytest
 import torch
+from support.toy_runs import ONE_EPOCH, run_toy
 from torch.nn import functional as F
 
-from benchmark.api import run
-from benchmark.harness.execution import Compute
 from benchmark.models.module import Portable, load_module, save_module
 from benchmark.models.parts import Affine
 from methods.l2 import L2
@@ -15,12 +14,9 @@ from methods.random import Random
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    root = tmp_path_factory.mktemp("controls")
-    made = run(
-        ["random", "keep-old", "oracle-concat"], "open-class", "toy",
-        store=root / "store", out=root / "out", compute=Compute("cpu"),
-    )  # fmt: skip
-    return {r.method: r.scores for r in made}
+    controls = ["random", "keep-old", "oracle-concat"]
+    records = run_toy(controls, tmp_path_factory.mktemp("controls"), **ONE_EPOCH)
+    return {method: record.scores for method, record in records.items()}
 
 
 def test_keep_old_is_the_old_model_throughout(records):

@@ -1,20 +1,18 @@
 """d-Simplex and HOC: the fixed classifier, both losses in float64, their own first generation."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
+from support.objects import changed
+from support.toy_runs import ONE_EPOCH, run_toy
 from torch import nn
 
-from benchmark.api import run
 from benchmark.config.recipes import ModelSpec
 from benchmark.contract.method import Generation, Step
 from benchmark.errors import BenchError
-from benchmark.harness.execution import Compute
 from benchmark.models.heads import SimplexHead, simplex
 from benchmark.models.module import Portable, load_module, save_module
-from methods.d_simplex import DSimplex, contrast
+from methods.d_simplex import DSimplex, hoc_loss
 
 CLASSES = [4, 7, 9, 20, 55]  # as in conftest.py
 POINTS = simplex(60).numpy()
@@ -67,7 +65,7 @@ def case(make_job, make_batch):
     """An update whose simplex has 60 vertices; the data's classes are five of them."""
     job = make_job(d_old=59)
     # Few rows: the slope asks for each number of 59 a row.
-    job = dataclasses.replace(job, n_classes=60, chain=(dataclasses.replace(
+    job = changed(job, n_classes=60, chain=(changed(
         job.old, model=Old(59)
     ),))  # fmt: skip
     batch = make_batch(job, d_new=59, size=4)
@@ -117,9 +115,7 @@ def test_loss_and_gradient(case, slope, method):
 
 def test_every_generation_has_its_classes_at_the_same_places(case):
     job, _ = case
-    other = dataclasses.replace(
-        job, data=dataclasses.replace(job.data, classes=torch.tensor([1, 2, 4, 30, 59])), chain=()
-    )
+    other = changed(job, data=changed(job.data, classes=torch.tensor([1, 2, 4, 30, 59])), chain=())
     heads = [DSimplex().new_model(j)[1] for j in (job, other)]
     assert torch.equal(heads[0].weight, heads[1].weight)
     rows = [DSimplex().prepare(j).vertex.tolist() for j in (job, other)]
@@ -130,7 +126,7 @@ def test_trap_pairs_of_one_class_stay_out_of_the_sum():
     """As zeros after masking they would still weigh exp(0)."""
     torch.manual_seed(0)
     new, old, labels = torch.randn(6, 4), torch.randn(6, 4), torch.tensor([0, 0, 0, 0, 0, 1])
-    value = contrast(new, old, labels, 10.0).item()
+    value = hoc_loss(new, old, labels, 10.0).item()
     assert value == pytest.approx(hoc(new.numpy(), old.numpy(), labels.tolist(), 10.0), rel=1e-5)
     scores = 10 * nn.functional.normalize(old) @ nn.functional.normalize(new).T
     zeros = (scores * (labels[:, None] != labels)).logsumexp(dim=1) - scores.diagonal()
@@ -140,7 +136,7 @@ def test_trap_pairs_of_one_class_stay_out_of_the_sum():
 def test_a_batch_of_one_class_is_only_pulled():
     new = torch.randn(3, 4, requires_grad=True)
     old = torch.randn(3, 4)
-    value = contrast(new, old, torch.zeros(3, dtype=torch.long), 2.0)
+    value = hoc_loss(new, old, torch.zeros(3, dtype=torch.long), 2.0)
     cosines = (nn.functional.normalize(new) * nn.functional.normalize(old)).sum(dim=1)
     assert value.item() == pytest.approx(-2 * cosines.mean().item(), rel=1e-5)
     value.backward()
@@ -187,11 +183,11 @@ def generations(toy_job):
     """A first generation of its own, and an update from it."""
 
     def make(method, folder=None):
-        job = dataclasses.replace(toy_job(folder), n_classes=20, chain=())
+        job = changed(toy_job(folder), n_classes=20, chain=())
         first = method.first(job)
         with torch.no_grad():
             vectors = first.model(torch.from_numpy(job.data.images).float() / 127.5 - 1)
-        return first, dataclasses.replace(job, chain=(Generation(first.model, None, vectors),))
+        return first, changed(job, chain=(Generation(first.model, None, vectors),))
 
     return make
 
@@ -204,10 +200,10 @@ def test_a_killed_hoc_update_ends_the_same(generations, tmp_path):
 
     first, job = generations(HOC)
     assert first.head.dim == 19 and first.query_view is None
-    killed = dataclasses.replace(job.trainer, folder=tmp_path)
+    killed = changed(job.trainer, folder=tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        Dies(hoc=True, weight=0.3, mu=3.0).update(dataclasses.replace(job, trainer=killed))
-    got, wanted = HOC.update(dataclasses.replace(job, trainer=killed)), HOC.update(job)
+        Dies(hoc=True, weight=0.3, mu=3.0).update(changed(job, trainer=killed))
+    got, wanted = HOC.update(changed(job, trainer=killed)), HOC.update(job)
     state = wanted.model.state_dict()
     assert all(torch.equal(v, state[k]) for k, v in got.model.state_dict().items())
     assert torch.equal(got.head.weight, first.head.weight), "the classifier never moves"
@@ -217,11 +213,7 @@ def test_a_killed_hoc_update_ends_the_same(generations, tmp_path):
 
 def test_own_first_generation_through_the_harness(tmp_path):
     """Its own old/old is shown; criterion and gain use the bounds that all methods share."""
-    made = run(
-        ["d-simplex", "bt2"], "open-class", "toy", store=tmp_path / "s", out=tmp_path / "o",
-        compute=Compute("cpu"),
-    )  # fmt: skip
-    records = {r.method: r for r in made}
+    records = run_toy(["d-simplex", "bt2"], tmp_path, **ONE_EPOCH)
     shared, own, longer = records["independent"], records["d-simplex"], records["bt2"]
     assert {"old/old", "new/old", "old/new", "new/new"} <= set(own.scores)
     assert own.scores["old/old"] != shared.scores["old/old"]

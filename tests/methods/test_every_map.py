@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
+from support.toy_runs import ONE_EPOCH, run_toy
 
-from benchmark.api import run
 from benchmark.config import registry
 from benchmark.config.recipes import Recipe
+from benchmark.contract.arrays import BLOCK
 from benchmark.contract.bases import FeatureTransformation, VectorMap
-from benchmark.contract.conversion import BLOCK
-from benchmark.harness.evaluation import details
-from benchmark.harness.execution import Compute
 
 CLASSES = {name: registry.method_class(name) for name in registry.method_files()}
 NAMES = [n for n, cls in CLASSES.items() if issubclass(cls, FeatureTransformation)]
@@ -79,16 +77,9 @@ RUN = [*NAMES, "procrustes:query"]
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    root = tmp_path_factory.mktemp("run")
     settings = {f"{n}.width": 16 for n in NAMES if hasattr(CLASSES[n], "width")}
-    settings |= {"data.classes": 16, "recipe.epochs": 1, "recipe.transform_steps": 5}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(details, "draw", lambda *_: None)  # takes longer than anything else
-        made = run(
-            RUN, "side-information", "toy", settings=settings, store=root / "store",
-            out=root / "out", compute=Compute("cpu"),
-        )  # fmt: skip
-    return {r.method: r for r in made}
+    settings |= {"data.classes": 16, **ONE_EPOCH}
+    return run_toy(RUN, tmp_path_factory.mktemp("run"), "side-information", **settings)
 
 
 @pytest.mark.parametrize("label", RUN)

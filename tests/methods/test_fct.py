@@ -7,8 +7,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from benchmark.config.recipes import Recipe
-from benchmark.contract.conversion import apply_part
-from benchmark.contract.maps import divergence, squared
+from benchmark.contract.arrays import apply_part
+from benchmark.contract.maps import kl_divergence, squared_distance
 from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError
 from benchmark.models.heads import Head
@@ -147,7 +147,7 @@ def test_squared_distance():
         sum((float(a) + 1 - float(b)) ** 2 for a, b in zip(x, y, strict=True))
         for x, y in zip(old, new, strict=True)
     ])  # fmt: skip
-    assert squared(old + 1, new).item() == pytest.approx(wanted, rel=1e-5)
+    assert squared_distance(old + 1, new).item() == pytest.approx(wanted, rel=1e-5)
 
 
 def classifier(kind):
@@ -190,7 +190,7 @@ def test_divergence_of_what_the_new_classifier_makes_of_both(kind, loss):
 
 def test_gradient_of_the_divergence(slope):
     head, p, q = classifier("softmax"), torch.randn(4, 3), torch.randn(4, 3, requires_grad=True)
-    divergence(head, p, q).backward()
+    kl_divergence(head, p, q).backward()
     wanted = slope(
         lambda x: kl(shares(head, p.double().numpy()), shares(head, x)), q.detach().double().numpy()
     )

@@ -10,9 +10,9 @@ from benchmark.config.recipes import Recipe
 from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError
 from benchmark.models.heads import Head
-from benchmark.training.class_cones import Borders, angles, largest_usual
 from benchmark.training.device import Device
 from benchmark.training.loop import Trainer
+from benchmark.training.prototypes import ClassCones, angles, largest_usual
 from methods.lce import LCE
 
 
@@ -106,7 +106,7 @@ def test_largest_usual(values, wanted):
 
 def test_borders(data):
     _, new, labels, _ = data
-    borders = Borders(new, labels, 5)
+    borders = ClassCones(new, labels, 5)
     centres, thetas = cones(new.double().numpy(), labels.numpy())
     np.testing.assert_allclose(unit(borders.centre[:4].double().numpy()), centres, atol=1e-6)
     np.testing.assert_allclose(borders.theta[:4], thetas, atol=1e-5)
@@ -118,7 +118,7 @@ def test_borders(data):
 
 def test_only_what_lies_outside_counts(data):
     _, new, labels, _ = data
-    borders = Borders(new, labels, 4)
+    borders = ClassCones(new, labels, 4)
     inside = borders.centre[labels].clone().requires_grad_()
     loss = borders(inside, labels)
     loss.backward()

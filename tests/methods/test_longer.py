@@ -1,9 +1,7 @@
 """A new embedding longer than the old one, through the harness (BCT section 3.6)."""
 
 import pytest
-
-from benchmark.api import run
-from benchmark.harness.execution import Compute
+from support.toy_runs import ONE_EPOCH, run_toy
 
 LONGER = ["bct", "bct:distill", "bct-extra", "lwf", "unibct", "bt2"]
 SAME = ["l2", "mixbct", "contrast", "nccl", "advbct", "bct:old"]
@@ -12,17 +10,11 @@ SAME = ["l2", "mixbct", "contrast", "nccl", "advbct", "bct:old"]
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
     """The old and new data of open-class share no class; the old classifier is kept."""
-    root = tmp_path_factory.mktemp("run")
     # Of 16 old dimensions phi_5 mixes 12: with the default of 32 there would be none to mix.
     settings = {
         "new.dim": 24, "protocol.old_head": "kept", "bt2.extra": 4, "bct-extra.extra": 4,
-        "recipe.epochs": 1,
     }  # fmt: skip
-    made = run(
-        [*LONGER, *SAME], "open-class", "toy", settings=settings,
-        store=root / "store", out=root / "out", compute=Compute("cpu"),
-    )  # fmt: skip
-    return {record.method: record for record in made}
+    return run_toy([*LONGER, *SAME], tmp_path_factory.mktemp("run"), **settings, **ONE_EPOCH)
 
 
 @pytest.mark.parametrize("name", LONGER)

@@ -6,7 +6,7 @@ import torch
 
 from benchmark.errors import BenchError
 from benchmark.models.heads import Head
-from benchmark.training.credibility import certain
+from benchmark.training.credibility import near_one_class
 from methods.nccl import NCCL
 
 
@@ -130,7 +130,7 @@ def test_selection(crowd, block):
     centres = np.array([unit(old.astype(float))[labels == y].mean(axis=0) for y in range(6)])
     values = entropies(old, labels, centres)
     for doubt in (0.1, 0.3, 0.5, 0.9):
-        got = certain(torch.from_numpy(old), torch.from_numpy(labels), doubt, block)
+        got = near_one_class(torch.from_numpy(old), torch.from_numpy(labels), doubt, block)
         np.testing.assert_array_equal(got.numpy(), values <= doubt * np.log(6))
 
 
@@ -138,12 +138,12 @@ def test_trap_a_softmax_over_one_centre_keeps_everything(crowd):
     old, labels, unclear = crowd
     middle = (values := entropies_of(crowd))[unclear].min()
     doubt = (middle + np.delete(values, unclear).max()) / 2 / np.log(6)
-    kept = certain(torch.from_numpy(old), torch.from_numpy(labels), doubt).numpy()
+    kept = near_one_class(torch.from_numpy(old), torch.from_numpy(labels), doubt).numpy()
     assert not kept[unclear].any() and np.delete(kept, unclear).all()
     # The faulty form: as if there were one class at a time.
     for y in range(6):
         alone = torch.from_numpy(old[labels == y])
-        assert certain(alone, torch.zeros(30, dtype=torch.long), doubt).all()
+        assert near_one_class(alone, torch.zeros(30, dtype=torch.long), doubt).all()
 
 
 def entropies_of(crowd):
@@ -161,4 +161,4 @@ def test_defaults(make_job):
     method = NCCL()
     assert (method.features, method.logits, method.tau) == (1.0, 0.01, 1.0)
     assert (method.size, method.doubt, method.needs) == (8192, 0.5, ())
-    assert method.prepare(make_job()).memory.size == 40, "no more than there are images"
+    assert method.prepare(make_job()).bank.size == 40, "no more than there are images"

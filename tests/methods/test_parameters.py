@@ -45,7 +45,7 @@ def test_every_number_has_a_range(label):
     numbers = {
         f.name
         for f in dataclasses.fields(registry.method_class(label))
-        if f.type in ("int", "float")
+        if f.type in (int, float, "int", "float")
     }
     assert numbers == set(OUT[label])
 

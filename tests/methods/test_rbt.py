@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from benchmark.config.recipes import Recipe
-from benchmark.contract.conversion import apply
+from benchmark.contract.arrays import apply
 from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError
 from benchmark.models.bottleneck import Bottlenecks

@@ -43,7 +43,7 @@ def test_round_trip(name, tmp_path):
     save_module(module, path)
     back = load_module(path).eval()
     assert type(back) is type(module)
-    assert back.made_with == module.made_with
+    assert back.arguments == module.arguments
     assert back.state_dict().keys() == module.state_dict().keys()
     for key, value in module.state_dict().items():
         assert torch.equal(back.state_dict()[key], value), key
@@ -138,5 +138,5 @@ def test_other_tensors_than_the_class_has(stored):
 def test_a_copy_is_a_module_of_its_own():
     made = Head("arcface", 4, [3, 1], scale=2.0)
     other = copy.deepcopy(made)
-    assert other.made_with == made.made_with and other.scale == 2.0
+    assert other.arguments == made.arguments and other.scale == 2.0
     assert torch.equal(other.weight, made.weight) and other.weight is not made.weight

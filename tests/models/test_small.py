@@ -5,9 +5,8 @@ import torch
 from torch import nn
 
 from benchmark.errors import BenchError
-from benchmark.models.backbones import Encoder, check_backbone
+from benchmark.models.backbones import Encoder, check_backbone, trunk
 from benchmark.models.module import load_module, save_module
-from benchmark.models.small import trunk
 
 NAMES = ["convnet-8", "convnet-8x2", "plain-8", "plain-8x3", "mobilenet-8", "vit-32", "vit-16x2"]
 

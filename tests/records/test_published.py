@@ -141,7 +141,7 @@ def test_the_verb(capsys) -> None:
         ("dataset", "imagnet", "did you mean 'imagenet'?"),
         ("method", "mixbtc", "did you mean 'mixbct'?"),
         ("metric", "cmc@1", "metric: "),
-        ("unit", "percent", "unit: expected %, fraction, M, count"),
+        ("unit", "percent", "unit: expected '%', 'fraction', 'M' or 'count'"),
         ("value", "", "value: expected a value"),
         ("value", "0,5", "expected a number such as 77.86"),
         ("value", "nan", "expected a number"),

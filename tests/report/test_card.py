@@ -1,7 +1,7 @@
 """The card of a method: words, notes beside the parameters, costs by records."""
 
 import pytest
-from support.records import changed
+from support.objects import changed
 
 from benchmark.config.files import write_json
 from benchmark.records.files import read_record

@@ -5,7 +5,7 @@ import sys
 
 import pandas as pd
 import pytest
-from support.records import changed
+from support.objects import changed
 
 from benchmark.report import make_table, make_tables, render
 from benchmark.report.frame import COLUMNS, frame

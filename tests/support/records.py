@@ -88,8 +88,3 @@ def make_record(
     names = {key: values[key] for key in ("protocol", "track", "method")}
     record = build(Record, values | {"protocol": "p", "track": "t", "method": "m"}, "record")
     return record.model_copy(update=names)
-
-
-def changed(record: Record, **fields: Any) -> Record:
-    """The record with other fields, validated again."""
-    return build(Record, record.as_json() | fields, "record")

@@ -1,7 +1,5 @@
 """Small training data and a trainer, for what is trained here."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -11,6 +9,7 @@ from benchmark.data.toy import Toy
 from benchmark.training.data import TrainingData
 from benchmark.training.device import Device
 from benchmark.training.loop import Trainer
+from support.objects import changed
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -45,7 +44,7 @@ def trainer(tmp_path):
             epochs=3, batch_size=16, lr=0.05, transform_steps=12, transform_batch=16,
             augment=Augment(rotate=10, scale=0.1, shift=0.1, contrast=0.2), warmup=0.1,
         )  # fmt: skip
-        recipe = dataclasses.replace(recipe, **changes)
+        recipe = changed(recipe, **changes)
         return Trainer(recipe, seed, Device("cpu"), folder, progress)
 
     return make

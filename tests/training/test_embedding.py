@@ -1,22 +1,22 @@
 """Embedding models: initial weights, training, and what may not matter."""
 
-import dataclasses
-
 import pytest
 import torch
 from torch import nn
 
 from benchmark.training.data import TrainingData
-from benchmark.training.embedding import embed, load_images, new_model, train_embedding
+from benchmark.training.embedding import (
+    classification,
+    embed,
+    load_images,
+    new_model,
+    train_embedding,
+)
 
 
-def plain(batch, head, state):
-    return head(batch.new, batch.labels)
-
-
-def fit(data, spec, trainer, loss=plain, **options):
-    encoder, head = new_model(spec, data, trainer.recipe, trainer.seed)
-    curve = train_embedding(encoder, head, loss, data, trainer, **options)
+def fit(data, spec, trainer, loss=classification, **options):
+    encoder, head = new_model(spec, data, trainer)
+    curve = train_embedding(encoder, head, data, trainer, loss=loss, **options)
     return {**encoder.state_dict(), **{f"head.{k}": v for k, v in head.state_dict().items()}}, curve
 
 
@@ -25,23 +25,21 @@ def same(a, b):
 
 
 def test_equal_starts(data, spec, trainer):
-    recipe = trainer().recipe
     torch.manual_seed(1)
-    a = new_model(spec, data, recipe, 3)
+    a = new_model(spec, data, trainer(seed=3))
     torch.manual_seed(2)
     torch.rand(7)
     before = torch.get_rng_state()
-    b = new_model(spec, data, recipe, 3)
+    b = new_model(spec, data, trainer(seed=3))
     assert torch.equal(torch.get_rng_state(), before), "moved somebody else's stream"
-    c = new_model(spec, data, recipe, 4)
+    c = new_model(spec, data, trainer(seed=4))
     for x, y, z in zip(a, b, c, strict=True):
         assert same(x.state_dict(), y.state_dict())
         assert not same(x.state_dict(), z.state_dict())
 
 
 def test_the_head_knows_its_classes(data, spec, trainer):
-    recipe = dataclasses.replace(trainer().recipe, label_smoothing=0.1)
-    encoder, head = new_model(spec, data, recipe, 0, dim=spec.dim + 4)
+    encoder, head = new_model(spec, data, trainer(label_smoothing=0.1), dim=spec.dim + 4)
     assert head.classes.tolist() == data.classes.tolist()
     assert (head.kind, head.scale, head.margin, head.smoothing) == ("arcface", 8.0, 0.2, 0.1)
     assert head.weight.shape == (9, 12)
@@ -179,13 +177,13 @@ def test_fewer_images_than_a_batch(data, spec, trainer, n):
 
 def test_trained_modules_evaluate(data, spec, trainer):
     made = trainer(epochs=1)
-    encoder, head = new_model(spec, data, made.recipe, 0)
-    train_embedding(encoder, head, plain, data, made)
+    encoder, head = new_model(spec, data, made)
+    train_embedding(encoder, head, data, made)
     assert not any(m.training for m in (*encoder.modules(), *head.modules()))
 
 
 def test_embed(data, spec, trainer):
-    encoder, _ = new_model(spec, data, trainer().recipe, 0)
+    encoder, _ = new_model(spec, data, trainer())
     whole = embed(encoder, data.images, torch.device("cpu"))
     assert whole.shape == (70, 8) and whole.dtype == "float32"
     pieces = embed(encoder, data.images, torch.device("cpu"), batch=9)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from benchmark.errors import BenchError
-from benchmark.training.device import Device, device_name, precision
+from benchmark.training.device import Device, device_name, effective_precision
 from benchmark.training.loop import Budget, rate
 
 
@@ -289,9 +289,9 @@ def test_device_in_words():
 def test_precision(monkeypatch, has, asked, device, used):
     known = {"architecture": "x86_64", **has}
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: known, raising=False)
-    assert precision(asked, device) == used
+    assert effective_precision(asked, device) == used
 
 
 def test_precision_where_torch_does_not_know(monkeypatch):
     monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
-    assert precision("bf16-mixed", "cpu") == "bf16-mixed"
+    assert effective_precision("bf16-mixed", "cpu") == "bf16-mixed"

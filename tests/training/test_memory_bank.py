@@ -8,13 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.training.memory_bank import Memory, all_rows
+from benchmark.training.memory_bank import MemoryBank, gather_rows
 
 
 @given(size=st.integers(1, 9), pushes=st.lists(st.integers(0, 12), max_size=6))
 @settings(deadline=None, max_examples=60, derandomize=True)
 def test_it_has_the_latest_rows(size, pushes):
-    memory, seen = Memory(size, 2, 3), []
+    memory, seen = MemoryBank(size, 2, 3), []
     for count in pushes:
         rows = torch.arange(len(seen), len(seen) + count)
         seen += rows.tolist()
@@ -27,14 +27,14 @@ def test_it_has_the_latest_rows(size, pushes):
 
 
 def test_a_label_below_zero_stays_out():
-    memory = Memory(4, 1)
+    memory = MemoryBank(4, 1)
     memory.push(torch.tensor([3, -1, 5]), torch.tensor([[1.0], [2.0], [3.0]]))
     labels, rows = memory.rows()
     assert labels.tolist() == [3, 5] and rows.flatten().tolist() == [1.0, 3.0]
 
 
 def test_it_goes_on_from_a_checkpoint():
-    a, b = Memory(4, 1), Memory(4, 1)
+    a, b = MemoryBank(4, 1), MemoryBank(4, 1)
     a.push(torch.tensor([5, 6, 7]), torch.ones(3, 1))
     b.load_state_dict(a.state_dict())
     for each in (a, b):
@@ -43,16 +43,16 @@ def test_it_goes_on_from_a_checkpoint():
 
 
 def test_no_gradient_enters():
-    memory, rows = Memory(4, 2), torch.ones(3, 2, requires_grad=True)
+    memory, rows = MemoryBank(4, 2), torch.ones(3, 2, requires_grad=True)
     memory.push(torch.arange(3), rows)
-    assert not memory.rows()[1].requires_grad and not all_rows(rows).requires_grad
+    assert not memory.rows()[1].requires_grad and not gather_rows(rows).requires_grad
 
 
 def _rank(rank, port, batch):
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     torch.distributed.init_process_group("gloo", rank=rank, world_size=2)
     for rows in (torch.arange(batch), torch.randn(batch, 3, generator=torch.Generator())):
-        assert torch.equal(all_rows(rows[rank::2]), rows)
+        assert torch.equal(gather_rows(rows[rank::2]), rows)
     torch.distributed.destroy_process_group()
 
 

@@ -1,17 +1,17 @@
 """Every kind of side-information: its loss by hand, and a small training."""
 
-import dataclasses
 import importlib
 import math
 
 import numpy as np
 import pytest
 import torch
+from support.objects import changed
 
 from benchmark.models.module import load_module, save_module
 from benchmark.training import side_alternative, side_autoencoder, side_binary, side_simclr
+from benchmark.training.data import TrainingData, resized
 from benchmark.training.embedding import new_model, train_embedding
-from benchmark.training.other_domain import shaped
 from benchmark.training.side_kinds import SIDES
 
 UNLABELLED = [kind for kind, made in SIDES.items() if made.module != "alternative"]
@@ -58,7 +58,7 @@ def test_training(kind, data, spec, trainer, tmp_path):
 @pytest.mark.parametrize("kind", MODULES.values())
 def test_labels_are_seen_only_by_old_models(kind, data, spec, trainer):
     made = trainer(epochs=1)
-    turned = dataclasses.replace(data, labels=data.labels.roll(5))
+    turned = changed(data, labels=data.labels.roll(5))
     a, b = (trained(kind, spec, d, made)[0] for d in (data, turned))
     assert same(a, b) == (kind in UNLABELLED)
 
@@ -70,11 +70,9 @@ def test_an_alternative_differs_by_its_seed_only(data, spec, trainer):
     """With the old model's seed it would start as the old model does."""
     recipe = {"epochs": 1}
     model, _ = side_alternative.train(spec, data, trainer(seed=5, **recipe))
-    old, head = new_model(spec, data, trainer(**recipe).recipe, 5)
-    train_embedding(
-        old, head, lambda batch, own, _: own(batch.new, batch.labels), data,
-        trainer(seed=5, **recipe), name="side",
-    )  # fmt: skip
+    same_seed = trainer(seed=5, **recipe)
+    old, head = new_model(spec, data, same_seed)
+    train_embedding(old, head, data, same_seed, name="side")
     assert same(model, old)
 
 
@@ -144,7 +142,8 @@ def test_recipe_of_appendix_d_4_2(data, spec, trainer, monkeypatch):
         return torch.optim.SGD(parameters, lr=options["lr"])
 
     monkeypatch.setattr(torch.optim, "Adam", adam)
-    _, curve = side_autoencoder.train(spec, data, trainer(epochs=20), dim=4)
+    few = TrainingData(data.images[:16], data.labels[:16], data.classes)  # a step an epoch
+    _, curve = side_autoencoder.train(spec, few, trainer(epochs=20), dim=4)
     assert asked == {"lr": 3e-4}  # torch's own weight decay is none
     # Linear from 0 in a twentieth of the steps, then half a cosine.
     assert curve.lr[:2] == [0.0, pytest.approx(3e-4)]
@@ -210,7 +209,7 @@ def test_crops_go_through_the_network_at_their_own_size(data, spec, trainer):
         assert (len(whole), len(local)) == (2, 3)
         return side_simclr.multi_crop(whole, local, 0.1)
 
-    side_simclr.contrast(Network(), compare, spec, data, trainer(epochs=1), 3)
+    side_simclr.train_network(Network(), compare, spec, data, trainer(epochs=1), 3)
     # 96 of 224 pixels are 7 of 16.
     assert seen[:2] == [(32, 1, 16, 16), (48, 1, 7, 7)]
 
@@ -219,10 +218,10 @@ def test_running_statistics_are_of_whole_images(data, spec, trainer):
     """Statistics of local crops among them would move everything that is stored."""
     made = trainer(epochs=20)
     model = side_simclr.SideEncoder(spec.backbone, 1, 16, 4)
-    optimised = dataclasses.replace(made.recipe, lr=0.0, weight_decay=0.0)
-    system = dataclasses.replace(made, recipe=optimised)
+    optimised = changed(made.recipe, lr=0.0, weight_decay=0.0)
+    system = changed(made, recipe=optimised)
     compare = lambda whole, local: side_simclr.multi_crop(whole, local, 0.1)  # noqa: E731
-    side_simclr.contrast(model, compare, spec, data, system, 2)
+    side_simclr.train_network(model, compare, spec, data, system, 2)
     images = torch.from_numpy(data.images).float() / 127.5 - 1
     with torch.inference_mode():
         shift = model.norm(model.encoder(images)).mean(0).abs()
@@ -285,11 +284,11 @@ def test_what_is_stored_has_two_values(data, spec, trainer):
 
 
 def test_images_of_another_dataset_take_the_shape(data):
-    made = shaped(data, (3, 24, 24))
+    made = resized(data, (3, 24, 24))
     assert made.images.shape == (70, 3, 24, 24) and made.images.dtype == np.uint8
     assert (made.images[:, 0] == made.images[:, 2]).all()
     assert made.images.mean() == pytest.approx(data.images.mean(), abs=1)
-    back = shaped(made, (1, 16, 16))
+    back = resized(made, (1, 16, 16))
     assert np.abs(back.images.astype(int) - data.images).mean() < 12
-    assert np.array_equal(shaped(data, (1, 16, 16)).images, data.images)
+    assert np.array_equal(resized(data, (1, 16, 16)).images, data.images)
     assert torch.equal(made.labels, data.labels)

@@ -1,6 +1,5 @@
 """SimCLR: its loss against a double loop, and a small training."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.objects import changed
 
 from benchmark.training import side_simclr
 from benchmark.training.side_simclr import SideEncoder, nt_xent
@@ -60,7 +60,7 @@ def test_nt_xent_gradient():
 
 def test_training(data, spec, trainer):
     made = trainer(epochs=8, precision="bf16-mixed")
-    wide = dataclasses.replace(spec, backbone="convnet-8")
+    wide = changed(spec, backbone="convnet-8")
     state = torch.get_rng_state()
     model, curve = side_simclr.train(wide, data, made, dim=64, crops=0)
     assert isinstance(model, SideEncoder) and not model.training
@@ -75,7 +75,7 @@ def test_training(data, spec, trainer):
 
 def test_labels_are_not_seen(data, spec, trainer):
     made = trainer(epochs=1)
-    blind = dataclasses.replace(data, labels=torch.zeros_like(data.labels))
+    blind = changed(data, labels=torch.zeros_like(data.labels))
     a, _ = side_simclr.train(spec, data, made, dim=64, crops=2)
     b, _ = side_simclr.train(spec, blind, made, dim=64, crops=2)
     assert all(torch.equal(v, b.state_dict()[k]) for k, v in a.state_dict().items())

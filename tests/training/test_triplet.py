@@ -1,13 +1,11 @@
 """The batch-hard triplet loss by plain loops, and batches of P classes by K images."""
 
-from dataclasses import replace
-
 import pytest
 import torch
+from support.objects import changed
+from support.toy_runs import ONE_EPOCH, run_toy
 
-from benchmark import run
 from benchmark.errors import BenchError
-from benchmark.harness.execution import Compute
 from benchmark.training import embedding
 from benchmark.training.triplet import balanced, batch_hard
 
@@ -88,10 +86,10 @@ def test_triplets_judge_what_goes_into_the_neck_and_the_rest_what_comes_out(
         return head(batch.new, batch.labels)
 
     monkeypatch.setattr(embedding, "batch_hard", recorded)
-    with_triplets = replace(spec, head="softmax", triplet=1.0, per_class=4)
+    with_triplets = changed(spec, head="softmax", triplet=1.0, per_class=4)
     made = trainer()
-    encoder, head = embedding.new_model(with_triplets, data, made.recipe, 0)
-    embedding.train_embedding(encoder, head, plain, data, made, spec=with_triplets)
+    encoder, head = embedding.new_model(with_triplets, data, made)
+    embedding.train_embedding(encoder, head, data, made, loss=plain, spec=with_triplets)
     for bare, new in zip(judged, seen, strict=True):
         assert new.mean(0).abs().max() < 1e-5, "standardised over the batch"
         spread = (bare - bare.mean(0)) / (bare.var(0, unbiased=False) + 1e-5).sqrt()
@@ -99,24 +97,18 @@ def test_triplets_judge_what_goes_into_the_neck_and_the_rest_what_comes_out(
         torch.testing.assert_close(new, spread * scale, rtol=1e-3, atol=1e-4)
     assert (judged[0] - seen[0]).abs().max() > 0.1
     assert encoder.neck.bias.eq(0).all() and not encoder.neck.bias.requires_grad
-    without, _ = embedding.new_model(spec, data, made.recipe, 0)
-    assert without.neck is None and "neck" not in without.made_with
+    without, _ = embedding.new_model(spec, data, made)
+    assert without.neck is None and "neck" not in without.arguments
 
 
 def test_market1501_protocol(tmp_path):
     """The new model, alone or by any method, is trained with triplets; the old one without."""
-    records = run(
-        ["mixbct", "l2"], "market1501", "toy", store=tmp_path / "s", out=tmp_path / "o",
-        compute=Compute("cpu"),
-    )  # fmt: skip
-    for record in records:
-        assert (record.models["old"]["triplet"], record.models["new"]["triplet"]) == (0.0, 1.0)
+    records = run_toy(["mixbct", "l2"], tmp_path, "market1501", **ONE_EPOCH)
+    for record in records.values():
+        assert (record.models["old"].triplet, record.models["new"]["triplet"]) == (0.0, 1.0)
         assert {m["head"] for m in record.models.values()} == {"softmax"}
         assert set(record.scores["new/old"]) >= {"cmc_at_1", "cmc_at_10", "map", "minp"}
         assert record.counts["new/old"]["n_junk"] == 0
-    without = run(
-        ["l2"], "market1501", "toy", store=tmp_path / "s", out=tmp_path / "o",
-        compute=Compute("cpu"), settings={"new.triplet": 0.0},
-    )  # fmt: skip
-    assert without[1].scores["old/old"] == records[1].scores["old/old"]
-    assert without[1].scores["new/new"] != records[1].scores["new/new"]
+    without = run_toy(["l2"], tmp_path, "market1501", **{"new.triplet": 0.0}, **ONE_EPOCH)["l2"]
+    assert without.scores["old/old"] == records["l2"].scores["old/old"]
+    assert without.scores["new/new"] != records["l2"].scores["new/new"]

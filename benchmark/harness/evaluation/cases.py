@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.contract.conversion import apply_part
+from benchmark.contract.arrays import apply_part
 from benchmark.harness.artifacts import (
     Inputs,
     Stored,

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from benchmark.config import registry
 from benchmark.contract import Head, Portable
-from benchmark.contract.conversion import apply, apply_part
+from benchmark.contract.arrays import apply, apply_part
 from benchmark.data.base import Evaluation
 from benchmark.errors import BenchError
 from benchmark.harness.artifacts import HEAD, Inputs, load_stored, n_generations

@@ -7,7 +7,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from support.records import changed
+from support.objects import changed
 
 from benchmark import BenchError, load, run
 from benchmark.config import registry

@@ -1,6 +1,4 @@
-"""The old classifier on new features: kept, with rows made of old features, or both."""
-
-from __future__ import annotations
+"""The frozen old classifier on new features: as it was kept, from old features, or both."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -9,7 +7,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config.checks import in_range
 from benchmark.contract.bases import CompatibleTraining
 from benchmark.contract.method import Step, UpdateJob
 from benchmark.models.heads import class_logits
@@ -17,7 +14,7 @@ from benchmark.training.embedding import Batch
 from benchmark.training.prototypes import class_means
 
 
-class OldHead(nn.Module):
+class OldClassifier(nn.Module):
     """A frozen classifier over old features.
 
     Args:
@@ -65,21 +62,31 @@ class OldHead(nn.Module):
         losses = F.cross_entropy(logits, rows.clamp_min(0), reduction="none")
         return torch.where(known, losses, torch.zeros_like(losses)), known
 
+    def distillation(self, batch: Batch, temperature: float) -> Tensor:
+        """Cross-entropy between the outputs for old and for new features, ``[B]``.
 
-def frozen_old_head(job: UpdateJob, *, synthesize: bool) -> OldHead:
-    """The old classifier K of an update.
+        Args:
+            batch: Of longer features the first ``dim`` dimensions count.
+            temperature: Divisor of the logits, beside the classifier's own scale.
+        """
+        targets = F.softmax(self.logits(batch.old.detach()) / temperature, dim=1)
+        logits = self.logits(batch.new[:, : self.dim]) / temperature
+        return F.cross_entropy(logits, targets, reduction="none")
+
+
+def old_classifier(job: UpdateJob, *, synthesize: bool) -> OldClassifier:
+    """The frozen old classifier K of an update.
 
     A kept K keeps its form and scale, without its margin; a row is synthesized as the mean old
-    feature of the class.
-    Its length and its bias, which the paper leaves open (its classifiers are cosines), are the
-    means of those of K's rows, which favours no class.
+    feature of the class. Its length and its bias, which the paper leaves open (its classifiers
+    are cosines), are the means of those of K's rows, which favours no class.
     Where K is discarded, or knows no class of the new data, every row is such a mean, normalised,
     and the logits are cosines at the new classifier's scale: at scale 1 a softmax over C cosines
     cannot fall below log C - 2 and would teach nothing.
 
     Args:
         job: The update.
-        synthesize: Make rows for classes that K does not know.
+        synthesize: Add rows for classes that K does not know.
 
     Source:
         BCT section 2.5; MixBCT section 3.1 (the old classifier is discarded).
@@ -89,7 +96,7 @@ def frozen_old_head(job: UpdateJob, *, synthesize: bool) -> OldHead:
     means = class_means(job.old.features, data.labels, n_classes)
     known = None if kept is None else torch.isin(data.classes, kept.classes)
     if kept is None or known is None or (synthesize and not known.any()):
-        return OldHead(F.normalize(means), None, job.spec.scale, torch.arange(n_classes))
+        return OldClassifier(F.normalize(means), None, job.spec.scale, torch.arange(n_classes))
     rows = torch.full((n_classes,), -1)
     order = kept.classes.argsort()
     rows[known] = order[torch.searchsorted(kept.classes, data.classes[known], sorter=order)]
@@ -104,38 +111,23 @@ def frozen_old_head(job: UpdateJob, *, synthesize: bool) -> OldHead:
             new_rows = new_rows * weight.norm(dim=1).mean()
         weight = torch.cat([weight, new_rows])
         bias = None if bias is None else torch.cat([bias, bias.mean().expand(len(new_rows))])
-    return OldHead(weight, bias, kept.scale if kept.normalised else None, rows)
-
-
-def distillation(batch: Batch, old: OldHead, temperature: float) -> Tensor:
-    """Cross-entropy between the old classifier's answers to old and to new features, ``[B]``.
-
-    Args:
-        batch: Of longer features the first ``old.dim`` dimensions count.
-        old: The old classifier.
-        temperature: What logits are divided by, beside the classifier's own scale.
-    """
-    targets = F.softmax(old.logits(batch.old.detach()) / temperature, dim=1)
-    answers = old.logits(batch.new[:, : old.dim]) / temperature
-    return F.cross_entropy(answers, targets, reduction="none")
+    return OldClassifier(weight, bias, kept.scale if kept.normalised else None, rows)
 
 
 @dataclass(frozen=True)
-class OldClassifierTraining(CompatibleTraining[OldHead]):
-    """Base of methods whose loss asks the frozen old classifier K about new features (BCT 2.5).
+class OldClassifierTraining(CompatibleTraining[OldClassifier]):
+    """Base of methods whose loss applies the frozen old classifier K to new features (BCT 2.5).
 
-    ``unknown`` says what becomes of images whose class K does not know: ``synthesize`` gives them
-    rows made of their old features, ``distill`` uses K's answers to these, ``old`` leaves them out.
+    ``unknown`` names the treatment of images whose class K does not know: ``synthesize`` adds
+    rows from their old features, ``distill`` uses K's outputs for these, ``old`` leaves them out.
     """
 
     longer: ClassVar[bool] = True
+    ranges: ClassVar = {"weight": "[0, inf)", "temperature": "(0, inf)"}
 
     unknown: Literal["synthesize", "distill", "old"] = "synthesize"  # BCT section 2.5
     weight: float = 1.0  # lambda, BCT eq. 7
     temperature: float = 1.0  # of distill, beside K's own scale: that alone, BCT appendix A
-
-    def __post_init__(self) -> None:
-        in_range(self, weight="[0, inf)", temperature="(0, inf)")
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -144,7 +136,7 @@ class OldClassifierTraining(CompatibleTraining[OldHead]):
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """Synthesize: rows from old features; distill: what K says to them; old: K alone."""
+        """Old features, but for ``old``; K where it is kept."""
         if self.unknown == "old":
             return ()
         kept = ("the old classifier where it is kept",) if self.unknown == "synthesize" else ()
@@ -152,11 +144,11 @@ class OldClassifierTraining(CompatibleTraining[OldHead]):
 
     def refuses(self, step: Step) -> str | None:
         """Where K knows no class, synthesize has rows and distill needs none; old has nothing."""
-        found = super().refuses(step)
-        if found or self.unknown != "old" or step.shared_classes:
-            return found
+        reason = super().refuses(step)
+        if reason or self.unknown != "old" or step.shared_classes:
+            return reason
         return "the old classifier knows no class of the new data"
 
-    def prepare(self, job: UpdateJob) -> OldHead:
-        """The frozen old classifier, with synthesized rows where asked for."""
-        return frozen_old_head(job, synthesize=self.unknown == "synthesize")
+    def prepare(self, job: UpdateJob) -> OldClassifier:
+        """The frozen old classifier, in ``synthesize`` with rows for all classes."""
+        return old_classifier(job, synthesize=self.unknown == "synthesize")

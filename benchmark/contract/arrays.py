@@ -1,0 +1,128 @@
+"""Vectors and ids as users pass them, and modules applied to arrays."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from benchmark.errors import BenchError
+from benchmark.models.module import Portable, load_module
+
+BLOCK = 512
+"""Rows that a module is called with at a time."""
+
+Vectors = NDArray[np.float32]
+
+
+def apply_part(folder: Path, name: str, *arrays: Any) -> Any:
+    """:func:`apply` for a stored part of an update: ``convert``, ``query_view``, ``priority``.
+
+    Returns:
+        As :func:`apply`; ``None`` if the update has no such part.
+    """
+    path = folder / f"{name}.safetensors"
+    return apply(load_module(path), *arrays) if path.exists() else None
+
+
+def apply(module: Portable, *arrays: Any) -> Any:
+    """Call a module on arrays, in blocks of one size.
+
+    The output of an item depends neither on its neighbours nor on its place.
+
+    Args:
+        module: Rows of tensors -> rows, or a tuple of them.
+        arrays: ``[n, ...]`` each; ``None`` is passed on as it is.
+
+    Returns:
+        Its output as float32 arrays ``[n, ...]``; ``None`` where it gives none.
+
+    Raises:
+        BenchError: If there is no row, or the module refuses its input.
+    """
+    module.eval()
+    n = next(len(a) for a in arrays if a is not None)
+    if n == 0:
+        raise BenchError("expected at least one vector, got none")
+    outputs = [
+        _apply_block(module, [None if a is None else a[start : start + BLOCK] for a in arrays])
+        for start in range(0, n, BLOCK)
+    ]
+    if isinstance(outputs[0], tuple):
+        return tuple(_join(parts, n) for parts in zip(*outputs, strict=True))
+    return _join(outputs, n)
+
+
+def _apply_block(module: Portable, arrays: list[Any]) -> Any:
+    """One block, filled up with zeros: a smaller product sums in another order."""
+    tensors: list[Tensor | None] = []
+    for rows in arrays:
+        if rows is None:
+            tensors.append(None)
+        else:
+            block = np.zeros((BLOCK, *rows.shape[1:]), rows.dtype)
+            block[: len(rows)] = rows
+            tensors.append(torch.from_numpy(block))
+    try:
+        with torch.inference_mode():
+            return module(*tensors)
+    except ValueError as error:
+        raise BenchError(str(error)) from error
+
+
+def _join(blocks: Any, n: int) -> Vectors | None:
+    return None if blocks[0] is None else torch.cat(list(blocks))[:n].float().numpy()
+
+
+def as_vectors(name: str, values: Any, dim: int | None = None) -> Vectors:
+    """Numbers as a float32 array ``[n, dim]``.
+
+    Args:
+        name: What an error names first.
+        values: An array or tensor.
+        dim: Its dimension, if known.
+
+    Raises:
+        BenchError: If the shape is another, or a value is not a finite number.
+    """
+    try:
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite
+            values = values.float() if isinstance(values, Tensor) else values
+            vectors = np.asarray(to_numpy(values)).astype(np.float32, copy=False)
+    except (TypeError, ValueError) as error:
+        raise BenchError(f"{name}: expected numbers [n, {dim or 'dim'}], got others") from error
+    if vectors.ndim != 2 or 0 in vectors.shape or (dim is not None and vectors.shape[1] != dim):
+        expected = "dim" if dim is None else dim
+        raise BenchError(f"{name}: expected [n, {expected}], got {list(vectors.shape)}")
+    require_finite(name, vectors)
+    return vectors
+
+
+def as_ids(name: str, values: Any) -> list[Any]:
+    """Ids of items, as they were passed.
+
+    Raises:
+        BenchError: If they are not one an item.
+    """
+    ids = to_numpy(values)
+    try:
+        shape = np.asarray(ids).shape
+    except ValueError as error:  # ragged
+        raise BenchError(f"{name}: expected one id an item, got lists of them") from error
+    if len(shape) != 1:
+        raise BenchError(f"{name}: expected one id an item, [n], got {list(shape)}")
+    return list(ids)
+
+
+def require_finite(name: str, rows: Vectors, first: int = 0) -> None:
+    """Raise a BenchError that names the row of NaN or infinity; ``first`` is that of ``rows``."""
+    if not np.isfinite(rows).all():
+        row = first + int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
+        raise BenchError(f"{name}: expected finite numbers, got NaN or infinity in row {row}")
+
+
+def to_numpy(values: Any) -> Any:
+    """A tensor as a numpy array; anything else as it is."""
+    return values.detach().cpu().numpy() if isinstance(values, Tensor) else values

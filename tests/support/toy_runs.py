@@ -1,0 +1,28 @@
+"""Small runs of the harness on toy images."""
+
+import pytest
+
+from benchmark.api import run
+from benchmark.harness.evaluation import details
+from benchmark.harness.execution import Compute
+
+
+def run_toy(methods, root, protocol="open-class", **settings):
+    """Records by method label, without the pictures of the details, which take longest.
+
+    Args:
+        methods: Labels; ``independent`` is always among the records.
+        root: Folder of store and records.
+        protocol: Id of a protocol.
+        settings: As of ``--set``; pass ``**{"bct.weight": 0.0}``.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(details, "draw", lambda *_: None)
+        records = run(
+            methods, protocol, "toy", settings=settings, store=root / "store", out=root / "out",
+            compute=Compute("cpu"),
+        )  # fmt: skip
+    return {record.method: record for record in records}
+
+
+ONE_EPOCH = {"recipe.epochs": 1, "recipe.transform_steps": 5}
