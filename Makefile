@@ -24,8 +24,7 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# What results/README.md and protocols/README.md show: defaults with three seeds on two protocols,
-# the rest with one.
+# The committed records: defaults with three seeds on two protocols, the rest with one.
 RUN := $(BIN)/bench run --out results
 TRAINED := bct,bct-extra,l2,mixbct,contrast,unibct,nccl,advbct,bt2,d-simplex,lwf
 VARIANTS := bct:distill,bct:synthesize,l2:denoised,mixbct:plain,contrast:fastfill,contrast:top10,advbct:border,bt2:transformer,d-simplex:hoc
@@ -53,8 +52,10 @@ results: $(STAMP)  ## Every committed record anew: hours on 2 cores; goes on whe
 	$(RUN) -p open-class -t glyphs-high -m $(CONTROLS),$(TRAINED),fct
 	test ! -d $(OMNIGLOT) || $(RUN) -p open-class -t omniglot --data-root $(OMNIGLOT) -m $(CONTROLS),$(TRAINED),fct
 
-tables: $(STAMP)  ## The tables in the three READMEs, from the committed records.
-	$(BIN)/python -m benchmark.cli.snippets README.md results/README.md protocols/README.md
+tables: $(STAMP)  ## Generated parts of the documents, and the README's plot.
+	$(BIN)/python -m benchmark.cli.snippets README.md docs/*.md
+	$(BIN)/bench plot results --out runs/figures -p open-class -t glyphs -m independent,bct,fct,mixbct --seeds 0-2 --metrics map
+	cp runs/figures/open-class-glyphs-tradeoff-map.png results/figures/
 
 site: $(STAMP)  ## The static leaderboard of the committed records.
 	$(BIN)/bench leaderboard --out site

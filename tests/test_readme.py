@@ -1,31 +1,46 @@
-"""The README says what is so: its example runs, its commands exist, its table is a run's."""
+"""Documents: examples run, commands exist, links lead somewhere, generated parts are up to date."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from benchmark.cli.snippets import renewed
+from benchmark.cli.snippets import renew
 
 ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "README.md").read_text()
+README = ROOT / "README.md"
+PAGES = [
+    README, ROOT / "CONTRIBUTING.md", ROOT / "protocols" / "README.md",
+    *sorted((ROOT / "results").glob("*.md")), *sorted((ROOT / "docs").glob("*.md")),
+]  # fmt: skip
+GENERATED = re.compile(r"<!-- (?:rows: bench|bench|docs) .+? -->\n.*?<!-- end -->", re.S)
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 
 
-def block(language: str, holding: str) -> str:
-    found = [b for b in re.findall(rf"```{language}\n(.*?)```", TEXT, re.S) if holding in b]
-    assert len(found) == 1
-    return found[0]
+def python_block(page: Path, holding: str) -> str:
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
+    (block,) = [b for b in blocks if holding in b]
+    return block
+
+
+def commands(page: Path) -> list[str]:
+    """Indented ``bench`` lines and those in backticks, without shell comments."""
+    text = GENERATED.sub("", page.read_text())
+    found = re.findall(r"^ {4,}(bench [^\n]+)", text, re.M) + re.findall(r"`(bench [^`]+)`", text)
+    return [re.sub(r" +#.*", "", line) for line in found]
 
 
 @pytest.fixture
 def package(tmp_path) -> Path:
     """The README's method as a package of somebody else."""
-    (tmp_path / "cosine_method.py").write_text(block("python", "CompatibleTraining"))
+    (tmp_path / "cosine_method.py").write_text(python_block(README, "CompatibleTraining"))
     info = tmp_path / "cosine_method-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: cosine-method\nVersion: 1.0\n")
@@ -45,73 +60,129 @@ def test_method_example(bench, package) -> None:
 def test_python_example_names_exist() -> None:
     import benchmark
 
-    code = block("python", "import benchmark\n")
-    for name in re.findall(r"benchmark\.(\w+)\(", code):
-        assert callable(getattr(benchmark, name))
+    for page in (README, ROOT / "docs" / "running.md"):
+        code = python_block(page, "import benchmark\n")
+        for name in re.findall(r"benchmark\.(\w+)\(", code):
+            assert callable(getattr(benchmark, name))
 
 
-def test_own_vectors(tmp_path, monkeypatch) -> None:
-    """The block on plain arrays runs, and its file is what its array is."""
+@pytest.mark.parametrize("page", ["README.md", "docs/own-vectors.md"])
+def test_own_vectors(page, tmp_path, monkeypatch) -> None:
+    """The block on plain arrays runs, and the file it writes holds the array it returns."""
     import numpy as np
 
     rng = np.random.default_rng(0)
-    for name, shape in {
-        "old": (50, 6),
-        "new": (50, 5),
-        "gallery": (700, 6),
-        "queries": (9, 5),
-    }.items():
+    shapes = {"old": (50, 6), "new": (50, 5), "gallery": (700, 6), "queries": (9, 5)}
+    for name, shape in shapes.items():
         np.save(tmp_path / f"{name}.npy", rng.standard_normal(shape))
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    exec(block("python", "get_method"), names)
+    exec(python_block(ROOT / page, "get_method"), names)
     assert names["converted"].shape == (700, 5) and names["queries"].shape == (9, 5)  # type: ignore[attr-defined]
     np.testing.assert_array_equal(np.load("converted.npy"), names["converted"])
 
 
-def test_commands_exist(bench) -> None:
-    verbs = set(re.findall(r"`bench (\w+)", TEXT))
-    assert verbs >= {"run", "list", "info", "table", "plot", "check", "doctor", "perf"}
-    assert verbs >= {"show", "compare", "published", "schema"}
-    for verb in verbs:
-        assert bench(verb, "--help")[0] == 0
+def test_commands_exist() -> None:
+    from benchmark.cli.app import app
 
-
-def test_every_protocol_has_its_section_and_its_command() -> None:
-    from benchmark.config.registry import protocol_files
-
-    text = (ROOT / "protocols" / "README.md").read_text()
-    sections = {part.partition("\n")[0]: part for part in text.split("\n## ")[1:]}
-    for name in protocol_files():
-        found = [part for heading, part in sections.items() if f"`{name}`" in heading]
-        assert len(found) == 1, name
-        assert re.search(rf"^    bench run -p {name} -m \S+$", found[0], re.M), name
+    listed = CliRunner().invoke(app, ["--help"]).stdout
+    known = set(re.findall(r"^│ (\w+) ", listed, re.M))
+    used = {line.split()[1] for page in PAGES for line in commands(page)}
+    assert {"run", "table"} <= known
+    assert {word for word in used if word.islower() and word != "..."} <= known
+    assert known <= {line.split()[1] for line in commands(README)}, "the README lists every command"
 
 
 @pytest.mark.slow
-def test_sweeps_of_the_papers_can_be_planned(bench) -> None:
-    text = (ROOT / "protocols" / "README.md").read_text()
-    commands = re.findall(r"`bench (run [^`]*--sweep [^`]*)`", text)
-    assert len(commands) == 3
-    for command in commands:
-        code, said = bench(*command.split(), "--dry-run")[:2]
-        assert code == 0 and " stages, " in said, command
+def test_runs_can_be_planned(bench) -> None:
+    """Every complete ``bench run`` of a document; the data need not be there."""
+    lines = {line for page in PAGES for line in commands(page) if line.startswith("bench run ")}
+    lines = {line.replace(" --data-root DIR", "") for line in lines}
+    whole = [line for line in lines if "..." not in line and "-p" in line and line == line.lower()]
+    assert len(whole) > 40
+    for line in sorted(whole):
+        words = [word for word in shlex.split(line)[1:] if word != "--dry-run"]
+        if "PATH.yaml" in words or "photos" in words or "your-method" in line:
+            continue
+        code, out, err = bench(*words, "--dry-run")
+        assert code == 0 and " stages, " in out, f"{line}: {err}"
 
 
-@pytest.mark.parametrize("name", ["README.md", "results/README.md", "protocols/README.md"])
-def test_tables_are_those_of_the_committed_records(name, monkeypatch) -> None:
-    """What stands between the marks is what the command beside it prints."""
+def test_commands_of_protocols() -> None:
+    """A protocol with a section has a command of its own there."""
+    text = (ROOT / "docs" / "protocols.md").read_text()
+    for section in text.split("\n## "):
+        for name in re.findall(r"<!-- docs protocol (\S+) -->", section):
+            assert re.search(rf"^    bench run -p {name} -m \S+$", section, re.M), name
+
+
+@every_page
+def test_generated_parts_are_up_to_date(page, monkeypatch) -> None:
     monkeypatch.chdir(ROOT)
-    text = (ROOT / name).read_text()
-    assert "<!-- bench table" in text or "<!-- rows: bench table" in text
-    assert renewed(text) == text, "run `make tables`"
+    text = page.read_text()
+    assert renew(text, kinds=("docs",)) == text, "run `make tables`"
+
+
+@pytest.mark.slow
+@every_page
+def test_tables_are_those_of_the_committed_records(page, monkeypatch) -> None:
+    monkeypatch.chdir(ROOT)
+    text = page.read_text()
+    assert renew(text, kinds=("bench", "rows: bench")) == text, "run `make tables`"
+
+
+@every_page
+def test_links_lead_somewhere(page) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"\w+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), f"{page}: {link}"
+        if anchor:
+            heads = re.findall(r"^#+ (.+)$", target.read_text(), re.M)
+            slugs = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in heads}
+            assert anchor in slugs, f"{page}: {link}"
+
+
+@every_page
+def test_no_score_is_typed(page) -> None:
+    """Scores are printed by commands: outside of generated parts and code there is none."""
+    prose = re.sub(r"```.*?```|`[^`]*`|^ {4,}.*$", "", GENERATED.sub("", page.read_text()), flags=re.S | re.M)  # fmt: skip
+    assert re.findall(r"±\s*\d|\b\d\d\.\d|\d\.\d+ (?:points|%)", prose) == []
+
+
+def test_short_documents() -> None:
+    longest = {"README.md": 200, "protocols/README.md": 150, "results/README.md": 150}
+    lines = {name: len((ROOT / name).read_text().splitlines()) for name in longest}
+    assert {name: n for name, n in lines.items() if n > longest[name]} == {}
+
+
+def test_figures_are_shown() -> None:
+    text = "".join(page.read_text() for page in PAGES)
+    figures = {path.name for path in (ROOT / "results" / "figures").iterdir()}
+    assert {name for name in figures if name not in text} == set()
+
+
+def test_contributing_needs_few_files() -> None:
+    """Twelve tasks; at most three files to read and two to touch, all of which exist."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = re.findall(r"^\| \*\*(.+?)\*\* \| (.+?) \| (.+?) \|", text, re.M)
+    assert len(rows) == 12
+    for task, *cells in rows:
+        for cell, most in zip(cells, (3, 2), strict=True):
+            paths = re.findall(r"`([\w./<>+-]+/[\w./<>+-]+)`", cell)
+            assert 1 <= len(paths) <= most, task
+            missing = [p for p in paths if "<" not in p and not (ROOT / p).exists()]
+            assert missing == [], task
 
 
 def test_make_targets() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
     assert {"run", "test", "lint", "format", "site", "tables"} <= targets
-    done = subprocess.run(
+    result = subprocess.run(
         ["make", "-n", "run"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert "bench run --methods bct,fct,mixbct --protocol open-class" in done.stdout
+    assert "bench run --methods bct,fct,mixbct --protocol open-class" in result.stdout
     assert sys.version_info >= (3, 11)
