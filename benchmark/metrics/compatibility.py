@@ -1,7 +1,8 @@
-"""Is the new model compatible with the old gallery, and what does the update gain?
+"""Compatibility of a new model with the old gallery, and what the update gains.
 
 Functions take the cases' values of one metric, higher being better: ``old_old`` is the lower bound,
-``new_old`` the cross-test, ``new_new`` the self-test.
+``new_old`` the cross-test, ``new_new`` the self-test. They raise a ValueError where one is not
+finite.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.metrics.declare import metric
 from benchmark.ranking import arrays
 
 AVERAGED = ("tar_at_far_1e-4", "tpir_at_fpir_1e-2")
 """The metrics that MixBCT's AVG is made of."""
 
 
+@metric("compatible", "Compatible", "new/old > old/old, strictly; 0 or 1.")
 def compatible(new_old: float, old_old: float) -> bool:
     """BCT's empirical criterion: the cross-test beats the lower bound, strictly.
 
@@ -26,6 +29,7 @@ def compatible(new_old: float, old_old: float) -> bool:
     return _number("new_old", new_old) > _number("old_old", old_old)
 
 
+@metric("not_hurting", "Not hurting", "new/new >= the independent new model's; 0 or 1.")
 def not_hurting(new_new: float, independent: float) -> bool:
     """The new model is no worse than one trained independently.
 
@@ -35,11 +39,17 @@ def not_hurting(new_new: float, independent: float) -> bool:
     return _number("new_new", new_new) >= _number("independent", independent)
 
 
+@metric("absolute_gain", "Absolute gain", "new/old minus old/old.", low=-1.0, unit="coefficient")
 def absolute_gain(new_old: float, old_old: float) -> float:
     """What the cross-test adds to the lower bound."""
     return _number("new_old", new_old) - _number("old_old", old_old)
 
 
+@metric(
+    "update_gain", "Update gain",
+    "None where not compatible or where the upper bound does not exceed old/old.",
+    low=None, high=None,
+)  # fmt: skip
 def update_gain(new_old: float, old_old: float, upper: float) -> float | None:
     """Share of the possible gain that comes without backfilling.
 
@@ -51,9 +61,6 @@ def update_gain(new_old: float, old_old: float, upper: float) -> float | None:
     Returns:
         ``(new_old - old_old) / (upper - old_old)``; None where the update is not compatible, or the
         upper bound does not exceed the lower one.
-
-    Raises:
-        ValueError: If a value is not finite.
 
     Source:
         BCT eq. 9.
@@ -68,15 +75,13 @@ def update_gain(new_old: float, old_old: float, upper: float) -> float | None:
     return (new_old - old_old) / (upper - old_old)
 
 
+@metric("avg", "AVG", "Mean of new/old and new/new on TAR@FAR 1e-4 and TPIR@FPIR 1e-2.")
 def average(new_old: dict[str, float], new_new: dict[str, float]) -> float:
     """MixBCT's AVG: both tests on verification and identification, averaged.
 
     Args:
         new_old: The cross-test's metrics, with ``tar_at_far_1e-4`` and ``tpir_at_fpir_1e-2``.
         new_new: The self-test's metrics, with the same keys.
-
-    Returns:
-        The mean of the four values.
 
     Raises:
         ValueError: If a key is missing.
@@ -93,15 +98,13 @@ def average(new_old: dict[str, float], new_new: dict[str, float]) -> float:
     return float(np.mean(values))
 
 
+@metric("average_compatibility", "AC", "Share of pairs i > j with M_ij > M_jj, strictly.")
 def average_compatibility(matrix: Any) -> float:
     """Share of pairs i > j of a sequence for which M_ij > M_jj, strictly.
 
     Args:
         matrix: Queries by generation i on the gallery of generation j, ``[n, n]``, n >= 2; what
             lies above the diagonal is not read and may be NaN.
-
-    Returns:
-        A share in [0, 1].
 
     Raises:
         ValueError: If the matrix is not square, too small, or NaN on or below the diagonal.
@@ -119,14 +122,12 @@ def average_compatibility(matrix: Any) -> float:
     return float(np.mean(values[i, j] > values[j, j]))
 
 
+@metric("average_accuracy", "AM", "Mean of M_ij over i >= j.")
 def average_accuracy(matrix: Any) -> float:
     """Mean of M_ij over i >= j.
 
     Args:
         matrix: As for :func:`average_compatibility`, n >= 1.
-
-    Returns:
-        The mean.
 
     Raises:
         ValueError: If the matrix is not square, empty, or NaN on or below the diagonal.
@@ -139,6 +140,7 @@ def average_accuracy(matrix: Any) -> float:
     return float(np.mean(values[np.tril_indices(len(values))]))
 
 
+@metric("pairwise", "Pairs kept", "Share of pairs that keep BCT eq. 1; ties keep it.")
 def pairwise(
     old_query: Any, old_gallery: Any, new_query: Any, query_labels: Any, gallery_labels: Any
 ) -> float:

@@ -1,4 +1,4 @@
-"""How sure is a mean: over queries, identities, seeds, and between two methods."""
+"""Intervals, tests and rank correlation: over queries, identities and seeds, of two methods."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.metrics.declare import metric
 from benchmark.ranking import arrays
 
 
@@ -64,19 +65,19 @@ def resampled(
     """Means of ``n`` resamples, ``[n]``: the same draws for every method on the same queries.
 
     So the interval of a difference needs no resampling of its own: it is the quantiles of the
-    difference of two of these, as :func:`paired` gives them.
-
-    Args:
-        values: One value per query, ``[m]``.
-        groups: As for :func:`bootstrap`.
-        n: Resamples.
-        seed: Of the resampling.
-
-    Raises:
-        ValueError: As :func:`bootstrap`.
+    difference of two of these, as :func:`paired` gives them. Arguments and errors are those of
+    :func:`bootstrap`; scipy's bootstrap draws no whole groups.
     """
     sums, counts = _sums(values, groups)
-    return _resampled(sums, counts, n, seed)
+    if n < 1:
+        raise ValueError(f"n: expected at least 1, got {n}")
+    rng = np.random.default_rng([seed, 0])
+    step = max(1, (1 << 20) // len(sums))
+    means = []
+    for start in range(0, n, step):
+        drawn = rng.integers(0, len(sums), (min(step, n - start), len(sums)), dtype=np.int32)
+        means.append(sums[drawn].sum(1) / counts[drawn].sum(1))
+    return np.concatenate(means)
 
 
 def paired(
@@ -104,8 +105,7 @@ def paired(
     Raises:
         ValueError: If the lengths differ, or as :func:`bootstrap`.
     """
-    a = arrays.scores("left", left).astype(np.float64)
-    b = arrays.scores("right", right).astype(np.float64)
+    a, b = _floats("left", left), _floats("right", right)
     if len(a) != len(b):
         raise ValueError(f"right: expected {len(a)} values, got {len(b)}")
     low, high = bootstrap(a - b, groups, n=n, seed=seed, level=level)
@@ -150,10 +150,8 @@ def t_interval(values: Any, *, level: float = 0.95) -> tuple[float, float] | Non
     Raises:
         ValueError: If values are empty or NaN, or ``level`` is out of range.
     """
-    x = arrays.scores("values", values).astype(np.float64)
+    x, _ = _sums(values, None)
     _level(level)
-    if not len(x):
-        raise ValueError("values: expected at least one, got none")
     if len(x) == 1:
         return None
     half = t_factor(len(x), level) * float(x.std(ddof=1))
@@ -173,13 +171,13 @@ def holm(p_values: Any) -> NDArray[np.float64]:
         ValueError: If a value is outside [0, 1].
 
     Source:
-        Holm 1979.
+        Holm 1979 (scipy has only corrections of the false discovery rate).
 
     Example:
         >>> holm(np.array([0.01, 0.04, 0.03]))
         array([0.03, 0.06, 0.06])
     """
-    p = arrays.scores("p_values", p_values).astype(np.float64)
+    p = _floats("p_values", p_values)
     if ((p < 0) | (p > 1)).any():
         raise ValueError("p_values: expected values in [0, 1]")
     order = np.argsort(p, kind="stable")
@@ -188,38 +186,10 @@ def holm(p_values: Any) -> NDArray[np.float64]:
     return adjusted
 
 
-def _sums(values: Any, groups: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sum and number of the values of each group."""
-    x = arrays.scores("values", values).astype(np.float64)
-    if not len(x):
-        raise ValueError("values: expected at least one, got none")
-    if groups is None:
-        return x, np.ones(len(x))
-    _, inverse = np.unique(arrays.one_per_row("groups", groups, len(x)), return_inverse=True)
-    return np.bincount(inverse, x).astype(np.float64), np.bincount(inverse).astype(np.float64)
-
-
-def _resampled(
-    sums: NDArray[np.float64], counts: NDArray[np.float64], n: int, seed: int
-) -> NDArray[np.float64]:
-    """Means of ``n`` resamples of whole groups."""
-    if n < 1:
-        raise ValueError(f"n: expected at least 1, got {n}")
-    rng = np.random.default_rng([seed, 0])
-    step = max(1, (1 << 20) // len(sums))
-    means = []
-    for start in range(0, n, step):
-        drawn = rng.integers(0, len(sums), (min(step, n - start), len(sums)), dtype=np.int32)
-        means.append(sums[drawn].sum(1) / counts[drawn].sum(1))
-    return np.concatenate(means)
-
-
-def _level(level: float) -> float:
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level: expected a share in (0, 1), got {level}")
-    return level
-
-
+@metric(
+    "kendall_tau", "Kendall tau", "Tau-b: ties lower it; None where a side is constant.",
+    low=-1.0, unit="coefficient",
+)  # fmt: skip
 def kendall_tau(left: Any, right: Any) -> float | None:
     """Kendall's tau-b of two scores of the same items, ties allowed.
 
@@ -248,3 +218,24 @@ def kendall_tau(left: Any, right: Any) -> float | None:
     if (x == x[0]).all() or (y == y[0]).all():
         return None
     return float(kendalltau(x, y).statistic)
+
+
+def _floats(name: str, values: Any) -> NDArray[np.float64]:
+    return arrays.scores(name, values).astype(np.float64)
+
+
+def _sums(values: Any, groups: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sum and number of the values of each group."""
+    x = _floats("values", values)
+    if not len(x):
+        raise ValueError("values: expected at least one, got none")
+    if groups is None:
+        return x, np.ones(len(x))
+    _, inverse = np.unique(arrays.one_per_row("groups", groups, len(x)), return_inverse=True)
+    return np.bincount(inverse, x).astype(np.float64), np.bincount(inverse).astype(np.float64)
+
+
+def _level(level: float) -> float:
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level: expected a share in (0, 1), got {level}")
+    return level

@@ -1,8 +1,8 @@
 """1:1 verification: from genuine and impostor scores to operating points and curves.
 
-A pair is accepted where its score reaches the threshold. TAR is the share of genuine pairs
-accepted, FAR that of impostor pairs. Scores keep
-their own precision.
+Genuine scores ``[n]`` are those of pairs of one identity, impostor scores ``[m]`` those of two. A
+pair is accepted where its score reaches the threshold. TAR is the share of genuine pairs accepted,
+FAR that of impostor pairs. Scores keep their own precision.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.metrics.declare import metric
 from benchmark.ranking import arrays
+
+RATE = "Ties are accepted or refused together; a target below 1/n is refused."
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class OperatingPoint:
     """TAR at one threshold, with what was achieved.
 
     Attributes:
-        target: The FAR asked for.
+        target: The target FAR.
         tar: Share of genuine scores >= threshold.
         far: Share of impostor scores >= threshold, the achieved FAR.
         threshold: The score from which a pair is accepted.
@@ -58,12 +61,16 @@ class Curve:
         return 1.0 - self.tar
 
 
+@metric(
+    "tar_at_far_{rate}", "TAR@FAR {rate}",
+    f"Smallest threshold whose FAR is within the target. {RATE}",
+)  # fmt: skip
 def tar_at_far(genuine: Any, impostor: Any, targets: Iterable[float]) -> tuple[OperatingPoint, ...]:
     """TAR at the smallest threshold whose FAR is within each target.
 
     Args:
-        genuine: Scores of pairs of one identity, ``[n]``.
-        impostor: Scores of pairs of two identities, ``[m]``.
+        genuine: Scores, ``[n]``.
+        impostor: Scores, ``[m]``.
         targets: FARs in [1/m, 1].
 
     Returns:
@@ -83,28 +90,22 @@ def tar_at_far(genuine: Any, impostor: Any, targets: Iterable[float]) -> tuple[O
         (1.0, 0.25)
     """
     good, bad = _sides(genuine, impostor)
-    wanted = [measurable("targets", target, len(bad), "impostor pairs") for target in targets]
-    thresholds = smallest_thresholds(bad, wanted, low=float(min(good.min(), bad.min())))
-    return tuple(_point(good, bad, t, thr) for t, thr in zip(wanted, thresholds, strict=True))
+    rates = [measurable("targets", target, len(bad), "impostor pairs") for target in targets]
+    thresholds = smallest_thresholds(bad, rates, low=float(min(good.min(), bad.min())))
+    return tuple(_point(good, bad, *pair) for pair in zip(rates, thresholds, strict=True))
 
 
+@metric(
+    "tar_at_nearest_far_{rate}", "TAR@nearest FAR {rate}",
+    "FAR nearest to the target, which it may exceed; of two the larger. For comparison.",
+)  # fmt: skip
 def tar_at_nearest_far(
     genuine: Any, impostor: Any, targets: Iterable[float]
 ) -> tuple[OperatingPoint, ...]:
     """TAR where the FAR is *nearest* to each target, which it may exceed; for comparison only.
 
-    Of two equally near rates the larger is taken.
-
-    Args:
-        genuine: Scores of pairs of one identity, ``[n]``.
-        impostor: Scores of pairs of two identities, ``[m]``.
-        targets: FARs in [1/m, 1].
-
-    Returns:
-        One point for each target.
-
-    Raises:
-        ValueError: As :func:`tar_at_far`.
+    Arguments, results and errors are those of :func:`tar_at_far`; of two equally near rates the
+    larger is taken.
 
     Source:
         The script in common use for IJB-C (``argmin |fpr - target|`` on scikit-learn's roc_curve).
@@ -155,10 +156,6 @@ def smallest_thresholds(bad: NDArray[Any], targets: list[float], low: float) -> 
 def roc(genuine: Any, impostor: Any) -> Curve:
     """The ROC at every distinct score; ``Curve.frr`` beside ``Curve.far`` is the DET curve.
 
-    Args:
-        genuine: Scores of pairs of one identity, ``[n]``.
-        impostor: Scores of pairs of two identities, ``[m]``.
-
     Returns:
         The curve, as scikit-learn's ``roc_curve(drop_intermediate=False)``.
 
@@ -166,14 +163,13 @@ def roc(genuine: Any, impostor: Any) -> Curve:
         ValueError: If a side is empty or holds NaN.
     """
     good, bad = _sides(genuine, impostor)
-    good, bad = np.sort(good)[::-1], np.sort(bad)[::-1]
+    good = np.sort(good)
     both = np.concatenate([good, bad])
     both.sort()
     both = both[::-1]
     last = np.flatnonzero(np.append(both[1:] != both[:-1], True))
-    values = both[last]
-    accepted_good = np.searchsorted(-good, -values, side="right")
-    accepted = last + 1
+    values, accepted = both[last], last + 1
+    accepted_good = len(good) - np.searchsorted(good, values, side="left")
     return Curve(
         far=np.concatenate([[0.0], (accepted - accepted_good) / len(bad)]),
         tar=np.concatenate([[0.0], accepted_good / len(good)]),
@@ -181,12 +177,9 @@ def roc(genuine: Any, impostor: Any) -> Curve:
     )
 
 
+@metric("eer", "EER", "On straight lines between the ROC's points.", higher=False)
 def equal_error_rate(genuine: Any, impostor: Any) -> float:
     """The rate at which FAR and FRR are equal, on the straight lines between the ROC's points.
-
-    Args:
-        genuine: Scores of pairs of one identity, ``[n]``.
-        impostor: Scores of pairs of two identities, ``[m]``.
 
     Returns:
         The EER in [0, 1]; lower is better, 0.5 is chance.
@@ -230,11 +223,5 @@ def _sides(genuine: Any, impostor: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 def _point(
     good: NDArray[Any], bad: NDArray[Any], target: float, threshold: float
 ) -> OperatingPoint:
-    return OperatingPoint(
-        target=target,
-        tar=int(np.count_nonzero(good >= threshold)) / len(good),
-        far=int(np.count_nonzero(bad >= threshold)) / len(bad),
-        threshold=threshold,
-        n_genuine=len(good),
-        n_impostor=len(bad),
-    )
+    tar, far = (int(np.count_nonzero(x >= threshold)) / len(x) for x in (good, bad))
+    return OperatingPoint(target, tar, far, threshold, len(good), len(bad))

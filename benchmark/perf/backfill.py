@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.metrics import backfill_curves
+from benchmark.metrics import backfill_curves, backfill_orders
 from benchmark.perf import measure, problems
 from benchmark.ranking import ranks
 
@@ -30,11 +30,11 @@ def rows(
     nq, ql = problems.clusters(queries, centre, 1.5, rng)
     ng, gl = problems.clusters(gallery, centre, 1.5, rng)
     oq, og = (x + rng.standard_normal(x.shape, dtype=np.float32) for x in (nq, ng))
-    order = backfill_curves.random_order(gallery, 0)
+    order = backfill_orders.random(np.arange(gallery), 0)
     warm = min(queries, gallery, 300)
     few = slice(0, warm)
     backfill_curves.curves(
-        oq[few], og[few], nq[few], ng[few], ql[few], gl[few], backfill_curves.random_order(warm, 0)
+        oq[few], og[few], nq[few], ng[few], ql[few], gl[few], backfill_orders.random(np.arange(warm), 0)
     )
     ranks.rank(nq[few], ng[few], ql[few], gl[few])
     base = "one full evaluation (rank, new/new)"

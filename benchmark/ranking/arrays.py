@@ -1,4 +1,4 @@
-"""What comes in is checked once, here: vectors, labels and scores as plain arrays.
+"""Checks of arguments, once: vectors, labels and scores as plain arrays.
 
 Every function of the package takes NumPy arrays, anything NumPy can read, or torch tensors
 (recognised by their methods, so nothing here imports torch). bfloat16 comes as a torch tensor, as
@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_STEP = 1 << 20  # values looked at together
+
 
 def from_bfloat16(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
     """Bfloat16 values given as their 16 bits, as float32, exactly.
 
     Args:
         bits: The values' bits, uint16, any shape.
-
-    Returns:
-        The same values as float32.
 
     Raises:
         ValueError: If ``bits`` is not uint16.
@@ -51,23 +50,27 @@ def widened(x: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def compact(name: str, value: Any, *, dim: int | None = None) -> NDArray[Any]:
-    """As :func:`matrix`, but float16 stays, and bfloat16 comes as its bits, uint16.
+    """Vectors ``[n, d]`` as C-ordered float32; float16 stays, bfloat16 comes as its bits, uint16.
 
     Raises:
-        ValueError: If the shape or type is another.
+        ValueError: If the shape or type is another; the values are not looked at.
     """
-    if str(getattr(value, "dtype", "")) == "torch.bfloat16":
+    half = str(getattr(value, "dtype", "")) == "torch.bfloat16"
+    if half:
         bits = value.detach().cpu().contiguous().view(dtype=value.new_empty(0).short().dtype)
         array = bits.numpy().view(np.uint16)
     else:
-        array = np.asarray(value) if not hasattr(value, "detach") else plain(value)
+        array = plain(value) if hasattr(value, "detach") else np.asarray(value)
         if array.dtype.name == "bfloat16":
-            array = array.view(np.uint16)
-        elif array.dtype != np.float16:
-            return matrix(name, array, dim=dim)
-    if array.ndim != 2 or array.shape[1] < 1 or (dim is not None and array.shape[1] != dim):
-        raise ValueError(f"{name}: expected [n, {dim or 'd >= 1'}], got {array.shape}")
-    return array
+            half, array = True, array.view(np.uint16)
+    if array.ndim != 2 or not (half or array.dtype.kind == "f"):
+        raise ValueError(f"{name}: expected 2-D floats [n, d], got {array.ndim}-D {array.dtype}")
+    if array.shape[1] < 1 or (dim is not None and array.shape[1] != dim):
+        raise ValueError(f"{name}: expected dimension {dim or '>= 1'}, got {array.shape[1]}")
+    if half or array.dtype == np.float16:
+        return array
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(array, dtype=np.float32)
 
 
 def vectors(name: str, value: Any, *, dim: int | None = None) -> NDArray[np.float32]:
@@ -78,30 +81,12 @@ def vectors(name: str, value: Any, *, dim: int | None = None) -> NDArray[np.floa
         value: float16, bfloat16, float32 or float64 vectors, ``[n, d]``.
         dim: The dimension they must have, or None.
 
-    Returns:
-        The vectors as float32, C-ordered.
-
     Raises:
         ValueError: If the shape or type is another, or a value is NaN or infinite.
     """
-    out = matrix(name, value, dim=dim)
+    out = np.ascontiguousarray(widened(compact(name, value, dim=dim)))
     finite(name, out)
     return out
-
-
-def matrix(name: str, value: Any, *, dim: int | None = None) -> NDArray[np.float32]:
-    """As :func:`vectors`, but for the check of the values, which the caller makes.
-
-    Raises:
-        ValueError: If the shape or type is another.
-    """
-    array = plain(value)
-    if array.ndim != 2 or array.dtype.kind != "f":
-        raise ValueError(f"{name}: expected 2-D floats [n, d], got {array.ndim}-D {array.dtype}")
-    if array.shape[1] < 1 or (dim is not None and array.shape[1] != dim):
-        raise ValueError(f"{name}: expected dimension {dim or '>= 1'}, got {array.shape[1]}")
-    with np.errstate(over="ignore"):
-        return np.ascontiguousarray(array, dtype=np.float32)
 
 
 def finite(name: str, array: NDArray[Any]) -> None:
@@ -111,14 +96,24 @@ def finite(name: str, array: NDArray[Any]) -> None:
         ValueError: Naming the first bad row.
     """
     flat = array.reshape(-1)
-    step = 1 << 20
-    for start in range(0, flat.size, step):
-        good = np.isfinite(flat[start : start + step])
+    for start in range(0, flat.size, _STEP):
+        good = np.isfinite(flat[start : start + _STEP])
         if not good.all():
             where = np.unravel_index(start + int(np.argmin(good)), array.shape)
             raise ValueError(
                 f"{name}: expected finite values, got {array[where]} in row {int(where[0])}"
             )
+
+
+def is_l2(distance: str) -> bool:
+    """Tell the two distances apart.
+
+    Raises:
+        ValueError: If it is neither ``cosine`` nor ``l2``.
+    """
+    if distance not in ("cosine", "l2"):
+        raise ValueError(f"distance: expected 'cosine' or 'l2', got {distance!r}")
+    return distance == "l2"
 
 
 def one_per_row(name: str, value: Any, n: int) -> NDArray[Any]:
@@ -138,7 +133,7 @@ def one_per_row(name: str, value: Any, n: int) -> NDArray[Any]:
 def codes(
     name: str, left: Any, n_left: int, right: Any, n_right: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Labels of two sides as integers, equal where the labels are equal.
+    """Labels of queries and gallery as integers, equal where and ordered as the labels are.
 
     Args:
         name: The argument's name; the messages add ``query_`` and ``gallery_``.
@@ -146,9 +141,6 @@ def codes(
         n_left: Their number.
         right: Gallery labels.
         n_right: Their number.
-
-    Returns:
-        Codes of the left and of the right side, ordered as the labels.
 
     Raises:
         ValueError: If a length is another, or one side has integers and the other strings.
@@ -181,7 +173,7 @@ def both(
 
 
 def scores(name: str, value: Any) -> NDArray[Any]:
-    """Scores as a 1-D float32 or float64 array without NaN.
+    """Scores as a 1-D float32 or float64 array.
 
     Raises:
         ValueError: If the shape or type is another, or a score is NaN or infinite.
@@ -196,10 +188,10 @@ def scores(name: str, value: Any) -> NDArray[Any]:
 
 
 def permutation(order: Any, n: int) -> NDArray[np.int64]:
-    """An order, checked.
+    """An order of ``n`` rows.
 
     Raises:
-        ValueError: If it is not a permutation of ``n`` rows.
+        ValueError: If it is not a permutation.
     """
     rows = plain(order)
     if rows.shape != (n,) or rows.dtype.kind not in "iu":

@@ -18,15 +18,24 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
-from benchmark.ranking.kernels import COMPRESS, LANES, call, data, jit, splat, vector_at
+from benchmark.ranking.kernels import (
+    COMPRESS,
+    LANES,
+    at,
+    call,
+    data,
+    intrinsic,
+    jit,
+    load,
+    save,
+    splat,
+)
 
 LEVELS = 7  # levels in registers
 COPIES = 4  # counters of one threshold, so that equal scores do not wait for each other
 _F, _I, _SMALL = ir.FloatType(), ir.IntType(64), ir.IntType(32)
 _V, _WHOLE = ir.VectorType(_F, LANES), ir.VectorType(_SMALL, LANES)
-_LEVELS, _COMPRESS, _LANES, _COPIES = LEVELS, COMPRESS, LANES, COPIES
 
 
 def depth_of(most: int) -> int:
@@ -37,7 +46,7 @@ def depth_of(most: int) -> int:
 @jit
 def plant(t: Any, tree: Any) -> Any:
     """Write the tree of the ascending thresholds ``t``; returns its levels."""
-    depth = np.int64(_LEVELS)
+    depth = np.int64(LEVELS)
     while (np.int64(1) << depth) <= len(t):
         depth += 1
     node = np.int64(1)
@@ -95,11 +104,9 @@ def _slots(copies: int) -> Any:
             source, nodes, target = (
                 data(context, builder, sig.args[i], args[i], zero) for i in (0, 2, 4)
             )
-            tables = []
-            for i in range(2**LEVELS // LANES):
-                place = builder.gep(nodes, [ir.Constant(_I, i * LANES)])
-                tables.append(builder.load(vector_at(builder, place)))
-                tables[-1].align = 4
+            tables = [
+                load(builder, at(builder, nodes, i * LANES)) for i in range(2**LEVELS // LANES)
+            ]
             below = builder.sub(args[3], ir.Constant(_I, LEVELS))
             leaves = builder.shl(ir.Constant(_SMALL, 1), builder.trunc(args[3], _SMALL))
             first = builder.bitcast(splat(builder, builder.bitcast(leaves, _F)), _WHOLE)
@@ -107,8 +114,7 @@ def _slots(copies: int) -> Any:
             kept = cgutils.alloca_once(builder, _WHOLE)  # type: ignore[no-untyped-call]
             stride = ir.Constant(_I, LANES)
             with cgutils.for_range_slice(builder, zero, args[1], stride, inc=True) as (j, _):
-                score = builder.load(vector_at(builder, builder.gep(source, [j])))
-                score.align = 4
+                score = load(builder, builder.gep(source, [j]))
                 node = _constant(1)
                 for some in (*[tables[:1]] * 4, tables[1:2], tables[2:4], tables[4:8]):
                     node = _child(builder, node, score, _permuted(builder, some, node))
@@ -120,8 +126,7 @@ def _slots(copies: int) -> Any:
                     )
                 slot = builder.sub(builder.load(kept), first)
                 slot = builder.add(builder.mul(slot, _constant(copies)), lanes)
-                place = builder.bitcast(builder.gep(target, [j]), _WHOLE.as_pointer())
-                builder.store(slot, place).align = 4
+                save(builder, slot, builder.gep(target, [j]))
             return context.get_dummy_value()
 
         return signature, generate
@@ -129,14 +134,13 @@ def _slots(copies: int) -> Any:
     return slots
 
 
-_slots_copied: Any = _slots(COPIES)
-_slots_single: Any = _slots(1)
+_slots_copied, _slots_single = _slots(COPIES), _slots(1)
 
 
 @jit
 def reached(s: Any, n: int, tree: Any, depth: int, out: Any) -> None:
     """Write how many thresholds each of ``n`` scores reaches; room for a vector more is used."""
-    if _COMPRESS:
+    if COMPRESS:
         _slots_single(s, n, tree, depth, out)
         return
     out[:n] = 1
@@ -150,9 +154,9 @@ def reached(s: Any, n: int, tree: Any, depth: int, out: Any) -> None:
 @jit
 def copied(s: Any, n: int, tree: Any, depth: int, out: Any) -> None:
     """As ``reached``, times ``COPIES``, plus a copy's number: 0, 1, 2, 3 in turn."""
-    if _COMPRESS:
+    if COMPRESS:
         _slots_copied(s, n, tree, depth, out)
         return
     reached(s, n, tree, depth, out)
     for j in range(np.uint64(n)):
-        out[j] = np.int32(out[j] * _COPIES + (j & np.uint64(_COPIES - 1)))
+        out[j] = np.int32(out[j] * COPIES + (j & np.uint64(COPIES - 1)))

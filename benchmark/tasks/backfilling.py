@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmark.metrics import backfill_curves
+from benchmark.metrics.backfill_orders import is_oracle
 from benchmark.tasks.base import Options, Refill, key, template_vectors
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ def evaluate(
 
     Args:
         refill: Vectors of all items.
-        orders: Name -> all items, the first one to be refilled first; names that begin with
-            ``true-`` are those whose agreement with the others is reported.
+        orders: Name -> all items, the first one to be refilled first; oracles, by their
+            names, are those whose agreement with the others is reported.
         items: Which of them ask, which are stored, their classes, templates and groups.
         options: ``distance``, ``fpir`` and ``tasks``: without ``retrieval`` among them items are
             not ranked, only templates are searched for.
@@ -57,9 +58,9 @@ def evaluate(
     places = {name: _places(rows)[items.gallery] for name, rows in orders.items()}
     for name, each in found.items():
         each["tau"] = {
-            cheat: _tau(places[name], places[cheat])
-            for cheat in orders
-            if cheat.startswith("true-") and cheat != name
+            oracle: _tau(places[name], places[oracle])
+            for oracle in orders
+            if is_oracle(oracle) and oracle != name
         }
     return {
         "points": POINTS, "every": COARSE, "groups": run.group_names, "counts": run.counts,
