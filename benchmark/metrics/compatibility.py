@@ -172,7 +172,7 @@ def pairwise(
     new = arrays.vectors("new_query", new_query, dim=old.shape[1])
     if len(new) != len(old) or not len(old) or not len(gallery):
         raise ValueError(f"new_query: expected {len(old)} > 0 rows, got {len(new)}")
-    ql, gl = arrays.codes("labels", query_labels, len(old), gallery_labels, len(gallery))
+    ql, gl = arrays.codes("labels", (query_labels, gallery_labels), (len(old), len(gallery)))
     kept = 0
     for (rows, before), (_, after) in zip(tiles(old, gallery), tiles(new, gallery), strict=True):
         same = ql[rows, None] == gl

@@ -7,7 +7,7 @@ integers or strings; a gallery is the same, ``[m, d]`` and ``[m]``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,16 +99,17 @@ def search(
 
     names = "probe_vectors", "gallery_vectors"
     scorer = engine.Scorer(probe_vectors, gallery_vectors, names=names, threads=threads)
-    n, m = scorer.shape
-    if not m:
+    n = scorer.shape[0]
+    if not scorer.shape[1]:
         raise ValueError("gallery_vectors: expected at least one row, got none")
-    subjects = arrays.codes("subjects", probe_subjects, n, gallery_subjects, m)
+    ps, gs = arrays.codes("subjects", (probe_subjects, gallery_subjects), scorer.shape)
     result = Search(np.zeros(n, np.int64), np.full(n, np.nan, np.float32), np.empty(n, np.float32))
-    scorer.blocks(
-        lambda first, last, scores: pair_kernels.search(
-            scores, first, last, *subjects, result.rank, result.own, result.best
-        )
-    )
+
+    def work(first: int, last: int, scores: NDArray[np.float32]) -> None:
+        here = (column[first:last] for column in (result.rank, result.own, result.best))
+        pair_kernels.search(scores, ps[first:last], gs, *here)
+
+    scorer.blocks(work)
     return result
 
 
@@ -249,12 +250,10 @@ def dir_curve(result: Search) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     return fpir, np.concatenate([above, [len(right)]]) / len(own)
 
 
-def _joined(galleries: Iterable[tuple[Any, Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _joined(galleries: Iterable[tuple[Any, Any]]) -> Iterator[NDArray[Any]]:
     """Vectors and subjects of several galleries."""
-    vectors, subjects = zip(*galleries, strict=True)
-    return tuple(
-        np.concatenate([arrays.plain(part) for part in side]) for side in (vectors, subjects)
-    )
+    for column in zip(*galleries, strict=True):
+        yield np.concatenate([arrays.plain(part) for part in column])
 
 
 def _open_set(result: Search) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.float32]]:

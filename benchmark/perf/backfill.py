@@ -34,7 +34,13 @@ def rows(
     warm = min(queries, gallery, 300)
     few = slice(0, warm)
     backfill_curves.curves(
-        oq[few], og[few], nq[few], ng[few], ql[few], gl[few], backfill_orders.random(np.arange(warm), 0)
+        oq[few],
+        og[few],
+        nq[few],
+        ng[few],
+        ql[few],
+        gl[few],
+        backfill_orders.random(np.arange(warm), 0),
     )
     ranks.rank(nq[few], ng[few], ql[few], gl[few])
     base = "one full evaluation (rank, new/new)"

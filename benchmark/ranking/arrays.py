@@ -131,45 +131,47 @@ def one_per_row(name: str, value: Any, n: int) -> NDArray[Any]:
 
 
 def codes(
-    name: str, left: Any, n_left: int, right: Any, n_right: int
+    name: str, labels: tuple[Any, Any], shape: tuple[int, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Labels of queries and gallery as integers, equal where and ordered as the labels are.
 
     Args:
         name: The argument's name; the messages add ``query_`` and ``gallery_``.
-        left: Query labels.
-        n_left: Their number.
-        right: Gallery labels.
-        n_right: Their number.
+        labels: Integers or strings, ``[n]`` and ``[m]``.
+        shape: ``(n, m)``.
 
     Raises:
         ValueError: If a length is another, or one side has integers and the other strings.
     """
-    a = one_per_row(f"query_{name}", left, n_left)
-    b = one_per_row(f"gallery_{name}", right, n_right)
-    if n_left and n_right and (a.dtype.kind in "US") != (b.dtype.kind in "US"):
+    a, b = (
+        one_per_row(f"{side}_{name}", value, n)
+        for side, value, n in zip(("query", "gallery"), labels, shape, strict=True)
+    )
+    if len(a) and len(b) and (a.dtype.kind in "US") != (b.dtype.kind in "US"):
         raise ValueError(f"gallery_{name}: expected {a.dtype} as query_{name} has, got {b.dtype}")
     if np.can_cast(np.result_type(a, b), np.int64):
         # They serve as they are, mostly without a copy; the kernels are compiled for plain arrays.
         return np.require(a, np.int64, ["C", "W"]), np.require(b, np.int64, ["C", "W"])
     _, inverse = np.unique(np.concatenate([a, b]), return_inverse=True)
-    return inverse[:n_left].astype(np.int64), inverse[n_left:].astype(np.int64)
+    return inverse[: len(a)].astype(np.int64), inverse[len(a) :].astype(np.int64)
 
 
 def both(
-    name: str, left: Any, n_left: int, right: Any, n_right: int
+    name: str, labels: tuple[Any, Any], shape: tuple[int, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """As :func:`codes`, and two empty arrays where neither side is given.
 
     Raises:
         ValueError: If only one side is given, or as :func:`codes`.
     """
-    if left is None and right is None:
+    missing = [
+        side for side, value in zip(("query", "gallery"), labels, strict=True) if value is None
+    ]
+    if len(missing) == 1:
+        raise ValueError(f"{missing[0]}_{name}: expected both sides or neither, got None")
+    if missing:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    if left is None or right is None:
-        missing = "query" if left is None else "gallery"
-        raise ValueError(f"{missing}_{name}: expected both sides or neither, got None")
-    return codes(name, left, n_left, right, n_right)
+    return codes(name, labels, shape)
 
 
 def scores(name: str, value: Any) -> NDArray[Any]:

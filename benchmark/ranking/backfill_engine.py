@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.ranking import arrays, backfill_kernels, engine, kernels, threshold_search
-from benchmark.ranking.arrays import permutation
 from benchmark.ranking.engine import Floats, Panels, Scorer, Span
 from benchmark.ranking.grouping import Grouped, Ints, Labels, Ragged, grouped, spread
 
@@ -23,56 +22,58 @@ Steps = tuple[Ints, NDArray[np.int32]]
 """Filled items at each point of the curve, and the point at which each item in order is filled."""
 
 
-def scorers(
-    old: Sides, new: Sides, *, l2: bool = False, threads: int | None = None
-) -> tuple[Scorer, Scorer]:
+class Cells(NamedTuple):
+    """Histograms of some queries, over points and numbers of thresholds reached.
+
+    Attributes:
+        changes: What each point adds, ``[query, points * width]``.
+        totals: What the unfilled gallery has, ``[query, width]``.
+        points: Points.
+        width: 1 + the most thresholds of a query.
+    """
+
+    changes: NDArray[Any]
+    totals: NDArray[np.int32]
+    points: int
+    width: int
+
+
+def scorers(old: Sides, new: Sides, *, l2: bool, threads: int | None) -> tuple[Scorer, Scorer]:
     """Old and new (query, gallery), checked against each other.
 
     Raises:
         ValueError: If a shape does not fit.
     """
-    both = [
-        Scorer(*vectors, names=(f"{name}_query", f"{name}_gallery"), l2=l2, threads=threads)
-        for name, vectors in (("old", old), ("new", new))
-    ]
-    for name, rows, expected in zip(
-        ("query", "gallery"), both[1].shape, both[0].shape, strict=True
-    ):
+    a, b = (
+        Scorer(*side, names=(f"{name}_query", f"{name}_gallery"), l2=l2, threads=threads)
+        for name, side in (("old", old), ("new", new))
+    )
+    for name, expected, rows in zip(("query", "gallery"), a.shape, b.shape, strict=True):
         if rows != expected:
             raise ValueError(f"new_{name}: expected {expected} rows, got {rows}")
-    dims = [scorer.dim for scorer in both]
-    if l2 and dims[0] != dims[1]:
-        raise ValueError(
-            f"distance: expected cosine for dimensions {dims[0]} and {dims[1]}, got l2"
-        )
-    return both[0], both[1]
+    if l2 and a.dim != b.dim:
+        raise ValueError(f"distance: expected cosine for dimensions {a.dim} and {b.dim}, got l2")
+    return a, b
 
 
 class Run:
     """One backfilling evaluation: checked arguments, and the queries a chunk at a time."""
 
     def __init__(
-        self,
-        old: Sides,
-        new: Sides,
-        labels: Sides,
-        order: Any,
-        steps: Steps,
-        *,
-        distance: str = "cosine",
-        threads: int | None = None,
-        **rules: Any,
-    ) -> None:
+        self, old: Sides, new: Sides, labels: Sides, order: Any, steps: Steps, *,
+        distance: str = "cosine", threads: int | None = None, **rules: Any,
+    ) -> None:  # fmt: skip
         """Check the arguments of ``backfill_curves.curves``."""
-        self.old, self.new = scorers(old, new, l2=arrays.is_l2(distance), threads=threads)
-        self.threads = self.old.threads
+        self.scorers = scorers(old, new, l2=arrays.is_l2(distance), threads=threads)
+        self.old, self.threads = self.scorers[0], self.scorers[0].threads
         self.labels = Labels.checked(self.old.shape, *labels, **rules)
-        self.order = permutation(order, self.old.shape[1])
-        filled, self.moment = steps
+        self.order = arrays.permutation(order, self.old.shape[1])
+        filled, self.moment = steps  # moments of the items in order
         self.points = len(filled)
-        in_order = grouped(self.labels.query, self.labels.gallery[self.order])
-        self.when = self.moment[in_order.g_order]  # by label, ascending
-        self.by = in_order._replace(g_order=self.order[in_order.g_order])
+        self.moment_of = np.empty(len(self.order), np.int32)  # moments of the items as they lie
+        self.moment_of[self.order] = self.moment
+        by = grouped(self.labels.query, self.labels.gallery[self.order])
+        self.by = by._replace(g_order=self.order[by.g_order])
         most = int(np.diff(filled).max(initial=0))  # items that change at one point
         self.cells = np.zeros(0, np.int16 if most < 1 << 14 else np.int32)
         self.kept: dict[Scorer, Panels] = {}
@@ -113,24 +114,20 @@ class Run:
             engine.sort(thresholds, *span)
 
         engine.share(merge, engine.spans(n, 1024), self.threads)
-        width = int(thresholds.sizes.max(initial=0)) + 1
-        cells = self._clean(n * self.points * width).reshape(n, self.points * width)
-        totals = np.zeros((n, width), np.int32)
+        cells = self._cells(n, int(thresholds.sizes.max(initial=0)) + 1)
 
         def summarise(span: Span) -> None:
             backfill_kernels.summarise(
-                thresholds, matches, left_out, *span, self.points, width, cells, totals,
-                by.q_order, rank, ap,
-            )  # fmt: skip
+                thresholds, matches, left_out, cells, *span, by.q_order, rank, ap
+            )
 
-        nodes = 1 << threshold_search.depth_of(width - 1)
-        rows = max(1, min(16, _TABLES // (4 * (nodes + kernels.CAPACITY) * kernels.ROWS)))
-        rows *= kernels.ROWS
-        room = engine.Workspace(rows, nodes)
-        parts = self._counting(by.q_order, thresholds, width, room, cells, totals)
-        pieces = engine.even(n, rows, kernels.ROWS, self.threads)
-        if self._fits(self.old) and self._fits(self.new):
-            stages = [*parts, summarise]  # each piece goes its way, none waits for another
+        nodes = 1 << threshold_search.depth_of(cells.width - 1)
+        tiles = max(1, min(16, _TABLES // (4 * (nodes + kernels.CAPACITY) * kernels.ROWS)))
+        room = engine.Workspace(tiles * kernels.ROWS, nodes)
+        pieces = engine.even(n, tiles * kernels.ROWS, kernels.ROWS, self.threads)
+        counting = self._counting(by.q_order, thresholds, room, cells)
+        if all(self._fits(scorer) for scorer in self.scorers):
+            stages = [*counting, summarise]  # each piece goes its way, none waits for another
 
             def work(span: Span) -> None:
                 for stage in stages:
@@ -138,75 +135,57 @@ class Run:
 
             engine.share(work, pieces, self.threads)
         else:
-            for part in (*parts, summarise):
-                engine.share(part, pieces, self.threads)
+            for stage in (*counting, summarise):
+                engine.share(stage, pieces, self.threads)
         return old.sizes
 
     def _scores(self, by: Grouped) -> tuple[tuple[Ragged, ...], tuple[Ragged, ...]]:
         """Old scores, new scores and moments, of the matches and of the items left out."""
-        both = self.old, self.new
-        columns = [
-            *(scorer.class_scores(by) for scorer in both),
-            self.when[spread(by.start, by.stop)],
-        ]
+        moments = self.moment_of[by.g_order[spread(by.start, by.stop)]]
+        columns = [*(scorer.class_scores(by) for scorer in self.scorers), moments]
         mask = self.old.left_out(by, self.labels)
         split = [Ragged(by.offset, column).split(*mask) for column in columns]
         matches, left_out = zip(*split, strict=True)
         rows, items = self.labels.strangers(by.q_order)
         if len(rows):
-            place = np.empty(len(self.order), np.int64)
-            place[self.order] = np.arange(len(self.order))
-            more = [
-                *(scorer.pairs(by.q_order[rows], items) for scorer in both),
-                self.moment[place[items]],
-            ]
-            left_out = tuple(
-                column.added(rows, extra) for column, extra in zip(left_out, more, strict=True)
-            )
+            more = [scorer.pairs(by.q_order[rows], items) for scorer in self.scorers]
+            pairs = zip(left_out, [*more, self.moment_of[items]], strict=True)
+            left_out = tuple(column.added(rows, extra) for column, extra in pairs)
         return matches, left_out
 
-    def _clean(self, n: int) -> NDArray[Any]:
+    def _cells(self, n: int, width: int) -> Cells:
         """Room for histograms, all zero; each chunk leaves it so."""
-        if len(self.cells) < n:
-            self.cells = np.zeros(n, self.cells.dtype)
-        return self.cells[:n]
+        shape = n, self.points * width
+        if len(self.cells) < n * shape[1]:
+            self.cells = np.zeros(n * shape[1], self.cells.dtype)
+        changes = self.cells[: n * shape[1]].reshape(shape)
+        return Cells(changes, np.zeros((n, width), np.int32), self.points, width)
 
     def _counting(
-        self,
-        rows: Ints,
-        thresholds: Ragged,
-        width: int,
-        room: engine.Workspace,
-        cells: NDArray[Any],
-        totals: NDArray[np.int32],
+        self, rows: Ints, thresholds: Ragged, room: engine.Workspace, cells: Cells
     ) -> Iterator[Callable[[Span], None]]:
         """Count all items into the cells, with old and then with new vectors, in order.
 
         Each part is to be called for every piece of the queries; for one piece, one after another.
         """
-        if width == 1:
+        if cells.width == 1:
             return
 
         def count(panels: tuple[Any, ...], change: int, span: Span) -> None:
             backfill_kernels.fill_cells(
-                *panels, change, thresholds, *span, width, self.points, room.arrays, cells
+                *panels, self.old.l2, change, thresholds, *span, room.arrays, cells
             )
 
-        for scorer, change in ((self.old, -1), (self.new, 1)):
+        for scorer, change in zip(self.scorers, (-1, 1), strict=True):
             queries = scorer.queries(rows)
             for first, last in engine.spans(len(self.order), scorer.step(_PACKED)):
-                panels = (
-                    queries,
-                    self._packed(scorer, first, last),
-                    scorer.l2,
-                    self.moment[first:last],
-                )
+                panels = queries, self._packed(scorer, first, last), self.moment[first:last]
                 yield functools.partial(count, panels, change)
             if scorer is self.old:
-                yield lambda span: backfill_kernels.taken(cells, *span, self.points, width, totals)
+                yield lambda span: backfill_kernels.taken(cells, *span)
 
     def _fits(self, scorer: Scorer) -> bool:
-        """Are all items packed together, and kept?"""
+        """Whether all items are packed together, and kept."""
         return len(self.order) <= scorer.step(_PACKED)
 
     def _packed(self, scorer: Scorer, first: int, last: int) -> Panels:
@@ -226,25 +205,22 @@ def search(
     Returns:
         Both, and which subjects are in the gallery.
     """
-    both = scorers(old, new, threads=threads)
+    both = scorers(old, new, l2=False, threads=threads)
     n, m = both[0].shape
-    ps, gs = arrays.codes("subjects", subjects[0], n, subjects[1], m)
-    rows = permutation(order, m)
-    gs = gs[rows]
-    points, moment = len(steps[0]), steps[1]
+    ps, gs = arrays.codes("subjects", subjects, (n, m))
+    rows, points = arrays.permutation(order, m), len(steps[0])
     own, other = (np.full((n, points), -np.inf, np.float32) for _ in range(2))
-    packed = [scorer.items(rows) for scorer in both]
 
-    def work(span: Span) -> None:
-        here = slice(*span)
-        for is_old, scorer, items in zip((True, False), both, packed, strict=True):
-            some = scorer.query.packed(np.arange(*span), kernels.ROWS, 1)
-            scores = engine.tile(some, items, l2=False)
-            best = np.full((2, some.n, points + 1), -np.inf, np.float32)
-            backfill_kernels.best_along(scores, moment, gs, ps[here], points, is_old, *best)
-            shift = 1 if is_old else 0  # old scores of moments > p, new ones of moments <= p
-            for target, value in zip((own, other), best, strict=True):
-                target[here] = np.maximum(target[here], value[:, shift : points + shift])
+    def add(is_old: bool, first: int, last: int, scores: Floats) -> None:
+        peaks = np.full((2, last - first, points + 1), -np.inf, np.float32)
+        backfill_kernels.peaks(scores, steps[1], gs[rows], ps[first:last], *peaks)
+        if is_old:  # at point p those of moments > p count, of new ones those of moments <= p
+            peaks = np.maximum.accumulate(peaks[:, :, ::-1], axis=2)[:, :, -2::-1]
+        else:
+            peaks = np.maximum.accumulate(peaks, axis=2)[:, :, :points]
+        for target, best in zip((own, other), peaks, strict=True):
+            target[first:last] = np.maximum(target[first:last], best)
 
-    engine.share(work, engine.spans(n, 96), both[0].threads)
+    for scorer, is_old in zip(both, (True, False), strict=True):
+        scorer.blocks(functools.partial(add, is_old), g_rows=rows)
     return own.T, other.T, np.isin(ps, gs)

@@ -85,25 +85,24 @@ def _append(
 
 @jit
 def fill_cells(
-    queries: Any, items: Any, l2: bool, tag: Any, change: int, thresholds: Any, first: int,
-    last: int, width: int, points: int, room: Any, cells: Any,
+    queries: Any, items: Any, tag: Any, l2: bool, change: int, thresholds: Any, first: int,
+    last: int, room: Any, cells: Any,
 ) -> None:  # fmt: skip
     """Add packed items to the cells of queries ``first`` ... ``last - 1``.
 
-    As ``tile_counts.count``; ``cells`` holds ``width`` changes for each point and query; new scores
-    come at their item's moment (``change`` is 1), old ones go (-1). The thresholds are the matches'
-    old and new scores together. The items' moments ``tag`` ascend, so a query's buffer holds one
-    moment's scores after the other's.
+    As ``tile_counts.count``; new scores come at their item's moment (``change`` is 1), old ones go
+    (-1). The thresholds are the matches' old and new scores together. The items' moments ``tag``
+    ascend, so a query's buffer holds one moment's scores after the other's.
     """
     buffer, trees, _ = room
     qp, gp, dim = queries.values, items.values, items.dim
     lows, depths = prepare(thresholds, first, last, trees)
     fill, split = np.zeros(len(lows), np.int64), np.zeros(len(lows), np.int64)
     since = np.full(len(lows), tag[0])
-    ends = np.zeros((len(lows), points), np.int32)
+    ends = np.zeros((len(lows), cells.points), np.int32)
     steps = np.empty(CAPACITY, np.int32)
     tile = np.empty(ROWS * COLUMNS, np.float32)
-    apart = np.zeros((4, width), cells.dtype)
+    apart = np.zeros((4, cells.width), cells.changes.dtype)
     current = tag[0]
     for c in range(0, items.n, COLUMNS):
         here = min(COLUMNS, items.n - c)
@@ -127,7 +126,7 @@ def fill_cells(
                 if fill[i] > CAPACITY - 2 * COLUMNS or (c + here == items.n and fill[i]):
                     _tally(
                         buffer[i * CAPACITY :], fill[i], ends[i], since[i], following, trees[i],
-                        depths[i], width, change, cells[first + i], steps, apart,
+                        depths[i], cells.width, change, cells.changes[first + i], steps, apart,
                     )  # fmt: skip
                     fill[i] = 0
                     since[i] = following
@@ -135,16 +134,16 @@ def fill_cells(
 
 
 @jit
-def taken(cells: Any, first: int, last: int, points: int, width: int, totals: Any) -> None:
+def taken(cells: Any, first: int, last: int) -> None:
     """Sum up the scores that the unfilled gallery has: all that some queries' cells take away.
 
     To be called when old scores are in the cells and new ones are not yet.
     """
     for i in range(first, last):
-        total, row = totals[i], cells[i]
-        for p in range(np.uint64(points)):
-            place = p * np.uint64(width)
-            for k in range(np.uint64(width)):
+        total, row = cells.totals[i], cells.changes[i]
+        for p in range(np.uint64(cells.points)):
+            place = p * np.uint64(cells.width)
+            for k in range(np.uint64(cells.width)):
                 total[k] -= row[place + k]
 
 
@@ -197,8 +196,8 @@ def _change(row: Any, p: int, width: int, held: Any) -> None:
 
 @jit
 def summarise(
-    thresholds: Any, matches: Any, left_out: Any, first: int, last: int, points: int, width: int,
-    cells: Any, totals: Any, q_order: Any, rank: Any, ap: Any,
+    thresholds: Any, matches: Any, left_out: Any, cells: Any, first: int, last: int, q_order: Any,
+    rank: Any, ap: Any,
 ) -> None:  # fmt: skip
     """Ranks and average precisions of queries ``first`` ... at every point of the curve.
 
@@ -206,6 +205,7 @@ def summarise(
     """
     old, new, moment = matches
     left_old, left_new, left_moment = left_out
+    width = cells.width
     most = (width - 1) // 2
     numbers, occupied = np.empty(width, np.int32), np.empty(width, np.int64)
     above, falling, terms = np.empty(width + 1, np.int32), np.empty(most), np.empty(most)
@@ -219,7 +219,7 @@ def summarise(
         n = b - a
         if n == 0:
             continue
-        row, held, query = cells[i], totals[i], q_order[i]
+        row, held, query = cells.changes[i], cells.totals[i], q_order[i]
         for x in range(left_old.offset[i], left_old.offset[i + 1]):
             place, slot = (
                 left_moment.values[x] * width,
@@ -238,7 +238,7 @@ def summarise(
         for x in range(n):
             m += _put(numbers, occupied, before[x], 1)
             falling[x] = n - x
-        for p in range(points):
+        for p in range(cells.points):
             while following < b and moment.values[following] == p:
                 m += _put(numbers, occupied, before[following - a], -1)
                 m += _put(numbers, occupied, after[following - a], 1)
@@ -251,24 +251,9 @@ def summarise(
 
 
 @jit
-def best_along(
-    scores: Any, moment: Any, subject: Any, probe: Any, points: int, old: bool, own: Any, other: Any
-) -> None:  # fmt: skip
-    """Raise each probe's best own and other score at every point, by one row of scores a probe.
-
-    ``own`` and ``other`` are ``[probe, points + 1]``; the caller makes running maxima of them.
-    """
-    for r in range(len(probe)):
+def peaks(scores: Any, moment: Any, subjects: Any, probes: Any, own: Any, other: Any) -> None:
+    """The best score of each probe's own subject, and of the others, at each moment."""
+    for r in range(len(probes)):
         for c in range(len(moment)):
-            place = moment[c]
-            target = own if subject[c] == probe[r] else other
-            target[r, place] = max(target[r, place], scores[r, c])
-    for r in range(len(probe)):  # an old score counts before its moment, a new one from it on
-        if old:
-            for p in range(points - 1, -1, -1):
-                own[r, p] = max(own[r, p], own[r, p + 1])
-                other[r, p] = max(other[r, p], other[r, p + 1])
-        else:
-            for p in range(1, points):
-                own[r, p] = max(own[r, p], own[r, p - 1])
-                other[r, p] = max(other[r, p], other[r, p - 1])
+            target = own if subjects[c] == probes[r] else other
+            target[r, moment[c]] = max(target[r, moment[c]], scores[r, c])

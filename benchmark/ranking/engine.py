@@ -345,9 +345,6 @@ def sort(rows: Ragged, first: int, last: int) -> None:
     offset = rows.offset[first : last + 1]
     sizes = np.diff(offset)
     edges = [0, *(np.flatnonzero(np.diff(sizes)) + 1).tolist(), len(sizes)]
-    if len(edges) > len(sizes) // 4 + 2:
-        matching.sort_rows(offset, rows.values)
-        return
     for a, b in itertools.pairwise(edges):
         if sizes[a] > 1:
             rows.values[offset[a] : offset[b]].reshape(b - a, sizes[a]).sort(axis=1)

@@ -124,15 +124,12 @@ class Labels:
         Raises:
             ValueError: If a length or a type is another, or one side of a rule is missing.
         """
-        n, m = shape
-        query, gallery = arrays.codes("labels", query_labels, n, gallery_labels, m)
-        rules = Rules(
-            *arrays.both("ids", query_ids, n, gallery_ids, m),
-            *arrays.both("cameras", query_cameras, n, gallery_cameras, m),
-        )
+        labels = arrays.codes("labels", (query_labels, gallery_labels), shape)
+        ids = arrays.both("ids", (query_ids, gallery_ids), shape)
+        cameras = arrays.both("cameras", (query_cameras, gallery_cameras), shape)
         if junk is not None:
-            junk = arrays.one_per_row("junk", junk, m).astype(bool, copy=False)
-        return cls(query, gallery, rules, junk)
+            junk = arrays.one_per_row("junk", junk, shape[1]).astype(bool, copy=False)
+        return cls(*labels, Rules(*ids, *cameras), junk)
 
     def grouped(self, rows: Ints) -> Grouped:
         """Some queries, and the items of their labels but for junk, by label."""

@@ -71,13 +71,6 @@ def class_scores(
 
 
 @jit
-def sort_rows(offset: Any, scores: Any) -> None:
-    """Sort each query's scores."""
-    for x in range(len(offset) - 1):
-        scores[offset[x] : offset[x + 1]].sort()
-
-
-@jit
 def pair_scores(
     q: Any, left: Any, q_scale: Any, g: Any, right: Any, g_scale: Any, l2: bool, out: Any
 ) -> None:
@@ -93,7 +86,7 @@ def take_away(
     """Take a shard's own matches and left-out items away from its counts."""
     for i in range(first, last):
         mine = matches.values[matches.offset[i] : matches.offset[i + 1]]
-        j = 0
+        j = np.int64(0)
         for k in range(thresholds.offset[i], thresholds.offset[i + 1]):
             t = thresholds.values[k]
             while j < len(mine) and mine[j] < t:

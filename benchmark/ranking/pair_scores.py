@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.ranking import arrays, engine, pair_kernels
-from benchmark.ranking.grouping import Ints, offsets
+from benchmark.ranking.grouping import Ints
 
 Floats = NDArray[np.float32]
 
@@ -32,7 +32,7 @@ def tiles(left: Any, right: Any, rows: int = 512) -> Iterator[tuple[slice, Float
     pairs = scorer(left, right, 1)
     for first, last in engine.spans(pairs.shape[0], rows):
         parts: list[Floats] = []
-        pairs.blocks(lambda *block, to=parts: to.append(block[2]), np.arange(first, last))  # type: ignore[misc]
+        pairs.blocks(lambda *block, to=parts: to.append(block[2]), np.arange(first, last))
         yield slice(first, last), np.concatenate(parts)
 
 
@@ -105,17 +105,22 @@ def all_pairs(
         ValueError: If an argument has the wrong shape, type or value.
     """
     pairs = scorer(left, right, threads)
-    n, m = pairs.shape
-    labels = arrays.codes("labels", left_labels, n, right_labels, m)
-    ids = arrays.both("ids", left_ids, n, right_ids, m)
-    good, bad = (offsets(size) for size in pair_kernels.sizes(*labels, *ids))
-    genuine, impostor = np.empty(good[-1], np.float32), np.empty(bad[-1], np.float32)
-    pairs.blocks(
-        lambda first, last, scores: pair_kernels.split(
-            scores, first, last, *labels, *ids, good, bad, genuine, impostor
-        )
-    )
-    return genuine, impostor
+    a, b = arrays.codes("labels", (left_labels, right_labels), pairs.shape)
+    i, j = arrays.both("ids", (left_ids, right_ids), pairs.shape)
+    parts: dict[int, tuple[Floats, Floats]] = {}
+
+    def split(first: int, last: int, scores: Floats) -> None:
+        same = a[first:last, None] == b
+        other = ~same
+        if len(i):
+            known = i[first:last, None] != j
+            same, other = same & known, other & known
+        parts[first] = scores[same], scores[other]
+
+    pairs.blocks(split)
+    nothing = np.empty(0, np.float32), np.empty(0, np.float32)
+    genuine, impostor = zip(nothing, *(parts[first] for first in sorted(parts)), strict=True)
+    return np.concatenate(genuine), np.concatenate(impostor)
 
 
 def _rows(name: str, value: Any, n: int) -> Ints:
