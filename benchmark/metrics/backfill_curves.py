@@ -2,7 +2,8 @@
 
 At point p of the curve ``filled[p]`` items have their new vector. An item that is not yet filled
 scores old query vector against old item vector (after the method's query view and conversion), a
-filled one new against new; the two may have different dimensions by cosine.
+filled one new against new; the two may have different dimensions by cosine. A ValueError names an
+argument that has the wrong shape, type or value.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.declare import metric
+from benchmark.metrics.identification import Search, tpir_at_fpir
 from benchmark.metrics.retrieval import cut_off
-from benchmark.metrics.verification import measurable, smallest_thresholds
 from benchmark.ranking import arrays
 
 if TYPE_CHECKING:
@@ -50,11 +51,7 @@ class Curves:
         return self.n_positives > 0
 
     def cmc(self, k: int) -> NDArray[np.float64]:
-        """0.0 or 1.0 for each query with a match, ``[points, answered]``.
-
-        Raises:
-            ValueError: If ``k`` is below 1.
-        """
+        """0.0 or 1.0 for each query with a match, ``[points, answered]``."""
         return (self.first_rank[:, self.answered] <= cut_off(k)).astype(np.float64)
 
     def map(self) -> NDArray[np.float64]:
@@ -65,16 +62,9 @@ class Curves:
 def moments(n: int, points: int = 101) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The points of a curve at which ``n`` items are filled, in even steps.
 
-    Args:
-        n: Items.
-        points: Points of the curve, at least 2: 101 for every percent.
-
     Returns:
-        Items filled at each point (rounded half up), and for each place in the order the first
-        point at which it is filled.
-
-    Raises:
-        ValueError: If ``points`` is below 2.
+        Items filled at each of the points (rounded half up), and for each place in the order the
+        first point at which it is filled.
 
     Example:
         >>> moments(4, 3)
@@ -115,9 +105,6 @@ def curves(
         Every query at every point; the first point equals ``rank`` on the old vectors and the last
         ``rank`` on the new ones, to the last bit.
 
-    Raises:
-        ValueError: If an argument has the wrong shape, type or value.
-
     Source:
         FastFill section 5.1; BCT appendix B.
     """
@@ -146,28 +133,12 @@ class SearchCurves:
     mated: NDArray[np.bool_]
 
     def tpir_at_fpir(self, target: float) -> NDArray[np.float64]:
-        """TPIR at the smallest threshold whose FPIR is within the target, at each point.
-
-        Args:
-            target: FPIR in [1/non-mated probes, 1].
-
-        Returns:
-            ``[points]``; the ends equal ``identification.tpir_at_fpir``.
-
-        Raises:
-            ValueError: If the target cannot be measured or there are no mated probes.
-        """
-        n_bad = int((~self.mated).sum())
-        if not self.mated.any() or not n_bad:
-            raise ValueError("probe_subjects: expected mated and non-mated probes")
-        target = measurable("target", target, n_bad, "non-mated probes")
+        """``identification.tpir_at_fpir`` at each point, ``[points]``."""
         values = []
         for own, other in zip(self.own, self.other, strict=True):
-            bad, good = other[~self.mated], own[self.mated]
-            low = float(min(bad.min(), good.min()))
-            (threshold,) = smallest_thresholds(bad, [target], low)
-            hits = (good > other[self.mated]) & (good >= threshold)
-            values.append(float(hits.astype(np.float64).mean()))
+            rank = np.where(self.mated, np.where(own > other, 1, 2), 0)
+            (point,) = tpir_at_fpir(Search(rank, own, other), [target])
+            values.append(point.tpir)
         return np.array(values)
 
 
@@ -185,22 +156,7 @@ def search_curves(
 ) -> SearchCurves:
     """Open-set identification at every point of a backfilling curve, by cosine.
 
-    Args:
-        old_probe: Probe vectors in the space of the unfilled gallery, ``[n, d_old]``.
-        old_gallery: The unfilled gallery, ``[m, d_old]``.
-        new_probe: Probe vectors of the new model, ``[n, d_new]``.
-        new_gallery: The filled gallery, ``[m, d_new]``.
-        probe_subjects: Integers or strings, ``[n]``.
-        gallery_subjects: Integers or strings, ``[m]``.
-        order: The items in the order in which they are filled, ``[m]``.
-        points: Points of the curve.
-        threads: CPU threads.
-
-    Returns:
-        Best scores of every probe at every point.
-
-    Raises:
-        ValueError: If an argument has the wrong shape, type or value.
+    Arguments are those of :func:`curves`, with probes as queries and subjects as labels.
     """
     from benchmark.ranking import backfill_engine
 
@@ -218,9 +174,6 @@ def search_curves(
 )  # fmt: skip
 def area(curve: Any) -> float:
     """Mean of a curve over its evenly spaced fractions; a constant curve's is the constant.
-
-    Raises:
-        ValueError: If the curve is empty or not finite.
 
     Example:
         >>> area([0.25, 0.5, 0.75])
@@ -257,9 +210,6 @@ def flips(hits: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
     Returns:
         Share of queries wrong at 0 % and right now (positive), and right at 0 % and wrong now.
-
-    Raises:
-        ValueError: If ``hits`` is not 2-D, has no query, or holds NaN.
     """
     table = np.asarray(hits)
     if table.ndim != 2 or not table.shape[1]:
@@ -271,17 +221,11 @@ def flips(hits: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 @metric("group_{name}__{metric}", "{metric} ({name})", "Queries of one group, all stored items.")
 def by_group(values: Any, groups: Any) -> dict[Any, NDArray[np.float64]]:
-    """The mean of each group of queries at each point.
+    """The mean of each group of queries at each point: group -> ``[points]``, groups ascending.
 
     Args:
         values: One value per query and point, ``[points, n]``.
         groups: Group of each query, ``[n]``.
-
-    Returns:
-        Group -> ``[points]``, groups ascending.
-
-    Raises:
-        ValueError: If the lengths differ, or a value is not finite.
     """
     table = np.asarray(values, dtype=np.float64)
     arrays.finite("values", table)
@@ -297,18 +241,12 @@ def group_gap(groups: dict[Any, NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def group_share(order: Any, groups: Any, points: int = 101) -> dict[Any, NDArray[np.float64]]:
-    """What share of each group's items is filled at each point.
+    """What share of each group's items is filled at each point: group -> ``[points]``.
 
     Args:
         order: The items in the order in which they are filled, ``[m]``.
         groups: Group of each item, ``[m]``.
         points: Points of the curve.
-
-    Returns:
-        Group -> ``[points]``, from 0 to 1.
-
-    Raises:
-        ValueError: If ``order`` is not a permutation.
     """
     names = arrays.one_per_row("groups", groups, len(arrays.plain(groups)))
     rows = arrays.permutation(order, len(names))

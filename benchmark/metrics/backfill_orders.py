@@ -6,14 +6,16 @@ sees a new vector but :func:`squared_distance` and the losses that a caller may 
 orders are oracles, as they need what backfilling is to give, and only show what an order could
 reach.
 
+A ValueError names an argument whose length differs or which holds NaN, and an id that comes twice.
+
 Sources: FastFill section 4.2 (sigma, and the oracle order by the true loss) and appendix C.3
-(entropy, margin and least confidence after RACT, by a classifier's outputs for stored vectors);
-BCT appendix B (class by class).
+(entropy, margin and least confidence after RACT, by a classifier's outputs for stored vectors,
+table 7); BCT appendix B (class by class: a gallery backfilled by ever more classes).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,14 +29,9 @@ Scores = NDArray[np.float64]
 
 
 def random(ids: Any, seed: int) -> Rows:
-    """A random order; what is filled at one point stays filled at the later ones (nested).
+    """A random order of unique ``ids``; what is filled at one point stays filled at later ones.
 
-    Args:
-        ids: Item ids, ``[n]``, unique.
-        seed: The same seed gives the same items, however they lie.
-
-    Raises:
-        ValueError: If an id comes twice.
+    The same seed gives the same items, however they lie.
 
     Example:
         >>> ids = np.array([30, 10, 20])
@@ -45,79 +42,38 @@ def random(ids: Any, seed: int) -> Rows:
     return by_id[np.random.default_rng(seed).permutation(len(by_id))]
 
 
-def by_score(score: Any, ids: Any = None) -> Rows:
+def by_score(score: Any, ids: Any) -> Rows:
     """Largest score first, ties by id; a method's own priority (FastFill's sigma), say.
-
-    Args:
-        score: ``[n]``.
-        ids: Item ids, ``[n]``, unique integers or strings; the rows by default.
-
-    Raises:
-        ValueError: If the lengths differ, a score is not finite, or an id comes twice.
 
     Example:
         >>> by_score(np.array([0.5, 0.9, 0.5]), ids=np.array([7, 3, 1]))
         array([1, 2, 0])
     """
     values = arrays.scores("score", score)
-    names = np.arange(len(values)) if ids is None else arrays.one_per_row("ids", ids, len(values))
+    names = arrays.one_per_row("ids", ids, len(values))
     _by_id(names)
     return np.lexsort((names, -values)).astype(np.int64)
 
 
-def by_class(labels: Any, classes: Iterable[Any] | None = None) -> Rows:
-    """All items of a class before the next class, items of one class in their order.
-
-    Args:
-        labels: Class of each item, ``[n]``, integers or strings.
-        classes: All labels in the order in which they come; ascending by default.
-
-    Raises:
-        ValueError: If a label is not among ``classes``.
-    """
-    known, inverse = np.unique(arrays.plain(labels), return_inverse=True)
-    place = np.arange(len(known))
-    if classes is not None:
-        rank = {value: i for i, value in enumerate(classes)}
-        missing = [value for value in known.tolist() if value not in rank]
-        if missing:
-            raise ValueError(f"classes: expected all labels, {missing[0]!r} is missing")
-        place = np.array([rank[value] for value in known.tolist()])
-    return np.argsort(place[inverse], kind="stable").astype(np.int64)
-
-
 def class_by_class(labels: Any, ids: Any, seed: int) -> Rows:
-    """As :func:`by_class`, classes in a random order, items by id.
+    """All items of a class before the next class; classes in a random order, items by id.
 
     Args:
         labels: Class of each item, ``[n]``, integers or strings.
         ids: Item ids, ``[n]``, unique.
         seed: Of the order of the classes.
-
-    Raises:
-        ValueError: If the lengths differ or an id comes twice.
-
-    Source:
-        BCT appendix B, whose gallery is backfilled by ever more classes.
     """
     by_id = _by_id(ids)
     names = arrays.one_per_row("labels", labels, len(by_id))[by_id]
-    classes = np.unique(names)
-    drawn = classes[np.random.default_rng([seed, 1]).permutation(len(classes))]
-    return by_id[by_class(names, drawn.tolist())]
+    classes, inverse = np.unique(names, return_inverse=True)
+    drawn = np.random.default_rng([seed, 1]).permutation(len(classes))
+    return by_id[np.argsort(np.argsort(drawn)[inverse], kind="stable")]
 
 
 def entropy(logits: Any) -> Scores:
     """Uncertainty of a classifier: the entropy of its probabilities, in nats, ``[n]``.
 
-    Args:
-        logits: A classifier's logits for the stored vectors, ``[n, classes]``.
-
-    Raises:
-        ValueError: If they are not 2-D, have fewer than two classes, or are not finite.
-
-    Source:
-        RACT's uncertainty, as FastFill compares with it (appendix C.3, table 7).
+    Its logits for the stored vectors are ``[n, classes]``, with at least two classes.
 
     Example:
         >>> entropy(np.array([[0.0, 0.0], [50.0, 0.0]])).round(3).tolist()
@@ -129,9 +85,6 @@ def entropy(logits: Any) -> Scores:
 
 def margin(logits: Any) -> Scores:
     """Uncertainty of a classifier: minus the gap of its two largest probabilities, ``[n]``.
-
-    Raises:
-        ValueError: As :func:`entropy`.
 
     Example:
         >>> margin(np.log([[0.5, 0.3, 0.2], [0.9, 0.1, 1e-9]])).round(3).tolist()
@@ -145,9 +98,6 @@ def least_confidence(logits: Any) -> Scores:
     """Uncertainty of a classifier: minus the logarithm of its largest probability, ``[n]``.
 
     The order is that of ``1 - p``, but near-certain items stay apart.
-
-    Raises:
-        ValueError: As :func:`entropy`.
 
     Example:
         >>> np.exp(-least_confidence(np.log([[0.5, 0.3, 0.2]]))).round(3).tolist()
@@ -163,9 +113,6 @@ def squared_distance(converted: Any, new: Any, *, unit: bool = False) -> Scores:
         converted: Stored vectors as the update leaves them, ``[n, d]``.
         new: The same items' vectors by the new model, ``[n, d]``.
         unit: Compare directions only.
-
-    Raises:
-        ValueError: If the shapes differ or a value is not finite.
 
     Example:
         >>> squared_distance(np.array([[3.0, 4.0]]), np.array([[0.0, 0.0]])).tolist()
@@ -262,11 +209,7 @@ def is_oracle(name: str) -> bool:
 def make_orders(
     names: tuple[str, ...] | list[str], items: Items
 ) -> tuple[dict[str, Rows], dict[str, str]]:
-    """Orders of some items.
-
-    Args:
-        names: Of ``ORDERS``.
-        items: What is known.
+    """Orders of some items, by names of ``ORDERS``.
 
     Returns:
         Name -> rows, and for each order that is not possible the reason.

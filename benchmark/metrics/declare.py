@@ -14,12 +14,12 @@ class Metric:
     """What a reader must know to show a metric.
 
     Attributes:
-        key: Stable name, as records store it.
+        key: Stable name, as records store it: snake case with the cut-off last.
         label: What tables and axes print.
         higher_is_better: Direction; None where neither is better.
         low: Smallest possible value, or None.
         high: Largest possible value, or None.
-        rules: Ties, empty queries, self-matches, normalisation.
+        rules: Ties, empty queries, self-matches, normalisation; whole sentences.
         unit: ``share`` (printed as percent), ``coefficient`` or ``count``.
     """
 
@@ -48,16 +48,9 @@ def metric(
 ) -> Callable[[Function], Function]:
     """Declare a metric that the decorated function computes; the function stays as it is.
 
-    Args:
-        key: Snake case with the cut-off last, or a pattern of keys: ``{k}`` stands for a cut-off,
-            ``{rate}`` for a target rate, ``{name}`` for words, ``{metric}`` for another metric's
-            key, from which direction, range and unit are taken.
-        label: What tables and axes print; a pattern's fields may stand in it.
-        rules: Ties, empty queries, self-matches, normalisation; whole sentences.
-        higher: Is a higher value better? None where neither is.
-        low: Smallest possible value, or None.
-        high: Largest possible value, or None.
-        unit: ``share``, ``coefficient`` or ``count``.
+    Arguments are those of :class:`Metric`. ``key`` may be a pattern, whose fields may stand in the
+    label: ``{k}`` is a cut-off, ``{rate}`` a target rate, ``{name}`` words, and ``{metric}`` another
+    metric's key, from which direction, range and unit are taken.
     """
 
     def declare(function: Function) -> Function:

@@ -80,17 +80,7 @@ def search(
     *,
     threads: int | None = None,
 ) -> Search:
-    """Score every probe against the whole gallery by cosine.
-
-    Args:
-        probe_vectors: ``[n, d]``.
-        probe_subjects: Integers or strings, ``[n]``.
-        gallery_vectors: ``[m, d]``, m >= 1.
-        gallery_subjects: Integers or strings, ``[m]``.
-        threads: CPU threads; all by default. The result does not depend on it.
-
-    Returns:
-        Ranks and scores per probe.
+    """Score every probe against the whole gallery by cosine, in CPU threads (all by default).
 
     Raises:
         ValueError: If an argument has the wrong shape, type or value.
@@ -123,14 +113,7 @@ def pooled(
 ) -> Search:
     """Search several galleries joined to one, a rule of its own (keys ``pooled_...``).
 
-    Args:
-        probe_vectors: ``[n, d]``.
-        probe_subjects: Integers or strings, ``[n]``.
-        galleries: Pairs of vectors and subjects.
-        threads: CPU threads.
-
-    Source:
-        MixBCT's text speaks of one gallery of 3,531 templates; IJB-C's protocol has two.
+    MixBCT's text speaks of one gallery of 3,531 templates; IJB-C's protocol has two.
     """
     return search(probe_vectors, probe_subjects, *_joined(galleries), threads=threads)
 
@@ -140,14 +123,7 @@ def pooled(
     f"Ranked first and above the threshold; each gallery apart. {RATE}",
 )  # fmt: skip
 def tpir_at_fpir(result: Search, targets: Iterable[float]) -> tuple[IdentificationPoint, ...]:
-    """TPIR at the smallest threshold whose FPIR is within each target.
-
-    Args:
-        result: What :func:`search` returned.
-        targets: FPIRs in [1/non-mated probes, 1].
-
-    Returns:
-        One point for each target, in the targets' order.
+    """TPIR at the smallest threshold whose FPIR is within each target, in [1/non-mated probes, 1].
 
     Raises:
         ValueError: If there is no mated or no non-mated probe, or a target cannot be measured.
@@ -157,7 +133,7 @@ def tpir_at_fpir(result: Search, targets: Iterable[float]) -> tuple[Identificati
         the threshold. BCT prints TNIR@FPIR for the same.
     """
     first, own, bad = _open_set(result)
-    rates = [measurable("targets", target, len(bad), "non-mated probes") for target in targets]
+    rates = measurable("targets", targets, len(bad), "non-mated probes")
     low = float(min(own.min(), bad.min()))
     points = []
     for target, threshold in zip(rates, smallest_thresholds(bad, rates, low), strict=True):
@@ -182,24 +158,11 @@ def all_pairs_tpir_at_fpir(
 ) -> tuple[OperatingPoint, ...]:
     """Galleries pooled, every negative pair an impostor, no rank condition: for comparison only.
 
-    What it prints as TPIR@FPIR is TAR@FAR over all pairs of probe and gallery template, which is
-    not comparable with :func:`tpir_at_fpir`.
-
-    Args:
-        probe_vectors: ``[n, d]``.
-        probe_subjects: Integers or strings, ``[n]``.
-        galleries: Pairs of vectors and subjects.
-        targets: Rates in [1/negative pairs, 1].
-        threads: CPU threads.
-
-    Returns:
-        One point for each target.
+    What a script in circulation for IJB-C (of no paper) prints as TPIR@FPIR is TAR@FAR over all
+    pairs of probe and gallery template, which is not comparable with :func:`tpir_at_fpir`.
 
     Raises:
-        ValueError: As ``verification.tar_at_far``.
-
-    Source:
-        No paper: a script in circulation for IJB-C.
+        ValueError: As ``verification.tar_at_far``, with targets in [1/negative pairs, 1].
     """
     from benchmark.ranking import pair_scores
 
@@ -215,14 +178,7 @@ def all_pairs_tpir_at_fpir(
     "Closed set: mated probes only, whatever the score. Ties rank the probe's subject last.",
 )  # fmt: skip
 def rank_k(result: Search, k: int) -> NDArray[np.float64]:
-    """Per mated probe: is its own subject among the ``k`` best, whatever the score (closed set)?
-
-    Args:
-        result: What :func:`search` returned.
-        k: Cut-off, at least 1.
-
-    Returns:
-        0.0 or 1.0 for each mated probe.
+    """1.0 for each mated probe whose own subject is among the ``k`` best, whatever the score.
 
     Raises:
         ValueError: If ``k`` is below 1.
@@ -232,9 +188,6 @@ def rank_k(result: Search, k: int) -> NDArray[np.float64]:
 
 def dir_curve(result: Search) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Detection and identification rate (TPIR) against FPIR, at every non-mated probe's score.
-
-    Args:
-        result: What :func:`search` returned.
 
     Returns:
         FPIR ascending from 0 to 1, and the TPIR at the smallest threshold within it.

@@ -1,4 +1,8 @@
-"""Retrieval: what follows from the exact rank of every query."""
+"""Retrieval: what follows from the exact rank of every query.
+
+Functions take what :func:`benchmark.ranking.ranks.rank` returned and give one value for each query
+with a match; averaging is left to the caller.
+"""
 
 from __future__ import annotations
 
@@ -23,20 +27,12 @@ _TIES = (
 
 @metric("cmc_at_{k}", "CMC@{k}", _TIES)
 def cmc(ranking: Ranking, k: int) -> NDArray[np.float64]:
-    """Per query with a match: is its best match among the ``k`` nearest items?
+    """1.0 where the best match is among the ``k`` nearest items, else 0.0.
 
-    Args:
-        ranking: What :func:`benchmark.ranking.ranks.rank` returned.
-        k: Cut-off, at least 1.
-
-    Returns:
-        0.0 or 1.0 for each query with a match; averaging is left to the caller.
+    Cumulative match characteristic, single-match form.
 
     Raises:
         ValueError: If ``k`` is below 1.
-
-    Source:
-        Cumulative match characteristic, single-match form.
     """
     return (ranking.first_rank[ranking.answered] <= cut_off(k)).astype(np.float64)
 
@@ -44,30 +40,24 @@ def cmc(ranking: Ranking, k: int) -> NDArray[np.float64]:
 @metric("mrr", "MRR", _TIES)
 @metric("mrr_at_{k}", "MRR@{k}", f"0 where the rank exceeds the cut-off. {_TIES}")
 def reciprocal_rank(ranking: Ranking, k: int | None = None) -> NDArray[np.float64]:
-    """Per query with a match: 1 / rank of its best match, 0 where that lies beyond ``k``.
-
-    Args:
-        ranking: As for :func:`cmc`.
-        k: Cut-off, at least 1; none by default.
+    """1 / rank of the best match, 0 where that lies beyond ``k``.
 
     Raises:
         ValueError: If ``k`` is below 1.
     """
     first = ranking.first_rank[ranking.answered]
-    if k is None:
-        return 1.0 / first
-    return np.where(first <= cut_off(k), 1.0 / first, 0.0)
+    return 1.0 / first if k is None else np.where(first <= cut_off(k), 1.0 / first, 0.0)
 
 
 @metric("map", "mAP", f"mAP@1.0; precision with ties merged. {_RULES}")
 def average_precision(ranking: Ranking) -> NDArray[np.float64]:
-    """Average precision of each query with a match; its mean is mAP@1.0."""
+    """Average precision; its mean is mAP@1.0."""
     return ranking.average_precision[ranking.answered]
 
 
 @metric("minp", "mINP", f"Matches over the rank of the hardest, ties against it. {_RULES}")
 def inverse_negative_penalty(ranking: Ranking) -> NDArray[np.float64]:
-    """Inverse negative penalty of each query with a match; its mean is mINP.
+    """Inverse negative penalty; its mean is mINP.
 
     Source:
         Ye et al., Deep Learning for Person Re-identification: A Survey and Outlook, section 4.2.

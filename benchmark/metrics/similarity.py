@@ -15,11 +15,8 @@ from benchmark.ranking import arrays
 def linear_cka(batches: Iterable[tuple[Any, Any]]) -> float:
     """Linear centred kernel alignment of a stream of batches; memory is d x d, not n x n.
 
-    Args:
-        batches: Vectors of the same items by two models, ``[n, d]`` and ``[n, e]`` each.
-
-    Returns:
-        A value in [0, 1]; 1 for representations equal up to rotation, scale and offset.
+    Each batch has vectors of the same items by two models, ``[n, d]`` and ``[n, e]``. The value in
+    [0, 1] is 1 for representations equal up to rotation, scale and offset.
 
     Raises:
         ValueError: If the shapes do not fit each other or earlier batches, a value is not finite,

@@ -1,4 +1,7 @@
-"""Intervals, tests and rank correlation: over queries, identities and seeds, of two methods."""
+"""Intervals, tests and rank correlation: over queries, identities and seeds, of two methods.
+
+A ValueError names an argument that is empty, holds NaN, has another length or is out of range.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +49,6 @@ def bootstrap(
     Returns:
         The interval's ends.
 
-    Raises:
-        ValueError: If values are empty or NaN, or an argument is out of range.
-
     Example:
         >>> bootstrap(np.full(10, 0.5))
         (0.5, 0.5)
@@ -65,7 +65,7 @@ def resampled(
     """Means of ``n`` resamples, ``[n]``: the same draws for every method on the same queries.
 
     So the interval of a difference needs no resampling of its own: it is the quantiles of the
-    difference of two of these, as :func:`paired` gives them. Arguments and errors are those of
+    difference of two of these, as :func:`paired` gives them. Arguments are those of
     :func:`bootstrap`; scipy's bootstrap draws no whole groups.
     """
     sums, counts = _sums(values, groups)
@@ -89,21 +89,12 @@ def paired(
     seed: int = 0,
     level: float = 0.95,
 ) -> Comparison:
-    """Compare two methods on the same queries.
+    """Compare two methods by their values of the same queries, ``[m]`` each.
 
-    Args:
-        left: The first method's value per query, ``[m]``.
-        right: The second's, in the same order.
-        groups: As for :func:`bootstrap`.
-        n: Resamples, and sign flips.
-        seed: Of both.
-        level: Share covered, in (0, 1).
+    Further arguments are those of :func:`bootstrap`; ``n`` is also the number of sign flips.
 
     Returns:
         The mean difference, its interval and the p-value ``(1 + as extreme) / (1 + n)``.
-
-    Raises:
-        ValueError: If the lengths differ, or as :func:`bootstrap`.
     """
     a, b = _floats("left", left), _floats("right", right)
     if len(a) != len(b):
@@ -121,15 +112,7 @@ def paired(
 
 @cache
 def t_factor(n: int, level: float = 0.95) -> float:
-    """Half of Student's t interval of a mean, in standard deviations (``ddof=1``) of its values.
-
-    Args:
-        n: How many values, at least 2.
-        level: Share covered, in (0, 1).
-
-    Raises:
-        ValueError: If an argument is out of range.
-    """
+    """Half of Student's t interval of a mean of ``n`` >= 2 values, in their deviations (ddof 1)."""
     from scipy.special import stdtrit  # scipy.stats takes over a second to import
 
     if n < 2:
@@ -138,18 +121,7 @@ def t_factor(n: int, level: float = 0.95) -> float:
 
 
 def t_interval(values: Any, *, level: float = 0.95) -> tuple[float, float] | None:
-    """Student's t interval of a mean over seeds.
-
-    Args:
-        values: One value per seed, ``[n]``.
-        level: Share covered, in (0, 1).
-
-    Returns:
-        The interval's ends; None for a single seed.
-
-    Raises:
-        ValueError: If values are empty or NaN, or ``level`` is out of range.
-    """
+    """Student's t interval of a mean over seeds, ``[n]``; None for a single seed."""
     x, _ = _sums(values, None)
     _level(level)
     if len(x) == 1:
@@ -159,16 +131,7 @@ def t_interval(values: Any, *, level: float = 0.95) -> tuple[float, float] | Non
 
 
 def holm(p_values: Any) -> NDArray[np.float64]:
-    """Holm's correction: adjusted p-values of several comparisons, in their order.
-
-    Args:
-        p_values: Values in [0, 1], ``[n]``.
-
-    Returns:
-        Adjusted values; reject where they are at most the level.
-
-    Raises:
-        ValueError: If a value is outside [0, 1].
+    """Adjusted p-values of several comparisons, in their order; reject those up to the level.
 
     Source:
         Holm 1979 (scipy has only corrections of the false discovery rate).
@@ -191,20 +154,9 @@ def holm(p_values: Any) -> NDArray[np.float64]:
     low=-1.0, unit="coefficient",
 )  # fmt: skip
 def kendall_tau(left: Any, right: Any) -> float | None:
-    """Kendall's tau-b of two scores of the same items, ties allowed.
+    """Kendall's tau-b of two scores of the same n >= 2 items; None where one side is constant.
 
-    Args:
-        left: Scores, ``[n]``, n >= 2: the predicted order, say.
-        right: Scores, ``[n]``: the true one.
-
-    Returns:
-        A coefficient in [-1, 1]; None where one side is constant.
-
-    Raises:
-        ValueError: If the lengths differ, are below 2, or a score is NaN.
-
-    Source:
-        Kendall 1945; FastFill figure 2c and appendix E compare orders so.
+    FastFill compares orders so (figure 2c and appendix E).
 
     Example:
         >>> kendall_tau([1.0, 2.0, 3.0], [30.0, 20.0, 10.0])

@@ -1,8 +1,9 @@
 """1:1 verification: from genuine and impostor scores to operating points and curves.
 
-Genuine scores ``[n]`` are those of pairs of one identity, impostor scores ``[m]`` those of two. A
-pair is accepted where its score reaches the threshold. TAR is the share of genuine pairs accepted,
-FAR that of impostor pairs. Scores keep their own precision.
+Genuine scores ``[n]`` are those of pairs of one identity, impostor scores ``[m]`` those of two;
+they keep their own precision. A pair is accepted where its score reaches the threshold. TAR is the
+share of genuine pairs accepted, FAR that of impostor pairs. A ValueError says which side is empty
+or not finite, or which target m impostors cannot resolve.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Curve:
 
     Attributes:
         far: False accept rates, ascending from 0 to 1.
-        tar: True accept rates, ascending from 0 to 1; ``1 - tar`` is the DET curve's FRR.
+        tar: True accept rates, ascending from 0 to 1.
         threshold: The scores, descending; the first is infinite.
     """
 
@@ -57,7 +58,7 @@ class Curve:
 
     @property
     def frr(self) -> NDArray[np.float64]:
-        """False reject rates, descending: the other axis of the DET curve."""
+        """False reject rates, descending: beside ``far`` the DET curve."""
         return 1.0 - self.tar
 
 
@@ -66,22 +67,10 @@ class Curve:
     f"Smallest threshold whose FAR is within the target. {RATE}",
 )  # fmt: skip
 def tar_at_far(genuine: Any, impostor: Any, targets: Iterable[float]) -> tuple[OperatingPoint, ...]:
-    """TAR at the smallest threshold whose FAR is within each target.
+    """TAR at the smallest threshold whose FAR is within each target, FARs in [1/m, 1].
 
-    Args:
-        genuine: Scores, ``[n]``.
-        impostor: Scores, ``[m]``.
-        targets: FARs in [1/m, 1].
-
-    Returns:
-        One point for each target, in the targets' order. With ties the achieved FAR may lie well
-        below the target: impostors of equal score are accepted or refused together.
-
-    Raises:
-        ValueError: If a side is empty or holds NaN, or m impostors cannot resolve a target.
-
-    Source:
-        IJB-C's protocol; evaluation rule of the share >= threshold.
+    With ties the achieved FAR may lie well below the target: impostors of equal score are accepted
+    or refused together. Source: IJB-C's protocol; evaluation rule of the share >= threshold.
 
     Example:
         >>> impostor = np.array([0.1, 0.2, 0.3, 0.4])
@@ -90,7 +79,7 @@ def tar_at_far(genuine: Any, impostor: Any, targets: Iterable[float]) -> tuple[O
         (1.0, 0.25)
     """
     good, bad = _sides(genuine, impostor)
-    rates = [measurable("targets", target, len(bad), "impostor pairs") for target in targets]
+    rates = measurable("targets", targets, len(bad), "impostor pairs")
     thresholds = smallest_thresholds(bad, rates, low=float(min(good.min(), bad.min())))
     return tuple(_point(good, bad, *pair) for pair in zip(rates, thresholds, strict=True))
 
@@ -104,33 +93,32 @@ def tar_at_nearest_far(
 ) -> tuple[OperatingPoint, ...]:
     """TAR where the FAR is *nearest* to each target, which it may exceed; for comparison only.
 
-    Arguments, results and errors are those of :func:`tar_at_far`; of two equally near rates the
-    larger is taken.
-
-    Source:
-        The script in common use for IJB-C (``argmin |fpr - target|`` on scikit-learn's roc_curve).
+    Of two equally near rates the larger is taken. Source: the script in common use for IJB-C
+    (``argmin |fpr - target|`` on scikit-learn's roc_curve).
     """
     good, bad = _sides(genuine, impostor)
     curve = roc(good, bad)
     points = []
-    for target in [measurable("targets", t, len(bad), "impostor pairs") for t in targets]:
+    for target in measurable("targets", targets, len(bad), "impostor pairs"):
         distance = np.abs(curve.far - target)
         at = len(distance) - 1 - int(np.argmin(distance[::-1]))
         points.append(_point(good, bad, target, float(curve.threshold[at])))
     return tuple(points)
 
 
-def measurable(name: str, target: float, n: int, what: str) -> float:
-    """A target rate that ``n`` scores can resolve.
+def measurable(name: str, targets: Iterable[float], n: int, what: str) -> list[float]:
+    """Target rates that ``n`` scores can resolve.
 
     Raises:
-        ValueError: If the target is not in [1/n, 1].
+        ValueError: If a target is not in [1/n, 1].
     """
-    if not 0.0 < target <= 1.0:
-        raise ValueError(f"{name}: expected rates in (0, 1], got {target}")
-    if target < 1.0 / n:
-        raise ValueError(f"{name}: expected at least 1/{n} ({n} {what}), got {target}")
-    return float(target)
+    rates = [float(target) for target in targets]
+    for rate in rates:
+        if not 0.0 < rate <= 1.0:
+            raise ValueError(f"{name}: expected rates in (0, 1], got {rate}")
+        if rate < 1.0 / n:
+            raise ValueError(f"{name}: expected at least 1/{n} ({n} {what}), got {rate}")
+    return rates
 
 
 def smallest_thresholds(bad: NDArray[Any], targets: list[float], low: float) -> list[float]:
@@ -154,22 +142,14 @@ def smallest_thresholds(bad: NDArray[Any], targets: list[float], low: float) -> 
 
 
 def roc(genuine: Any, impostor: Any) -> Curve:
-    """The ROC at every distinct score; ``Curve.frr`` beside ``Curve.far`` is the DET curve.
-
-    Returns:
-        The curve, as scikit-learn's ``roc_curve(drop_intermediate=False)``.
-
-    Raises:
-        ValueError: If a side is empty or holds NaN.
-    """
+    """The ROC at every distinct score, as scikit-learn's ``roc_curve(drop_intermediate=False)``."""
     good, bad = _sides(genuine, impostor)
-    good = np.sort(good)
     both = np.concatenate([good, bad])
     both.sort()
     both = both[::-1]
     last = np.flatnonzero(np.append(both[1:] != both[:-1], True))
     values, accepted = both[last], last + 1
-    accepted_good = len(good) - np.searchsorted(good, values, side="left")
+    accepted_good = len(good) - np.searchsorted(np.sort(good), values, side="left")
     return Curve(
         far=np.concatenate([[0.0], (accepted - accepted_good) / len(bad)]),
         tar=np.concatenate([[0.0], accepted_good / len(good)]),
@@ -179,13 +159,7 @@ def roc(genuine: Any, impostor: Any) -> Curve:
 
 @metric("eer", "EER", "On straight lines between the ROC's points.", higher=False)
 def equal_error_rate(genuine: Any, impostor: Any) -> float:
-    """The rate at which FAR and FRR are equal, on the straight lines between the ROC's points.
-
-    Returns:
-        The EER in [0, 1]; lower is better, 0.5 is chance.
-
-    Raises:
-        ValueError: If a side is empty or holds NaN.
+    """The rate in [0, 1] at which FAR and FRR are equal, on straight lines between ROC points.
 
     Example:
         >>> equal_error_rate(np.array([0.8, 0.9]), np.array([0.1, 0.2]))

@@ -30,7 +30,7 @@ def rows(
     nq, ql = problems.clusters(queries, centre, 1.5, rng)
     ng, gl = problems.clusters(gallery, centre, 1.5, rng)
     oq, og = (x + rng.standard_normal(x.shape, dtype=np.float32) for x in (nq, ng))
-    order = backfill_orders.random(np.arange(gallery), 0)
+    order = backfill_orders.random(range(gallery), 0)
     warm = min(queries, gallery, 300)
     few = slice(0, warm)
     backfill_curves.curves(
@@ -40,7 +40,7 @@ def rows(
         ng[few],
         ql[few],
         gl[few],
-        backfill_orders.random(np.arange(warm), 0),
+        backfill_orders.random(range(warm), 0),
     )
     ranks.rank(nq[few], ng[few], ql[few], gl[few])
     base = "one full evaluation (rank, new/new)"
