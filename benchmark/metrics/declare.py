@@ -49,8 +49,8 @@ def metric(
     """Declare a metric that the decorated function computes; the function stays as it is.
 
     Arguments are those of :class:`Metric`. ``key`` may be a pattern, whose fields may stand in the
-    label: ``{k}`` is a cut-off, ``{rate}`` a target rate, ``{name}`` words, and ``{metric}`` another
-    metric's key, from which direction, range and unit are taken.
+    label: ``{k}`` is a cut-off, ``{rate}`` a target rate, ``{name}`` some words, and ``{metric}`` a
+    metric's key, from which direction, range and unit are then taken.
     """
 
     def declare(function: Function) -> Function:

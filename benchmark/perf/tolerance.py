@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmark.metrics import retrieval
 from benchmark.perf import problems
-from benchmark.ranking import engine, kernels, ranks, tile_counts, torch_backend
+from benchmark.ranking import engine, ranks, torch_backend
 
 
 def deviation(
@@ -72,18 +72,16 @@ def _scores(q: Any, g: Any, device: str, step: int) -> float:
     """The largest difference of two scores of the same float32 unit vectors."""
     import torch
 
-    sides = [(engine.side("vectors", x), np.arange(len(x))) for x in (q, g)]
-    unit = [(side.x * side.scales(rows)[:, None]).astype(np.float32) for side, rows in sides]
-    qp, gp = (
-        engine.packed(side, rows, width, 1)
-        for (side, rows), width in zip(sides, (kernels.ROWS, kernels.COLUMNS), strict=True)
-    )
-    exact = np.empty(len(q) * len(g), np.float32)
-    scratch = engine.aligned(kernels.ROWS * kernels.COLUMNS)
-    tile_counts.tile_scores(qp, len(q), gp, len(g), q.shape[1], False, scratch, exact)
+    scorer = engine.Scorer(q, g)
+    rows = [np.arange(n) for n in scorer.shape]
+    exact = engine.tile(scorer.queries(rows[0]), scorer.items(rows[1]), l2=False)
+    parts = [
+        side.part(some) for side, some in zip((scorer.query, scorer.gallery), rows, strict=True)
+    ]
+    unit = [(x * scale[:, None]).astype(np.float32) for x, _, scale in parts]
     a, b = (torch.from_numpy(x[:, ::step].copy()).to(device) for x in unit)
     theirs = torch_backend.product(a, b).cpu().numpy()
-    return float(np.abs(theirs - exact.reshape(theirs.shape)).max())
+    return float(np.abs(theirs - exact).max())
 
 
 def main(device: str = "cpu") -> None:

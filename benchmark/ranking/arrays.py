@@ -2,7 +2,8 @@
 
 Every function of the package takes NumPy arrays, anything NumPy can read, or torch tensors
 (recognised by their methods, so nothing here imports torch). bfloat16 comes as a torch tensor, as
-an ``ml_dtypes`` array, or as raw bits through :func:`from_bfloat16`.
+an ``ml_dtypes`` array, or as raw bits through :func:`from_bfloat16`. Each check raises a ValueError
+that names the argument, what was expected and what came.
 """
 
 from __future__ import annotations
@@ -12,17 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float32]
+Mask = NDArray[np.bool_]
 _STEP = 1 << 20  # values looked at together
 
 
-def from_bfloat16(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
-    """Bfloat16 values given as their 16 bits, as float32, exactly.
-
-    Args:
-        bits: The values' bits, uint16, any shape.
-
-    Raises:
-        ValueError: If ``bits`` is not uint16.
+def from_bfloat16(bits: NDArray[np.uint16]) -> Floats:
+    """Bfloat16 values given as their 16 bits, uint16 of any shape, as float32, exactly.
 
     Example:
         >>> from_bfloat16(np.array([0x3F80, 0xC000], dtype=np.uint16))
@@ -44,7 +42,7 @@ def plain(value: Any) -> NDArray[Any]:
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
-def widened(x: NDArray[Any]) -> NDArray[np.float32]:
+def widened(x: NDArray[Any]) -> Floats:
     """float32 rows of what :func:`compact` returned; float32 itself is not copied."""
     return from_bfloat16(x) if x.dtype == np.uint16 else x.astype(np.float32, copy=False)
 
@@ -52,8 +50,7 @@ def widened(x: NDArray[Any]) -> NDArray[np.float32]:
 def compact(name: str, value: Any, *, dim: int | None = None) -> NDArray[Any]:
     """Vectors ``[n, d]`` as C-ordered float32; float16 stays, bfloat16 comes as its bits, uint16.
 
-    Raises:
-        ValueError: If the shape or type is another; the values are not looked at.
+    The values are not looked at.
     """
     half = str(getattr(value, "dtype", "")) == "torch.bfloat16"
     if half:
@@ -73,28 +70,15 @@ def compact(name: str, value: Any, *, dim: int | None = None) -> NDArray[Any]:
         return np.ascontiguousarray(array, dtype=np.float32)
 
 
-def vectors(name: str, value: Any, *, dim: int | None = None) -> NDArray[np.float32]:
-    """Finite vectors as C-ordered float32 ``[n, d]``; float32 input is not copied.
-
-    Args:
-        name: The argument's name, for messages.
-        value: float16, bfloat16, float32 or float64 vectors, ``[n, d]``.
-        dim: The dimension they must have, or None.
-
-    Raises:
-        ValueError: If the shape or type is another, or a value is NaN or infinite.
-    """
+def vectors(name: str, value: Any, *, dim: int | None = None) -> Floats:
+    """Finite vectors ``[n, d]`` of any float type as C-ordered float32, which is not copied."""
     out = np.ascontiguousarray(widened(compact(name, value, dim=dim)))
     finite(name, out)
     return out
 
 
 def finite(name: str, array: NDArray[Any]) -> None:
-    """Refuse NaN and infinity, without a temporary of the array's size.
-
-    Raises:
-        ValueError: Naming the first bad row.
-    """
+    """Refuse NaN and infinity, naming the row, without a temporary of the array's size."""
     flat = array.reshape(-1)
     for start in range(0, flat.size, _STEP):
         good = np.isfinite(flat[start : start + _STEP])
@@ -106,22 +90,14 @@ def finite(name: str, array: NDArray[Any]) -> None:
 
 
 def is_l2(distance: str) -> bool:
-    """Tell the two distances apart.
-
-    Raises:
-        ValueError: If it is neither ``cosine`` nor ``l2``.
-    """
+    """Tell the two distances apart."""
     if distance not in ("cosine", "l2"):
         raise ValueError(f"distance: expected 'cosine' or 'l2', got {distance!r}")
     return distance == "l2"
 
 
 def one_per_row(name: str, value: Any, n: int) -> NDArray[Any]:
-    """One integer, bool or string per row, ``[n]``.
-
-    Raises:
-        ValueError: If the length, the shape or the type is another.
-    """
+    """One integer, bool or string per row, ``[n]``."""
     array = plain(value)
     if array.ndim != 1 or len(array) != n:
         raise ValueError(f"{name}: expected shape ({n},), got {array.shape}")
@@ -130,19 +106,8 @@ def one_per_row(name: str, value: Any, n: int) -> NDArray[Any]:
     return array
 
 
-def codes(
-    name: str, labels: tuple[Any, Any], shape: tuple[int, int]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Labels of queries and gallery as integers, equal where and ordered as the labels are.
-
-    Args:
-        name: The argument's name; the messages add ``query_`` and ``gallery_``.
-        labels: Integers or strings, ``[n]`` and ``[m]``.
-        shape: ``(n, m)``.
-
-    Raises:
-        ValueError: If a length is another, or one side has integers and the other strings.
-    """
+def codes(name: str, labels: tuple[Any, Any], shape: tuple[int, int]) -> tuple[Ints, Ints]:
+    """Labels of queries ``[n]`` and gallery ``[m]`` as integers in the order of the labels."""
     a, b = (
         one_per_row(f"{side}_{name}", value, n)
         for side, value, n in zip(("query", "gallery"), labels, shape, strict=True)
@@ -156,30 +121,18 @@ def codes(
     return inverse[: len(a)].astype(np.int64), inverse[len(a) :].astype(np.int64)
 
 
-def both(
-    name: str, labels: tuple[Any, Any], shape: tuple[int, int]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """As :func:`codes`, and two empty arrays where neither side is given.
-
-    Raises:
-        ValueError: If only one side is given, or as :func:`codes`.
-    """
-    missing = [
-        side for side, value in zip(("query", "gallery"), labels, strict=True) if value is None
-    ]
-    if len(missing) == 1:
-        raise ValueError(f"{missing[0]}_{name}: expected both sides or neither, got None")
-    if missing:
+def both(name: str, labels: tuple[Any, Any], shape: tuple[int, int]) -> tuple[Ints, Ints]:
+    """As :func:`codes`, and two empty arrays where neither side is given."""
+    if labels[0] is None and labels[1] is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
+    if labels[0] is None or labels[1] is None:
+        missing = "query" if labels[0] is None else "gallery"
+        raise ValueError(f"{missing}_{name}: expected both sides or neither, got None")
     return codes(name, labels, shape)
 
 
 def scores(name: str, value: Any) -> NDArray[Any]:
-    """Scores as a 1-D float32 or float64 array.
-
-    Raises:
-        ValueError: If the shape or type is another, or a score is NaN or infinite.
-    """
+    """Scores as a 1-D float32 or float64 array."""
     array = plain(value)
     if array.ndim != 1 or array.dtype.kind != "f":
         raise ValueError(f"{name}: expected 1-D floats, got {array.ndim}-D {array.dtype}")
@@ -189,12 +142,8 @@ def scores(name: str, value: Any) -> NDArray[Any]:
     return array
 
 
-def permutation(order: Any, n: int) -> NDArray[np.int64]:
-    """An order of ``n`` rows.
-
-    Raises:
-        ValueError: If it is not a permutation.
-    """
+def permutation(order: Any, n: int) -> Ints:
+    """An order of ``n`` rows."""
     rows = plain(order)
     if rows.shape != (n,) or rows.dtype.kind not in "iu":
         raise ValueError(f"order: expected {n} integers, got {rows.dtype} {rows.shape}")

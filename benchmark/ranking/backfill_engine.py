@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.ranking import arrays, backfill_kernels, engine, kernels, threshold_search
-from benchmark.ranking.engine import Floats, Panels, Scorer, Span
-from benchmark.ranking.grouping import Grouped, Ints, Labels, Ragged, grouped, spread
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.engine import Panels, Scorer, Span
+from benchmark.ranking.grouping import Grouped, Labels, Ragged, grouped, spread
 
 _CELLS = 64 << 20  # bytes of histograms at a time; threads wait for each other in between
 _PACKED = 64 << 20  # bytes of packed items at a time

@@ -21,9 +21,8 @@ from benchmark.ranking.kernels import (
     keep,
     store,
 )
-from benchmark.ranking.matching import total
 from benchmark.ranking.threshold_search import plant, reached
-from benchmark.ranking.tile_counts import prepare
+from benchmark.ranking.tile_counts import prepare, total
 
 
 @jit
@@ -48,7 +47,7 @@ def _tally(
     """
     for place in range(since * width, (until + 1) * width, 32):  # on their way during the look-ups
         fetch(cells, place)
-    reached(s, n, tree, depth, steps)
+    reached(s, n, tree, depth, 1, steps)
     begin = np.uint64(0)
     for moment in range(since, until + 1):
         end = np.uint64(n if moment == until else ends[moment])
@@ -234,7 +233,7 @@ def summarise(
         depth = plant(t, tree)
         for scores, slot in ((old.values, before), (new.values, after)):
             room[:n] = scores[a:b]
-            reached(room, n, tree, depth, slot)
+            reached(room, n, tree, depth, 1, slot)
         for x in range(n):
             m += _put(numbers, occupied, before[x], 1)
             falling[x] = n - x

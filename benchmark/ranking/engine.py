@@ -6,19 +6,20 @@ piece when it is done. Pieces write to places of their own: the result cannot de
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.ranking import arrays, kernels, matching, threshold_search, tile_counts
-from benchmark.ranking.grouping import Grouped, Ints, Labels, Mask, Ragged
+from benchmark.ranking.arrays import Floats, Ints, Mask
+from benchmark.ranking.grouping import Grouped, Labels, Ragged
 
 _PACKED = 32 << 20  # bytes of packed items at a time
 _TABLES = 3 << 19  # bytes of tables and buffers a thread
@@ -26,16 +27,11 @@ _SCORES = 8 << 20  # bytes of a block of scores
 _QUERIES = 96  # of a block of scores
 _BLOCK = 8192  # vectors looked at together
 
-Floats = NDArray[np.float32]
 Span = tuple[int, int]
 
 
 def n_threads(threads: int | None) -> int:
-    """The number of threads to use.
-
-    Raises:
-        ValueError: If it is below 1.
-    """
+    """The number of threads to use; a ValueError if it is below 1."""
     if threads is None:
         affinity = getattr(os, "sched_getaffinity", None)
         return len(affinity(0)) if affinity else os.cpu_count() or 1
@@ -62,13 +58,7 @@ def spans(n: int, step: int) -> list[Span]:
 
 
 def even(n: int, most: int, unit: int, threads: int) -> list[Span]:
-    """``range(n)`` cut into pieces of at most ``most``, as many for each thread.
-
-    Args:
-        n: What there is.
-        most: The largest piece, a multiple of ``unit``.
-        unit: Pieces are multiples of it, but the last.
-        threads: Which share the pieces.
+    """``range(n)`` cut into pieces of at most ``most``, multiples of ``unit``, as many a thread.
 
     Example:
         >>> even(820, 96, 12, 2)[-2:]  # pieces of 96 would be nine, of which one thread gets five
@@ -105,30 +95,56 @@ class Panels(NamedTuple):
     dim: int
 
 
-@dataclass(frozen=True)
 class Side:
     """Checked vectors, and what each is multiplied by before it is used: 1 / length for cosines.
 
     Attributes:
         x: float32, float16 or the bits of bfloat16; the last two are widened a few at a time, where
             they are used.
-        scale: The factors; None where they are found anew at each use, so that nothing is held for
-            each item of a large gallery.
-        l2: No cosines: every factor is 1.
     """
 
-    x: NDArray[Any]
-    scale: NDArray[np.float64] | None
-    l2: bool
+    def __init__(
+        self, name: str, value: Any, *, l2: bool, dim: int | None, threads: int, keep: bool
+    ) -> None:
+        """Check vectors ``[n, d]`` by their lengths.
+
+        With ``l2`` nothing is multiplied. Without ``keep`` the factors are found anew at each use,
+        so that nothing is held for each item of a large gallery.
+
+        Raises:
+            ValueError: If the shape or type is another, or a value is NaN or infinite.
+        """
+        self.x = arrays.compact(name, value, dim=dim)
+        self._l2, self._scale = False, None
+        scale = np.ones(len(self.x) if keep else 0)
+        bad: list[int] = []
+
+        def work(span: Span) -> None:
+            factors = self.part(np.arange(*span))[2]
+            wrong = np.flatnonzero(~(factors > 0))
+            if len(wrong):
+                bad.append(span[0] + int(wrong[0]))
+            elif keep and not l2:
+                scale[slice(*span)] = factors
+
+        share(work, spans(len(self.x), _BLOCK), threads)
+        if bad:
+            row = arrays.widened(self.x[min(bad)])
+            value = row[~np.isfinite(row)][0]
+            raise ValueError(f"{name}: expected finite values, got {value} in row {min(bad)}")
+        self._l2, self._scale = l2, scale if keep else None
 
     def part(self, rows: Ints) -> tuple[Floats, Ints, NDArray[np.float64]]:
         """Some of the vectors as kernels read them: float32, their rows there, their factors."""
         x, places = self.x, rows
         if x.dtype != np.float32:
             x, places = arrays.widened(x[rows]), np.arange(len(rows))
-        if self.scale is not None:
-            return x, places, self.scale[rows]
-        return x, places, np.ones(len(rows)) if self.l2 else _inverse(_lengths(x, places))
+        if self._scale is not None:
+            return x, places, self._scale[rows]
+        factors = np.ones(len(rows))
+        if not self._l2:
+            tile_counts.inverse_lengths(x, places, factors)
+        return x, places, factors
 
     def packed(self, rows: Ints, width: int, threads: int) -> Panels:
         """The vectors ``rows`` as panels."""
@@ -141,47 +157,6 @@ class Side:
 
         share(work, spans(len(rows), 64 * width), threads)
         return Panels(out, len(rows), dim)
-
-
-def side(
-    name: str, value: Any, *, l2: bool, dim: int | None = None, threads: int = 1, keep: bool = True
-) -> Side:
-    """Check vectors by their lengths, and keep what follows from these, or not.
-
-    Raises:
-        ValueError: If the shape or type is another, or a value is NaN or infinite.
-    """
-    x = arrays.compact(name, value, dim=dim)
-    scale = np.ones(len(x)) if keep else None
-    bad: list[tuple[int, float]] = []
-
-    def work(span: Span) -> None:
-        a, b = span
-        some, first = (x, a) if x.dtype == np.float32 else (arrays.widened(x[a:b]), 0)
-        lengths = _lengths(some, np.arange(first, first + b - a))
-        good = np.isfinite(lengths)
-        if not good.all():
-            row = int(np.argmin(good))
-            bad.append((a + row, float(lengths[row])))
-        elif scale is not None and not l2:
-            scale[a:b] = _inverse(lengths)
-
-    share(work, spans(len(x), _BLOCK), threads)
-    if bad:
-        row, length = min(bad)
-        raise ValueError(f"{name}: expected finite values, got {length} in row {row}")
-    return Side(x, scale, l2)
-
-
-def _lengths(x: Floats, rows: Ints) -> NDArray[np.float64]:
-    out = np.empty(len(rows))
-    tile_counts.norms(x, rows, out)
-    return out
-
-
-def _inverse(length: NDArray[np.float64]) -> NDArray[np.float64]:
-    length[length == 0.0] = 1.0
-    return np.divide(1.0, length, out=length)
 
 
 class Scorer:
@@ -206,15 +181,12 @@ class Scorer:
         threads: int | None = None,
         keep: bool = True,
     ) -> None:
-        """Check both sides; ``names`` are for messages, ``keep`` keeps the gallery's factors.
-
-        Raises:
-            ValueError: If a shape or type is another, or a value is NaN or infinite.
-        """
+        """Check both sides as :class:`Side` does; ``names`` are for messages."""
         self.l2, self.threads = l2, n_threads(threads)
-        self.query = side(names[0], query, l2=l2, threads=self.threads)
+        side = functools.partial(Side, l2=l2, threads=self.threads)
+        self.query = side(names[0], query, dim=None, keep=True)
         self.dim = self.query.x.shape[1]
-        self.gallery = side(names[1], gallery, l2=l2, dim=self.dim, threads=self.threads, keep=keep)
+        self.gallery = side(names[1], gallery, dim=self.dim, keep=keep)
         self.shape = len(self.query.x), len(self.gallery.x)
 
     def queries(self, rows: Ints) -> Panels:
@@ -235,12 +207,9 @@ class Scorer:
         q_rows: Ints | None = None,
         g_rows: Ints | None = None,
     ) -> None:
-        """Call ``work(first, last, scores[last - first, items])`` for all of the rows, in threads.
+        """Call ``work(first, last, scores[last - first, items])`` for all queries, in threads.
 
-        Args:
-            work: What takes the scores of queries ``q_rows[first:last]``.
-            q_rows: Queries; all by default.
-            g_rows: Items; all by default.
+        The rows say which queries and items, and in which order; all by default.
         """
         q_rows, g_rows = (
             np.arange(n) if rows is None else rows
@@ -295,16 +264,7 @@ class Scorer:
         return mask, number
 
     def count_above(self, rows: Ints, thresholds: Ragged, junk: Mask | None) -> Ints:
-        """How many items of the gallery score at least each threshold.
-
-        Args:
-            rows: Queries.
-            thresholds: Ascending for each of the queries.
-            junk: Items that are not counted.
-
-        Returns:
-            Counts, as the thresholds' values.
-        """
+        """How many items but for junk score at least each of the queries' ascending thresholds."""
         above = np.zeros(len(thresholds.values), np.int64)
         most = int(thresholds.sizes.max(initial=0))
         if not most:

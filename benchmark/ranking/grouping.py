@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.ranking import arrays
+from benchmark.ranking.arrays import Ints, Mask
 
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 _BLOCK = 8192  # labels looked at together
 
 
@@ -119,11 +118,7 @@ class Labels:
         gallery_cameras: Any = None,
         junk: Any = None,
     ) -> Labels:
-        """Check the arguments of :func:`benchmark.ranking.ranks.rank`.
-
-        Raises:
-            ValueError: If a length or a type is another, or one side of a rule is missing.
-        """
+        """Check the arguments of :func:`benchmark.ranking.ranks.rank`, for ``(n, m)`` rows."""
         labels = arrays.codes("labels", (query_labels, gallery_labels), shape)
         ids = arrays.both("ids", (query_ids, gallery_ids), shape)
         cameras = arrays.both("cameras", (query_cameras, gallery_cameras), shape)

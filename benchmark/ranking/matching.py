@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.ranking.kernels import COLUMNS, ROWS, jit
-from benchmark.ranking.tile_counts import chain, pack, tile_scores
+from benchmark.ranking.tile_counts import chain, pack, tile_scores, total
 
 _ITEMS, _QUERIES = 4096, 96  # of one label, scored together
 
@@ -16,13 +16,7 @@ _ITEMS, _QUERIES = 4096, 96  # of one label, scored together
 def left_out(by: Any, rules: Any, first: int, last: int, mask: Any, number: Any) -> None:
     """Which items of its own label each query leaves out: those of its id or its camera.
 
-    Args:
-        by: ``Grouped``.
-        rules: ``Rules``.
-        first: First ordered query.
-        last: One past the last.
-        mask: As ``class_scores`` writes scores.
-        number: How many each ordered query leaves out.
+    ``mask`` lies as ``class_scores`` writes scores; ``number`` is how many each query leaves out.
     """
     for a in range(first, last):
         i, place, n = by.q_order[a], by.offset[a], np.int64(0)
@@ -95,23 +89,6 @@ def take_away(
             for x in range(left_out.offset[i], left_out.offset[i + 1]):
                 n += np.int64(left_out.values[x] >= t)
             above[k] -= n
-
-
-@jit
-def total(terms: Any, n: int) -> Any:
-    """The sum of ``terms[:n]``, always in the same order: four sums, every fourth term each."""
-    a = b = c = e = 0.0
-    k = np.uint64(0)
-    while k + np.uint64(4) <= np.uint64(n):
-        a += terms[k]
-        b += terms[k + np.uint64(1)]
-        c += terms[k + np.uint64(2)]
-        e += terms[k + np.uint64(3)]
-        k += np.uint64(4)
-    while k < np.uint64(n):
-        a += terms[k]
-        k += np.uint64(1)
-    return (a + b) + (c + e)
 
 
 @jit

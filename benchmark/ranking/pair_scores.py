@@ -1,7 +1,7 @@
 """Scores themselves, where a metric needs them: tiles, listed pairs, all pairs (numba inside).
 
 All are cosines by the same chain of operations as the ranking engine's, so they equal its scores to
-the last bit.
+the last bit. A ValueError names an argument that has the wrong shape, type or range.
 """
 
 from __future__ import annotations
@@ -10,30 +10,23 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.ranking import arrays, engine, pair_kernels
-from benchmark.ranking.grouping import Ints
-
-Floats = NDArray[np.float32]
+from benchmark.ranking.arrays import Floats, Ints
 
 
 def scorer(left: Any, right: Any, threads: int | None = None) -> engine.Scorer:
-    """Cosines of two sides, checked.
-
-    Raises:
-        ValueError: If an argument has the wrong shape, type or value.
-    """
+    """Cosines of two sides, checked."""
     return engine.Scorer(left, right, names=("left", "right"), threads=threads)
 
 
 def tiles(left: Any, right: Any, rows: int = 512) -> Iterator[tuple[slice, Floats]]:
     """Cosines of all pairs, some rows at a time: (rows, scores ``[rows, n_right]``)."""
     pairs = scorer(left, right, 1)
+    items = pairs.items(np.arange(pairs.shape[1]))
     for first, last in engine.spans(pairs.shape[0], rows):
-        parts: list[Floats] = []
-        pairs.blocks(lambda *block, to=parts: to.append(block[2]), np.arange(first, last))
-        yield slice(first, last), np.concatenate(parts)
+        some = pairs.queries(np.arange(first, last))
+        yield slice(first, last), engine.tile(some, items, l2=False)
 
 
 def listed(
@@ -50,9 +43,6 @@ def listed(
 
     Returns:
         One score for each pair.
-
-    Raises:
-        ValueError: If an argument has the wrong shape, type or range.
     """
     pairs = scorer(left, right, threads)
     rows = (
@@ -100,9 +90,6 @@ def all_pairs(
 
     Returns:
         Genuine and impostor scores, float32, row by row.
-
-    Raises:
-        ValueError: If an argument has the wrong shape, type or value.
     """
     pairs = scorer(left, right, threads)
     a, b = arrays.codes("labels", (left_labels, right_labels), pairs.shape)

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.ranking import arrays, engine, matching
-from benchmark.ranking.grouping import Grouped, Ints, Labels, Ragged, offsets
+from benchmark.ranking.arrays import Ints
+from benchmark.ranking.grouping import Grouped, Labels, Ragged, offsets
 
 _PAIRS = 2_000_000  # matches whose scores and counts are held at a time
 

@@ -22,27 +22,36 @@ from benchmark.ranking.kernels import (
     keep,
     store,
 )
-from benchmark.ranking.threshold_search import COPIES, copied, plant
+from benchmark.ranking.threshold_search import COPIES, plant, reached
 
 
 @jit
-def norms(x: Any, rows: Any, out: Any) -> None:
-    """Lengths of some rows in float64; NaN or infinite where a value is."""
-    dim = x.shape[1]
+def total(terms: Any, n: int) -> Any:
+    """The sum of ``terms[:n]``, always in the same order: four sums, every fourth term each."""
+    a = b = c = e = 0.0
+    k = np.uint64(0)
+    while k + np.uint64(4) <= np.uint64(n):
+        a += terms[k]
+        b += terms[k + np.uint64(1)]
+        c += terms[k + np.uint64(2)]
+        e += terms[k + np.uint64(3)]
+        k += np.uint64(4)
+    while k < np.uint64(n):
+        a += terms[k]
+        k += np.uint64(1)
+    return (a + b) + (c + e)
+
+
+@jit
+def inverse_lengths(x: Any, rows: Any, out: Any) -> None:
+    """1 / length of some rows, 1 for zeros; NaN or 0 where a value is NaN or infinite."""
+    squares = np.empty(x.shape[1])
     for r in range(len(rows)):
         i = np.uint64(rows[r])
-        a = b = c = e = 0.0
-        k = 0
-        while k + 4 <= dim:
-            a += np.float64(x[i, k]) * np.float64(x[i, k])
-            b += np.float64(x[i, k + 1]) * np.float64(x[i, k + 1])
-            c += np.float64(x[i, k + 2]) * np.float64(x[i, k + 2])
-            e += np.float64(x[i, k + 3]) * np.float64(x[i, k + 3])
-            k += 4
-        while k < dim:
-            a += np.float64(x[i, k]) * np.float64(x[i, k])
-            k += 1
-        out[r] = np.sqrt((a + b) + (c + e))
+        for k in range(np.uint64(len(squares))):
+            squares[k] = np.float64(x[i, k]) * np.float64(x[i, k])
+        length = np.sqrt(total(squares, len(squares)))
+        out[r] = 1.0 / length if length != 0.0 else 1.0
 
 
 @jit
@@ -111,7 +120,7 @@ def prepare(thresholds: Any, first: int, last: int, trees: Any) -> Any:
 @jit
 def _tally(s: Any, n: int, tree: Any, depth: int, counts: Any, steps: Any) -> None:
     """Add 1 to the counters of each score's number of thresholds reached."""
-    copied(s, n, tree, depth, steps)
+    reached(s, n, tree, depth, COPIES, steps)
     for j in range(np.uint64(n)):  # unsigned: numba checks signed indices for wrap-around
         counts[np.uint64(steps[j])] += np.uint32(1)
 
@@ -134,16 +143,9 @@ def count(
 ) -> None:
     """Add to ``out`` how many of the packed items score at least each threshold.
 
-    Args:
-        queries: ``engine.Panels``.
-        items: ``engine.Panels``.
-        l2: Negative squared distances instead of products.
-        thresholds: ``Ragged``, ascending for each query.
-        first: First query, a multiple of ``ROWS``.
-        last: One past the last.
-        room: The arrays of an ``engine.Workspace``: ``CAPACITY`` scores, a tree and ``COPIES *
-            (most thresholds + 1)`` counters for each query.
-        out: As the thresholds' values.
+    Queries and items are ``Panels``; the thresholds are ``Ragged``, ascending for each query;
+    ``first`` is a multiple of ``ROWS``. ``room`` has ``CAPACITY`` scores, a tree and ``COPIES *
+    (most thresholds + 1)`` counters for each of the queries ``first`` ... ``last - 1``.
     """
     buffer, trees, counts = room
     qp, gp, dim = queries.values, items.values, items.dim

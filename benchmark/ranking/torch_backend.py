@@ -18,25 +18,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from benchmark.ranking.arrays import Ints
 from benchmark.ranking.engine import Scorer, Side, spans
-from benchmark.ranking.grouping import Ints, Labels, Ragged, offsets
+from benchmark.ranking.grouping import Labels, Ragged, offsets
 
 _ROWS, _COLUMNS = 1024, 8192
 
 
 def count(scorer: Scorer, labels: Labels, device: str) -> tuple[Ragged, Ints]:
-    """Matches and the non-matching items above each of them, in the queries' order.
-
-    Args:
-        scorer: Vectors.
-        labels: Labels and rules.
-        device: A torch device.
-
-    Returns:
-        Ascending scores of each query's matches, and counts.
+    """Scores of the matches, ascending for each query, and the non-matching items above each.
 
     Raises:
-        ValueError: If the device does not exist.
+        ValueError: If the torch device does not exist.
     """
     try:
         where = torch.device(device)

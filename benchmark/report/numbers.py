@@ -10,7 +10,8 @@ from functools import cache
 from typing import TypeVar
 
 from benchmark.errors import BenchError
-from benchmark.metrics.catalog import Metric, describe
+from benchmark.metrics.catalog import describe
+from benchmark.metrics.declare import Metric
 
 DASH = "-"
 K = TypeVar("K")
