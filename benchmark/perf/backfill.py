@@ -26,8 +26,8 @@ def rows(
     ranks.rank(*new)
 
     def all_curves() -> object:
-        found = backfill_curves.curves(oq, og, nq, ng, ql, gl, order)
-        return found.cmc(1).mean(1), found.cmc(5).mean(1), found.map().mean(1)
+        result = backfill_curves.curves(oq, og, nq, ng, ql, gl, order)
+        return result.cmc(1).mean(1), result.cmc(5).mean(1), result.map().mean(1)
 
     base = "one full evaluation (rank, new/new)"
     calls = {

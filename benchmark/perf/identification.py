@@ -27,11 +27,11 @@ def rows(
     def both() -> object:
         points: list[Any] = []
         for part in parts:
-            found = identification.search(probe, subject, enrolled[part], part)
-            unmated = int((~found.mated).sum())
+            result = identification.search(probe, subject, enrolled[part], part)
+            unmated = int((~result.mated).sum())
             targets = [target for target in (1e-3, 1e-2, 1e-1) if target * unmated >= 1]
-            points += identification.tpir_at_fpir(found, targets)
-            points += [identification.rank_k(found, k).mean() for k in (1, 5)]
+            points += identification.tpir_at_fpir(result, targets)
+            points += [identification.rank_k(result, k).mean() for k in (1, 5)]
         return points
 
     both()

@@ -70,7 +70,7 @@ def _job(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> UpdateJob:
 
 def _harness(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
     encoder, head = new_model(spec, data, recipe, 0)
-    loss = lambda batch, own, _: own(batch.new, batch.labels)  # noqa: E731
+    loss = lambda batch, head, _: head(batch.new, batch.labels)  # noqa: E731
     train_embedding(encoder, head, loss, data, Trainer(recipe, 0, Device("cpu")))
 
 

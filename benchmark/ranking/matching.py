@@ -79,13 +79,13 @@ def take_away(
 ) -> None:
     """Take a shard's own matches and left-out items away from its counts."""
     for i in range(first, last):
-        mine = matches.values[matches.offset[i] : matches.offset[i + 1]]
+        scores = matches.values[matches.offset[i] : matches.offset[i + 1]]
         j = np.int64(0)
         for k in range(thresholds.offset[i], thresholds.offset[i + 1]):
             t = thresholds.values[k]
-            while j < len(mine) and mine[j] < t:
+            while j < len(scores) and scores[j] < t:
                 j += 1
-            n = len(mine) - j
+            n = len(scores) - j
             for x in range(left_out.offset[i], left_out.offset[i + 1]):
                 n += np.int64(left_out.values[x] >= t)
             above[k] -= n
