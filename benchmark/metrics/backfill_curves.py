@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.declare import metric
+from benchmark.metrics.catalog import metric
 from benchmark.metrics.identification import Search, tpir_at_fpir
 from benchmark.metrics.retrieval import cut_off
 from benchmark.ranking import arrays

@@ -1,6 +1,6 @@
-"""The catalogue of metrics, collected from the modules that compute them.
+"""The catalogue of metrics, each declared beside the function that computes it.
 
-Tables, plots and pages read it, so it and these modules import nothing heavy.
+Tables, plots and pages read it, so modules of this package import nothing heavy.
 """
 
 from __future__ import annotations
@@ -9,12 +9,38 @@ import difflib
 import importlib
 import pkgutil
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Literal, TypeVar
 
-from benchmark.metrics.declare import DECLARED, Metric
+Function = TypeVar("Function", bound=Callable[..., object])
+Unit = Literal["share", "coefficient", "count"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a reader must know to show a metric.
+
+    Attributes:
+        key: Stable name, as records store it: snake case with the cut-off last.
+        label: What tables and axes print.
+        higher_is_better: Direction; None where neither is better.
+        low: Smallest possible value, or None.
+        high: Largest possible value, or None.
+        rules: Ties, empty queries, self-matches, normalisation; whole sentences.
+        unit: ``share`` (printed as percent), ``coefficient`` or ``count``.
+    """
+
+    key: str
+    label: str
+    higher_is_better: bool | None
+    low: float | None
+    high: float | None
+    rules: str
+    unit: Unit = "share"
+
 
 _FIELDS = {  # of a pattern: what it matches, and an example
     "k": (r"\d*[1-9]\d*", "1"),
@@ -22,6 +48,31 @@ _FIELDS = {  # of a pattern: what it matches, and an example
     "name": (".+?", "latin"),
     "metric": (".+", "cmc_at_1"),
 }
+_DECLARED: dict[str, Metric] = {}  # key or pattern -> metric, of the modules that are imported
+
+
+def metric(
+    key: str,
+    label: str,
+    rules: str,
+    *,
+    higher: bool | None = True,
+    low: float | None = 0.0,
+    high: float | None = 1.0,
+    unit: Unit = "share",
+) -> Callable[[Function], Function]:
+    """Declare a metric that the decorated function computes; the function stays as it is.
+
+    Arguments are those of :class:`Metric`. ``key`` may be a pattern, whose fields may stand in the
+    label: ``{k}`` is a cut-off, ``{rate}`` a target rate, ``{name}`` some words, and ``{metric}`` a
+    metric's key, from which direction, range and unit are then taken.
+    """
+
+    def declare(function: Function) -> Function:
+        _DECLARED[key] = Metric(key, label, higher, low, high, rules, unit)
+        return function
+
+    return declare
 
 
 @cache
@@ -29,7 +80,7 @@ def declared() -> Mapping[str, Metric]:
     """Key, or pattern of keys -> metric, for all modules of this package."""
     for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
         importlib.import_module(f"{__package__}.{module.name}")
-    return DECLARED
+    return _DECLARED
 
 
 def examples() -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.declare import metric
+from benchmark.metrics.catalog import metric
 from benchmark.ranking import arrays
 
 AVERAGED = ("tar_at_far_1e-4", "tpir_at_fpir_1e-2")

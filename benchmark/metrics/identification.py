@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.declare import metric
+from benchmark.metrics.catalog import metric
 from benchmark.metrics.retrieval import cut_off
 from benchmark.metrics.verification import (
     RATE,
@@ -54,8 +54,8 @@ class IdentificationPoint:
     Attributes:
         target: The target FPIR.
         tpir: Share of mated probes whose own subject ranks first and reaches the threshold.
-        fpir: Share of non-mated probes whose best score reaches the threshold, the achieved FPIR.
-        threshold: The score from which a probe is answered.
+        fpir: Share of non-mated probes whose best score reaches it, the achieved FPIR.
+        threshold: A score.
         n_mated: Mated probes.
         n_nonmated: Non-mated probes.
         hits: 0.0 or 1.0 for each mated probe, in the probes' order; their mean is ``tpir``.

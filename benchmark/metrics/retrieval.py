@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.declare import metric
+from benchmark.metrics.catalog import metric
 
 if TYPE_CHECKING:
     from benchmark.ranking.ranks import Ranking

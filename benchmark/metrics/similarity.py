@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.metrics.declare import metric
+from benchmark.metrics.catalog import metric
 from benchmark.ranking import arrays
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.declare import metric
+from benchmark.metrics.catalog import metric
 from benchmark.ranking import arrays
 
 RATE = "Ties are accepted or refused together; a target below 1/n is refused."
@@ -23,16 +23,7 @@ RATE = "Ties are accepted or refused together; a target below 1/n is refused."
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """TAR at one threshold, with what was achieved.
-
-    Attributes:
-        target: The target FAR.
-        tar: Share of genuine scores >= threshold.
-        far: Share of impostor scores >= threshold, the achieved FAR.
-        threshold: The score from which a pair is accepted.
-        n_genuine: Genuine pairs.
-        n_impostor: Impostor pairs.
-    """
+    """TAR at the threshold for a target FAR, the FAR achieved there, and the numbers of pairs."""
 
     target: float
     tar: float

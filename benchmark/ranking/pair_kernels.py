@@ -69,13 +69,11 @@ def templates(
             mean[:] = 0.0
             while b < start[t + 1] and media[order[b]] == media[order[a]]:
                 i = order[b]
-                w = weight[i]
-                if len(y):
-                    for k in range(dim):
-                        mean[k] += (np.float64(x[i, k]) + np.float64(y[i, k])) * w
-                else:
-                    for k in range(dim):
-                        mean[k] += np.float64(x[i, k]) * w
+                for k in range(dim):
+                    value = np.float64(x[i, k])
+                    if len(y):
+                        value += np.float64(y[i, k])
+                    mean[k] += value * weight[i]
                 b += 1
             total += mean / (b - a)
             a = b

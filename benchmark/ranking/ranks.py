@@ -117,9 +117,6 @@ def rank(
         device: ``cpu``, or a torch device such as ``cuda`` or ``torch:cpu``.
         **options: See :class:`RankOptions`.
 
-    Returns:
-        Ranks, average precisions and counts per query.
-
     Raises:
         ValueError: If an argument has the wrong shape, type or value.
 

@@ -10,8 +10,7 @@ from functools import cache
 from typing import TypeVar
 
 from benchmark.errors import BenchError
-from benchmark.metrics.catalog import describe
-from benchmark.metrics.declare import Metric
+from benchmark.metrics.catalog import Metric, describe
 
 DASH = "-"
 K = TypeVar("K")

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from benchmark.metrics import catalog, declare
+from benchmark.metrics import catalog
 from benchmark.report.card import MEASURED
 from benchmark.tasks.base import key
 
@@ -60,10 +60,10 @@ def test_metrics_import_light():
 
 def test_a_declaration_is_enough(monkeypatch):
     """What a module declares beside a function is described; the function stays as it is."""
-    monkeypatch.setattr(declare, "DECLARED", declare.DECLARED.copy())
-    monkeypatch.setattr(catalog, "declared", lambda: declare.DECLARED)
+    monkeypatch.setattr(catalog, "_DECLARED", {**catalog.declared()})
+    monkeypatch.setattr(catalog, "declared", lambda: catalog._DECLARED)
     plain = lambda scores, k: scores[:k]  # noqa: E731
-    assert declare.metric("first_at_{k}", "First {k}", "None.", high=None)(plain) is plain
+    assert catalog.metric("first_at_{k}", "First {k}", "None.", high=None)(plain) is plain
     metric = catalog.describe("area_first_at_12")
     assert (metric.label, metric.low, metric.high) == ("area of First 12", 0.0, None)
     assert metric.rules.endswith("constant. None.")
