@@ -53,8 +53,9 @@ results: $(STAMP)  ## Every committed record anew: hours on 2 cores; goes on whe
 	$(RUN) -p open-class -t glyphs-high -m $(CONTROLS),$(TRAINED),fct
 	test ! -d $(OMNIGLOT) || $(RUN) -p open-class -t omniglot --data-root $(OMNIGLOT) -m $(CONTROLS),$(TRAINED),fct
 
-tables: $(STAMP)  ## The tables in the three READMEs, from the committed records.
+tables: $(STAMP)  ## The tables in the READMEs, from the committed records and figures.
 	$(BIN)/python -m benchmark.cli.snippets README.md results/README.md protocols/README.md
+	$(BIN)/python -m benchmark.perf.readme
 
 site: $(STAMP)  ## The static leaderboard of the committed records.
 	$(BIN)/bench leaderboard --out site
