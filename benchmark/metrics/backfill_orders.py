@@ -15,7 +15,7 @@ table 7); BCT appendix B (class by class: a gallery backfilled by ever more clas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -162,8 +162,8 @@ class Order:
     Attributes:
         needs: Attributes of :class:`Items` that must be known.
         make: Items -> rows, the first one to be filled first.
-        oracle: Does it use what a deployment has not: the new vector, or the item's true class
-            with which to read the new classifier's outputs?
+        oracle: Whether it uses what a deployment has not: the new vector, or the item's true class
+            with which to read the new classifier's outputs.
     """
 
     needs: tuple[str, ...]
@@ -206,9 +206,7 @@ def is_oracle(name: str) -> bool:
     return name in ORDERS and ORDERS[name].oracle
 
 
-def make_orders(
-    names: tuple[str, ...] | list[str], items: Items
-) -> tuple[dict[str, Rows], dict[str, str]]:
+def make_orders(names: Sequence[str], items: Items) -> tuple[dict[str, Rows], dict[str, str]]:
     """Orders of some items, by names of ``ORDERS``.
 
     Returns:

@@ -25,6 +25,11 @@ class Ragged(NamedTuple):
         """How many values each query has."""
         return np.diff(self.offset)
 
+    @property
+    def owner(self) -> Ints:
+        """The query of each value."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
     def split(self, mask: Mask, number: Ints) -> tuple[Ragged, Ragged]:
         """The values outside of a mask and those in it, of which each query has ``number``."""
         return (
@@ -34,9 +39,9 @@ class Ragged(NamedTuple):
 
     def added(self, rows: Ints, values: NDArray[Any]) -> Ragged:
         """Append values to those of some queries."""
-        owner = np.concatenate([np.repeat(np.arange(len(self.sizes)), self.sizes), rows])
-        both = np.concatenate([self.values, values])[np.argsort(owner, kind="stable")]
-        return Ragged(offsets(self.sizes + np.bincount(rows, minlength=len(self.sizes))), both)
+        order = np.argsort(np.concatenate([self.owner, rows]), kind="stable")
+        sizes = self.sizes + np.bincount(rows, minlength=len(self.sizes))
+        return Ragged(offsets(sizes), np.concatenate([self.values, values])[order])
 
 
 class Grouped(NamedTuple):
@@ -85,7 +90,8 @@ def spread(start: Ints, stop: Ints) -> Ints:
 def grouped(ql: Ints, gl: Ints) -> Grouped:
     """Order queries and items by label, equal labels by position."""
     q_order, g_order = np.argsort(ql, kind="stable"), np.argsort(gl, kind="stable")
-    start, stop = (np.searchsorted(gl[g_order], ql[q_order], side) for side in ("left", "right"))
+    labels, known = ql[q_order], gl[g_order]
+    start, stop = np.searchsorted(known, labels), np.searchsorted(known, labels, "right")
     return Grouped(q_order, g_order, start, stop, offsets(stop - start))
 
 
@@ -156,7 +162,7 @@ class Labels:
         by_id = _among(np.unique(expected), self.rules.gallery_ids, self.junk)
         by_id = by_id[np.argsort(self.rules.gallery_ids[by_id], kind="stable")]
         ids = self.rules.gallery_ids[by_id]
-        left, right = (np.searchsorted(ids, expected, side) for side in ("left", "right"))
+        left, right = np.searchsorted(ids, expected), np.searchsorted(ids, expected, "right")
         rows, items = np.repeat(np.arange(len(order)), right - left), by_id[spread(left, right)]
         strange = self.query[order][rows] != self.gallery[items]
         return rows[strange], items[strange]

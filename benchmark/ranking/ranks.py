@@ -152,7 +152,12 @@ def rank(
 
 
 class Problem:
-    """Checked arguments of a ranking."""
+    """Checked arguments of a ranking.
+
+    Attributes:
+        scorer: Vectors.
+        labels: Labels and what leaves items out.
+    """
 
     def __init__(
         self,
@@ -237,8 +242,7 @@ def join(parts: Sequence[Matches]) -> Matches:
 
 def _joined(parts: Sequence[Ragged]) -> Ragged:
     """Each query's values of all parts, ascending."""
-    values = np.concatenate([part.values for part in parts])
-    owner = np.concatenate([np.repeat(np.arange(len(part.sizes)), part.sizes) for part in parts])
+    values, owner = (np.concatenate([getattr(p, k) for p in parts]) for k in ("values", "owner"))
     sizes = np.sum([part.sizes for part in parts], axis=0)
     return Ragged(offsets(sizes), values[np.lexsort((values, owner))])
 
