@@ -56,6 +56,7 @@ tables: $(STAMP)  ## Generated parts of the documents, and the README's plot.
 	$(BIN)/python -m benchmark.cli.snippets README.md docs/*.md
 	$(BIN)/bench plot results --out runs/figures -p open-class -t glyphs -m independent,bct,fct,mixbct --seeds 0-2 --metrics map
 	cp runs/figures/open-class-glyphs-tradeoff-map.png results/figures/
+	$(BIN)/python -m benchmark.perf.readme
 
 site: $(STAMP)  ## The static leaderboard of the committed records.
 	$(BIN)/bench leaderboard --out site

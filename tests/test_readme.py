@@ -149,7 +149,8 @@ def test_links_lead_somewhere(page) -> None:
 @every_page
 def test_no_score_is_typed(page) -> None:
     """Scores are printed by commands: outside of generated parts and code there is none."""
-    prose = re.sub(r"```.*?```|`[^`]*`|^ {4,}.*$", "", GENERATED.sub("", page.read_text()), flags=re.S | re.M)  # fmt: skip
+    text = GENERATED.sub("", page.read_text())
+    prose = re.sub(r"```.*?```|`[^`]*`|^ {4,}.*$", "", text, flags=re.S | re.M)
     assert re.findall(r"±\s*\d|\b\d\d\.\d|\d\.\d+ (?:points|%)", prose) == []
 
 

@@ -228,7 +228,8 @@ def perf(
     what: Annotated[
         str,
         typer.Argument(
-            help="`ranking`, `verification`, `identification`, `backfill`, `training`, `convert`."
+            help="`ranking`, `verification`, `identification`, `backfill`, `training`, `convert`,"
+            " `tolerance`."
         ),
     ],
     queries: Annotated[int | None, typer.Option("--queries", min=1)] = None,
@@ -238,7 +239,7 @@ def perf(
     items: Annotated[int | None, typer.Option("--items", min=1)] = None,
     side: Annotated[int | None, typer.Option("--side", min=0)] = None,
     as_json: Annotated[
-        Path | None, typer.Option("--json", help="Write the rows to a file.")
+        Path | None, typer.Option("--json", help="Write the rows and their origin to a file.")
     ] = None,
 ) -> None:
     """Time the engine beside its peers, in one run."""
@@ -250,12 +251,12 @@ def perf(
         raise unknown("benchmark", what, suite.names())
     if as_json is not None:
         writable(as_json.parent, "--json")
-    rows = suite.run(
+    document = suite.document(
         what, queries=queries, gallery=gallery, dim=dim, classes=classes, items=items, side=side
     )
-    show.print_rows(rows)
+    show.print_rows(document["rows"])
     if as_json is not None:
-        write_json(as_json, rows)
+        write_json(as_json, document)
 
 
 @app.command(

@@ -177,10 +177,10 @@ def _methods() -> Iterator[str]:
 
 
 def _metrics() -> Iterator[str]:
-    from benchmark.metrics.catalog import EXAMPLES, describe
+    from benchmark.metrics.catalog import describe, examples
 
     better = {True: "higher", False: "lower", None: "neither"}
-    every = [describe(key) for key in EXAMPLES]
+    every = [describe(key) for key in examples()]
     rows = [(f"`{m.key}`", m.label, better[m.higher_is_better], m.unit, m.rules) for m in every]
     yield from _table(("key", "label", "better", "unit", "rules"), rows)
 

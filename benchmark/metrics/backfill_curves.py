@@ -1,24 +1,27 @@
-"""A gallery refilled bit by bit: every metric along the whole curve, in one pass over the scores.
+"""Metrics while a gallery is backfilled item by item, in one pass over the scores.
 
 At point p of the curve ``filled[p]`` items have their new vector. An item that is not yet filled
 scores old query vector against old item vector (after the method's query view and conversion), a
-filled one new against new; the two may have different dimensions by cosine.
+filled one new against new; the two may have different dimensions by cosine. A ValueError names an
+argument that has the wrong shape, type or value.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.verification import measurable, smallest_thresholds
+from benchmark.metrics.catalog import metric
+from benchmark.metrics.identification import Search, tpir_at_fpir
+from benchmark.metrics.retrieval import cut_off
 from benchmark.ranking import arrays
-from benchmark.ranking.arrays import permutation
-from benchmark.ranking.ranks import Ranking
+
+if TYPE_CHECKING:
+    from benchmark.ranking.ranks import Options, Ranking
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,8 @@ class Curves:
         return self.n_positives > 0
 
     def cmc(self, k: int) -> NDArray[np.float64]:
-        """0.0 or 1.0 for each query with a match, ``[points, answered]``.
-
-        Raises:
-            ValueError: If ``k`` is below 1.
-        """
-        if k < 1:
-            raise ValueError(f"k: expected at least 1, got {k}")
-        return (self.first_rank[:, self.answered] <= k).astype(np.float64)
+        """0.0 or 1.0 for each query with a match, ``[points, answered]``."""
+        return (self.first_rank[:, self.answered] <= cut_off(k)).astype(np.float64)
 
     def map(self) -> NDArray[np.float64]:
         """Average precision of each query with a match, ``[points, answered]``."""
@@ -63,18 +60,11 @@ class Curves:
 
 
 def moments(n: int, points: int = 101) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """When is each item filled, if ``n`` items are filled in even steps?
-
-    Args:
-        n: Items.
-        points: Points of the curve, at least 2: 101 for every percent.
+    """The points of a curve at which ``n`` items are filled, in even steps.
 
     Returns:
-        Items filled at each point (rounded half up), and for each place in the order the first
-        point at which it is filled.
-
-    Raises:
-        ValueError: If ``points`` is below 2.
+        Items filled at each of the points (rounded half up), and for each place in the order the
+        first point at which it is filled.
 
     Example:
         >>> moments(4, 3)
@@ -96,12 +86,7 @@ def curves(
     order: Any,
     *,
     points: int = 101,
-    query_ids: Any = None,
-    gallery_ids: Any = None,
-    query_cameras: Any = None,
-    gallery_cameras: Any = None,
-    distance: Literal["cosine", "l2"] = "cosine",
-    threads: int | None = None,
+    **options: Unpack[Options],
 ) -> Curves:
     """Ranks and average precisions at every point of a backfilling curve.
 
@@ -114,35 +99,21 @@ def curves(
         gallery_labels: Integers or strings, ``[m]``.
         order: The items in the order in which they are filled, a permutation, ``[m]``.
         points: Points of the curve; 0 % and 100 % are the first and the last.
-        query_ids: As :func:`benchmark.ranking.ranks.rank`.
-        gallery_ids: Likewise.
-        query_cameras: Likewise.
-        gallery_cameras: Likewise.
-        distance: ``cosine`` or ``l2``; ``l2`` needs equal dimensions.
-        threads: CPU threads; all by default. The result does not depend on it.
+        **options: See :class:`benchmark.ranking.ranks.Options`; ``l2`` needs equal dimensions.
 
     Returns:
         Every query at every point; the first point equals ``rank`` on the old vectors and the last
         ``rank`` on the new ones, to the last bit.
-
-    Raises:
-        ValueError: If an argument has the wrong shape, type or value.
 
     Source:
         FastFill section 5.1; BCT appendix B.
     """
     from benchmark.ranking import backfill_engine
 
-    return Curves(
-        *backfill_engine.curves(
-            (old_query, old_gallery, new_query, new_gallery),
-            (query_labels, gallery_labels, query_ids, gallery_ids, query_cameras, gallery_cameras),
-            order,
-            moments(len(arrays.plain(gallery_labels)), points),
-            distance,
-            threads,
-        )
-    )
+    steps = moments(len(arrays.plain(gallery_labels)), points)
+    old, new = (old_query, old_gallery), (new_query, new_gallery)
+    run = backfill_engine.Run(old, new, (query_labels, gallery_labels), order, steps, **options)
+    return Curves(steps[0], *run.curves())
 
 
 @dataclass(frozen=True)
@@ -162,28 +133,12 @@ class SearchCurves:
     mated: NDArray[np.bool_]
 
     def tpir_at_fpir(self, target: float) -> NDArray[np.float64]:
-        """TPIR at the smallest threshold whose FPIR is within the target, at each point.
-
-        Args:
-            target: FPIR in [1/non-mated probes, 1].
-
-        Returns:
-            ``[points]``; the ends equal ``identification.tpir_at_fpir``.
-
-        Raises:
-            ValueError: If the target cannot be measured or there are no mated probes.
-        """
-        n_bad = int((~self.mated).sum())
-        if not self.mated.any() or not n_bad:
-            raise ValueError("probe_subjects: expected mated and non-mated probes")
-        target = measurable("target", target, n_bad, "non-mated probes")
+        """``identification.tpir_at_fpir`` at each point, ``[points]``."""
         values = []
         for own, other in zip(self.own, self.other, strict=True):
-            bad, good = other[~self.mated], own[self.mated]
-            low = float(min(bad.min(), good.min()))
-            (threshold,) = smallest_thresholds(bad, [target], low)
-            hits = (good > other[self.mated]) & (good >= threshold)
-            values.append(float(hits.astype(np.float64).mean()))
+            rank = np.where(self.mated, np.where(own > other, 1, 2), 0)
+            (point,) = tpir_at_fpir(Search(rank, own, other), [target])
+            values.append(point.tpir)
         return np.array(values)
 
 
@@ -201,41 +156,24 @@ def search_curves(
 ) -> SearchCurves:
     """Open-set identification at every point of a backfilling curve, by cosine.
 
-    Args:
-        old_probe: Probe vectors in the space of the unfilled gallery, ``[n, d_old]``.
-        old_gallery: The unfilled gallery, ``[m, d_old]``.
-        new_probe: Probe vectors of the new model, ``[n, d_new]``.
-        new_gallery: The filled gallery, ``[m, d_new]``.
-        probe_subjects: Integers or strings, ``[n]``.
-        gallery_subjects: Integers or strings, ``[m]``.
-        order: The items in the order in which they are filled, ``[m]``.
-        points: Points of the curve.
-        threads: CPU threads.
-
-    Returns:
-        Best scores of every probe at every point.
-
-    Raises:
-        ValueError: If an argument has the wrong shape, type or value.
+    Arguments are those of :func:`curves`, with probes as queries and subjects as labels.
     """
     from benchmark.ranking import backfill_engine
 
+    steps = moments(len(arrays.plain(gallery_subjects)), points)
+    old, new = (old_probe, old_gallery), (new_probe, new_gallery)
+    subjects = probe_subjects, gallery_subjects
     return SearchCurves(
-        *backfill_engine.search(
-            (old_probe, old_gallery, new_probe, new_gallery),
-            (probe_subjects, gallery_subjects),
-            order,
-            moments(len(arrays.plain(gallery_subjects)), points),
-            threads,
-        )
+        steps[0], *backfill_engine.search(old, new, subjects, order, steps, threads)
     )
 
 
+@metric(
+    "area_{metric}", "area of {metric}",
+    "Mean along the backfilling curve; a constant's is the constant.",
+)  # fmt: skip
 def area(curve: Any) -> float:
     """Mean of a curve over its evenly spaced fractions; a constant curve's is the constant.
-
-    Raises:
-        ValueError: If the curve is empty or not finite.
 
     Example:
         >>> area([0.25, 0.5, 0.75])
@@ -249,6 +187,9 @@ def area(curve: Any) -> float:
     return math.fsum(values.tolist()) / len(values)
 
 
+@metric(
+    "offline_area_{metric}", "offline area of {metric}", "Old until all is backfilled, then new."
+)
 def offline(curve: Any) -> NDArray[np.float64]:
     """The curve of a deployment that serves the old gallery until every item is done."""
     values = arrays.scores("curve", np.array(curve, dtype=np.float64))
@@ -256,17 +197,19 @@ def offline(curve: Any) -> NDArray[np.float64]:
     return values
 
 
+@metric("flips_positive", "Positive flips", "Wrong before, right now; share of all queries.")
+@metric(
+    "flips_negative", "Negative flips", "Right before, wrong now; share of all queries.",
+    higher=False,
+)  # fmt: skip
 def flips(hits: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Flips against the unfilled gallery, at each point.
 
     Args:
-        hits: Is each query right at each point, ``[points, n]``, as ``Curves.cmc(1)``.
+        hits: 1 where a query is right at a point, else 0, ``[points, n]``, as ``Curves.cmc(1)``.
 
     Returns:
         Share of queries wrong at 0 % and right now (positive), and right at 0 % and wrong now.
-
-    Raises:
-        ValueError: If ``hits`` is not 2-D, has no query, or holds NaN.
     """
     table = np.asarray(hits)
     if table.ndim != 2 or not table.shape[1]:
@@ -276,18 +219,13 @@ def flips(hits: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return (~right[0] & right).mean(1), (right[0] & ~right).mean(1)
 
 
+@metric("group_{name}__{metric}", "{metric} ({name})", "Queries of one group, all stored items.")
 def by_group(values: Any, groups: Any) -> dict[Any, NDArray[np.float64]]:
-    """The mean of each group of queries at each point.
+    """The mean of each group of queries at each point: group -> ``[points]``, groups ascending.
 
     Args:
         values: One value per query and point, ``[points, n]``.
         groups: Group of each query, ``[n]``.
-
-    Returns:
-        Group -> ``[points]``, groups ascending.
-
-    Raises:
-        ValueError: If the lengths differ, or a value is not finite.
     """
     table = np.asarray(values, dtype=np.float64)
     arrays.finite("values", table)
@@ -295,6 +233,7 @@ def by_group(values: Any, groups: Any) -> dict[Any, NDArray[np.float64]]:
     return {name.item(): table[:, names == name].mean(1) for name in np.unique(names)}
 
 
+@metric("group_gap", "Group gap", "Best minus worst group; groups need a query.", higher=False)
 def group_gap(groups: dict[Any, NDArray[np.float64]]) -> NDArray[np.float64]:
     """Best minus worst group at each point."""
     table = np.stack(list(groups.values()))
@@ -302,21 +241,15 @@ def group_gap(groups: dict[Any, NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def group_share(order: Any, groups: Any, points: int = 101) -> dict[Any, NDArray[np.float64]]:
-    """What share of each group's items is filled at each point.
+    """What share of each group's items is filled at each point: group -> ``[points]``.
 
     Args:
         order: The items in the order in which they are filled, ``[m]``.
         groups: Group of each item, ``[m]``.
         points: Points of the curve.
-
-    Returns:
-        Group -> ``[points]``, from 0 to 1.
-
-    Raises:
-        ValueError: If ``order`` is not a permutation.
     """
     names = arrays.one_per_row("groups", groups, len(arrays.plain(groups)))
-    rows = permutation(order, len(names))
+    rows = arrays.permutation(order, len(names))
     filled, _ = moments(len(names), points)
     out = {}
     for name in np.unique(names):
@@ -325,61 +258,11 @@ def group_share(order: Any, groups: Any, points: int = 101) -> dict[Any, NDArray
     return out
 
 
-def random_order(n: int, seed: int) -> NDArray[np.int64]:
-    """A random order; every point's items contain the earlier points' (nested)."""
-    return np.random.default_rng(seed).permutation(n)
-
-
-def order_by_score(score: Any, ids: Any = None) -> NDArray[np.int64]:
-    """Largest score first, ties by id, ascending.
-
-    Args:
-        score: ``[m]``.
-        ids: Integers or strings, ``[m]``; the row by default.
-
-    Returns:
-        The rows in order.
-
-    Raises:
-        ValueError: If the lengths differ or a score is NaN.
-
-    Example:
-        >>> order_by_score(np.array([0.5, 0.9, 0.5]), ids=np.array([7, 3, 1]))
-        array([1, 2, 0])
-    """
-    values = arrays.scores("score", score)
-    names = np.arange(len(values)) if ids is None else arrays.one_per_row("ids", ids, len(values))
-    return np.lexsort((names, -values)).astype(np.int64)
-
-
-def order_by_class(labels: Any, classes: Iterable[Any] | None = None) -> NDArray[np.int64]:
-    """Class by class, rows of one class in their order.
-
-    Args:
-        labels: Integers or strings, ``[m]``.
-        classes: All labels in the order wanted; ascending by default.
-
-    Returns:
-        The rows in order.
-
-    Raises:
-        ValueError: If a label is not among ``classes``.
-    """
-    names = arrays.plain(labels)
-    known, inverse = np.unique(names, return_inverse=True)
-    place = np.arange(len(known))
-    if classes is not None:
-        rank = {value: i for i, value in enumerate(classes)}
-        missing = [value for value in known.tolist() if value not in rank]
-        if missing:
-            raise ValueError(f"classes: expected all labels, {missing[0]!r} is missing")
-        place = np.array([rank[value] for value in known.tolist()])
-    return np.argsort(place[inverse], kind="stable").astype(np.int64)
-
-
-def at(found: Curves, point: int) -> Ranking:
+def at(result: Curves, point: int) -> Ranking:
     """One point of the curve as a ranking; the inverse negative penalty is not kept (NaN)."""
-    nothing = np.full(len(found.n_positives), np.nan)
+    from benchmark.ranking.ranks import Ranking
+
+    nothing = np.full(len(result.n_positives), np.nan)
     return Ranking(
-        found.first_rank[point], found.average_precision[point], nothing, found.n_positives
+        result.first_rank[point], result.average_precision[point], nothing, result.n_positives
     )

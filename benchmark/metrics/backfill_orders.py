@@ -1,25 +1,27 @@
-"""In which order a gallery is backfilled: pure functions on plain arrays, usable with any method.
+"""Orders in which a gallery is backfilled: pure functions on plain arrays, for any method.
 
 An order is a permutation of the stored items, the first one being recomputed first. Larger scores
 come first and ties go by item id, so no order depends on how the items lie in memory. Nothing here
 sees a new vector but :func:`squared_distance` and the losses that a caller may hand in: those
-orders cheat, as they need what backfilling is to give, and only show what an order could reach.
+orders are oracles, as they need what backfilling is to give, and only show what an order could
+reach.
 
-Sources: FastFill section 4.2 (sigma, and the cheating order by the true loss) and appendix C.3
-(entropy, margin and least confidence after RACT, by a classifier's outputs for stored vectors);
-BCT appendix B (class by class).
+A ValueError names an argument whose length differs or which holds NaN, and an id that comes twice.
+
+Sources: FastFill section 4.2 (sigma, and the oracle order by the true loss) and appendix C.3
+(entropy, margin and least confidence after RACT, by a classifier's outputs for stored vectors,
+table 7); BCT appendix B (class by class: a gallery backfilled by ever more classes).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.backfill_curves import order_by_class, order_by_score
 from benchmark.ranking import arrays
 
 Rows = NDArray[np.int64]
@@ -27,14 +29,9 @@ Scores = NDArray[np.float64]
 
 
 def random(ids: Any, seed: int) -> Rows:
-    """A random order; what is filled at one point stays filled at the later ones (nested).
+    """A random order of unique ``ids``; what is filled at one point stays filled at later ones.
 
-    Args:
-        ids: Item ids, ``[n]``, unique.
-        seed: The same seed gives the same items, however they lie.
-
-    Raises:
-        ValueError: If an id comes twice.
+    The same seed gives the same items, however they lie.
 
     Example:
         >>> ids = np.array([30, 10, 20])
@@ -48,11 +45,14 @@ def random(ids: Any, seed: int) -> Rows:
 def by_score(score: Any, ids: Any) -> Rows:
     """Largest score first, ties by id; a method's own priority (FastFill's sigma), say.
 
-    Raises:
-        ValueError: If the lengths differ, a score is not finite, or an id comes twice.
+    Example:
+        >>> by_score(np.array([0.5, 0.9, 0.5]), ids=np.array([7, 3, 1]))
+        array([1, 2, 0])
     """
-    _by_id(ids)
-    return order_by_score(score, ids)
+    values = arrays.scores("score", score)
+    names = arrays.one_per_row("ids", ids, len(values))
+    _by_id(names)
+    return np.lexsort((names, -values)).astype(np.int64)
 
 
 def class_by_class(labels: Any, ids: Any, seed: int) -> Rows:
@@ -62,31 +62,18 @@ def class_by_class(labels: Any, ids: Any, seed: int) -> Rows:
         labels: Class of each item, ``[n]``, integers or strings.
         ids: Item ids, ``[n]``, unique.
         seed: Of the order of the classes.
-
-    Raises:
-        ValueError: If the lengths differ or an id comes twice.
-
-    Source:
-        BCT appendix B, whose gallery is backfilled by ever more classes.
     """
     by_id = _by_id(ids)
     names = arrays.one_per_row("labels", labels, len(by_id))[by_id]
-    classes = np.unique(names)
-    drawn = classes[np.random.default_rng([seed, 1]).permutation(len(classes))]
-    return by_id[order_by_class(names, drawn.tolist())]
+    classes, inverse = np.unique(names, return_inverse=True)
+    drawn = np.random.default_rng([seed, 1]).permutation(len(classes))
+    return by_id[np.argsort(np.argsort(drawn)[inverse], kind="stable")]
 
 
 def entropy(logits: Any) -> Scores:
-    """How uncertain a classifier is: the entropy of its probabilities, in nats, ``[n]``.
+    """Uncertainty of a classifier: the entropy of its probabilities, in nats, ``[n]``.
 
-    Args:
-        logits: A classifier's logits for the stored vectors, ``[n, classes]``.
-
-    Raises:
-        ValueError: If they are not 2-D, have fewer than two classes, or are not finite.
-
-    Source:
-        RACT's uncertainty, as FastFill compares with it (appendix C.3, table 7).
+    Its logits for the stored vectors are ``[n, classes]``, with at least two classes.
 
     Example:
         >>> entropy(np.array([[0.0, 0.0], [50.0, 0.0]])).round(3).tolist()
@@ -97,10 +84,7 @@ def entropy(logits: Any) -> Scores:
 
 
 def margin(logits: Any) -> Scores:
-    """How uncertain a classifier is: minus the gap of its two largest probabilities, ``[n]``.
-
-    Raises:
-        ValueError: As :func:`entropy`.
+    """Uncertainty of a classifier: minus the gap of its two largest probabilities, ``[n]``.
 
     Example:
         >>> margin(np.log([[0.5, 0.3, 0.2], [0.9, 0.1, 1e-9]])).round(3).tolist()
@@ -111,12 +95,9 @@ def margin(logits: Any) -> Scores:
 
 
 def least_confidence(logits: Any) -> Scores:
-    """How uncertain a classifier is: minus the logarithm of its largest probability, ``[n]``.
+    """Uncertainty of a classifier: minus the logarithm of its largest probability, ``[n]``.
 
     The order is that of ``1 - p``, but near-certain items stay apart.
-
-    Raises:
-        ValueError: As :func:`entropy`.
 
     Example:
         >>> np.exp(-least_confidence(np.log([[0.5, 0.3, 0.2]]))).round(3).tolist()
@@ -126,15 +107,12 @@ def least_confidence(logits: Any) -> Scores:
 
 
 def squared_distance(converted: Any, new: Any, *, unit: bool = False) -> Scores:
-    """The alignment loss of each item, FastFill's L_l2: a cheating order's score, ``[n]``.
+    """The alignment loss of each item, FastFill's L_l2: an oracle order's score, ``[n]``.
 
     Args:
         converted: Stored vectors as the update leaves them, ``[n, d]``.
         new: The same items' vectors by the new model, ``[n, d]``.
         unit: Compare directions only.
-
-    Raises:
-        ValueError: If the shapes differ or a value is not finite.
 
     Example:
         >>> squared_distance(np.array([[3.0, 4.0]]), np.array([[0.0, 0.0]])).tolist()
@@ -151,7 +129,7 @@ def squared_distance(converted: Any, new: Any, *, unit: bool = False) -> Scores:
 
 @dataclass(frozen=True)
 class Items:
-    """What orders may be made of, a row an item; what is not known is ``None``.
+    """What orders may depend on, a row an item; what is not known is ``None``.
 
     Attributes:
         ids: Item ids, unique.
@@ -159,8 +137,8 @@ class Items:
         seed: Of the random orders.
         priority: The method's own, ``[n]``.
         logits: The new classifier's, for the stored vectors after the method's conversion.
-        old_logits: The old classifier's, for the stored vectors as the old model made them.
-        l2: Squared distance of converted and new vector, ``[n]``; known to cheats only.
+        old_logits: The old classifier's, for the old model's vectors as they are stored.
+        l2: Squared distance of converted and new vector, ``[n]``; for oracles only.
         disc: Loss of the new classifier on the converted vector, ``[n]``; its labels are those of
             training classes.
         why: Name of an attribute -> why it is ``None``.
@@ -184,17 +162,26 @@ class Order:
     Attributes:
         needs: Attributes of :class:`Items` that must be known.
         make: Items -> rows, the first one to be filled first.
-        cheating: Does it use what a deployment has not: the new vector, or the item's true class
-            to ask the new classifier about?
+        oracle: Whether it uses what a deployment has not: the new vector, or the item's true class
+            with which to read the new classifier's outputs.
     """
 
     needs: tuple[str, ...]
     make: Callable[[Items], Rows]
-    cheating: bool = False
+    oracle: bool = False
 
 
 def _uncertain(score: Callable[[Any], Scores], logits: str) -> Order:
     return Order((logits,), lambda items: by_score(score(getattr(items, logits)), items.ids))
+
+
+def _true(*losses: str) -> Order:
+    """The order by the sum of what :class:`Items` knows of the new vectors."""
+    return Order(
+        losses,
+        lambda items: by_score(sum(getattr(items, loss) for loss in losses), items.ids),
+        oracle=True,
+    )
 
 
 ORDERS: Mapping[str, Order] = {
@@ -207,31 +194,28 @@ ORDERS: Mapping[str, Order] = {
     "margin:old": _uncertain(margin, "old_logits"),
     "least-confidence:old": _uncertain(least_confidence, "old_logits"),
     "class-by-class": Order((), lambda items: class_by_class(items.labels, items.ids, items.seed)),
-    "true-l2": Order(("l2",), lambda items: by_score(items.l2, items.ids), cheating=True),
-    "true-disc": Order(("disc",), lambda items: by_score(items.disc, items.ids), cheating=True),
-    "true-l2+disc": Order(
-        ("l2", "disc"), lambda items: by_score(items.l2 + items.disc, items.ids), cheating=True
-    ),
+    "true-l2": _true("l2"),
+    "true-disc": _true("disc"),
+    "true-l2+disc": _true("l2", "disc"),
 }
-"""Names in reading order; ``:old`` asks the old classifier instead of the new one."""
+"""Names in reading order; ``:old`` reads the old classifier instead of the new one."""
 
 
-def make_orders(
-    names: tuple[str, ...] | list[str], items: Items
-) -> tuple[dict[str, Rows], dict[str, str]]:
-    """The orders of some items.
+def is_oracle(name: str) -> bool:
+    """Whether an order, by its name, needs what only backfilling gives; False if it is unknown."""
+    return name in ORDERS and ORDERS[name].oracle
 
-    Args:
-        names: Of ``ORDERS``.
-        items: What is known.
+
+def make_orders(names: Sequence[str], items: Items) -> tuple[dict[str, Rows], dict[str, str]]:
+    """Orders of some items, by names of ``ORDERS``.
 
     Returns:
-        Name -> rows, and for each order that cannot be made the reason.
+        Name -> rows, and for each order that is not possible the reason.
 
     Raises:
         ValueError: If a name is unknown, or a column has the wrong shape or values.
     """
-    made, left_out = {}, {}
+    orders, left_out = {}, {}
     for name in names:
         if name not in ORDERS:
             raise ValueError(f"orders: expected some of {', '.join(ORDERS)}, got {name!r}")
@@ -239,8 +223,8 @@ def make_orders(
         if missing:
             left_out[name] = items.why.get(missing[0], f"{missing[0]} is not known")
         else:
-            made[name] = ORDERS[name].make(items)
-    return made, left_out
+            orders[name] = ORDERS[name].make(items)
+    return orders, left_out
 
 
 def _by_id(ids: Any) -> Rows:
@@ -253,15 +237,15 @@ def _by_id(ids: Any) -> Rows:
 
 
 def _log_probabilities(logits: Any) -> Scores:
+    from scipy.special import log_softmax
+
     table = arrays.plain(logits)
     if table.ndim != 2 or table.dtype.kind != "f" or table.shape[1] < 2:
         raise ValueError(
             f"logits: expected floats [n, classes >= 2], got {table.dtype} {table.shape}"
         )
     arrays.finite("logits", table)
-    shifted = table.astype(np.float64)
-    shifted -= shifted.max(1, keepdims=True, initial=-np.inf)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(1, keepdims=True)))
+    return np.asarray(log_softmax(table.astype(np.float64), axis=1))
 
 
 def _unit(rows: Scores) -> Scores:

@@ -1,7 +1,9 @@
-"""Is the new model compatible with the old gallery, and what does the update gain?
+"""Compatibility of a new model with the old gallery, and what the update gains.
 
 Functions take the cases' values of one metric, higher being better: ``old_old`` is the lower bound,
-``new_old`` the cross-test, ``new_new`` the self-test.
+``new_old`` the cross-test, ``new_new`` the self-test; a ValueError says which is not finite. A
+``matrix`` M, ``[n, n]``, has the value of queries by generation i on the gallery of generation j;
+what lies above its diagonal is not read and may be NaN.
 """
 
 from __future__ import annotations
@@ -11,52 +13,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.metrics.catalog import metric
 from benchmark.ranking import arrays
 
 AVERAGED = ("tar_at_far_1e-4", "tpir_at_fpir_1e-2")
 """The metrics that MixBCT's AVG is made of."""
 
 
+@metric("compatible", "Compatible", "new/old > old/old, strictly; 0 or 1.")
 def compatible(new_old: float, old_old: float) -> bool:
-    """BCT's empirical criterion: the cross-test beats the lower bound, strictly.
-
-    Source:
-        BCT eq. 2; BT2 definition 1, empirical form.
-    """
+    """The cross-test beats the lower bound, strictly (BCT eq. 2; BT2 definition 1, empirical)."""
     return _number("new_old", new_old) > _number("old_old", old_old)
 
 
+@metric("not_hurting", "Not hurting", "new/new >= the independent new model's; 0 or 1.")
 def not_hurting(new_new: float, independent: float) -> bool:
-    """The new model is no worse than one trained independently.
-
-    Source:
-        BT2 definition 2.
-    """
+    """The new model is no worse than one trained independently (BT2 definition 2)."""
     return _number("new_new", new_new) >= _number("independent", independent)
 
 
+@metric("absolute_gain", "Absolute gain", "new/old minus old/old.", low=-1.0, unit="coefficient")
 def absolute_gain(new_old: float, old_old: float) -> float:
     """What the cross-test adds to the lower bound."""
     return _number("new_old", new_old) - _number("old_old", old_old)
 
 
+@metric(
+    "update_gain", "Update gain",
+    "None where not compatible or where the upper bound does not exceed old/old.",
+    low=None, high=None,
+)  # fmt: skip
 def update_gain(new_old: float, old_old: float, upper: float) -> float | None:
-    """Share of the possible gain that comes without backfilling.
-
-    Args:
-        new_old: The cross-test.
-        old_old: The lower bound.
-        upper: The upper bound (paragon).
+    """Share of the possible gain that comes without backfilling (BCT eq. 9).
 
     Returns:
-        ``(new_old - old_old) / (upper - old_old)``; None where the update is not compatible, or the
-        upper bound does not exceed the lower one.
-
-    Raises:
-        ValueError: If a value is not finite.
-
-    Source:
-        BCT eq. 9.
+        ``(new_old - old_old) / (upper - old_old)``, ``upper`` being the upper bound (paragon); None
+        where the update is not compatible, or the upper bound does not exceed the lower one.
 
     Example:
         >>> update_gain(0.5, 0.25, 0.75)
@@ -68,21 +60,12 @@ def update_gain(new_old: float, old_old: float, upper: float) -> float | None:
     return (new_old - old_old) / (upper - old_old)
 
 
+@metric("avg", "AVG", "Mean of new/old and new/new on TAR@FAR 1e-4 and TPIR@FPIR 1e-2.")
 def average(new_old: dict[str, float], new_new: dict[str, float]) -> float:
-    """MixBCT's AVG: both tests on verification and identification, averaged.
-
-    Args:
-        new_old: The cross-test's metrics, with ``tar_at_far_1e-4`` and ``tpir_at_fpir_1e-2``.
-        new_new: The self-test's metrics, with the same keys.
-
-    Returns:
-        The mean of the four values.
+    """Mean of the metrics ``AVERAGED`` in both tests (column AVG of MixBCT, section 4.4).
 
     Raises:
         ValueError: If a key is missing.
-
-    Source:
-        MixBCT section 4.4 (column AVG).
     """
     values = []
     for name, case in (("new_old", new_old), ("new_new", new_new)):
@@ -93,15 +76,9 @@ def average(new_old: dict[str, float], new_new: dict[str, float]) -> float:
     return float(np.mean(values))
 
 
+@metric("average_compatibility", "AC", "Share of pairs i > j with M_ij > M_jj, strictly.")
 def average_compatibility(matrix: Any) -> float:
-    """Share of pairs i > j of a sequence for which M_ij > M_jj, strictly.
-
-    Args:
-        matrix: Queries by generation i on the gallery of generation j, ``[n, n]``, n >= 2; what
-            lies above the diagonal is not read and may be NaN.
-
-    Returns:
-        A share in [0, 1].
+    """Share of pairs i > j of a sequence for which M_ij > M_jj, strictly; n >= 2.
 
     Raises:
         ValueError: If the matrix is not square, too small, or NaN on or below the diagonal.
@@ -119,30 +96,22 @@ def average_compatibility(matrix: Any) -> float:
     return float(np.mean(values[i, j] > values[j, j]))
 
 
+@metric("average_accuracy", "AM", "Mean of M_ij over i >= j.")
 def average_accuracy(matrix: Any) -> float:
-    """Mean of M_ij over i >= j.
+    """Mean of M_ij over i >= j; n >= 1.
 
-    Args:
-        matrix: As for :func:`average_compatibility`, n >= 1.
-
-    Returns:
-        The mean.
-
-    Raises:
-        ValueError: If the matrix is not square, empty, or NaN on or below the diagonal.
-
-    Source:
-        Average multi-model accuracy of CoReS, whose released code leaves out values of 0; here they
-        count.
+    Average multi-model accuracy of CoReS, whose released code leaves out values of 0; here they
+    count. Errors are those of :func:`average_compatibility`.
     """
     values = _matrix(matrix, 1)
     return float(np.mean(values[np.tril_indices(len(values))]))
 
 
+@metric("pairwise", "Pairs kept", "Share of pairs that keep BCT eq. 1; ties keep it.")
 def pairwise(
     old_query: Any, old_gallery: Any, new_query: Any, query_labels: Any, gallery_labels: Any
 ) -> float:
-    """The strict form: share of pairs that a new query keeps as near or as far as the old one.
+    """Share of all pairs that a new query keeps as near or as far (BCT eq. 1; BT2 definition 1).
 
     A pair of one class must not score lower with the new query than with the old one, a pair of two
     classes not higher. Ties keep it. Scores are cosines; vectors of one item stand at one row.
@@ -154,14 +123,8 @@ def pairwise(
         query_labels: Integers or strings, ``[n]``.
         gallery_labels: Integers or strings, ``[m]``.
 
-    Returns:
-        A share of the n x m pairs, each pair counted once.
-
     Raises:
         ValueError: If an argument has the wrong shape, type or value.
-
-    Source:
-        BCT eq. 1; BT2 definition 1.
     """
     from benchmark.ranking.pair_scores import tiles
 
@@ -170,7 +133,7 @@ def pairwise(
     new = arrays.vectors("new_query", new_query, dim=old.shape[1])
     if len(new) != len(old) or not len(old) or not len(gallery):
         raise ValueError(f"new_query: expected {len(old)} > 0 rows, got {len(new)}")
-    ql, gl = arrays.codes("labels", query_labels, len(old), gallery_labels, len(gallery))
+    ql, gl = arrays.codes("labels", (query_labels, gallery_labels), (len(old), len(gallery)))
     kept = 0
     for (rows, before), (_, after) in zip(tiles(old, gallery), tiles(new, gallery), strict=True):
         same = ql[rows, None] == gl

@@ -1,19 +1,23 @@
-"""Open-set 1:N identification: who is it, and is he enrolled at all?
+"""Open-set 1:N identification.
 
 A probe is mated if its subject is in the gallery. Several templates of one subject are allowed in
-the gallery; the subject's best one counts.
+the gallery; the subject's best one counts. Probes are vectors ``[n, d]`` with subjects ``[n]``,
+integers or strings; a gallery is the same, ``[m, d]`` and ``[m]``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.metrics.catalog import metric
+from benchmark.metrics.retrieval import cut_off
 from benchmark.metrics.verification import (
+    RATE,
     OperatingPoint,
     measurable,
     smallest_thresholds,
@@ -48,10 +52,10 @@ class IdentificationPoint:
     """TPIR at one threshold, with what was achieved.
 
     Attributes:
-        target: The FPIR asked for.
+        target: The target FPIR.
         tpir: Share of mated probes whose own subject ranks first and reaches the threshold.
-        fpir: Share of non-mated probes whose best score reaches the threshold, the achieved FPIR.
-        threshold: The score from which a probe is answered.
+        fpir: Share of non-mated probes whose best score reaches it, the achieved FPIR.
+        threshold: A score.
         n_mated: Mated probes.
         n_nonmated: Non-mated probes.
         hits: 0.0 or 1.0 for each mated probe, in the probes' order; their mean is ``tpir``.
@@ -66,6 +70,8 @@ class IdentificationPoint:
     hits: NDArray[np.float64]
 
 
+@metric("g1_{metric}", "{metric} (G1)", "Gallery G1 alone.")
+@metric("g2_{metric}", "{metric} (G2)", "Gallery G2 alone.")
 def search(
     probe_vectors: Any,
     probe_subjects: Any,
@@ -74,46 +80,30 @@ def search(
     *,
     threads: int | None = None,
 ) -> Search:
-    """Score every probe against the whole gallery by cosine.
-
-    Args:
-        probe_vectors: ``[n, d]``.
-        probe_subjects: Integers or strings, ``[n]``.
-        gallery_vectors: ``[m, d]``, m >= 1.
-        gallery_subjects: Integers or strings, ``[m]``.
-        threads: CPU threads; all by default. The result does not depend on it.
-
-    Returns:
-        Ranks and scores per probe.
+    """Score every probe against the whole gallery by cosine, in CPU threads (all by default).
 
     Raises:
         ValueError: If an argument has the wrong shape, type or value.
     """
-    from benchmark.ranking import engine, pair_kernels, pair_scores
+    from benchmark.ranking import engine, pair_kernels
 
-    n_threads = engine.n_threads(threads)
-    probe = engine.side("probe_vectors", probe_vectors, threads=n_threads)
-    gallery = engine.side(
-        "gallery_vectors", gallery_vectors, dim=probe.x.shape[1], threads=n_threads
-    )
-    n, m = len(probe.x), len(gallery.x)
-    if not m:
+    names = "probe_vectors", "gallery_vectors"
+    scorer = engine.Scorer(probe_vectors, gallery_vectors, names=names, threads=threads)
+    n = scorer.shape[0]
+    if not scorer.shape[1]:
         raise ValueError("gallery_vectors: expected at least one row, got none")
-    ps, gs = arrays.codes("subjects", probe_subjects, n, gallery_subjects, m)
-    rank = np.zeros(n, np.int64)
-    own = np.full(n, np.nan, np.float32)
-    best = np.empty(n, np.float32)
-    pair_scores.each_block(
-        probe,
-        gallery,
-        lambda first, last, scores: pair_kernels.search(
-            scores, first, last, ps, gs, rank, own, best
-        ),
-        n_threads,
-    )
-    return Search(rank, own, best)
+    ps, gs = arrays.codes("subjects", (probe_subjects, gallery_subjects), scorer.shape)
+    result = Search(np.zeros(n, np.int64), np.full(n, np.nan, np.float32), np.empty(n, np.float32))
+
+    def work(first: int, last: int, scores: NDArray[np.float32]) -> None:
+        here = (column[first:last] for column in (result.rank, result.own, result.best))
+        pair_kernels.search(scores, ps[first:last], gs, *here)
+
+    scorer.blocks(work)
+    return result
 
 
+@metric("pooled_{metric}", "{metric}, pooled", "Both galleries joined to one, a rule of its own.")
 def pooled(
     probe_vectors: Any,
     probe_subjects: Any,
@@ -123,37 +113,17 @@ def pooled(
 ) -> Search:
     """Search several galleries joined to one, a rule of its own (keys ``pooled_...``).
 
-    Args:
-        probe_vectors: ``[n, d]``.
-        probe_subjects: Integers or strings, ``[n]``.
-        galleries: Pairs of vectors and subjects.
-        threads: CPU threads.
-
-    Returns:
-        Ranks and scores per probe.
-
-    Source:
-        MixBCT's text speaks of one gallery of 3,531 templates; IJB-C's protocol has two.
+    MixBCT's text speaks of one gallery of 3,531 templates; IJB-C's protocol has two.
     """
-    parts = [(arrays.plain(vectors), arrays.plain(subjects)) for vectors, subjects in galleries]
-    return search(
-        probe_vectors,
-        probe_subjects,
-        np.concatenate([vectors for vectors, _ in parts]),
-        np.concatenate([subjects for _, subjects in parts]),
-        threads=threads,
-    )
+    return search(probe_vectors, probe_subjects, *_joined(galleries), threads=threads)
 
 
-def tpir_at_fpir(found: Search, targets: Iterable[float]) -> tuple[IdentificationPoint, ...]:
-    """TPIR at the smallest threshold whose FPIR is within each target.
-
-    Args:
-        found: What :func:`search` returned.
-        targets: FPIRs in [1/non-mated probes, 1].
-
-    Returns:
-        One point for each target, in the targets' order.
+@metric(
+    "tpir_at_fpir_{rate}", "TPIR@FPIR {rate}",
+    f"Ranked first and above the threshold; each gallery apart. {RATE}",
+)  # fmt: skip
+def tpir_at_fpir(result: Search, targets: Iterable[float]) -> tuple[IdentificationPoint, ...]:
+    """TPIR at the smallest threshold whose FPIR is within each target, in [1/non-mated probes, 1].
 
     Raises:
         ValueError: If there is no mated or no non-mated probe, or a target cannot be measured.
@@ -162,21 +132,22 @@ def tpir_at_fpir(found: Search, targets: Iterable[float]) -> tuple[Identificatio
         IJB-C's protocol: TPIR counts a mated probe only where its subject ranks first *and* reaches
         the threshold. BCT prints TNIR@FPIR for the same.
     """
-    first, own, bad = _open_set(found)
-    wanted = [measurable("targets", target, len(bad), "non-mated probes") for target in targets]
+    first, own, bad = _open_set(result)
+    rates = measurable("targets", targets, len(bad), "non-mated probes")
     low = float(min(own.min(), bad.min()))
     points = []
-    for target, threshold in zip(wanted, smallest_thresholds(bad, wanted, low), strict=True):
+    for target, threshold in zip(rates, smallest_thresholds(bad, rates, low), strict=True):
         hits = (first & (own >= threshold)).astype(np.float64)
-        fpir = int(np.count_nonzero(bad >= threshold)) / len(bad)
-        points.append(
-            IdentificationPoint(
-                target, float(hits.mean()), fpir, threshold, len(own), len(bad), hits
-            )
-        )
+        tpir, fpir = float(hits.mean()), int(np.count_nonzero(bad >= threshold)) / len(bad)
+        points.append(IdentificationPoint(target, tpir, fpir, threshold, len(own), len(bad), hits))
     return tuple(points)
 
 
+@metric(
+    "all_pairs_tpir_at_fpir_{rate}", "TPIR@FPIR {rate}, all pairs",
+    "Galleries pooled, all negative pairs impostors, no rank condition. Only for comparison with "
+    f"scripts that do so. {RATE}",
+)  # fmt: skip
 def all_pairs_tpir_at_fpir(
     probe_vectors: Any,
     probe_subjects: Any,
@@ -187,61 +158,36 @@ def all_pairs_tpir_at_fpir(
 ) -> tuple[OperatingPoint, ...]:
     """Galleries pooled, every negative pair an impostor, no rank condition: for comparison only.
 
-    What it prints as TPIR@FPIR is TAR@FAR over all pairs of probe and gallery template, which is
-    not comparable with :func:`tpir_at_fpir`.
-
-    Args:
-        probe_vectors: ``[n, d]``.
-        probe_subjects: Integers or strings, ``[n]``.
-        galleries: Pairs of vectors and subjects.
-        targets: Rates in [1/negative pairs, 1].
-        threads: CPU threads.
-
-    Returns:
-        One point for each target.
+    What a script in circulation for IJB-C (of no paper) prints as TPIR@FPIR is TAR@FAR over all
+    pairs of probe and gallery template, which is not comparable with :func:`tpir_at_fpir`.
 
     Raises:
-        ValueError: As ``verification.tar_at_far``.
-
-    Source:
-        No paper: a script in circulation for IJB-C.
+        ValueError: As ``verification.tar_at_far``, with targets in [1/negative pairs, 1].
     """
     from benchmark.ranking import pair_scores
 
-    parts = [(arrays.plain(vectors), arrays.plain(subjects)) for vectors, subjects in galleries]
-    genuine, impostor = pair_scores.all_pairs(
-        probe_vectors,
-        np.concatenate([vectors for vectors, _ in parts]),
-        probe_subjects,
-        np.concatenate([subjects for _, subjects in parts]),
-        threads=threads,
+    vectors, subjects = _joined(galleries)
+    scores = pair_scores.all_pairs(
+        probe_vectors, vectors, probe_subjects, subjects, threads=threads
     )
-    return tar_at_far(genuine, impostor, targets)
+    return tar_at_far(*scores, targets)
 
 
-def rank_k(found: Search, k: int) -> NDArray[np.float64]:
-    """Per mated probe: is its own subject among the ``k`` best, whatever the score (closed set)?
-
-    Args:
-        found: What :func:`search` returned.
-        k: Cut-off, at least 1.
-
-    Returns:
-        0.0 or 1.0 for each mated probe.
+@metric(
+    "rank_{k}", "Rank-{k}",
+    "Closed set: mated probes only, whatever the score. Ties rank the probe's subject last.",
+)  # fmt: skip
+def rank_k(result: Search, k: int) -> NDArray[np.float64]:
+    """1.0 for each mated probe whose own subject is among the ``k`` best, whatever the score.
 
     Raises:
         ValueError: If ``k`` is below 1.
     """
-    if k < 1:
-        raise ValueError(f"k: expected at least 1, got {k}")
-    return (found.rank[found.mated] <= k).astype(np.float64)
+    return (result.rank[result.mated] <= cut_off(k)).astype(np.float64)
 
 
-def dir_curve(found: Search) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def dir_curve(result: Search) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Detection and identification rate (TPIR) against FPIR, at every non-mated probe's score.
-
-    Args:
-        found: What :func:`search` returned.
 
     Returns:
         FPIR ascending from 0 to 1, and the TPIR at the smallest threshold within it.
@@ -249,7 +195,7 @@ def dir_curve(found: Search) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     Raises:
         ValueError: If there is no mated or no non-mated probe.
     """
-    first, own, bad = _open_set(found)
+    first, own, bad = _open_set(result)
     values, counts = np.unique(bad, return_counts=True)
     right = np.sort(own[first])
     above = len(right) - np.searchsorted(right, values[::-1], side="right")  # refuses this value
@@ -257,11 +203,18 @@ def dir_curve(found: Search) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return fpir, np.concatenate([above, [len(right)]]) / len(own)
 
 
-def _open_set(found: Search) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.float32]]:
-    mated = found.mated
+def _joined(galleries: Iterable[tuple[Any, Any]]) -> Iterator[NDArray[Any]]:
+    """Vectors and subjects of several galleries."""
+    for column in zip(*galleries, strict=True):
+        yield np.concatenate([arrays.plain(part) for part in column])
+
+
+def _open_set(result: Search) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.float32]]:
+    """Which mated probes' subjects rank first, their scores, and the non-mated ones' best."""
+    mated = result.mated
     if not mated.any() or mated.all():
         raise ValueError(
-            f"found: expected mated and non-mated probes, got {int(mated.sum())} mated "
+            f"result: expected mated and non-mated probes, got {int(mated.sum())} mated "
             f"of {len(mated)}"
         )
-    return found.rank[mated] == 1, found.own[mated], found.best[~mated]
+    return result.rank[mated] == 1, result.own[mated], result.best[~mated]

@@ -1,4 +1,8 @@
-"""Retrieval: the exact rank of every query, and what follows from it."""
+"""Retrieval: what follows from the exact rank of every query.
+
+Functions take what :func:`benchmark.ranking.ranks.rank` returned and give one value for each query
+with a match; averaging is left to the caller.
+"""
 
 from __future__ import annotations
 
@@ -7,59 +11,53 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.ranking.ranks import Ranking
+from benchmark.metrics.catalog import metric
 
 if TYPE_CHECKING:
-    pass
+    from benchmark.ranking.ranks import Ranking
+
+_RULES = (
+    "A query's own item is excluded by id, junk and same-camera matches by the protocol. Queries "
+    "without a match are left out and counted. Vectors are normalised for cosine only."
+)
+_TIES = (
+    "The rank is 1 + the non-matching items scoring at least as high as the best match. " + _RULES
+)
 
 
+@metric("cmc_at_{k}", "CMC@{k}", _TIES)
 def cmc(ranking: Ranking, k: int) -> NDArray[np.float64]:
-    """Per query with a match: is its best match among the ``k`` nearest items?
+    """1.0 where the best match is among the ``k`` nearest items, else 0.0.
 
-    Args:
-        ranking: What :func:`rank` returned.
-        k: Cut-off, at least 1.
-
-    Returns:
-        0.0 or 1.0 for each query with a match; averaging is left to the caller.
+    Cumulative match characteristic, single-match form.
 
     Raises:
         ValueError: If ``k`` is below 1.
-
-    Source:
-        Cumulative match characteristic, single-match form.
     """
-    _cut_off(k)
-    return (ranking.first_rank[ranking.answered] <= k).astype(np.float64)
+    return (ranking.first_rank[ranking.answered] <= cut_off(k)).astype(np.float64)
 
 
+@metric("mrr", "MRR", _TIES)
+@metric("mrr_at_{k}", "MRR@{k}", f"0 where the rank exceeds the cut-off. {_TIES}")
 def reciprocal_rank(ranking: Ranking, k: int | None = None) -> NDArray[np.float64]:
-    """Per query with a match: 1 / rank of its best match, 0 where that lies beyond ``k``.
-
-    Args:
-        ranking: What :func:`rank` returned.
-        k: Cut-off, at least 1; none by default.
-
-    Returns:
-        Values in [0, 1], one for each query with a match.
+    """1 / rank of the best match, 0 where that lies beyond ``k``.
 
     Raises:
         ValueError: If ``k`` is below 1.
     """
     first = ranking.first_rank[ranking.answered]
-    if k is None:
-        return 1.0 / first
-    _cut_off(k)
-    return np.where(first <= k, 1.0 / first, 0.0)
+    return 1.0 / first if k is None else np.where(first <= cut_off(k), 1.0 / first, 0.0)
 
 
+@metric("map", "mAP", f"mAP@1.0; precision with ties merged. {_RULES}")
 def average_precision(ranking: Ranking) -> NDArray[np.float64]:
-    """Average precision of each query with a match; its mean is mAP@1.0."""
+    """Average precision; its mean is mAP@1.0."""
     return ranking.average_precision[ranking.answered]
 
 
+@metric("minp", "mINP", f"Matches over the rank of the hardest, ties against it. {_RULES}")
 def inverse_negative_penalty(ranking: Ranking) -> NDArray[np.float64]:
-    """Inverse negative penalty of each query with a match; its mean is mINP.
+    """Inverse negative penalty; its mean is mINP.
 
     Source:
         Ye et al., Deep Learning for Person Re-identification: A Survey and Outlook, section 4.2.
@@ -67,6 +65,12 @@ def inverse_negative_penalty(ranking: Ranking) -> NDArray[np.float64]:
     return ranking.inverse_negative_penalty[ranking.answered]
 
 
-def _cut_off(k: int) -> None:
+def cut_off(k: int) -> int:
+    """Check a cut-off.
+
+    Raises:
+        ValueError: If it is below 1.
+    """
     if k < 1:
         raise ValueError(f"k: expected at least 1, got {k}")
+    return k

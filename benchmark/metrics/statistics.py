@@ -1,4 +1,7 @@
-"""How sure is a mean: over queries, identities, seeds, and between two methods."""
+"""Intervals, tests and rank correlation: over queries, identities and seeds, of two methods.
+
+A ValueError names an argument that is empty, holds NaN, has another length or is out of range.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.metrics.catalog import metric
 from benchmark.ranking import arrays
 
 
@@ -45,9 +49,6 @@ def bootstrap(
     Returns:
         The interval's ends.
 
-    Raises:
-        ValueError: If values are empty or NaN, or an argument is out of range.
-
     Example:
         >>> bootstrap(np.full(10, 0.5))
         (0.5, 0.5)
@@ -64,19 +65,19 @@ def resampled(
     """Means of ``n`` resamples, ``[n]``: the same draws for every method on the same queries.
 
     So the interval of a difference needs no resampling of its own: it is the quantiles of the
-    difference of two of these, as :func:`paired` gives them.
-
-    Args:
-        values: One value per query, ``[m]``.
-        groups: As for :func:`bootstrap`.
-        n: Resamples.
-        seed: Of the resampling.
-
-    Raises:
-        ValueError: As :func:`bootstrap`.
+    difference of two of these, as :func:`paired` gives them. Arguments are those of
+    :func:`bootstrap`; scipy's bootstrap draws no whole groups.
     """
     sums, counts = _sums(values, groups)
-    return _resampled(sums, counts, n, seed)
+    if n < 1:
+        raise ValueError(f"n: expected at least 1, got {n}")
+    rng = np.random.default_rng([seed, 0])
+    step = max(1, (1 << 20) // len(sums))
+    means = []
+    for start in range(0, n, step):
+        drawn = rng.integers(0, len(sums), (min(step, n - start), len(sums)), dtype=np.int32)
+        means.append(sums[drawn].sum(1) / counts[drawn].sum(1))
+    return np.concatenate(means)
 
 
 def paired(
@@ -88,24 +89,14 @@ def paired(
     seed: int = 0,
     level: float = 0.95,
 ) -> Comparison:
-    """Compare two methods on the same queries.
+    """Compare two methods by their values of the same queries, ``[m]`` each.
 
-    Args:
-        left: The first method's value per query, ``[m]``.
-        right: The second's, in the same order.
-        groups: As for :func:`bootstrap`.
-        n: Resamples, and sign flips.
-        seed: Of both.
-        level: Share covered, in (0, 1).
+    Further arguments are those of :func:`bootstrap`; ``n`` is also the number of sign flips.
 
     Returns:
         The mean difference, its interval and the p-value ``(1 + as extreme) / (1 + n)``.
-
-    Raises:
-        ValueError: If the lengths differ, or as :func:`bootstrap`.
     """
-    a = arrays.scores("left", left).astype(np.float64)
-    b = arrays.scores("right", right).astype(np.float64)
+    a, b = _floats("left", left), _floats("right", right)
     if len(a) != len(b):
         raise ValueError(f"right: expected {len(a)} values, got {len(b)}")
     low, high = bootstrap(a - b, groups, n=n, seed=seed, level=level)
@@ -121,15 +112,7 @@ def paired(
 
 @cache
 def t_factor(n: int, level: float = 0.95) -> float:
-    """Half of Student's t interval of a mean, in standard deviations (``ddof=1``) of its values.
-
-    Args:
-        n: How many values, at least 2.
-        level: Share covered, in (0, 1).
-
-    Raises:
-        ValueError: If an argument is out of range.
-    """
+    """Half of Student's t interval of a mean of ``n`` >= 2 values, in their deviations (ddof 1)."""
     from scipy.special import stdtrit  # scipy.stats takes over a second to import
 
     if n < 2:
@@ -138,22 +121,9 @@ def t_factor(n: int, level: float = 0.95) -> float:
 
 
 def t_interval(values: Any, *, level: float = 0.95) -> tuple[float, float] | None:
-    """Student's t interval of a mean over seeds.
-
-    Args:
-        values: One value per seed, ``[n]``.
-        level: Share covered, in (0, 1).
-
-    Returns:
-        The interval's ends; None for a single seed.
-
-    Raises:
-        ValueError: If values are empty or NaN, or ``level`` is out of range.
-    """
-    x = arrays.scores("values", values).astype(np.float64)
+    """Student's t interval of a mean over seeds, ``[n]``; None for a single seed."""
+    x, _ = _sums(values, None)
     _level(level)
-    if not len(x):
-        raise ValueError("values: expected at least one, got none")
     if len(x) == 1:
         return None
     half = t_factor(len(x), level) * float(x.std(ddof=1))
@@ -161,25 +131,16 @@ def t_interval(values: Any, *, level: float = 0.95) -> tuple[float, float] | Non
 
 
 def holm(p_values: Any) -> NDArray[np.float64]:
-    """Holm's correction: adjusted p-values of several comparisons, in their order.
-
-    Args:
-        p_values: Values in [0, 1], ``[n]``.
-
-    Returns:
-        Adjusted values; reject where they are at most the level.
-
-    Raises:
-        ValueError: If a value is outside [0, 1].
+    """Adjusted p-values of several comparisons, in their order; reject those up to the level.
 
     Source:
-        Holm 1979.
+        Holm 1979 (scipy has only corrections of the false discovery rate).
 
     Example:
         >>> holm(np.array([0.01, 0.04, 0.03]))
         array([0.03, 0.06, 0.06])
     """
-    p = arrays.scores("p_values", p_values).astype(np.float64)
+    p = _floats("p_values", p_values)
     if ((p < 0) | (p > 1)).any():
         raise ValueError("p_values: expected values in [0, 1]")
     order = np.argsort(p, kind="stable")
@@ -188,53 +149,14 @@ def holm(p_values: Any) -> NDArray[np.float64]:
     return adjusted
 
 
-def _sums(values: Any, groups: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sum and number of the values of each group."""
-    x = arrays.scores("values", values).astype(np.float64)
-    if not len(x):
-        raise ValueError("values: expected at least one, got none")
-    if groups is None:
-        return x, np.ones(len(x))
-    _, inverse = np.unique(arrays.one_per_row("groups", groups, len(x)), return_inverse=True)
-    return np.bincount(inverse, x).astype(np.float64), np.bincount(inverse).astype(np.float64)
-
-
-def _resampled(
-    sums: NDArray[np.float64], counts: NDArray[np.float64], n: int, seed: int
-) -> NDArray[np.float64]:
-    """Means of ``n`` resamples of whole groups."""
-    if n < 1:
-        raise ValueError(f"n: expected at least 1, got {n}")
-    rng = np.random.default_rng([seed, 0])
-    step = max(1, (1 << 20) // len(sums))
-    means = []
-    for start in range(0, n, step):
-        drawn = rng.integers(0, len(sums), (min(step, n - start), len(sums)), dtype=np.int32)
-        means.append(sums[drawn].sum(1) / counts[drawn].sum(1))
-    return np.concatenate(means)
-
-
-def _level(level: float) -> float:
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level: expected a share in (0, 1), got {level}")
-    return level
-
-
+@metric(
+    "kendall_tau", "Kendall tau", "Tau-b: ties lower it; None where a side is constant.",
+    low=-1.0, unit="coefficient",
+)  # fmt: skip
 def kendall_tau(left: Any, right: Any) -> float | None:
-    """Kendall's tau-b of two scores of the same items, ties allowed.
+    """Kendall's tau-b of two scores of the same n >= 2 items; None where one side is constant.
 
-    Args:
-        left: Scores, ``[n]``, n >= 2: the predicted order, say.
-        right: Scores, ``[n]``: the true one.
-
-    Returns:
-        A coefficient in [-1, 1]; None where one side is constant.
-
-    Raises:
-        ValueError: If the lengths differ, are below 2, or a score is NaN.
-
-    Source:
-        Kendall 1945; FastFill figure 2c and appendix E compare orders so.
+    FastFill compares orders so (figure 2c and appendix E).
 
     Example:
         >>> kendall_tau([1.0, 2.0, 3.0], [30.0, 20.0, 10.0])
@@ -248,3 +170,24 @@ def kendall_tau(left: Any, right: Any) -> float | None:
     if (x == x[0]).all() or (y == y[0]).all():
         return None
     return float(kendalltau(x, y).statistic)
+
+
+def _floats(name: str, values: Any) -> NDArray[np.float64]:
+    return arrays.scores(name, values).astype(np.float64)
+
+
+def _sums(values: Any, groups: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sum and number of the values of each group."""
+    x = _floats("values", values)
+    if not len(x):
+        raise ValueError("values: expected at least one, got none")
+    if groups is None:
+        return x, np.ones(len(x))
+    _, inverse = np.unique(arrays.one_per_row("groups", groups, len(x)), return_inverse=True)
+    return np.bincount(inverse, x).astype(np.float64), np.bincount(inverse).astype(np.float64)
+
+
+def _level(level: float) -> float:
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level: expected a share in (0, 1), got {level}")
+    return level

@@ -47,17 +47,17 @@ def templates(
     w = np.ones(n) if weights is None else arrays.scores("weights", weights).astype(np.float64)
     if len(w) != n:
         raise ValueError(f"weights: expected shape ({n},), got {w.shape}")
-    y = x if flipped is None else arrays.vectors("flipped", flipped, dim=x.shape[1])
-    if len(y) != n:
-        raise ValueError(f"flipped: expected {n} rows, got {len(y)}")
+    mirrored = x[:0]
+    if flipped is not None:
+        mirrored = arrays.vectors("flipped", flipped, dim=x.shape[1])
+        if len(mirrored) != n:
+            raise ValueError(f"flipped: expected {n} rows, got {len(mirrored)}")
     order = np.lexsort((m, t))
     start = np.searchsorted(t[order], np.arange(len(ids) + 1))
     out = np.empty((len(ids), x.shape[1]), np.float32)
-    mirrored = x[:0] if flipped is None else y
-    n_threads = engine.n_threads(threads)
     engine.share(
-        lambda s: pair_kernels.templates(x, mirrored, w, order, m, start, *s, out),
+        lambda span: pair_kernels.templates(x, mirrored, w, order, m, start, *span, out),
         engine.spans(len(ids), 256),
-        n_threads,
+        engine.n_threads(threads),
     )
     return ids, out

@@ -1,8 +1,9 @@
 """1:1 verification: from genuine and impostor scores to operating points and curves.
 
-A pair is accepted where its score reaches the threshold. TAR is the share of genuine pairs
-accepted, FAR that of impostor pairs. Scores keep
-their own precision.
+Genuine scores ``[n]`` are those of pairs of one identity, impostor scores ``[m]`` those of two;
+they keep their own precision. A pair is accepted where its score reaches the threshold. TAR is the
+share of genuine pairs accepted, FAR that of impostor pairs. A ValueError says which side is empty
+or not finite, or which target m impostors cannot resolve.
 """
 
 from __future__ import annotations
@@ -14,21 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.metrics.catalog import metric
 from benchmark.ranking import arrays
+
+RATE = "Ties are accepted or refused together; a target below 1/n is refused."
 
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """TAR at one threshold, with what was achieved.
-
-    Attributes:
-        target: The FAR asked for.
-        tar: Share of genuine scores >= threshold.
-        far: Share of impostor scores >= threshold, the achieved FAR.
-        threshold: The score from which a pair is accepted.
-        n_genuine: Genuine pairs.
-        n_impostor: Impostor pairs.
-    """
+    """TAR at the threshold for a target FAR, the FAR achieved there, and the numbers of pairs."""
 
     target: float
     tar: float
@@ -44,7 +39,7 @@ class Curve:
 
     Attributes:
         far: False accept rates, ascending from 0 to 1.
-        tar: True accept rates, ascending from 0 to 1; ``1 - tar`` is the DET curve's FRR.
+        tar: True accept rates, ascending from 0 to 1.
         threshold: The scores, descending; the first is infinite.
     """
 
@@ -54,27 +49,19 @@ class Curve:
 
     @property
     def frr(self) -> NDArray[np.float64]:
-        """False reject rates, descending: the other axis of the DET curve."""
+        """False reject rates, descending: beside ``far`` the DET curve."""
         return 1.0 - self.tar
 
 
+@metric(
+    "tar_at_far_{rate}", "TAR@FAR {rate}",
+    f"Smallest threshold whose FAR is within the target. {RATE}",
+)  # fmt: skip
 def tar_at_far(genuine: Any, impostor: Any, targets: Iterable[float]) -> tuple[OperatingPoint, ...]:
-    """TAR at the smallest threshold whose FAR is within each target.
+    """TAR at the smallest threshold whose FAR is within each target, FARs in [1/m, 1].
 
-    Args:
-        genuine: Scores of pairs of one identity, ``[n]``.
-        impostor: Scores of pairs of two identities, ``[m]``.
-        targets: FARs in [1/m, 1].
-
-    Returns:
-        One point for each target, in the targets' order. With ties the achieved FAR may lie well
-        below the target: impostors of equal score are accepted or refused together.
-
-    Raises:
-        ValueError: If a side is empty or holds NaN, or m impostors cannot resolve a target.
-
-    Source:
-        IJB-C's protocol; evaluation rule of the share >= threshold.
+    With ties the achieved FAR may lie well below the target: impostors of equal score are accepted
+    or refused together. Source: IJB-C's protocol; evaluation rule of the share >= threshold.
 
     Example:
         >>> impostor = np.array([0.1, 0.2, 0.3, 0.4])
@@ -83,53 +70,46 @@ def tar_at_far(genuine: Any, impostor: Any, targets: Iterable[float]) -> tuple[O
         (1.0, 0.25)
     """
     good, bad = _sides(genuine, impostor)
-    wanted = [measurable("targets", target, len(bad), "impostor pairs") for target in targets]
-    thresholds = smallest_thresholds(bad, wanted, low=float(min(good.min(), bad.min())))
-    return tuple(_point(good, bad, t, thr) for t, thr in zip(wanted, thresholds, strict=True))
+    rates = measurable("targets", targets, len(bad), "impostor pairs")
+    thresholds = smallest_thresholds(bad, rates, low=float(min(good.min(), bad.min())))
+    return tuple(_point(good, bad, *pair) for pair in zip(rates, thresholds, strict=True))
 
 
+@metric(
+    "tar_at_nearest_far_{rate}", "TAR@nearest FAR {rate}",
+    "FAR nearest to the target, which it may exceed; of two the larger. For comparison.",
+)  # fmt: skip
 def tar_at_nearest_far(
     genuine: Any, impostor: Any, targets: Iterable[float]
 ) -> tuple[OperatingPoint, ...]:
     """TAR where the FAR is *nearest* to each target, which it may exceed; for comparison only.
 
-    Of two equally near rates the larger is taken.
-
-    Args:
-        genuine: Scores of pairs of one identity, ``[n]``.
-        impostor: Scores of pairs of two identities, ``[m]``.
-        targets: FARs in [1/m, 1].
-
-    Returns:
-        One point for each target.
-
-    Raises:
-        ValueError: As :func:`tar_at_far`.
-
-    Source:
-        The script in common use for IJB-C (``argmin |fpr - target|`` on scikit-learn's roc_curve).
+    Of two equally near rates the larger is taken. Source: the script in common use for IJB-C
+    (``argmin |fpr - target|`` on scikit-learn's roc_curve).
     """
     good, bad = _sides(genuine, impostor)
     curve = roc(good, bad)
     points = []
-    for target in [measurable("targets", t, len(bad), "impostor pairs") for t in targets]:
+    for target in measurable("targets", targets, len(bad), "impostor pairs"):
         distance = np.abs(curve.far - target)
         at = len(distance) - 1 - int(np.argmin(distance[::-1]))
         points.append(_point(good, bad, target, float(curve.threshold[at])))
     return tuple(points)
 
 
-def measurable(name: str, target: float, n: int, what: str) -> float:
-    """A target rate that ``n`` scores can resolve.
+def measurable(name: str, targets: Iterable[float], n: int, what: str) -> list[float]:
+    """Target rates that ``n`` scores can resolve.
 
     Raises:
-        ValueError: If the target is not in [1/n, 1].
+        ValueError: If a target is not in [1/n, 1].
     """
-    if not 0.0 < target <= 1.0:
-        raise ValueError(f"{name}: expected rates in (0, 1], got {target}")
-    if target < 1.0 / n:
-        raise ValueError(f"{name}: expected at least 1/{n} ({n} {what}), got {target}")
-    return float(target)
+    rates = [float(target) for target in targets]
+    for rate in rates:
+        if not 0.0 < rate <= 1.0:
+            raise ValueError(f"{name}: expected rates in (0, 1], got {rate}")
+        if rate < 1.0 / n:
+            raise ValueError(f"{name}: expected at least 1/{n} ({n} {what}), got {rate}")
+    return rates
 
 
 def smallest_thresholds(bad: NDArray[Any], targets: list[float], low: float) -> list[float]:
@@ -153,27 +133,14 @@ def smallest_thresholds(bad: NDArray[Any], targets: list[float], low: float) -> 
 
 
 def roc(genuine: Any, impostor: Any) -> Curve:
-    """The ROC at every distinct score; ``Curve.frr`` beside ``Curve.far`` is the DET curve.
-
-    Args:
-        genuine: Scores of pairs of one identity, ``[n]``.
-        impostor: Scores of pairs of two identities, ``[m]``.
-
-    Returns:
-        The curve, as scikit-learn's ``roc_curve(drop_intermediate=False)``.
-
-    Raises:
-        ValueError: If a side is empty or holds NaN.
-    """
+    """The ROC at every distinct score, as scikit-learn's ``roc_curve(drop_intermediate=False)``."""
     good, bad = _sides(genuine, impostor)
-    good, bad = np.sort(good)[::-1], np.sort(bad)[::-1]
     both = np.concatenate([good, bad])
     both.sort()
     both = both[::-1]
     last = np.flatnonzero(np.append(both[1:] != both[:-1], True))
-    values = both[last]
-    accepted_good = np.searchsorted(-good, -values, side="right")
-    accepted = last + 1
+    values, accepted = both[last], last + 1
+    accepted_good = len(good) - np.searchsorted(np.sort(good), values, side="left")
     return Curve(
         far=np.concatenate([[0.0], (accepted - accepted_good) / len(bad)]),
         tar=np.concatenate([[0.0], accepted_good / len(good)]),
@@ -181,18 +148,9 @@ def roc(genuine: Any, impostor: Any) -> Curve:
     )
 
 
+@metric("eer", "EER", "On straight lines between the ROC's points.", higher=False)
 def equal_error_rate(genuine: Any, impostor: Any) -> float:
-    """The rate at which FAR and FRR are equal, on the straight lines between the ROC's points.
-
-    Args:
-        genuine: Scores of pairs of one identity, ``[n]``.
-        impostor: Scores of pairs of two identities, ``[m]``.
-
-    Returns:
-        The EER in [0, 1]; lower is better, 0.5 is chance.
-
-    Raises:
-        ValueError: If a side is empty or holds NaN.
+    """The rate in [0, 1] at which FAR and FRR are equal, on straight lines between ROC points.
 
     Example:
         >>> equal_error_rate(np.array([0.8, 0.9]), np.array([0.1, 0.2]))
@@ -230,11 +188,5 @@ def _sides(genuine: Any, impostor: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 def _point(
     good: NDArray[Any], bad: NDArray[Any], target: float, threshold: float
 ) -> OperatingPoint:
-    return OperatingPoint(
-        target=target,
-        tar=int(np.count_nonzero(good >= threshold)) / len(good),
-        far=int(np.count_nonzero(bad >= threshold)) / len(bad),
-        threshold=threshold,
-        n_genuine=len(good),
-        n_impostor=len(bad),
-    )
+    tar, far = (int(np.count_nonzero(x >= threshold)) / len(x) for x in (good, bad))
+    return OperatingPoint(target, tar, far, threshold, len(good), len(bad))

@@ -6,16 +6,23 @@ A benchmark is a module of this package with ``rows(**sizes)``; adding one needs
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
-from collections.abc import Mapping
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from benchmark.errors import BenchError
 
-_HELPERS = {"__init__", "measure", "peers", "problems"}
-SIZES = ("queries", "gallery", "dim", "classes", "items", "side")
+_HELPERS = {"__init__", "measure", "peers", "problems", "readme"}
+SIZES = {
+    "queries": "queries, probe templates or training images",
+    "gallery": "items, or enrolled templates",
+    "dim": "dimension of the vectors, old and new ones",
+    "classes": "classes or subjects",
+    "items": "stored vectors",
+    "side": "dimension of the side-information; 0 is none",
+}
 
 
 def names() -> list[str]:
@@ -28,13 +35,13 @@ def run(name: str, **sizes: int | None) -> list[dict[str, Any]]:
     """Run one benchmark.
 
     Args:
-        name: ``ranking``, ``verification``, ``identification``, ``backfill``, ...
-        **sizes: Those of ``SIZES`` that the benchmark has; each has its defaults, which None
-            stands for.
+        name: One of :func:`names`.
+        **sizes: Those of ``SIZES`` that the benchmark has; None stands for its default.
 
     Returns:
         Rows of ``name``, ``seconds``, ``against`` (the row it is compared with, or None), ``ratio``
-        (seconds over that row's), ``memory_mib`` (growth of the peak) and ``size``.
+        (seconds over that row's), ``memory_mib`` (growth of the peak) and ``size``; ``tolerance``
+        has columns of its own.
 
     Raises:
         ValueError: If the name or a size is unknown, or a size is below 1 (``side``: below 0).
@@ -42,7 +49,7 @@ def run(name: str, **sizes: int | None) -> list[dict[str, Any]]:
     """
     if name not in names():
         raise ValueError(f"name: expected one of {', '.join(names())}, got {name!r}")
-    given: Mapping[str, int] = {key: value for key, value in sizes.items() if value is not None}
+    given = {key: value for key, value in sizes.items() if value is not None}
     for key, value in given.items():
         if key not in SIZES:
             raise ValueError(f"sizes: expected {', '.join(SIZES)}, got {key!r}")
@@ -50,9 +57,32 @@ def run(name: str, **sizes: int | None) -> list[dict[str, Any]]:
         if value < least:
             raise ValueError(f"{key}: expected at least {least}, got {value}")
     module = importlib.import_module(f"{__name__}.{name}")
-    known = inspect.signature(module.rows).parameters
+    known = [key for key in inspect.signature(module.rows).parameters if key in SIZES]
     for key in given:
         if key not in known:
             raise BenchError(f"perf {name}: has no size '{key}'; it has {', '.join(known)}")
-    found: list[dict[str, Any]] = module.rows(**given)
-    return found
+    rows: list[dict[str, Any]] = module.rows(**given)
+    return rows
+
+
+def document(name: str, **sizes: int | None) -> dict[str, Any]:
+    """Run one benchmark, and say where its figures come from.
+
+    Returns:
+        ``command``, ``date``, ``code``, ``packages``, ``hardware``, ``load`` (processes that ran or
+        waited in the minute before and in the last one) and ``rows``, see :func:`run`.
+    """
+    from benchmark.records import provenance
+
+    before = os.getloadavg()[0]
+    rows = run(name, **sizes)
+    words = [f"--{key} {value}" for key, value in sizes.items() if value is not None]
+    return {
+        "command": " ".join(["bench perf", name, *words]),
+        "date": datetime.now(UTC).date().isoformat(),
+        "code": provenance.code_version(),
+        "packages": provenance.packages(),
+        "hardware": provenance.hardware(),
+        "load": [round(before, 2), round(os.getloadavg()[0], 2)],
+        "rows": rows,
+    }

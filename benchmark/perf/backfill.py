@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.metrics import backfill_curves
+from benchmark.metrics import backfill_curves, backfill_orders
 from benchmark.perf import measure, problems
 from benchmark.ranking import ranks
 
@@ -14,40 +14,25 @@ from benchmark.ranking import ranks
 def rows(
     queries: int = 50_000, gallery: int = 50_000, dim: int = 128, classes: int = 1000
 ) -> list[dict[str, Any]]:
-    """Time the 101-point curves of CMC@1, CMC@5 and mAP together.
-
-    Args:
-        queries: Queries.
-        gallery: Items.
-        dim: Dimension of the old and of the new vectors.
-        classes: Classes.
-
-    Returns:
-        Rows, see ``benchmark.perf.run``.
-    """
+    """Time the 101-point curves of CMC@1, CMC@5 and mAP together; see ``benchmark.perf.run``."""
     rng = np.random.default_rng(0)
-    centre = problems.centres(classes, dim, rng)
-    nq, ql = problems.clusters(queries, centre, 1.5, rng)
-    ng, gl = problems.clusters(gallery, centre, 1.5, rng)
+    nq, ng, ql, gl = problems.clustered((queries, gallery), dim, classes, 1.5, rng)
     oq, og = (x + rng.standard_normal(x.shape, dtype=np.float32) for x in (nq, ng))
-    order = backfill_curves.random_order(gallery, 0)
+    order = backfill_orders.random(range(gallery), 0)
     warm = min(queries, gallery, 300)
     few = slice(0, warm)
-    backfill_curves.curves(
-        oq[few], og[few], nq[few], ng[few], ql[few], gl[few], backfill_curves.random_order(warm, 0)
-    )
-    ranks.rank(nq[few], ng[few], ql[few], gl[few])
-    base = "one full evaluation (rank, new/new)"
+    new = nq[few], ng[few], ql[few], gl[few]
+    backfill_curves.curves(oq[few], og[few], *new, range(warm))
+    ranks.rank(*new)
 
     def all_curves() -> object:
-        found = backfill_curves.curves(oq, og, nq, ng, ql, gl, order)
-        return found.cmc(1).mean(1), found.cmc(5).mean(1), found.map().mean(1)
+        result = backfill_curves.curves(oq, og, nq, ng, ql, gl, order)
+        return result.cmc(1).mean(1), result.cmc(5).mean(1), result.map().mean(1)
 
-    found = measure.together({base: lambda: ranks.rank(nq, ng, ql, gl), "curves": all_curves}, 2)
+    base = "one full evaluation (rank, new/new)"
+    calls = {
+        base: lambda: ranks.rank(nq, ng, ql, gl),
+        "101 points of CMC@1, CMC@5, mAP": all_curves,
+    }
     size = f"{queries} x {gallery} x {dim}, {gallery / classes:g} matches a query"
-    return [
-        measure.row(base, found[base], size),
-        measure.row(
-            "101 points of CMC@1, CMC@5, mAP", found["curves"], size, base, found[base].seconds
-        ),
-    ]
+    return measure.rows(measure.together(calls, 2), size, base)

@@ -13,20 +13,12 @@ from benchmark.perf import measure, problems
 def rows(
     queries: int = 19_593, gallery: int = 3_531, dim: int = 512, classes: int = 3_531
 ) -> list[dict[str, Any]]:
-    """Time TPIR@FPIR, rank-1 and rank-5 on both galleries.
+    """Time TPIR@FPIR, rank-1 and rank-5 on both galleries; see ``benchmark.perf.run``.
 
-    Args:
-        queries: Probe templates.
-        gallery: Templates of the two galleries together, one a subject.
-        dim: Dimension.
-        classes: Subjects; those beyond the galleries are never mated.
-
-    Returns:
-        Rows, see ``benchmark.perf.run``.
+    The galleries have one template a subject; subjects beyond them are never mated.
     """
     rng = np.random.default_rng(0)
-    subjects = max(classes, gallery)
-    centre = problems.centres(subjects, dim, rng)
+    centre = problems.centres(max(classes, gallery), dim, rng)
     probe, subject = problems.clusters(queries, centre, 2.0, rng)
     enrolled = centre[:gallery] + rng.standard_normal((gallery, dim), dtype=np.float32)
     half = -(-gallery * 1772 // 3531)
@@ -35,15 +27,14 @@ def rows(
     def both() -> object:
         points: list[Any] = []
         for part in parts:
-            found = identification.search(probe, subject, enrolled[part], part)
-            unmated = int((~found.mated).sum())
+            result = identification.search(probe, subject, enrolled[part], part)
+            unmated = int((~result.mated).sum())
             targets = [target for target in (1e-3, 1e-2, 1e-1) if target * unmated >= 1]
-            points += identification.tpir_at_fpir(found, targets)
-            points += [identification.rank_k(found, k).mean() for k in (1, 5)]
+            points += identification.tpir_at_fpir(result, targets)
+            points += [identification.rank_k(result, k).mean() for k in (1, 5)]
         return points
 
     both()
-    found = measure.together({"both": both}, 3)
     sizes = " + ".join(str(len(part)) for part in parts)
-    size = f"{queries} probes on {sizes} x {dim}"
-    return [measure.row("TPIR@FPIR and rank-k, both galleries", found["both"], size)]
+    timings = measure.together({"TPIR@FPIR and rank-k, both galleries": both}, 3)
+    return measure.rows(timings, f"{queries} probes on {sizes} x {dim}")

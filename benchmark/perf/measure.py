@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,10 @@ class Timing:
     memory_mib: float | None
 
 
-def together(calls: dict[str, Callable[[], object]], rounds: int = 3) -> dict[str, Timing]:
+def together(calls: Mapping[str, Callable[[], object]], rounds: int = 3) -> dict[str, Timing]:
     """Time calls in turn, several rounds, so that a busy machine is busy for all of them.
 
-    Args:
-        calls: Name -> what to time; warmed up by the caller.
-        rounds: How often.
+    The caller has warmed them up.
 
     Returns:
         Name -> best seconds and largest growth of resident memory.
@@ -35,12 +33,10 @@ def together(calls: dict[str, Callable[[], object]], rounds: int = 3) -> dict[st
     for _ in range(rounds):
         for name, call in calls.items():
             now = once(call)
-            old = best.get(name)
-            if old is not None:
-                now.seconds = min(now.seconds, old.seconds)
-                if now.memory_mib is not None and old.memory_mib is not None:
-                    now.memory_mib = max(now.memory_mib, old.memory_mib)
-            best[name] = now
+            old = best.setdefault(name, now)
+            old.seconds = min(now.seconds, old.seconds)
+            if now.memory_mib is not None and old.memory_mib is not None:
+                old.memory_mib = max(now.memory_mib, old.memory_mib)
     return best
 
 
@@ -57,26 +53,18 @@ def once(call: Callable[[], object]) -> Timing:
     return Timing(seconds, growth)
 
 
-def row(
-    name: str, timing: Timing, size: str, against: str | None = None, base: float | None = None
-) -> dict[str, Any]:
-    """One line of a table.
-
-    Args:
-        name: What was timed.
-        timing: Its time and memory.
-        size: The sizes, as text.
-        against: What it is compared with.
-        base: That one's seconds.
-    """
-    return {
-        "name": name,
-        "seconds": round(timing.seconds, 4),
-        "against": against,
-        "ratio": None if base is None else round(timing.seconds / base, 3),
-        "memory_mib": None if timing.memory_mib is None else round(timing.memory_mib, 1),
-        "size": size,
-    }
+def rows(timings: Mapping[str, Timing], size: str, base: str | None = None) -> list[dict[str, Any]]:
+    """Lines of a table, each but the base's compared with it, if one of the names is given."""
+    out = []
+    for name, timing in timings.items():
+        against = None if name == base else base
+        ratio = None if against is None else round(timing.seconds / timings[against].seconds, 3)
+        memory = None if timing.memory_mib is None else round(timing.memory_mib, 1)
+        out.append({
+            "name": name, "seconds": round(timing.seconds, 4), "against": against, "ratio": ratio,
+            "memory_mib": memory, "size": size,
+        })  # fmt: skip
+    return out
 
 
 def _resident(*, reset: bool) -> float | None:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 Problem = tuple[Any, Any, Any, Any]
+"""Queries, gallery and their labels, as arrays."""
 
 
 def available(name: str) -> bool:
-    """Is a package installed?"""
+    """Whether a package is installed."""
     return importlib.util.find_spec(name) is not None
 
 
@@ -30,7 +31,7 @@ def metric_learning(problem: Problem) -> Callable[[], object]:
         device=torch.device("cpu"),
         knn_func=CustomKNN(CosineSimilarity(), batch_size=1000),
     )
-    q, g, ql, gl = (torch.from_numpy(part) for part in problem)
+    q, g, ql, gl = map(torch.from_numpy, problem)
     return lambda: calculator.get_accuracy(q, ql, g, gl)
 
 
@@ -39,7 +40,7 @@ def torchmetrics(problem: Problem) -> Callable[[], object]:
     import torch
     from torchmetrics.retrieval import RetrievalMAP
 
-    q, g, ql, gl = (torch.from_numpy(part) for part in problem)
+    q, g, ql, gl = map(torch.from_numpy, problem)
 
     def call() -> object:
         scores = torch.nn.functional.normalize(q) @ torch.nn.functional.normalize(g).T
@@ -51,17 +52,10 @@ def torchmetrics(problem: Problem) -> Callable[[], object]:
 
 def sklearn(problem: Problem) -> Callable[[], object]:
     """scikit-learn's average_precision_score, query by query."""
-    from sklearn.metrics import average_precision_score
+    from sklearn.metrics import average_precision_score as score
 
     q, g, ql, gl = problem
-
-    def call() -> object:
-        unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (q, g)]
-        scores = unit[0] @ unit[1].T
-        pairs = zip(scores, ql, strict=True)
-        return np.mean([average_precision_score(gl == label, row) for row, label in pairs])
-
-    return call
+    return lambda: [score(gl == label, row) for row, label in zip(_cosines(q, g), ql, strict=True)]
 
 
 def torchreid(problem: Problem) -> Callable[[], object]:
@@ -75,24 +69,21 @@ def torchreid(problem: Problem) -> Callable[[], object]:
     module = importlib.util.module_from_spec(spec)  # alone: the package imports much that is unused
     spec.loader.exec_module(module)
     q, g, ql, gl = problem
+    cameras = np.zeros(len(q)), np.ones(len(g))
+    return lambda: module.evaluate_rank(1 - _cosines(q, g), ql, gl, *cameras, use_cython=False)
 
-    def call() -> object:
-        unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (q, g)]
-        distance = 1 - unit[0] @ unit[1].T
-        cameras = np.zeros(len(q)), np.ones(len(g))
-        return module.evaluate_rank(distance, ql, gl, *cameras, use_cython=False)
 
-    return call
+def _cosines(q: Any, g: Any) -> Any:
+    unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (q, g)]
+    return unit[0] @ unit[1].T
 
 
 ALL: dict[str, tuple[str, Callable[[Problem], Callable[[], object]], int]] = {
     # package, what makes the call, most queries (the others are left out: they only repeat)
     "pytorch-metric-learning AccuracyCalculator": (
-        "pytorch_metric_learning",
-        metric_learning,
-        10_000,
+        "pytorch_metric_learning", metric_learning, 10_000,
     ),
     "torchmetrics RetrievalMAP": ("torchmetrics", torchmetrics, 500),
     "scikit-learn average_precision_score": ("sklearn", sklearn, 500),
     "torchreid evaluate_rank": ("torchreid", torchreid, 500),
-}
+}  # fmt: skip

@@ -12,7 +12,7 @@ Labels = NDArray[np.int64]
 def clusters(
     n: int, centre: Vectors, noise: float, rng: np.random.Generator
 ) -> tuple[Vectors, Labels]:
-    """Vectors around class centres, and their classes."""
+    """Vectors around class centres ``[classes, dim]``, and their classes."""
     labels = np.arange(n, dtype=np.int64) % len(centre)
     rng.shuffle(labels)
     x = rng.standard_normal((n, centre.shape[1]), dtype=np.float32)
@@ -24,3 +24,12 @@ def clusters(
 def centres(classes: int, dim: int, rng: np.random.Generator) -> Vectors:
     """Class centres."""
     return rng.standard_normal((classes, dim), dtype=np.float32)
+
+
+def clustered(
+    sizes: tuple[int, int], dim: int, classes: int, noise: float, rng: np.random.Generator
+) -> tuple[Vectors, Vectors, Labels, Labels]:
+    """Queries and gallery around the same class centres, and their classes."""
+    centre = centres(classes, dim, rng)
+    (q, ql), (g, gl) = (clusters(n, centre, noise, rng) for n in sizes)
+    return q, g, ql, gl

@@ -12,6 +12,7 @@ from benchmark.perf import measure, peers, problems
 from benchmark.ranking import engine, ranks
 
 _MOST = 10_000 * 10_000  # peers keep all scores: beyond this they are left out
+_PRODUCTS, _OURS = "score products in tiles", "rank, clustered"
 
 
 def rows(
@@ -19,55 +20,40 @@ def rows(
 ) -> list[dict[str, Any]]:
     """Time the ranking of clustered vectors, and of vectors whose labels mean nothing.
 
-    Nothing can be skipped with random labels: half of all scores lie above the middle match.
-
-    Args:
-        queries: Queries.
-        gallery: Items.
-        dim: Dimension.
-        classes: Classes; ``gallery / classes`` matches a query.
-
-    Returns:
-        Rows, see ``benchmark.perf.run``.
+    Nothing can be skipped with random labels: half of all scores lie above the middle match. A
+    query has ``gallery / classes`` matches. See ``benchmark.perf.run``.
     """
     rng = np.random.default_rng(0)
-    centre = problems.centres(classes, dim, rng)
-    q, ql = problems.clusters(queries, centre, 1.5, rng)
-    g, gl = problems.clusters(gallery, centre, 1.5, rng)
+    q, g, ql, gl = problems.clustered((queries, gallery), dim, classes, 1.5, rng)
     random = rng.permutation(ql), rng.permutation(gl)
     warm = min(queries, gallery, 600)
     ranks.rank(q[:warm], g[:warm], ql[:warm], gl[:warm])
-    base = "score products in tiles"
-    ours = "rank, clustered"
     calls: dict[str, Callable[[], object]] = {
-        base: lambda: products(q, g),
-        ours: lambda: ranks.rank(q, g, ql, gl),
+        _PRODUCTS: lambda: products(q, g),
+        _OURS: lambda: ranks.rank(q, g, ql, gl),
         "rank, random labels": lambda: ranks.rank(q, g, *random),
     }
     if queries * gallery <= _MOST:
         calls["rank, clustered, l2"] = lambda: ranks.rank(q, g, ql, gl, distance="l2")
     size = f"{queries} x {gallery} x {dim}, {gallery / classes:g} matches a query"
-    found = measure.together(calls, 3 if queries * gallery < 10**10 else 1)
-    out = [measure.row(base, found[base], size)]
-    for name in list(calls)[1:]:
-        out.append(measure.row(name, found[name], size, base, found[base].seconds))
+    timings = measure.together(calls, 3 if queries * gallery < 10**10 else 1)
+    out = measure.rows(timings, size, _PRODUCTS)
     if queries * gallery <= _MOST:
-        out += against_peers((q, g, ql, gl), ours, found[ours])
+        out += _peers((q, g, ql, gl), timings[_OURS].seconds)
     return out
 
 
-def against_peers(problem: Any, ours: str, timing: measure.Timing) -> list[dict[str, Any]]:
+def _peers(problem: Any, seconds: float) -> list[dict[str, Any]]:
     """Time the installed peers; those that loop over queries get some of them only."""
     q, g, ql, gl = problem
     out = []
-    for name, (package, make, most) in peers.ALL.items():
-        if not peers.available(package):
-            continue
-        n = min(most, len(q))
-        timed = measure.once(make((q[:n], g, ql[:n], gl)))
-        size = f"{n} x {len(g)} x {q.shape[1]}"
-        base = timing.seconds * n / len(q)
-        out.append(measure.row(name, timed, size, f"{ours} (as many queries)", base))
+    base = f"{_OURS} (as many queries)"
+    for name, (package, prepare, most) in peers.ALL.items():
+        if peers.available(package):
+            n = min(most, len(q))
+            timed = measure.once(prepare((q[:n], g, ql[:n], gl)))
+            timings = {base: measure.Timing(seconds * n / len(q), None), name: timed}
+            out += measure.rows(timings, f"{n} x {len(g)} x {q.shape[1]}", base)[1:]
     return out
 
 
@@ -79,7 +65,6 @@ def products(q: Any, g: Any) -> None:
     import torch
 
     left, right = torch.from_numpy(q), torch.from_numpy(g)
-    threads = engine.n_threads(None)
     before = torch.get_num_threads()
     torch.set_num_threads(1)
 
@@ -93,7 +78,7 @@ def products(q: Any, g: Any) -> None:
             torch.mm(part, tile.T, out=out)
 
     try:
-        with ThreadPoolExecutor(threads) as pool:
+        with ThreadPoolExecutor(engine.n_threads(None)) as pool:
             for _ in pool.map(work, range(0, len(left), 2048)):
                 pass
     finally:

@@ -4,40 +4,33 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
+from benchmark.config.recipes import Augment, ModelSpec, Recipe
+from benchmark.config.registry import method, method_class, method_files
+from benchmark.contract.bases import CompatibleTraining
+from benchmark.contract.method import Generation, UpdateJob
+from benchmark.models.heads import Head
 from benchmark.perf import measure
-
-if TYPE_CHECKING:
-    from benchmark.config.recipes import ModelSpec, Recipe
-    from benchmark.contract.method import UpdateJob
-    from benchmark.training.data import TrainingData
+from benchmark.training.augment import augment
+from benchmark.training.data import TrainingData
+from benchmark.training.device import Device, effective_precision
+from benchmark.training.embedding import load_images, new_model, train_embedding
+from benchmark.training.loop import Trainer
 
 ROUNDS = 3
 _BARE, _ALONE = "bare loop", "harness, the model alone"
 
 
 def rows(queries: int = 8192, dim: int = 64, classes: int = 512) -> list[dict[str, Any]]:
-    """Time one epoch of all, in turn.
+    """Time one epoch of all, in turn; see ``benchmark.perf.run``.
 
     A method's row has what it prepares before the first epoch, so on several epochs it costs no
     more than here. Old features are random.
-
-    Args:
-        queries: Training images.
-        dim: Embedding dimension, old and new.
-        classes: Classes.
-
-    Returns:
-        Rows, see ``benchmark.perf.run``.
     """
-    import torch
-
-    from benchmark.config.recipes import Augment, ModelSpec, Recipe
-    from benchmark.training.data import TrainingData
-
     rng = np.random.default_rng(0)
     labels = rng.permutation(np.arange(queries) % classes)  # pairs of a class in every batch
     data = TrainingData(
@@ -50,56 +43,32 @@ def rows(queries: int = 8192, dim: int = 64, classes: int = 512) -> list[dict[st
         epochs=1, batch_size=128, precision="bf16-mixed",
         augment=Augment(rotate=10, scale=0.1, shift=0.06, contrast=0.2),
     )  # fmt: skip
-    methods = _methods(_job(spec, data, recipe))
+    job = _job(spec, data, recipe)
+    training = [n for n in method_files() if issubclass(method_class(n), CompatibleTraining)]
     calls: dict[str, Callable[[], object]] = {
         _BARE: lambda: _bare(spec, data, recipe),
         _ALONE: lambda: _harness(spec, data, recipe),
-        **methods,
+        **{name: functools.partial(method(name).update, job) for name in training},
     }
     for call in calls.values():
         call()
     timings = measure.together(calls, ROUNDS)
     size = f"{queries} images, {classes} classes, dimension {dim}"
-    bare, alone = timings[_BARE], timings[_ALONE]
-    return [
-        measure.row(_BARE, bare, size),
-        measure.row(_ALONE, alone, size, _BARE, bare.seconds),
-        *(measure.row(name, timings[name], size, _ALONE, alone.seconds) for name in methods),
-    ]
+    bare = {_BARE: timings.pop(_BARE), _ALONE: timings[_ALONE]}
+    return measure.rows(bare, size, _BARE) + measure.rows(timings, size, _ALONE)[1:]
 
 
 def _job(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> UpdateJob:
-    """An update with all that a method may ask for."""
-    import torch
-
-    from benchmark.contract.method import Generation, UpdateJob
-    from benchmark.models.heads import Head
-    from benchmark.training.device import Device
-    from benchmark.training.embedding import new_model
-    from benchmark.training.loop import Trainer
-
+    """An update with all that a method may need."""
     features = torch.randn(len(data), spec.dim, generator=torch.Generator().manual_seed(0))
     model = new_model(spec, data, Trainer(recipe, 1))[0].eval().requires_grad_(False)
     head = Head("softmax", spec.dim, data.classes.tolist()).eval().requires_grad_(False)
-    made = Generation(model, head, features)
+    old = Generation(model, head, features)
     trainer = Trainer(recipe, 0, Device("cpu"))
-    return UpdateJob(data, (made,), made, spec, "cosine", trainer, len(data.classes))
-
-
-def _methods(job: UpdateJob) -> dict[str, Callable[[], object]]:
-    """The update of every method that trains a model under a constraint, by name."""
-    from benchmark.config.registry import method, method_class, method_files
-    from benchmark.contract.bases import CompatibleTraining
-
-    training = [n for n in method_files() if issubclass(method_class(n), CompatibleTraining)]
-    return {name: functools.partial(method(name).update, job) for name in training}
+    return UpdateJob(data, (old,), old, spec, "cosine", trainer, len(data.classes))
 
 
 def _harness(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
-    from benchmark.training.device import Device
-    from benchmark.training.embedding import new_model, train_embedding
-    from benchmark.training.loop import Trainer
-
     trainer = Trainer(recipe, 0, Device("cpu"))
     encoder, head = new_model(spec, data, trainer)
     train_embedding(encoder, head, data, trainer)
@@ -107,13 +76,6 @@ def _harness(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
 
 def _bare(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
     """What a script of a few lines does: no checkpoints, no Fabric, no contract."""
-    import torch
-
-    from benchmark.training.augment import augment
-    from benchmark.training.device import effective_precision
-    from benchmark.training.embedding import load_images, new_model
-    from benchmark.training.loop import Trainer
-
     encoder, head = new_model(spec, data, Trainer(recipe, 0))
     # What the processor can do at speed, as the harness chooses.
     mixed = effective_precision(recipe.precision, "cpu") == "bf16-mixed"

@@ -13,6 +13,7 @@ from benchmark.ranking import pair_scores
 
 _PAIRS, _IMAGES = 15_660_000, 469_375
 _TARGETS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+_PEER, _OURS = "scikit-learn roc_curve", "ROC and EER"
 
 
 def rows(
@@ -20,14 +21,7 @@ def rows(
 ) -> list[dict[str, Any]]:
     """Time scores of listed template pairs, TAR at six FARs, ROC and EER, and templates.
 
-    Args:
-        queries: Probe templates.
-        gallery: Enrolled templates; pairs are drawn between the two sides.
-        dim: Dimension.
-        classes: Subjects.
-
-    Returns:
-        Rows, see ``benchmark.perf.run``.
+    Pairs are drawn between probe and enrolled templates; see ``benchmark.perf.run``.
     """
     rng = np.random.default_rng(0)
     n, n_pairs = queries + gallery, min(_PAIRS, queries * gallery)
@@ -39,32 +33,31 @@ def rows(
     pair_scores.listed(x[:50], x[:50], left[few] % 50, right[few] % 50)
     scores = pair_scores.listed(x, x, left, right)
     genuine, impostor = scores[same], scores[~same]
-    size = f"{n} templates x {dim}, {n_pairs} pairs"
 
     def whole() -> object:
-        found = pair_scores.listed(x, x, left, right)
-        good, bad = found[same], found[~same]
+        scores = pair_scores.listed(x, x, left, right)
+        good, bad = scores[same], scores[~same]
         targets = [target for target in _TARGETS if target >= 1 / len(bad)]
         return verification.tar_at_far(good, bad, targets)
 
     calls = {
         "pairs, and TAR at six FARs": whole,
-        "ROC and EER": lambda: verification.equal_error_rate(genuine, impostor),
+        _OURS: lambda: verification.equal_error_rate(genuine, impostor),
     }
-    found = measure.together(calls, 2)
-    out = [measure.row(name, timing, size) for name, timing in found.items()]
+    size = f"{n} templates x {dim}, {n_pairs} pairs"
+    timings = measure.together(calls, 2)
+    out = measure.rows(timings, size)
     if peers.available("sklearn"):
         from sklearn.metrics import roc_curve
 
         both = np.concatenate([genuine, impostor])
-        truth = np.concatenate([np.ones(len(genuine), bool), np.zeros(len(impostor), bool)])
-        timing = measure.once(lambda: roc_curve(truth, both))
-        base = found["ROC and EER"].seconds
-        out.append(measure.row("scikit-learn roc_curve", timing, size, "ROC and EER", base))
-    return [*out, _building(n, dim, rng)]
+        truth = np.repeat([True, False], [len(genuine), len(impostor)])
+        timings[_PEER] = measure.once(lambda: roc_curve(truth, both))
+        out.append(measure.rows(timings, size, _OURS)[-1])
+    return [*out, *_templates(n, dim, rng)]
 
 
-def _building(n: int, dim: int, rng: np.random.Generator) -> dict[str, Any]:
+def _templates(n: int, dim: int, rng: np.random.Generator) -> list[dict[str, Any]]:
     images = _IMAGES * n // 23_124
     vectors = rng.standard_normal((images, dim), dtype=np.float32)
     template = np.sort(rng.integers(0, n, images))
@@ -72,4 +65,4 @@ def _building(n: int, dim: int, rng: np.random.Generator) -> dict[str, Any]:
     weights = rng.random(images)
     templates(vectors[:100], template[:100], media[:100], weights=weights[:100])
     timing = measure.once(lambda: templates(vectors, template, media, weights=weights))
-    return measure.row("templates", timing, f"{images} images x {dim}")
+    return measure.rows({"templates": timing}, f"{images} images x {dim}")

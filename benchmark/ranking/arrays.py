@@ -1,8 +1,9 @@
-"""What comes in is checked once, here: vectors, labels and scores as plain arrays.
+"""Checks of arguments, once: vectors, labels and scores as plain arrays.
 
 Every function of the package takes NumPy arrays, anything NumPy can read, or torch tensors
 (recognised by their methods, so nothing here imports torch). bfloat16 comes as a torch tensor, as
-an ``ml_dtypes`` array, or as raw bits through :func:`from_bfloat16`.
+an ``ml_dtypes`` array, or as raw bits through :func:`from_bfloat16`. Each check raises a ValueError
+that names the argument, what was expected and what came.
 """
 
 from __future__ import annotations
@@ -12,18 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+_STEP = 1 << 20  # values looked at together
 
-def from_bfloat16(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
-    """Bfloat16 values given as their 16 bits, as float32, exactly.
 
-    Args:
-        bits: The values' bits, uint16, any shape.
-
-    Returns:
-        The same values as float32.
-
-    Raises:
-        ValueError: If ``bits`` is not uint16.
+def from_bfloat16(bits: NDArray[np.uint16]) -> Floats:
+    """Bfloat16 values given as their 16 bits, uint16 of any shape, as float32, exactly.
 
     Example:
         >>> from_bfloat16(np.array([0x3F80, 0xC000], dtype=np.uint16))
@@ -45,75 +42,46 @@ def plain(value: Any) -> NDArray[Any]:
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
-def widened(x: NDArray[Any]) -> NDArray[np.float32]:
+def widened(x: NDArray[Any]) -> Floats:
     """float32 rows of what :func:`compact` returned; float32 itself is not copied."""
     return from_bfloat16(x) if x.dtype == np.uint16 else x.astype(np.float32, copy=False)
 
 
 def compact(name: str, value: Any, *, dim: int | None = None) -> NDArray[Any]:
-    """As :func:`matrix`, but float16 stays, and bfloat16 comes as its bits, uint16.
+    """Vectors ``[n, d]`` as C-ordered float32; float16 stays, bfloat16 comes as its bits, uint16.
 
-    Raises:
-        ValueError: If the shape or type is another.
+    The values are not looked at.
     """
-    if str(getattr(value, "dtype", "")) == "torch.bfloat16":
+    half = str(getattr(value, "dtype", "")) == "torch.bfloat16"
+    if half:
         bits = value.detach().cpu().contiguous().view(dtype=value.new_empty(0).short().dtype)
         array = bits.numpy().view(np.uint16)
     else:
-        array = np.asarray(value) if not hasattr(value, "detach") else plain(value)
+        array = plain(value) if hasattr(value, "detach") else np.asarray(value)
         if array.dtype.name == "bfloat16":
-            array = array.view(np.uint16)
-        elif array.dtype != np.float16:
-            return matrix(name, array, dim=dim)
-    if array.ndim != 2 or array.shape[1] < 1 or (dim is not None and array.shape[1] != dim):
-        raise ValueError(f"{name}: expected [n, {dim or 'd >= 1'}], got {array.shape}")
-    return array
-
-
-def vectors(name: str, value: Any, *, dim: int | None = None) -> NDArray[np.float32]:
-    """Finite vectors as C-ordered float32 ``[n, d]``; float32 input is not copied.
-
-    Args:
-        name: The argument's name, for messages.
-        value: float16, bfloat16, float32 or float64 vectors, ``[n, d]``.
-        dim: The dimension they must have, or None.
-
-    Returns:
-        The vectors as float32, C-ordered.
-
-    Raises:
-        ValueError: If the shape or type is another, or a value is NaN or infinite.
-    """
-    out = matrix(name, value, dim=dim)
-    finite(name, out)
-    return out
-
-
-def matrix(name: str, value: Any, *, dim: int | None = None) -> NDArray[np.float32]:
-    """As :func:`vectors`, but for the check of the values, which the caller makes.
-
-    Raises:
-        ValueError: If the shape or type is another.
-    """
-    array = plain(value)
-    if array.ndim != 2 or array.dtype.kind != "f":
+            half, array = True, array.view(np.uint16)
+    if array.ndim != 2 or not (half or array.dtype.kind == "f"):
         raise ValueError(f"{name}: expected 2-D floats [n, d], got {array.ndim}-D {array.dtype}")
     if array.shape[1] < 1 or (dim is not None and array.shape[1] != dim):
         raise ValueError(f"{name}: expected dimension {dim or '>= 1'}, got {array.shape[1]}")
+    if half or array.dtype == np.float16:
+        return array
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(array, dtype=np.float32)
 
 
-def finite(name: str, array: NDArray[Any]) -> None:
-    """Refuse NaN and infinity, without a temporary of the array's size.
+def vectors(name: str, value: Any, *, dim: int | None = None) -> Floats:
+    """Finite vectors ``[n, d]`` of any float type as C-ordered float32, which is not copied."""
+    out = np.ascontiguousarray(widened(compact(name, value, dim=dim)))
+    finite(name, out)
+    return out
 
-    Raises:
-        ValueError: Naming the first bad row.
-    """
+
+def finite(name: str, array: NDArray[Any]) -> None:
+    """Refuse NaN and infinity, naming the row, without a temporary of the array's size."""
     flat = array.reshape(-1)
-    step = 1 << 20
-    for start in range(0, flat.size, step):
-        good = np.isfinite(flat[start : start + step])
+    for start in range(0, flat.size, _STEP):
+        good = np.isfinite(flat[start : start + _STEP])
         if not good.all():
             where = np.unravel_index(start + int(np.argmin(good)), array.shape)
             raise ValueError(
@@ -121,12 +89,15 @@ def finite(name: str, array: NDArray[Any]) -> None:
             )
 
 
-def one_per_row(name: str, value: Any, n: int) -> NDArray[Any]:
-    """One integer, bool or string per row, ``[n]``.
+def is_l2(distance: str) -> bool:
+    """Tell the two distances apart."""
+    if distance not in ("cosine", "l2"):
+        raise ValueError(f"distance: expected 'cosine' or 'l2', got {distance!r}")
+    return distance == "l2"
 
-    Raises:
-        ValueError: If the length, the shape or the type is another.
-    """
+
+def one_per_row(name: str, value: Any, n: int) -> NDArray[Any]:
+    """One integer, bool or string per row, ``[n]``."""
     array = plain(value)
     if array.ndim != 1 or len(array) != n:
         raise ValueError(f"{name}: expected shape ({n},), got {array.shape}")
@@ -135,57 +106,33 @@ def one_per_row(name: str, value: Any, n: int) -> NDArray[Any]:
     return array
 
 
-def codes(
-    name: str, left: Any, n_left: int, right: Any, n_right: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Labels of two sides as integers, equal where the labels are equal.
-
-    Args:
-        name: The argument's name; the messages add ``query_`` and ``gallery_``.
-        left: Query labels.
-        n_left: Their number.
-        right: Gallery labels.
-        n_right: Their number.
-
-    Returns:
-        Codes of the left and of the right side, ordered as the labels.
-
-    Raises:
-        ValueError: If a length is another, or one side has integers and the other strings.
-    """
-    a = one_per_row(f"query_{name}", left, n_left)
-    b = one_per_row(f"gallery_{name}", right, n_right)
-    if n_left and n_right and (a.dtype.kind in "US") != (b.dtype.kind in "US"):
+def codes(name: str, labels: tuple[Any, Any], shape: tuple[int, int]) -> tuple[Ints, Ints]:
+    """Labels of queries ``[n]`` and gallery ``[m]`` as integers in the order of the labels."""
+    a, b = (
+        one_per_row(f"{side}_{name}", value, n)
+        for side, value, n in zip(("query", "gallery"), labels, shape, strict=True)
+    )
+    if len(a) and len(b) and (a.dtype.kind in "US") != (b.dtype.kind in "US"):
         raise ValueError(f"gallery_{name}: expected {a.dtype} as query_{name} has, got {b.dtype}")
     if np.can_cast(np.result_type(a, b), np.int64):
         # They serve as they are, mostly without a copy; the kernels are compiled for plain arrays.
         return np.require(a, np.int64, ["C", "W"]), np.require(b, np.int64, ["C", "W"])
     _, inverse = np.unique(np.concatenate([a, b]), return_inverse=True)
-    return inverse[:n_left].astype(np.int64), inverse[n_left:].astype(np.int64)
+    return inverse[: len(a)].astype(np.int64), inverse[len(a) :].astype(np.int64)
 
 
-def both(
-    name: str, left: Any, n_left: int, right: Any, n_right: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """As :func:`codes`, and two empty arrays where neither side is given.
-
-    Raises:
-        ValueError: If only one side is given, or as :func:`codes`.
-    """
-    if left is None and right is None:
+def both(name: str, labels: tuple[Any, Any], shape: tuple[int, int]) -> tuple[Ints, Ints]:
+    """As :func:`codes`, and two empty arrays where neither side is given."""
+    if labels[0] is None and labels[1] is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    if left is None or right is None:
-        missing = "query" if left is None else "gallery"
+    if labels[0] is None or labels[1] is None:
+        missing = "query" if labels[0] is None else "gallery"
         raise ValueError(f"{missing}_{name}: expected both sides or neither, got None")
-    return codes(name, left, n_left, right, n_right)
+    return codes(name, labels, shape)
 
 
 def scores(name: str, value: Any) -> NDArray[Any]:
-    """Scores as a 1-D float32 or float64 array without NaN.
-
-    Raises:
-        ValueError: If the shape or type is another, or a score is NaN or infinite.
-    """
+    """Scores as a 1-D float32 or float64 array."""
     array = plain(value)
     if array.ndim != 1 or array.dtype.kind != "f":
         raise ValueError(f"{name}: expected 1-D floats, got {array.ndim}-D {array.dtype}")
@@ -195,12 +142,8 @@ def scores(name: str, value: Any) -> NDArray[Any]:
     return array
 
 
-def permutation(order: Any, n: int) -> NDArray[np.int64]:
-    """An order, checked.
-
-    Raises:
-        ValueError: If it is not a permutation of ``n`` rows.
-    """
+def permutation(order: Any, n: int) -> Ints:
+    """An order of ``n`` rows."""
     rows = plain(order)
     if rows.shape != (n,) or rows.dtype.kind not in "iu":
         raise ValueError(f"order: expected {n} integers, got {rows.dtype} {rows.shape}")

@@ -2,329 +2,226 @@
 
 from __future__ import annotations
 
-import threading
+import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.ranking import (
-    arrays,
-    backfill_kernels,
-    engine,
-    grouping,
-    kernels,
-    threshold_search,
-    tile_counts,
-)
-from benchmark.ranking.arrays import permutation
+from benchmark.ranking import arrays, backfill_kernels, engine, kernels, threshold_search
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.engine import Panels, Scorer, Span
+from benchmark.ranking.grouping import Grouped, Labels, Ragged, grouped, spread
 
 _CELLS = 64 << 20  # bytes of histograms at a time; threads wait for each other in between
 _PACKED = 64 << 20  # bytes of packed items at a time
 _TABLES = 1 << 20  # bytes of tables and buffers a thread
 
+Sides = tuple[Any, Any]
+Steps = tuple[Ints, NDArray[np.int32]]
+"""Filled items at each point of the curve, and the point at which each item in order is filled."""
 
-def curves(
-    vectors: tuple[Any, Any, Any, Any],
-    given: tuple[Any, Any, Any, Any, Any, Any],
-    order: Any,
-    steps: tuple[NDArray[np.int64], NDArray[np.int32]],
-    distance: str,
-    threads: int | None,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-    """Filled items, ranks, average precisions and matches: what ``backfill.Curves`` holds."""
-    run = Run(vectors, given, order, steps, distance, threads)
-    n, points = len(run.by.q_order), len(steps[0])
-    # A row for each query, which the kernels write as a whole: turning it takes one thread long.
-    rank, ap = np.zeros((n, points), np.int64), np.full((n, points), np.nan)
-    matches = np.zeros(n, np.int64)
-    first = 0
-    while first < n:
-        last = run.chunk_end(first)
-        matches[run.by.q_order[first:last]] = run.chunk(first, last, rank, ap)
-        first = last
-    return steps[0], rank.T, ap.T, matches
+
+class Cells(NamedTuple):
+    """Histograms of some queries, over points and numbers of thresholds reached.
+
+    Attributes:
+        changes: What each point adds, ``[query, points * width]``.
+        totals: What the unfilled gallery has, ``[query, width]``.
+        points: Points.
+        width: 1 + the most thresholds of a query.
+    """
+
+    changes: NDArray[Any]
+    totals: NDArray[np.int32]
+    points: int
+    width: int
+
+
+def scorers(old: Sides, new: Sides, *, l2: bool, threads: int | None) -> tuple[Scorer, Scorer]:
+    """Old and new (query, gallery), checked against each other.
+
+    Raises:
+        ValueError: If a shape does not fit.
+    """
+    a, b = (
+        Scorer(*side, names=(f"{name}_query", f"{name}_gallery"), l2=l2, threads=threads)
+        for name, side in (("old", old), ("new", new))
+    )
+    for name, expected, rows in zip(("query", "gallery"), a.shape, b.shape, strict=True):
+        if rows != expected:
+            raise ValueError(f"new_{name}: expected {expected} rows, got {rows}")
+    if l2 and a.dim != b.dim:
+        raise ValueError(f"distance: expected cosine for dimensions {a.dim} and {b.dim}, got l2")
+    return a, b
 
 
 class Run:
     """One backfilling evaluation: checked arguments, and the queries a chunk at a time."""
 
     def __init__(
-        self,
-        vectors: tuple[Any, Any, Any, Any],
-        given: tuple[Any, Any, Any, Any, Any, Any],
-        order: Any,
-        steps: tuple[NDArray[np.int64], NDArray[np.int32]],
-        distance: str,
-        threads: int | None,
-    ) -> None:
-        """Check the arguments of ``backfill.curves``."""
-        if distance not in ("cosine", "l2"):
-            raise ValueError(f"distance: expected 'cosine' or 'l2', got {distance!r}")
-        self.l2, self.threads = distance == "l2", engine.n_threads(threads)
-        self.old, self.new = sides(vectors, l2=self.l2, threads=self.threads)
-        n, m = len(self.old[0].x), len(self.old[1].x)
-        labels, g_labels, ids, g_ids, cameras, g_cameras = given
-        self.ql, self.gl = arrays.codes("labels", labels, n, g_labels, m)
-        self.rules = grouping.Rules(
-            *arrays.both("ids", ids, n, g_ids, m),
-            *arrays.both("cameras", cameras, n, g_cameras, m),
-        )
-        self.order = permutation(order, m)
-        self.moment = steps[1]
-        self.points = len(steps[0])
-        in_order = grouping.grouped(self.ql, self.gl[self.order])
-        place = in_order.g_order  # places in the order, by label, moments ascending
-        self.when = self.moment[place]
-        self.by = grouping.Grouped(
-            in_order.q_order, self.order[place], in_order.start, in_order.stop
-        )
-        self.sizes = self.by.stop - self.by.start
-        most = int(np.diff(steps[0]).max(initial=0))  # items that change at one point
+        self, old: Sides, new: Sides, labels: Sides, order: Any, steps: Steps, *,
+        distance: str = "cosine", threads: int | None = None, **rules: Any,
+    ) -> None:  # fmt: skip
+        """Check the arguments of ``backfill_curves.curves``."""
+        self.scorers = scorers(old, new, l2=arrays.is_l2(distance), threads=threads)
+        self.old, self.threads = self.scorers[0], self.scorers[0].threads
+        self.labels = Labels.checked(self.old.shape, *labels, **rules)
+        self.order = arrays.permutation(order, self.old.shape[1])
+        filled, self.moment = steps  # moments of the items in order
+        self.points = len(filled)
+        self.moment_of = np.empty(len(self.order), np.int32)  # moments of the items as they lie
+        self.moment_of[self.order] = self.moment
+        by = grouped(self.labels.query, self.labels.gallery[self.order])
+        self.by = by._replace(g_order=self.order[by.g_order])
+        most = int(np.diff(filled).max(initial=0))  # items that change at one point
         self.cells = np.zeros(0, np.int16 if most < 1 << 14 else np.int32)
-        self.packed: dict[tuple[bool, int], NDArray[np.float32]] = {}
+        self.kept: dict[Scorer, Panels] = {}
 
-    def chunk_end(self, first: int) -> int:
+    def curves(self) -> tuple[Ints, NDArray[np.float64], Ints]:
+        """Ranks and average precisions ``[points, n]``, and matches ``[n]``."""
+        n = len(self.by.q_order)
+        # A row for each query, which the kernels write as a whole: turning it takes one thread long
+        rank, ap = np.zeros((n, self.points), np.int64), np.full((n, self.points), np.nan)
+        matches = np.zeros(n, np.int64)
+        first = 0
+        while first < n:
+            last = self._chunk_end(first)
+            by = self.by.some(slice(first, last))
+            matches[by.q_order] = self._chunk(by, rank, ap)
+            first = last
+        return rank.T, ap.T, matches
+
+    def _chunk_end(self, first: int) -> int:
         """Where the chunk of queries that begins at ``first`` ends: its histograms must fit."""
-        widths = 2 * np.maximum.accumulate(self.sizes[first:]) + 1
+        widths = 2 * np.maximum.accumulate(np.diff(self.by.offset)[first:]) + 1
         needed = np.arange(1, len(widths) + 1) * widths * self.points * self.cells.itemsize
         return first + max(1, int(np.searchsorted(needed, _CELLS, "right")))
 
-    def chunk(
-        self, first: int, last: int, rank: NDArray[np.int64], ap: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
-        """Fill in rank and average precision ``[query, point]`` of some ordered queries.
+    def _chunk(self, by: Grouped, rank: Ints, ap: NDArray[np.float64]) -> Ints:
+        """Fill in rank and average precision ``[query, point]`` of some queries.
 
         Returns:
             How many matches each has.
         """
-        by = grouping.Grouped(
-            self.by.q_order[first:last],
-            self.by.g_order,
-            self.by.start[first:last],
-            self.by.stop[first:last],
-        )
-        n = last - first
-        own = [
-            engine.own_scores(
-                *side, by, self.rules, l2=self.l2, threads=self.threads, ascending=False
-            )
-            for side in (self.old, self.new)
-        ]
-        (offset, old, left_offset, left_old), (_, new, _, left_new) = own
-        moment = np.empty(len(old), np.int32)
-        left_moment = np.empty(len(left_old), np.int32)
-        rules = self.rules
-        engine.share(
-            lambda s: backfill_kernels.moments_of(
-                by.q_order, *s, by.start, by.stop, by.g_order, self.when,
-                rules.qi, rules.gi, rules.qc, rules.gc, offset, moment, left_offset, left_moment,
-            ),
-            engine.spans(n, 512),
-            self.threads,
-        )  # fmt: skip
-        left_offset, left_old, left_new, left_moment = self._strangers(
-            by.q_order, left_offset, left_old, left_new, left_moment
-        )
-        thresholds = np.empty(2 * len(old), np.float32)
+        n = len(by.q_order)
+        matches, left_out = self._scores(by)
+        old, new, _ = matches
+        thresholds = Ragged(2 * old.offset, np.empty(2 * len(old.values), np.float32))
 
-        def merge(span: tuple[int, int]) -> None:
-            backfill_kernels.two_by_two(offset, old, new, *span, thresholds)
-            engine.sort(2 * offset, *span, thresholds)
+        def merge(span: Span) -> None:
+            backfill_kernels.two_by_two(old, new, *span, thresholds.values)
+            engine.sort(thresholds, *span)
 
         engine.share(merge, engine.spans(n, 1024), self.threads)
-        width = 2 * int(np.diff(offset).max(initial=0)) + 1
-        cells = self._clean(n * self.points * width).reshape(n, self.points * width)
-        totals = np.zeros((n, width), np.int32)
-        counted = self._counting(by.q_order, 2 * offset, thresholds, width, cells, totals)
+        cells = self._cells(n, int(thresholds.sizes.max(initial=0)) + 1)
 
-        def summarise(span: tuple[int, int]) -> None:
+        def summarise(span: Span) -> None:
             backfill_kernels.summarise(
-                2 * offset, thresholds, offset, old, new, moment, left_offset, left_old, left_new,
-                left_moment, *span, self.points, width,
-                1 << threshold_search.depth_of(width - 1), cells, totals, by.q_order, rank, ap,
-            )  # fmt: skip
-
-        pieces = engine.even(n, self._rows(width), kernels.ROWS, self.threads)
-        if self.whole:  # each piece goes its way, none waits for another
-            parts = [*counted, summarise]
-
-            def all_of(span: tuple[int, int]) -> None:
-                for part in parts:
-                    part(span)
-
-            engine.share(all_of, pieces, self.threads)
-        else:
-            for part in (*counted, summarise):
-                engine.share(part, pieces, self.threads)
-        return np.diff(offset)
-
-    def _clean(self, n: int) -> NDArray[Any]:
-        """Room for histograms, all zero; each chunk leaves it so."""
-        if len(self.cells) < n:
-            self.cells = np.zeros(n, self.cells.dtype)
-        return self.cells[:n]
-
-    def _strangers(
-        self,
-        q_order: NDArray[np.int64],
-        offset: NDArray[np.int64],
-        old: NDArray[Any],
-        new: NDArray[Any],
-        moment: NDArray[Any],
-    ) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Add left-out items of other labels to (old scores, new scores, moments)."""
-        rows, items = grouping.strangers(q_order, self.ql, self.gl, self.rules)
-        if not len(rows):
-            return offset, old, new, moment
-        where = np.empty(len(self.order), np.int64)
-        where[self.order] = np.arange(len(self.order))
-        more = [
-            engine.pairs(*side, q_order[rows], items, l2=self.l2, threads=self.threads)
-            for side in (self.old, self.new)
-        ]
-        both = [
-            grouping.added(offset, value, rows, extra)
-            for value, extra in zip(
-                (old, new, moment), [*more, self.moment[where[items]]], strict=True
+                thresholds, matches, left_out, cells, *span, by.q_order, rank, ap
             )
-        ]
-        return both[0][0], both[0][1], both[1][1], both[2][1]
 
-    def _rows(self, width: int) -> int:
-        """Queries of a piece: the tables and buffers of a thread must fit."""
-        one = 4 * (1 << threshold_search.depth_of(width - 1)) + 4 * tile_counts.CAPACITY
-        return max(1, min(16, _TABLES // (one * kernels.ROWS))) * kernels.ROWS
+        nodes = 1 << threshold_search.depth_of(cells.width - 1)
+        tiles = max(1, min(16, _TABLES // (4 * (nodes + kernels.CAPACITY) * kernels.ROWS)))
+        room = engine.Workspace(tiles * kernels.ROWS, nodes)
+        pieces = engine.even(n, tiles * kernels.ROWS, kernels.ROWS, self.threads)
+        counting = self._counting(by.q_order, thresholds, room, cells)
+        if all(self._fits(scorer) for scorer in self.scorers):
+            stages = [*counting, summarise]  # each piece goes its way, none waits for another
+
+            def work(span: Span) -> None:
+                for stage in stages:
+                    stage(span)
+
+            engine.share(work, pieces, self.threads)
+        else:
+            for stage in (*counting, summarise):
+                engine.share(stage, pieces, self.threads)
+        return old.sizes
+
+    def _scores(self, by: Grouped) -> tuple[tuple[Ragged, ...], tuple[Ragged, ...]]:
+        """Old scores, new scores and moments, of the matches and of the items left out."""
+        moments = self.moment_of[by.g_order[spread(by.start, by.stop)]]
+        columns = [*(scorer.class_scores(by) for scorer in self.scorers), moments]
+        mask = self.old.left_out(by, self.labels)
+        split = [Ragged(by.offset, column).split(*mask) for column in columns]
+        matches, left_out = zip(*split, strict=True)
+        rows, items = self.labels.strangers(by.q_order)
+        if len(rows):
+            more = [scorer.pairs(by.q_order[rows], items) for scorer in self.scorers]
+            pairs = zip(left_out, [*more, self.moment_of[items]], strict=True)
+            left_out = tuple(column.added(rows, extra) for column, extra in pairs)
+        return matches, left_out
+
+    def _cells(self, n: int, width: int) -> Cells:
+        """Room for histograms, all zero; each chunk leaves it so."""
+        shape = n, self.points * width
+        if len(self.cells) < n * shape[1]:
+            self.cells = np.zeros(n * shape[1], self.cells.dtype)
+        changes = self.cells[: n * shape[1]].reshape(shape)
+        return Cells(changes, np.zeros((n, width), np.int32), self.points, width)
 
     def _counting(
-        self,
-        q_order: NDArray[np.int64],
-        offset: NDArray[np.int64],
-        thresholds: NDArray[np.float32],
-        width: int,
-        cells: NDArray[Any],
-        totals: NDArray[np.int32],
-    ) -> Iterator[Callable[[tuple[int, int]], None]]:
-        """What counts all items into the cells, with old and then with new vectors, in order.
+        self, rows: Ints, thresholds: Ragged, room: engine.Workspace, cells: Cells
+    ) -> Iterator[Callable[[Span], None]]:
+        """Count all items into the cells, with old and then with new vectors, in order.
 
         Each part is to be called for every piece of the queries; for one piece, one after another.
         """
-        if width == 1:
+        if cells.width == 1:
             return
-        nodes, rows = 1 << threshold_search.depth_of(width - 1), self._rows(width)
-        local = threading.local()
 
-        def room() -> tuple[Any, ...]:
-            if not hasattr(local, "room"):
-                local.room = (
-                    engine.aligned(kernels.ROWS * kernels.COLUMNS),
-                    engine.aligned(rows * tile_counts.CAPACITY + 64),
-                    np.empty((rows, nodes), np.float32),
-                )
-            return tuple(local.room)
+        def count(panels: tuple[Any, ...], change: int, span: Span) -> None:
+            backfill_kernels.fill_cells(
+                *panels, self.old.l2, change, thresholds, *span, room.arrays, cells
+            )
 
-        for is_old, (query, gallery) in ((True, self.old), (False, self.new)):
-            dim = query.x.shape[1]
-            qp = engine.packed(query, q_order, kernels.ROWS, self.threads)
-            for first, last in engine.spans(len(self.order), self.step(dim)):
-                gp = self._packed(gallery, is_old, first, last)
-                tag = self.moment[first:last]
+        for scorer, change in zip(self.scorers, (-1, 1), strict=True):
+            queries = scorer.queries(rows)
+            for first, last in engine.spans(len(self.order), scorer.step(_PACKED)):
+                panels = queries, self._packed(scorer, first, last), self.moment[first:last]
+                yield functools.partial(count, panels, change)
+            if scorer is self.old:
+                yield lambda span: backfill_kernels.taken(cells, *span)
 
-                def count(
-                    span: tuple[int, int],
-                    parts: tuple[Any, ...] = (qp, gp, tag, last - first, dim, self.l2, is_old),
-                ) -> None:
-                    backfill_kernels.fill_cells(
-                        *parts, offset, thresholds, *span, width, self.points, *room(), cells
-                    )
+    def _fits(self, scorer: Scorer) -> bool:
+        """Whether all items are packed together, and kept."""
+        return len(self.order) <= scorer.step(_PACKED)
 
-                yield count
-            if is_old:
-                yield lambda span: backfill_kernels.taken(cells, *span, self.points, width, totals)
-
-    @staticmethod
-    def step(dim: int) -> int:
-        """Items that are packed together."""
-        return max(1, _PACKED // (4 * dim * kernels.COLUMNS)) * kernels.COLUMNS
-
-    @property
-    def whole(self) -> bool:
-        """Are all items packed together, with old and with new vectors, and kept?"""
-        return all(
-            len(self.order) <= self.step(side[1].x.shape[1]) for side in (self.old, self.new)
-        )
-
-    def _packed(
-        self, gallery: engine.Side, is_old: bool, first: int, last: int
-    ) -> NDArray[np.float32]:
-        key = (is_old, first)
-        if key in self.packed:
-            return self.packed[key]
-        panels = engine.packed(gallery, self.order[first:last], kernels.COLUMNS, self.threads)
-        if last - first == len(self.order):
-            self.packed[key] = panels
+    def _packed(self, scorer: Scorer, first: int, last: int) -> Panels:
+        if scorer in self.kept:
+            return self.kept[scorer]
+        panels = scorer.items(self.order[first:last])
+        if self._fits(scorer):
+            self.kept[scorer] = panels
         return panels
 
 
-def sides(
-    vectors: tuple[Any, Any, Any, Any], *, l2: bool, threads: int
-) -> tuple[tuple[engine.Side, engine.Side], tuple[engine.Side, engine.Side]]:
-    """Old and new (query, gallery), checked against each other.
-
-    Raises:
-        ValueError: If a shape does not fit.
-    """
-    oq = engine.side("old_query", vectors[0], l2=l2, threads=threads)
-    og = engine.side("old_gallery", vectors[1], l2=l2, dim=oq.x.shape[1], threads=threads)
-    nq = engine.side("new_query", vectors[2], l2=l2, threads=threads)
-    ng = engine.side("new_gallery", vectors[3], l2=l2, dim=nq.x.shape[1], threads=threads)
-    for name, old, new in (("new_query", oq, nq), ("new_gallery", og, ng)):
-        if len(old.x) != len(new.x):
-            raise ValueError(f"{name}: expected {len(old.x)} rows, got {len(new.x)}")
-    if l2 and oq.x.shape[1] != nq.x.shape[1]:
-        raise ValueError(
-            f"distance: expected cosine for dimensions {oq.x.shape[1]} and {nq.x.shape[1]}, got l2"
-        )
-    return (oq, og), (nq, ng)
-
-
 def search(
-    vectors: tuple[Any, Any, Any, Any],
-    subjects: tuple[Any, Any],
-    order: Any,
-    steps: tuple[NDArray[np.int64], NDArray[np.int32]],
-    threads: int | None,
-) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
-    """Best own and other scores along the curve: what ``backfill.SearchCurves`` holds."""
-    n_threads = engine.n_threads(threads)
-    old, new = sides(vectors, l2=False, threads=n_threads)
-    n, m = len(old[0].x), len(old[1].x)
-    ps, gs = arrays.codes("subjects", subjects[0], n, subjects[1], m)
-    rows = permutation(order, m)
-    gs = gs[rows]
-    filled, moment = steps
-    points = len(filled)
-    own = np.full((n, points), -np.inf, np.float32)
-    other = np.full((n, points), -np.inf, np.float32)
-    packed = [engine.packed(side[1], rows, kernels.COLUMNS, n_threads) for side in (old, new)]
+    old: Sides, new: Sides, subjects: Sides, order: Any, steps: Steps, threads: int | None
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Best scores along the curve, of each probe's own subject and of the others ``[points, n]``.
 
-    def work(span: tuple[int, int]) -> None:
-        a, b = span
-        for is_old, (query, _), gp in zip((True, False), (old, new), packed, strict=True):
-            dim = query.x.shape[1]
-            qp = engine.packed(query, np.arange(a, b), kernels.ROWS, 1)
-            scores = np.empty((b - a) * m, np.float32)
-            scratch = np.empty(kernels.ROWS * kernels.COLUMNS, np.float32)
-            tile_counts.tile_scores(qp, b - a, gp, m, dim, False, scratch, scores)
-            best = np.full((2, b - a, points + 1), -np.inf, np.float32)
-            backfill_kernels.best_along(
-                scores, b - a, moment, gs, ps[a:b], points, is_old, best[0], best[1]
-            )
-            shift = 1 if is_old else 0  # old scores of moments > p, new ones of moments <= p
-            for target, value in zip((own, other), best, strict=True):
-                part = value[:, shift : points + shift]
-                target[a:b] = np.maximum(target[a:b], part)
+    Returns:
+        Both, and which subjects are in the gallery.
+    """
+    both = scorers(old, new, l2=False, threads=threads)
+    n, m = both[0].shape
+    ps, gs = arrays.codes("subjects", subjects, (n, m))
+    rows, points = arrays.permutation(order, m), len(steps[0])
+    own, other = (np.full((n, points), -np.inf, np.float32) for _ in range(2))
 
-    engine.share(work, engine.spans(n, 96), n_threads)
-    return filled, own.T, other.T, np.isin(ps, gs)
+    def add(is_old: bool, first: int, last: int, scores: Floats) -> None:
+        peaks = np.full((2, last - first, points + 1), -np.inf, np.float32)
+        backfill_kernels.peaks(scores, steps[1], gs[rows], ps[first:last], *peaks)
+        if is_old:  # at point p those of moments > p count, of new ones those of moments <= p
+            peaks = np.maximum.accumulate(peaks[:, :, ::-1], axis=2)[:, :, -2::-1]
+        else:
+            peaks = np.maximum.accumulate(peaks, axis=2)[:, :, :points]
+        for target, best in zip((own, other), peaks, strict=True):
+            target[first:last] = np.maximum(target[first:last], best)
+
+    for scorer, is_old in zip(both, (True, False), strict=True):
+        scorer.blocks(functools.partial(add, is_old), g_rows=rows)
+    return own.T, other.T, np.isin(ps, gs)

@@ -4,8 +4,6 @@ The items come in the order in which they are filled, each tagged with the first
 at which it is filled. A histogram over (point, thresholds reached) then holds every point at once.
 """
 
-# ruff: noqa: PLR0912 (numba takes no keyword-only arguments)
-
 from __future__ import annotations
 
 from typing import Any
@@ -13,66 +11,27 @@ from typing import Any
 import numpy as np
 
 from benchmark.ranking.kernels import (
+    CAPACITY,
     COLUMNS,
     COMPRESS,
     ROWS,
     fetch,
     fetch_part,
     jit,
-    keep_split_dot,
-    keep_split_l2,
-    store_dot,
-    store_l2,
+    keep,
+    store,
 )
-from benchmark.ranking.matching import added, out_of_ranking
 from benchmark.ranking.threshold_search import plant, reached
-from benchmark.ranking.tile_counts import CAPACITY
-
-_ROWS, _COLUMNS, _COMPRESS, _CAPACITY = ROWS, COLUMNS, COMPRESS, CAPACITY
+from benchmark.ranking.tile_counts import prepare, total
 
 
 @jit
-def moments_of(
-    q_order: Any, first: int, last: int, start: Any, stop: Any, g_order: Any, when: Any,
-    qi: Any, gi: Any, qc: Any, gc: Any,
-    offset: Any, out: Any, left_offset: Any, left: Any,
-) -> None:  # fmt: skip
-    """The moments of each query's matches and left-out items, in the order of their scores."""
-    for a in range(first, last):
-        i = q_order[a]
-        u, v = offset[a], left_offset[a]
-        if len(qi) == 0 and len(qc) == 0:
-            out[u : offset[a + 1]] = when[start[a] : stop[a]]
-            continue
-        for b in range(start[a], stop[a]):
-            if out_of_ranking(i, g_order[b], qi, gi, qc, gc):
-                left[v] = when[b]
-                v += 1
-            else:
-                out[u] = when[b]
-                u += 1
-
-
-@jit
-def two_by_two(offset: Any, old: Any, new: Any, first: int, last: int, out: Any) -> None:
+def two_by_two(old: Any, new: Any, first: int, last: int, out: Any) -> None:
     """Old and new scores of each query, one after the other."""
     for i in range(first, last):
-        a, b = offset[i], offset[i + 1]
-        out[2 * a : a + b] = old[a:b]
-        out[a + b : 2 * b] = new[a:b]
-
-
-@jit
-def _reached(t: Any, score: Any) -> Any:
-    """How many of the ascending thresholds are <= the score."""
-    low, high = np.int64(0), np.int64(len(t))
-    while low < high:
-        middle = (low + high) // 2
-        if t[middle] <= score:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+        a, b = old.offset[i], old.offset[i + 1]
+        out[2 * a : a + b] = old.values[a:b]
+        out[a + b : 2 * b] = new.values[a:b]
 
 
 @jit
@@ -88,7 +47,7 @@ def _tally(
     """
     for place in range(since * width, (until + 1) * width, 32):  # on their way during the look-ups
         fetch(cells, place)
-    reached(s, n, tree, depth, steps)
+    reached(s, n, tree, depth, 1, steps)
     begin = np.uint64(0)
     for moment in range(since, until + 1):
         end = np.uint64(n if moment == until else ends[moment])
@@ -110,82 +69,63 @@ def _append(
     tile: Any, n_columns: int, low: Any, fill: Any, row0: int, out: Any, tag: Any, tag0: int,
     current: int, ends: Any,
 ) -> None:  # fmt: skip
-    """What ``keep_split`` does, from a stored tile and for any number of moments."""
-    for i in range(row0, row0 + _ROWS):
+    """What ``keep`` does with splits, from a stored tile and for any number of moments."""
+    for i in range(row0, row0 + ROWS):
         least, n, moment = low[i], fill[i], current
-        base = i * _CAPACITY
         for v in range(n_columns):
             while moment < tag[tag0 + v]:
                 ends[i, moment] = n
                 moment += 1
-            score = tile[(i - row0) * _COLUMNS + v]
-            out[base + n] = score
+            score = tile[(i - row0) * COLUMNS + v]
+            out[i * CAPACITY + n] = score
             n += np.int64(score >= least)
         fill[i] = n
 
 
 @jit
 def fill_cells(
-    qp: Any, gp: Any, tag: Any, n_items: int, dim: int, l2: bool, old: bool,
-    offset: Any, thresholds: Any, first: int, last: int, width: int, points: int,
-    scratch: Any, buffer: Any, trees: Any, cells: Any,
+    queries: Any, items: Any, tag: Any, l2: bool, change: int, thresholds: Any, first: int,
+    last: int, room: Any, cells: Any,
 ) -> None:  # fmt: skip
     """Add packed items to the cells of queries ``first`` ... ``last - 1``.
 
-    As ``counting.count``; ``cells`` holds ``width`` changes for each point and query; new scores
-    come at their item's moment, old ones go. The thresholds are the matches' old and new scores
-    together. The items' moments ``tag`` ascend, so a query's buffer holds one moment's scores after
-    the other's.
+    As ``tile_counts.count``; new scores come at their item's moment (``change`` is 1), old ones go
+    (-1). The thresholds are the matches' old and new scores together. The items' moments ``tag``
+    ascend, so a query's buffer holds one moment's scores after the other's.
     """
-    n = last - first
-    padded = -(-n // _ROWS) * _ROWS
-    lows = np.full(padded, np.inf, np.float32)
-    depths = np.zeros(padded, np.int64)
-    fill, split = np.zeros(padded, np.int64), np.zeros(padded, np.int64)
-    since = np.full(padded, tag[0])
-    ends = np.zeros((padded, points), np.int32)
-    steps = np.empty(_CAPACITY, np.int32)
-    apart = np.zeros((4, width), cells.dtype)
-    for i in range(n):
-        a, b = offset[first + i], offset[first + i + 1]
-        if b > a:
-            lows[i] = thresholds[a]
-            depths[i] = plant(thresholds[a:b], trees[i])
+    buffer, trees, _ = room
+    qp, gp, dim = queries.values, items.values, items.dim
+    lows, depths = prepare(thresholds, first, last, trees)
+    fill, split = np.zeros(len(lows), np.int64), np.zeros(len(lows), np.int64)
+    since = np.full(len(lows), tag[0])
+    ends = np.zeros((len(lows), cells.points), np.int32)
+    steps = np.empty(CAPACITY, np.int32)
+    tile = np.empty(ROWS * COLUMNS, np.float32)
+    apart = np.zeros((4, cells.width), cells.changes.dtype)
     current = tag[0]
-    for c in range(0, n_items, _COLUMNS):
-        here = min(_COLUMNS, n_items - c)
+    for c in range(0, items.n, COLUMNS):
+        here = min(COLUMNS, items.n - c)
         following = tag[c + here - 1]
         n_early = np.int64(0)
         while n_early < here and tag[c + n_early] == current:
             n_early += 1
-        two = here == _COLUMNS and (n_early == here or tag[c + n_early] == following)
+        two = here == COLUMNS and (n_early == here or tag[c + n_early] == following)
         early = np.uint32((np.int64(1) << n_early) - 1)
-        for r in range(0, padded, _ROWS):
-            fetch_part(gp, c + _COLUMNS, dim, r // _ROWS, padded // _ROWS)
-            if _COMPRESS and two:  # at most two moments in the panel
-                if l2:
-                    keep_split_l2(
-                        qp, (first + r) * dim, gp, c * dim, dim, lows, fill, r, buffer, _CAPACITY,
-                        early, split,
-                    )  # fmt: skip
-                else:
-                    keep_split_dot(
-                        qp, (first + r) * dim, gp, c * dim, dim, lows, fill, r, buffer, _CAPACITY,
-                        early, split,
-                    )  # fmt: skip
+        for r in range(0, len(lows), ROWS):
+            fetch_part(gp, c + COLUMNS, dim, r // ROWS, len(lows) // ROWS)
+            q0 = (first + r) * dim
+            if COMPRESS and two:  # at most two moments in the panel
+                keep(qp, q0, gp, c * dim, dim, l2, lows, fill, r, buffer, early, split)
                 for moment in range(current, following):
-                    ends[r : r + _ROWS, moment] = split[r : r + _ROWS]
+                    ends[r : r + ROWS, moment] = split[r : r + ROWS]
             else:
-                if l2:
-                    store_l2(qp, (first + r) * dim, gp, c * dim, dim, scratch, 0, _COLUMNS)
-                else:
-                    store_dot(qp, (first + r) * dim, gp, c * dim, dim, scratch, 0, _COLUMNS)
-                _append(scratch, here, lows, fill, r, buffer, tag, c, current, ends)
-            for i in range(r, r + _ROWS):
-                if fill[i] > _CAPACITY - 2 * _COLUMNS or (c + here == n_items and fill[i]):
+                store(qp, q0, gp, c * dim, dim, l2, tile)
+                _append(tile, here, lows, fill, r, buffer, tag, c, current, ends)
+            for i in range(r, r + ROWS):
+                if fill[i] > CAPACITY - 2 * COLUMNS or (c + here == items.n and fill[i]):
                     _tally(
-                        buffer[i * _CAPACITY :], fill[i], ends[i], since[i], following, trees[i],
-                        depths[i], width, -1 if old else 1, cells[first + i], steps, apart,
+                        buffer[i * CAPACITY :], fill[i], ends[i], since[i], following, trees[i],
+                        depths[i], cells.width, change, cells.changes[first + i], steps, apart,
                     )  # fmt: skip
                     fill[i] = 0
                     since[i] = following
@@ -193,40 +133,40 @@ def fill_cells(
 
 
 @jit
-def taken(cells: Any, first: int, last: int, points: int, width: int, totals: Any) -> None:
-    """The scores that the unfilled gallery has: all that the cells of some queries take away.
+def taken(cells: Any, first: int, last: int) -> None:
+    """Sum up the scores that the unfilled gallery has: all that some queries' cells take away.
 
     To be called when old scores are in the cells and new ones are not yet.
     """
     for i in range(first, last):
-        total, row = totals[i], cells[i]
-        for p in range(np.uint64(points)):
-            place = p * np.uint64(width)
-            for k in range(np.uint64(width)):
+        total, row = cells.totals[i], cells.changes[i]
+        for p in range(np.uint64(cells.points)):
+            place = p * np.uint64(cells.width)
+            for k in range(np.uint64(cells.width)):
                 total[k] -= row[place + k]
 
 
 @jit
-def _put(own: Any, is_own: Any, slot: int, number: int) -> Any:
+def _put(numbers: Any, occupied: Any, slot: int, number: int) -> Any:
     """Add matches to a slot, or take them away; returns by how much the slots with one change."""
-    before = is_own[slot]
-    own[slot] += number
-    is_own[slot] = np.int64(own[slot] > 0)
-    return is_own[slot] - before
+    before = occupied[slot]
+    numbers[slot] += number
+    occupied[slot] = np.int64(numbers[slot] > 0)
+    return occupied[slot] - before
 
 
 @jit
-def _above(slots: int, held: Any, is_own: Any, m: int, above: Any) -> None:
+def _above(slots: int, held: Any, occupied: Any, m: int, above: Any) -> None:
     """``above[1 + k]``: the items in the k-th of the matches' ``m`` slots or a higher one."""
-    total = np.int32(0)
+    n = np.int32(0)
     for k in range(np.uint64(slots - 1), np.uint64(0), -1):
-        total += held[k]
-        above[np.uint64(m)] = total  # the next slot's overwrites it if no match is here
-        m -= is_own[k]
+        n += held[k]
+        above[np.uint64(m)] = n  # the next slot's overwrites it if no match is here
+        m -= occupied[k]
 
 
 @jit
-def _terms(m: int, n: int, own: Any, above: Any, falling: Any, terms: Any) -> Any:
+def _terms(m: int, n: int, numbers: Any, above: Any, falling: Any, terms: Any) -> Any:
     """The precision at each of ``n`` matches in ``m`` slots; returns how many the best one has."""
     if m == n:  # no ties
         for k in range(np.uint64(n)):
@@ -235,10 +175,10 @@ def _terms(m: int, n: int, own: Any, above: Any, falling: Any, terms: Any) -> An
     place, slot, best = np.int64(0), 0, np.int64(0)
     for k in range(m):
         slot += 1
-        while own[slot] == 0:
+        while numbers[slot] == 0:
             slot += 1
         term = np.float64(n - place) / np.float64(above[k + 1])
-        best = np.int64(own[slot])
+        best = np.int64(numbers[slot])
         terms[place : place + best] = term
         place += best
     return best
@@ -255,74 +195,64 @@ def _change(row: Any, p: int, width: int, held: Any) -> None:
 
 @jit
 def summarise(
-    offset: Any, thresholds: Any, own_offset: Any, old: Any, new: Any, moment: Any,
-    left_offset: Any, left_old: Any, left_new: Any, left_moment: Any,
-    first: int, last: int, points: int, width: int, nodes: int, cells: Any, totals: Any,
-    q_order: Any, rank: Any, ap: Any,
+    thresholds: Any, matches: Any, left_out: Any, cells: Any, first: int, last: int, q_order: Any,
+    rank: Any, ap: Any,
 ) -> None:  # fmt: skip
-    """Ranks and average precisions of queries ``first`` ... at every point of the curve."""
+    """Ranks and average precisions of queries ``first`` ... at every point of the curve.
+
+    ``matches`` and ``left_out`` are old scores, new scores and moments, three ``Ragged``.
+    """
+    old, new, moment = matches
+    left_old, left_new, left_moment = left_out
+    width = cells.width
     most = (width - 1) // 2
-    own, is_own = np.empty(width, np.int32), np.empty(width, np.int64)
+    numbers, occupied = np.empty(width, np.int32), np.empty(width, np.int64)
     above, falling, terms = np.empty(width + 1, np.int32), np.empty(most), np.empty(most)
-    tree = np.empty(nodes, np.float32)
+    tree = np.empty(max(256, 2 * width), np.float32)
     room = np.empty(most + 16, np.float32)  # look-ups work on whole vectors
     before, after = np.empty(most + 16, np.int32), np.empty(most + 16, np.int32)
     for i in range(first, last):
-        t = thresholds[offset[i] : offset[i + 1]]
+        t = thresholds.values[thresholds.offset[i] : thresholds.offset[i + 1]]
         slots = len(t) + 1
-        a, b = own_offset[i], own_offset[i + 1]
+        a, b = old.offset[i], old.offset[i + 1]
         n = b - a
         if n == 0:
             continue
-        row, held, query = cells[i], totals[i], q_order[i]
-        for x in range(left_offset[i], left_offset[i + 1]):
-            place, slot = left_moment[x] * width, _reached(t, left_old[x])
+        row, held, query = cells.changes[i], cells.totals[i], q_order[i]
+        for x in range(left_old.offset[i], left_old.offset[i + 1]):
+            place, slot = (
+                left_moment.values[x] * width,
+                np.searchsorted(t, left_old.values[x], "right"),
+            )
             held[slot] -= 1
             row[place + slot] += 1
-            row[place + _reached(t, left_new[x])] -= 1
-        own[:] = 0
-        is_own[:] = 0
+            row[place + np.searchsorted(t, left_new.values[x], "right")] -= 1
+        numbers[:] = 0
+        occupied[:] = 0
         following, m = a, np.int64(0)  # the next match to be filled; slots with a match
         depth = plant(t, tree)
-        for scores, slot in ((old, before), (new, after)):
+        for scores, slot in ((old.values, before), (new.values, after)):
             room[:n] = scores[a:b]
-            reached(room, n, tree, depth, slot)
+            reached(room, n, tree, depth, 1, slot)
         for x in range(n):
-            m += _put(own, is_own, before[x], 1)
+            m += _put(numbers, occupied, before[x], 1)
             falling[x] = n - x
-        for p in range(points):
-            while following < b and moment[following] == p:
-                m += _put(own, is_own, before[following - a], -1)
-                m += _put(own, is_own, after[following - a], 1)
+        for p in range(cells.points):
+            while following < b and moment.values[following] == p:
+                m += _put(numbers, occupied, before[following - a], -1)
+                m += _put(numbers, occupied, after[following - a], 1)
                 following += 1
             _change(row, p, width, held)
-            _above(slots, held, is_own, m, above)
-            best = _terms(m, n, own, above, falling, terms)
+            _above(slots, held, occupied, m, above)
+            best = _terms(m, n, numbers, above, falling, terms)
             rank[query, p] = 1 + np.int64(above[m]) - best
-            ap[query, p] = added(terms, n) / n
+            ap[query, p] = total(terms, n) / n
 
 
 @jit
-def best_along(
-    scores: Any, n_rows: int, moment: Any, subject: Any, probe: Any, points: int, old: bool,
-    own: Any, other: Any,
-) -> None:  # fmt: skip
-    """Raise each probe's best own and other score at every point, by one tile row a probe.
-
-    ``own`` and ``other`` are ``[probe, points + 1]``; the caller makes running maxima of them.
-    """
-    m = len(moment)
-    for r in range(n_rows):
-        for c in range(m):
-            place = moment[c]
-            target = own if subject[c] == probe[r] else other
-            target[r, place] = max(target[r, place], scores[r * m + c])
-    for r in range(n_rows):  # an old score counts before its moment, a new one from it on
-        if old:
-            for p in range(points - 1, -1, -1):
-                own[r, p] = max(own[r, p], own[r, p + 1])
-                other[r, p] = max(other[r, p], other[r, p + 1])
-        else:
-            for p in range(1, points):
-                own[r, p] = max(own[r, p], own[r, p - 1])
-                other[r, p] = max(other[r, p], other[r, p - 1])
+def peaks(scores: Any, moment: Any, subjects: Any, probes: Any, own: Any, other: Any) -> None:
+    """The best score of each probe's own subject, and of the others, at each moment."""
+    for r in range(len(probes)):
+        for c in range(len(moment)):
+            target = own if subjects[c] == probes[r] else other
+            target[r, moment[c]] = max(target[r, moment[c]], scores[r, c])

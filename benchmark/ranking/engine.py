@@ -1,4 +1,4 @@
-"""Exact counts on CPUs: prepares the arrays, cuts the work and runs the kernels in threads.
+"""Exact scores and counts on CPUs: prepares the arrays, cuts the work, runs kernels in threads.
 
 The kernels release the interpreter's lock, so plain threads share the work; each takes the next
 piece when it is done. Pieces write to places of their own: the result cannot depend on their order.
@@ -6,62 +6,32 @@ piece when it is done. Pieces write to places of their own: the result cannot de
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.ranking import arrays, kernels, matching, threshold_search, tile_counts
-from benchmark.ranking.grouping import Grouped, Rules
+from benchmark.ranking.arrays import Floats, Ints, Mask
+from benchmark.ranking.grouping import Grouped, Labels, Ragged
 
 _PACKED = 32 << 20  # bytes of packed items at a time
 _TABLES = 3 << 19  # bytes of tables and buffers a thread
+_SCORES = 8 << 20  # bytes of a block of scores
+_QUERIES = 96  # of a block of scores
 _BLOCK = 8192  # vectors looked at together
 
-
-@dataclass(frozen=True)
-class Side:
-    """Vectors, and what each is multiplied by before it is used: 1 / length for cosines.
-
-    Attributes:
-        x: float32, float16 or the bits of bfloat16; the last two are widened a few at a time, where
-            they are used.
-        scale: The factors; None where they are found anew at each use, so that nothing is held for
-            each item of a large gallery.
-        l2: No cosines: every factor is 1.
-    """
-
-    x: NDArray[Any]
-    scale: NDArray[np.float64] | None
-    l2: bool = False
-
-    def take(self, rows: NDArray[np.int64] | slice) -> Side:
-        """Some of the vectors."""
-        return Side(self.x[rows], None if self.scale is None else self.scale[rows], self.l2)
-
-    def wide(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Some of the vectors, as float32."""
-        return arrays.widened(self.x[rows])
-
-    def scales(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The factors of some of the vectors."""
-        if self.scale is not None:
-            return self.scale[rows]
-        return np.ones(len(rows)) if self.l2 else _inverse(_lengths(self.x, rows))
+Span = tuple[int, int]
 
 
 def n_threads(threads: int | None) -> int:
-    """The number of threads to use.
-
-    Raises:
-        ValueError: If it is below 1.
-    """
+    """The number of threads to use; a ValueError if it is below 1."""
     if threads is None:
         affinity = getattr(os, "sched_getaffinity", None)
         return len(affinity(0)) if affinity else os.cpu_count() or 1
@@ -82,19 +52,13 @@ def share(work: Callable[[Any], None], pieces: Iterable[Any], threads: int) -> N
             pass
 
 
-def spans(n: int, step: int) -> list[tuple[int, int]]:
+def spans(n: int, step: int) -> list[Span]:
     """``range(n)`` cut into pieces."""
     return [(a, min(a + step, n)) for a in range(0, n, step)]
 
 
-def even(n: int, most: int, unit: int, threads: int) -> list[tuple[int, int]]:
-    """``range(n)`` cut into pieces of at most ``most``, as many for each thread.
-
-    Args:
-        n: What there is.
-        most: The largest piece, a multiple of ``unit``.
-        unit: Pieces are multiples of it, but the last.
-        threads: Which share the pieces.
+def even(n: int, most: int, unit: int, threads: int) -> list[Span]:
+    """``range(n)`` cut into pieces of at most ``most``, multiples of ``unit``, as many a thread.
 
     Example:
         >>> even(820, 96, 12, 2)[-2:]  # pieces of 96 would be nine, of which one thread gets five
@@ -105,237 +69,248 @@ def even(n: int, most: int, unit: int, threads: int) -> list[tuple[int, int]]:
     return spans(n, max(unit, -(-n // (pieces * unit)) * unit))
 
 
-def side(
-    name: str,
-    value: Any,
-    *,
-    l2: bool = False,
-    dim: int | None = None,
-    threads: int = 1,
-    keep: bool = True,
-) -> Side:
-    """Check vectors by their lengths, and keep what follows from these, or not.
-
-    Raises:
-        ValueError: If the shape or type is another, or a value is NaN or infinite.
-    """
-    x = arrays.compact(name, value, dim=dim)
-    scale = np.ones(len(x)) if keep else None
-    bad: list[tuple[int, float]] = []
-
-    def work(span: tuple[int, int]) -> None:
-        a, b = span
-        found = _lengths(x, np.arange(a, b))
-        good = np.isfinite(found)
-        if not good.all():
-            row = int(np.argmin(good))
-            bad.append((a + row, float(found[row])))
-        elif scale is not None and not l2:
-            scale[a:b] = _inverse(found)
-
-    share(work, spans(len(x), _BLOCK), threads)
-    if bad:
-        row, found = min(bad)
-        raise ValueError(f"{name}: expected finite values, got {found} in row {row}")
-    return Side(x, scale, l2)
-
-
-def _lengths(x: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    out = np.empty(len(rows))
-    if x.dtype == np.float32:
-        tile_counts.norms(x, rows, out)
-        return out
-    for a, b in spans(len(rows), _BLOCK):
-        tile_counts.norms(arrays.widened(x[rows[a:b]]), np.arange(b - a), out[a:b])
-    return out
-
-
-def _inverse(length: NDArray[np.float64]) -> NDArray[np.float64]:
-    length[length == 0.0] = 1.0
-    return np.divide(1.0, length, out=length)
-
-
-def aligned(n: int) -> NDArray[np.float32]:
+def aligned(n: int) -> Floats:
     """Room for float32 values on a cache line's boundary."""
     raw = np.empty(n * 4 + 64, np.uint8)
     first = -raw.ctypes.data % 64
     return raw[first : first + n * 4].view(np.float32)
 
 
-def packed(part: Side, order: NDArray[np.int64], width: int, threads: int) -> NDArray[np.float32]:
-    """The vectors ``order`` as panels."""
-    dim = part.x.shape[1]
-    out = aligned(-(-len(order) // width) * width * dim)
+class Workspace(threading.local):
+    """Buffers, trees and counters of some queries, in each thread its own."""
 
-    def work(span: tuple[int, int]) -> None:
-        first, last = span
-        rows = order[first:last]
-        room, scale = out[first * dim :], part.scales(rows)
-        if part.x.dtype == np.float32:
-            tile_counts.pack(part.x, rows, scale, width, room)
-        else:
-            tile_counts.pack(part.wide(rows), np.arange(len(rows)), scale, width, room)
-
-    share(work, spans(len(order), 64 * width), threads)
-    return out
+    def __init__(self, queries: int, nodes: int, counters: int = 0) -> None:
+        self.arrays = (
+            aligned(queries * kernels.CAPACITY + 64),
+            np.empty((queries, nodes), np.float32),
+            np.empty((queries, counters), np.uint32),
+        )
 
 
-def count_above(
-    query: Side,
-    gallery: Side,
-    offset: NDArray[np.int64],
-    thresholds: NDArray[np.float32],
-    *,
-    l2: bool,
-    threads: int,
-    junk: NDArray[np.bool_] | None = None,
-) -> NDArray[np.int64]:
-    """How many items of the gallery score at least each threshold.
+class Panels(NamedTuple):
+    """Vectors as tiles read them: ``values`` of ``n`` vectors, ``[panel, dim, width]``."""
 
-    Args:
+    values: Floats
+    n: int
+    dim: int
+
+
+class Side:
+    """Checked vectors, and what each is multiplied by before it is used: 1 / length for cosines.
+
+    Attributes:
+        x: float32, float16 or the bits of bfloat16; the last two are widened a few at a time, where
+            they are used.
+    """
+
+    def __init__(
+        self, name: str, value: Any, *, l2: bool, dim: int | None, threads: int, keep: bool
+    ) -> None:
+        """Check vectors ``[n, d]`` by their lengths.
+
+        With ``l2`` nothing is multiplied. Without ``keep`` the factors are found anew at each use,
+        so that nothing is held for each item of a large gallery.
+
+        Raises:
+            ValueError: If the shape or type is another, or a value is NaN or infinite.
+        """
+        self.x = arrays.compact(name, value, dim=dim)
+        self._l2, self._scale = False, None
+        scale = np.ones(len(self.x) if keep else 0)
+        bad: list[int] = []
+
+        def work(span: Span) -> None:
+            factors = self.part(np.arange(*span))[2]
+            wrong = np.flatnonzero(~(factors > 0))
+            if len(wrong):
+                bad.append(span[0] + int(wrong[0]))
+            elif keep and not l2:
+                scale[slice(*span)] = factors
+
+        share(work, spans(len(self.x), _BLOCK), threads)
+        if bad:
+            row = arrays.widened(self.x[min(bad)])
+            value = row[~np.isfinite(row)][0]
+            raise ValueError(f"{name}: expected finite values, got {value} in row {min(bad)}")
+        self._l2, self._scale = l2, scale if keep else None
+
+    def part(self, rows: Ints) -> tuple[Floats, Ints, NDArray[np.float64]]:
+        """Some of the vectors as kernels read them: float32, their rows there, their factors."""
+        x, places = self.x, rows
+        if x.dtype != np.float32:
+            x, places = arrays.widened(x[rows]), np.arange(len(rows))
+        if self._scale is not None:
+            return x, places, self._scale[rows]
+        factors = np.ones(len(rows))
+        if not self._l2:
+            tile_counts.inverse_lengths(x, places, factors)
+        return x, places, factors
+
+    def packed(self, rows: Ints, width: int, threads: int) -> Panels:
+        """The vectors ``rows`` as panels."""
+        dim = self.x.shape[1]
+        out = aligned(-(-len(rows) // width) * width * dim)
+
+        def work(span: Span) -> None:
+            first, last = span
+            tile_counts.pack(*self.part(rows[first:last]), width, out[first * dim :])
+
+        share(work, spans(len(rows), 64 * width), threads)
+        return Panels(out, len(rows), dim)
+
+
+class Scorer:
+    """Queries and a gallery, checked, and their exact scores.
+
+    Attributes:
         query: ``[n, d]``.
         gallery: ``[m, d]``.
-        offset: Where each query's thresholds begin, ``[n + 1]``.
-        thresholds: Ascending for each query.
-        l2: Negative squared distances instead of products.
-        threads: Threads.
-        junk: Items that are not counted; none by default.
-
-    Returns:
-        Counts, as ``thresholds``.
+        l2: Scores are negative squared distances instead of cosines.
+        shape: ``(n, m)``.
+        dim: ``d``.
+        threads: CPU threads.
     """
-    above = np.zeros(len(thresholds), np.int64)
-    most = int(np.diff(offset).max(initial=0))
-    if not most:
-        return above
-    dim = query.x.shape[1]
-    nodes = 1 << threshold_search.depth_of(most)
-    one = 4 * nodes + 4 * tile_counts.CAPACITY + 4 * threshold_search.COPIES * (most + 1)
-    groups = max(1, min(8, _TABLES // (one * kernels.ROWS)))
-    rows = groups * kernels.ROWS
-    qp = packed(query, np.arange(len(query.x)), kernels.ROWS, threads)
-    local = threading.local()
 
-    def room() -> tuple[Any, ...]:
-        if not hasattr(local, "room"):
-            local.room = (
-                aligned(kernels.ROWS * kernels.COLUMNS),
-                aligned(rows * tile_counts.CAPACITY + 64),
-                np.empty((rows, nodes), np.float32),
-                np.empty((rows, threshold_search.COPIES * (most + 1)), np.uint32),
-            )
-        return tuple(local.room)
+    def __init__(
+        self,
+        query: Any,
+        gallery: Any,
+        *,
+        names: tuple[str, str] = ("query", "gallery"),
+        l2: bool = False,
+        threads: int | None = None,
+        keep: bool = True,
+    ) -> None:
+        """Check both sides as :class:`Side` does; ``names`` are for messages."""
+        self.l2, self.threads = l2, n_threads(threads)
+        side = functools.partial(Side, l2=l2, threads=self.threads)
+        self.query = side(names[0], query, dim=None, keep=True)
+        self.dim = self.query.x.shape[1]
+        self.gallery = side(names[1], gallery, dim=self.dim, keep=keep)
+        self.shape = len(self.query.x), len(self.gallery.x)
 
-    step = max(1, _PACKED // (4 * dim * kernels.COLUMNS)) * kernels.COLUMNS
-    for first, last in spans(len(gallery.x), step):
-        some = np.arange(first, last)
-        if junk is not None:
-            some = some[~junk[first:last]]
-        gp = packed(gallery, some, kernels.COLUMNS, threads)
+    def queries(self, rows: Ints) -> Panels:
+        """Some queries, packed."""
+        return self.query.packed(rows, kernels.ROWS, self.threads)
 
-        def work(span: tuple[int, int], gp: NDArray[np.float32] = gp, n: int = len(some)) -> None:
-            tile_counts.count(qp, gp, n, dim, l2, offset, thresholds, *span, *room(), above)
+    def items(self, rows: Ints) -> Panels:
+        """Some items of the gallery, packed."""
+        return self.gallery.packed(rows, kernels.COLUMNS, self.threads)
 
-        share(work, spans(len(query.x), rows), threads)
-        del gp, work  # before the next items are packed
-    return above
+    def step(self, room: int) -> int:
+        """Items that fill a room of so many bytes when they are packed."""
+        return max(1, room // (4 * self.dim * kernels.COLUMNS)) * kernels.COLUMNS
 
+    def blocks(
+        self,
+        work: Callable[[int, int, Floats], None],
+        q_rows: Ints | None = None,
+        g_rows: Ints | None = None,
+    ) -> None:
+        """Call ``work(first, last, scores[last - first, items])`` for all queries, in threads.
 
-def own_scores(
-    query: Side,
-    gallery: Side,
-    by: Grouped,
-    rules: Rules,
-    *,
-    l2: bool,
-    threads: int,
-    ascending: bool = True,
-) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
-    """Scores of each ordered query's matches, and of the items of its label left out.
-
-    Returns:
-        Offsets and scores of the matches, ascending or in the order of ``by.g_order``, and offsets
-        and scores of the items left out.
-    """
-    n = len(by.q_order)
-    pieces = _whole_labels(by)
-    ids = (rules.qi, rules.gi, rules.qc, rules.gc)
-    out = np.zeros(n, np.int64)
-    if len(rules.qi) or len(rules.qc):
-        share(
-            lambda s: matching.left_out(by.q_order, *s, by.start, by.stop, by.g_order, *ids, out),
-            pieces,
-            threads,
+        The rows say which queries and items, and in which order; all by default.
+        """
+        q_rows, g_rows = (
+            np.arange(n) if rows is None else rows
+            for n, rows in zip(self.shape, (q_rows, g_rows), strict=True)
         )
-    offset = np.concatenate([[0], np.cumsum(by.stop - by.start - out)])
-    out_offset = np.concatenate([[0], np.cumsum(out)])
-    scores = np.empty(offset[-1], np.float32)
-    out_scores = np.empty(out_offset[-1], np.float32)
+        items = self.items(g_rows)
+        rows = min(_QUERIES, _SCORES // (4 * max(items.n, 1)))
 
-    def work(span: tuple[int, int]) -> None:
-        a, b = span
-        low, high = int(by.start[a:b].min()), int(by.stop[a:b].max())
-        rows, items = by.q_order[a:b], by.g_order[low:high]
-        q_scale, g_scale = query.scales(rows), gallery.scales(items)
-        q, g, some = query.x, gallery.x, ids
-        if not q.dtype == g.dtype == np.float32:
-            q, g = query.wide(rows), gallery.wide(items)
-            qi, gi, qc, gc = (
-                value[few] if len(value) else value
-                for value, few in zip(ids, (rows, items, rows, items), strict=True)
+        def block(span: Span) -> None:
+            first, last = span
+            some = self.query.packed(q_rows[first:last], kernels.ROWS, 1)
+            work(first, last, tile(some, items, l2=self.l2))
+
+        step = max(1, rows // kernels.ROWS) * kernels.ROWS
+        share(block, spans(len(q_rows), step), self.threads)
+
+    def pairs(self, q_rows: Ints, g_rows: Ints) -> Floats:
+        """Scores of listed pairs, equal to those of the tiles."""
+        out = np.empty(len(q_rows), np.float32)
+
+        def work(span: Span) -> None:
+            a, b = span
+            left, right = self.query.part(q_rows[a:b]), self.gallery.part(g_rows[a:b])
+            matching.pair_scores(*left, *right, self.l2, out[a:b])
+
+        share(work, spans(len(out), 1 << 16), self.threads)
+        return out
+
+    def class_scores(self, by: Grouped) -> Floats:
+        """Scores of each ordered query's items, one query after the other, in the items' order."""
+        out = np.empty(by.offset[-1], np.float32)
+
+        def work(span: Span) -> None:
+            a, b = span
+            low, high = int(by.start[a:b].min()), int(by.stop[a:b].max())
+            query, items = self.query.part(by.q_order[a:b]), self.gallery.part(by.g_order[low:high])
+            start, stop = by.start[a:b] - low, by.stop[a:b] - low
+            matching.class_scores(*query, *items, start, stop, self.l2, by.offset[a:b], out)
+
+        share(work, _whole_labels(by), self.threads)
+        return out
+
+    def left_out(self, by: Grouped, labels: Labels) -> tuple[Mask, Ints]:
+        """Which of the ordered queries' items the rules leave out, and how many of each query."""
+        mask, number = np.zeros(by.offset[-1], bool), np.zeros(len(by.q_order), np.int64)
+        if len(labels.rules.query_ids) or len(labels.rules.query_cameras):
+            share(
+                lambda span: matching.left_out(by, labels.rules, *span, mask, number),
+                _whole_labels(by),
+                self.threads,
             )
-            some = (qi, gi, qc, gc)
-            rows, items = np.arange(b - a), np.arange(high - low)
-        matching.class_scores(
-            q, q_scale, rows, g, g_scale, items, by.start[a:b] - low, by.stop[a:b] - low, *some, l2,
-            offset[a : b + 1], scores, out_offset[a : b + 1], out_scores,
-        )  # fmt: skip
-        if ascending:
-            sort(offset, *span, scores)
+        return mask, number
 
-    share(work, pieces, threads)
-    return offset, scores, out_offset, out_scores
+    def count_above(self, rows: Ints, thresholds: Ragged, junk: Mask | None) -> Ints:
+        """How many items but for junk score at least each of the queries' ascending thresholds."""
+        above = np.zeros(len(thresholds.values), np.int64)
+        most = int(thresholds.sizes.max(initial=0))
+        if not most:
+            return above
+        nodes = 1 << threshold_search.depth_of(most)
+        counters = threshold_search.COPIES * (most + 1)
+        one = 4 * (nodes + kernels.CAPACITY + counters)
+        n = max(1, min(8, _TABLES // (one * kernels.ROWS))) * kernels.ROWS
+        queries, room = self.queries(rows), Workspace(n, nodes, counters)
+
+        def add(first: int, last: int) -> None:
+            some = np.arange(first, last)
+            items = self.items(some if junk is None else some[~junk[first:last]])
+            share(
+                lambda span: tile_counts.count(
+                    queries, items, self.l2, thresholds, *span, room.arrays, above
+                ),
+                spans(queries.n, n),
+                self.threads,
+            )
+
+        for span in spans(self.shape[1], self.step(_PACKED)):
+            add(*span)
+        return above
 
 
-def sort(offset: NDArray[np.int64], first: int, last: int, scores: NDArray[np.float32]) -> None:
-    """Sort each query's scores; rows of one length together, which NumPy does faster."""
-    sizes = np.diff(offset[first : last + 1])
-    edges = np.concatenate([[0], np.flatnonzero(np.diff(sizes)) + 1, [len(sizes)]])
-    if len(edges) > len(sizes) // 4 + 2:
-        matching.sort_rows(offset, first, last, scores)
-        return
-    for a, b in itertools.pairwise(edges.tolist()):
-        if sizes[a] > 1:
-            rows = scores[offset[first + a] : offset[first + b]].reshape(b - a, sizes[a])
-            rows.sort(axis=1)
-
-
-def pairs(
-    left: Side,
-    right: Side,
-    left_rows: NDArray[np.int64],
-    right_rows: NDArray[np.int64],
-    *,
-    l2: bool,
-    threads: int,
-) -> NDArray[np.float32]:
-    """Scores of listed pairs, equal to those of the tiles."""
-    out = np.empty(len(left_rows), np.float32)
-
-    def work(span: tuple[int, int]) -> None:
-        a, b = span
-        i, j = left_rows[a:b], right_rows[a:b]
-        p, q, scales = left.x, right.x, (left.scales(i), right.scales(j))
-        if not p.dtype == q.dtype == np.float32:
-            p, q = left.wide(i), right.wide(j)
-            i = j = np.arange(b - a)
-        matching.pair_scores(p, scales[0], i, q, scales[1], j, l2, out[a:b])
-
-    share(work, spans(len(out), 1 << 16), threads)
+def tile(queries: Panels, items: Panels, *, l2: bool) -> Floats:
+    """Scores of packed queries and items, ``[queries, items]``."""
+    out = np.empty((queries.n, items.n), np.float32)
+    tile_counts.tile_scores(
+        queries.values, queries.n, items.values, items.n, items.dim, l2, out.reshape(-1)
+    )
     return out
 
 
-def _whole_labels(by: Grouped) -> list[tuple[int, int]]:
+def sort(rows: Ragged, first: int, last: int) -> None:
+    """Sort the scores of some queries; rows of one length together, which NumPy does faster."""
+    offset = rows.offset[first : last + 1]
+    sizes = np.diff(offset)
+    edges = [0, *(np.flatnonzero(np.diff(sizes)) + 1).tolist(), len(sizes)]
+    for a, b in itertools.pairwise(edges):
+        if sizes[a] > 1:
+            rows.values[offset[a] : offset[b]].reshape(b - a, sizes[a]).sort(axis=1)
+
+
+def _whole_labels(by: Grouped) -> list[Span]:
     """Pieces of about equal work, cut between labels or inside large ones."""
     n = len(by.q_order)
     if not n:

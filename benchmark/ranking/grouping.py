@@ -3,16 +3,48 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.ranking import arrays
+from benchmark.ranking.arrays import Ints, Mask
+
 _BLOCK = 8192  # labels looked at together
 
 
-@dataclass(frozen=True)
-class Grouped:
+class Ragged(NamedTuple):
+    """Some values of each query: those of query i are ``values[offset[i] : offset[i + 1]]``."""
+
+    offset: Ints
+    values: NDArray[Any]
+
+    @property
+    def sizes(self) -> Ints:
+        """How many values each query has."""
+        return np.diff(self.offset)
+
+    @property
+    def owner(self) -> Ints:
+        """The query of each value."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    def split(self, mask: Mask, number: Ints) -> tuple[Ragged, Ragged]:
+        """The values outside of a mask and those in it, of which each query has ``number``."""
+        return (
+            Ragged(offsets(self.sizes - number), self.values[~mask]),
+            Ragged(offsets(number), self.values[mask]),
+        )
+
+    def added(self, rows: Ints, values: NDArray[Any]) -> Ragged:
+        """Append values to those of some queries."""
+        order = np.argsort(np.concatenate([self.owner, rows]), kind="stable")
+        sizes = self.sizes + np.bincount(rows, minlength=len(self.sizes))
+        return Ragged(offsets(sizes), np.concatenate([self.values, values])[order])
+
+
+class Grouped(NamedTuple):
     """Queries and items in the order of their labels.
 
     Attributes:
@@ -20,97 +52,131 @@ class Grouped:
         g_order: Items by label.
         start: For each ordered query, where the items of its label begin in ``g_order``.
         stop: Where they end.
+        offset: Where its own begin where all queries' items are listed one after the other.
     """
 
-    q_order: NDArray[np.int64]
-    g_order: NDArray[np.int64]
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
+    q_order: Ints
+    g_order: Ints
+    start: Ints
+    stop: Ints
+    offset: Ints
+
+    def some(self, rows: slice | Ints) -> Grouped:
+        """Some of the ordered queries."""
+        start, stop = self.start[rows], self.stop[rows]
+        return Grouped(self.q_order[rows], self.g_order, start, stop, offsets(stop - start))
 
 
-def grouped(ql: NDArray[np.int64], gl: NDArray[np.int64]) -> Grouped:
+class Rules(NamedTuple):
+    """Ids and cameras of both sides; empty where the protocol has none."""
+
+    query_ids: Ints
+    gallery_ids: Ints
+    query_cameras: Ints
+    gallery_cameras: Ints
+
+
+def offsets(sizes: Ints) -> Ints:
+    """Where each of several pieces begins, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes)])
+
+
+def spread(start: Ints, stop: Ints) -> Ints:
+    """The integers ``start[i]`` ... ``stop[i] - 1`` of each i, one i after the other."""
+    offset = offsets(stop - start)
+    return np.arange(offset[-1]) + np.repeat(start - offset[:-1], stop - start)
+
+
+def grouped(ql: Ints, gl: Ints) -> Grouped:
     """Order queries and items by label, equal labels by position."""
     q_order, g_order = np.argsort(ql, kind="stable"), np.argsort(gl, kind="stable")
-    labels, sorted_gl = ql[q_order], gl[g_order]
-    return Grouped(
-        q_order,
-        g_order,
-        np.searchsorted(sorted_gl, labels, "left"),
-        np.searchsorted(sorted_gl, labels, "right"),
-    )
+    labels, known = ql[q_order], gl[g_order]
+    start, stop = np.searchsorted(known, labels), np.searchsorted(known, labels, "right")
+    return Grouped(q_order, g_order, start, stop, offsets(stop - start))
 
 
-def among(
-    known: NDArray[np.int64], values: NDArray[np.int64], junk: NDArray[np.bool_] | None = None
-) -> NDArray[np.int64]:
+@dataclass(frozen=True)
+class Labels:
+    """Labels of both sides, checked, and what leaves items out of a query's ranking.
+
+    Attributes:
+        query: int64 ``[n]``.
+        gallery: int64 ``[m]``.
+        rules: Ids and cameras.
+        junk: Gallery items that do not count; None for none.
+    """
+
+    query: Ints
+    gallery: Ints
+    rules: Rules
+    junk: Mask | None
+
+    @classmethod
+    def checked(
+        cls,
+        shape: tuple[int, int],
+        query_labels: Any,
+        gallery_labels: Any,
+        *,
+        query_ids: Any = None,
+        gallery_ids: Any = None,
+        query_cameras: Any = None,
+        gallery_cameras: Any = None,
+        junk: Any = None,
+    ) -> Labels:
+        """Check the arguments of :func:`benchmark.ranking.ranks.rank`, for ``(n, m)`` rows."""
+        labels = arrays.codes("labels", (query_labels, gallery_labels), shape)
+        ids = arrays.both("ids", (query_ids, gallery_ids), shape)
+        cameras = arrays.both("cameras", (query_cameras, gallery_cameras), shape)
+        if junk is not None:
+            junk = arrays.one_per_row("junk", junk, shape[1]).astype(bool, copy=False)
+        return cls(*labels, Rules(*ids, *cameras), junk)
+
+    def grouped(self, rows: Ints) -> Grouped:
+        """Some queries, and the items of their labels but for junk, by label."""
+        labels = self.query[rows]
+        items = _among(np.unique(labels), self.gallery, self.junk)
+        by = grouped(labels, self.gallery[items])
+        return by._replace(q_order=rows[by.q_order], g_order=items[by.g_order])
+
+    def matches(self) -> Ints:
+        """How many items that are not junk have each query's label."""
+        known, place = np.unique(self.query, return_inverse=True)
+        sizes = np.zeros(len(known), np.int64)
+        for a in range(0, len(self.gallery), _BLOCK):
+            here = slice(a, a + _BLOCK)
+            some = self.gallery[here]
+            some = some[_among(known, some, None if self.junk is None else self.junk[here])]
+            sizes += np.bincount(np.searchsorted(known, some), minlength=len(known))
+        return sizes[place]
+
+    def strangers(self, order: Ints) -> tuple[Ints, Ints]:
+        """Items of a query's id but of another label, relabelled ones, say: left out too.
+
+        Returns:
+            Places in ``order``, ascending, and items.
+        """
+        if not len(self.rules.query_ids):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        expected = self.rules.query_ids[order]
+        by_id = _among(np.unique(expected), self.rules.gallery_ids, self.junk)
+        by_id = by_id[np.argsort(self.rules.gallery_ids[by_id], kind="stable")]
+        ids = self.rules.gallery_ids[by_id]
+        left, right = np.searchsorted(ids, expected), np.searchsorted(ids, expected, "right")
+        rows, items = np.repeat(np.arange(len(order)), right - left), by_id[spread(left, right)]
+        strange = self.query[order][rows] != self.gallery[items]
+        return rows[strange], items[strange]
+
+
+def _among(known: Ints, values: Ints, junk: Mask | None) -> Ints:
     """Which of ``values`` are among the ascending ``known``, and not junk: their rows, ascending.
 
     Some thousand values at a time: what is held is what is found.
     """
-    found = [np.empty(0, np.int64)]
+    parts = [np.empty(0, np.int64)]
     for a in range(0, len(values) if len(known) else 0, _BLOCK):
         some = values[a : a + _BLOCK]
         rows = np.flatnonzero((some >= known[0]) & (some <= known[-1]))
         rows = rows[known[np.searchsorted(known, some[rows])] == some[rows]]
-        found.append(a + (rows if junk is None else rows[~junk[a + rows]]))
-    return np.concatenate(found)
-
-
-def matches_of(
-    ql: NDArray[np.int64], gl: NDArray[np.int64], junk: NDArray[np.bool_] | None
-) -> NDArray[np.int64]:
-    """How many items that are not junk have each query's label."""
-    known, place = np.unique(ql, return_inverse=True)
-    sizes = np.zeros(len(known), np.int64)
-    for a in range(0, len(gl), _BLOCK):
-        some = gl[a : a + _BLOCK]
-        found = some[among(known, some, None if junk is None else junk[a : a + _BLOCK])]
-        sizes += np.bincount(np.searchsorted(known, found), minlength=len(known))
-    return sizes[place]
-
-
-@dataclass(frozen=True)
-class Rules:
-    """Ids and cameras of both sides; empty where the protocol has none."""
-
-    qi: NDArray[np.int64]
-    gi: NDArray[np.int64]
-    qc: NDArray[np.int64]
-    gc: NDArray[np.int64]
-
-
-def strangers(
-    order: NDArray[np.int64],
-    ql: NDArray[np.int64],
-    gl: NDArray[np.int64],
-    rules: Rules,
-    junk: NDArray[np.bool_] | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Items of a query's id but of another label, relabelled ones, say: they are left out too.
-
-    Returns:
-        Places in ``order``, ascending, and items.
-    """
-    if not len(rules.qi):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    by_id = among(np.unique(rules.qi[order]), rules.gi, junk)
-    by_id = by_id[np.argsort(rules.gi[by_id], kind="stable")]
-    ids = rules.gi[by_id]
-    left = np.searchsorted(ids, rules.qi[order], "left")
-    sizes = np.searchsorted(ids, rules.qi[order], "right") - left
-    rows = np.repeat(np.arange(len(order)), sizes)
-    inside = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    items = by_id[np.repeat(left, sizes) + inside]
-    strange = ql[order][rows] != gl[items]
-    return rows[strange], items[strange]
-
-
-def added(
-    offset: NDArray[np.int64], values: NDArray[Any], rows: NDArray[np.int64], more: NDArray[Any]
-) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Append values to some rows of a ragged array."""
-    sizes = np.diff(offset)
-    owner = np.concatenate([np.repeat(np.arange(len(sizes)), sizes), rows])
-    total = sizes + np.bincount(rows, minlength=len(sizes))
-    both = np.concatenate([values, more])[np.argsort(owner, kind="stable")]
-    return np.concatenate([[0], np.cumsum(total)]), both
+        parts.append(a + (rows if junk is None else rows[~junk[a + rows]]))
+    return np.concatenate(parts)

@@ -36,59 +36,20 @@ def pick(
 
 
 @jit
-def sizes(la: Any, lb: Any, ia: Any, ib: Any) -> Any:
-    """How many genuine and impostor pairs each row has."""
-    genuine, impostor = np.zeros(len(la), np.int64), np.zeros(len(la), np.int64)
-    for i in range(len(la)):
-        for j in range(len(lb)):
-            if len(ia) and ia[i] == ib[j]:
-                continue
-            if la[i] == lb[j]:
-                genuine[i] += 1
-            else:
-                impostor[i] += 1
-    return genuine, impostor
-
-
-@jit
-def split(
-    scores: Any, first: int, last: int, la: Any, lb: Any, ia: Any, ib: Any, good: Any, bad: Any,
-    genuine: Any, impostor: Any,
-) -> None:  # fmt: skip
-    """Write each row's scores to its place on the genuine or the impostor side."""
-    for i in range(first, last):
-        u, v = good[i], bad[i]
-        for j in range(len(lb)):
-            if len(ia) and ia[i] == ib[j]:
-                continue
-            if la[i] == lb[j]:
-                genuine[u] = scores[i - first, j]
-                u += 1
-            else:
-                impostor[v] = scores[i - first, j]
-                v += 1
-
-
-@jit
-def search(
-    scores: Any, first: int, last: int, probe: Any, subject: Any, rank: Any, own: Any, best: Any
-) -> None:
-    """Rank of each probe's own subject, its score and the best score."""
-    for i in range(first, last):
-        top, mine = np.float32(-np.inf), np.float32(-np.inf)
-        mated = False
+def search(scores: Any, probe: Any, subject: Any, rank: Any, own: Any, best: Any) -> None:
+    """Rank of each probe's own subject, where it has one, its score and the best score."""
+    for i in range(len(probe)):
+        top = mine = np.float32(-np.inf)
         for j in range(len(subject)):
-            score = scores[i - first, j]
-            top = max(top, score)
+            top = max(top, scores[i, j])
             if subject[j] == probe[i]:
-                mated = True
-                mine = max(mine, score)
+                mine = max(mine, scores[i, j])
         best[i] = top
-        if mated:
+        if mine > -np.inf:
             own[i] = mine
             above = np.int64(0)
             for j in range(len(subject)):
-                above += np.int64(scores[i - first, j] >= mine and subject[j] != probe[i])
+                above += np.int64(scores[i, j] >= mine and subject[j] != probe[i])
             rank[i] = 1 + above
 
 
@@ -108,13 +69,11 @@ def templates(
             mean[:] = 0.0
             while b < start[t + 1] and media[order[b]] == media[order[a]]:
                 i = order[b]
-                w = weight[i]
-                if len(y):
-                    for k in range(dim):
-                        mean[k] += (np.float64(x[i, k]) + np.float64(y[i, k])) * w
-                else:
-                    for k in range(dim):
-                        mean[k] += np.float64(x[i, k]) * w
+                for k in range(dim):
+                    value = np.float64(x[i, k])
+                    if len(y):
+                        value += np.float64(y[i, k])
+                    mean[k] += value * weight[i]
                 b += 1
             total += mean / (b - a)
             a = b

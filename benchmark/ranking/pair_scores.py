@@ -1,68 +1,37 @@
 """Scores themselves, where a metric needs them: tiles, listed pairs, all pairs (numba inside).
 
 All are cosines by the same chain of operations as the ranking engine's, so they equal its scores to
-the last bit.
+the last bit. A ValueError names an argument that has the wrong shape, type or range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmark.ranking import engine, kernels, pair_kernels, tile_counts
-
-_ROWS = 96
-_BLOCK = 8 << 20  # bytes of scores a thread
+from benchmark.ranking import arrays, engine, pair_kernels
+from benchmark.ranking.arrays import Floats, Ints
 
 
-def each_block(
-    left: engine.Side,
-    right: engine.Side,
-    work: Callable[[int, int, NDArray[np.float32]], None],
-    threads: int,
-) -> None:
-    """Call ``work(first, last, scores[last - first, n_right])`` for all rows, in threads."""
-    n, m, dim = len(left.x), len(right.x), left.x.shape[1]
-    gp = engine.packed(right, np.arange(m), kernels.COLUMNS, threads)
-    rows = min(_ROWS, _BLOCK // (4 * max(m, 1)))
-    rows = max(1, rows // kernels.ROWS) * kernels.ROWS
-
-    def block(span: tuple[int, int]) -> None:
-        first, last = span
-        qp = engine.packed(left, np.arange(first, last), kernels.ROWS, 1)
-        scratch = engine.aligned(kernels.ROWS * kernels.COLUMNS)
-        out = np.empty((last - first) * m, np.float32)
-        tile_counts.tile_scores(qp, last - first, gp, m, dim, False, scratch, out)
-        work(first, last, out.reshape(last - first, m))
-
-    engine.share(block, engine.spans(n, rows), threads)
+def scorer(left: Any, right: Any, threads: int | None = None) -> engine.Scorer:
+    """Cosines of two sides, checked."""
+    return engine.Scorer(left, right, names=("left", "right"), threads=threads)
 
 
-def tiles(
-    left: NDArray[np.float32], right: NDArray[np.float32], rows: int = 512
-) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+def tiles(left: Any, right: Any, rows: int = 512) -> Iterator[tuple[slice, Floats]]:
     """Cosines of all pairs, some rows at a time: (rows, scores ``[rows, n_right]``)."""
-    a = engine.side("left", left)
-    b = engine.side("right", right, dim=a.x.shape[1])
-    for start, stop in engine.spans(len(a.x), rows):
-        out = np.empty((stop - start, len(b.x)), np.float32)
-        part = a.take(slice(start, stop))
-
-        def keep(
-            first: int, last: int, scores: NDArray[np.float32], out: NDArray[np.float32] = out
-        ) -> None:
-            out[first:last] = scores
-
-        each_block(part, b, keep, 1)
-        yield slice(start, stop), out
+    pairs = scorer(left, right, 1)
+    items = pairs.items(np.arange(pairs.shape[1]))
+    for first, last in engine.spans(pairs.shape[0], rows):
+        some = pairs.queries(np.arange(first, last))
+        yield slice(first, last), engine.tile(some, items, l2=False)
 
 
 def listed(
     left: Any, right: Any, left_rows: Any, right_rows: Any, *, threads: int | None = None
-) -> NDArray[np.float32]:
+) -> Floats:
     """Cosines of listed pairs, IJB-C's template pairs, say.
 
     Args:
@@ -74,35 +43,26 @@ def listed(
 
     Returns:
         One score for each pair.
-
-    Raises:
-        ValueError: If an argument has the wrong shape, type or range.
     """
-    n_threads = engine.n_threads(threads)
-    a = engine.side("left", left, threads=n_threads)
-    b = engine.side("right", right, dim=a.x.shape[1], threads=n_threads)
-    rows = [_rows("left_rows", left_rows, len(a.x)), _rows("right_rows", right_rows, len(b.x))]
+    pairs = scorer(left, right, threads)
+    rows = (
+        _rows("left_rows", left_rows, pairs.shape[0]),
+        _rows("right_rows", right_rows, pairs.shape[1]),
+    )
     if len(rows[0]) != len(rows[1]):
         raise ValueError(f"right_rows: expected {len(rows[0])} rows, got {len(rows[1])}")
-    used = [np.zeros(len(side.x), bool) for side in (a, b)]
-    for mask, row in zip(used, rows, strict=True):
-        mask[row] = True
+    used = [np.bincount(row, minlength=1) > 0 for row in rows]
     n, m = (int(mask.sum()) for mask in used)
     if len(rows[0]) * 40 < n * m or n * m == 0:  # sparse: one by one
-        return engine.pairs(a, b, rows[0], rows[1], l2=False, threads=n_threads)
-    kept = [np.flatnonzero(mask) for mask in used]
-    small = [
+        return pairs.pairs(*rows)
+    i, j = (
         (np.cumsum(mask) - 1).astype(np.int32)[row] for mask, row in zip(used, rows, strict=True)
-    ]
-    start, order = pair_kernels.by_row(small[0], n)
+    )
+    start, order = pair_kernels.by_row(i, n)
     out = np.empty(len(order), np.float32)
-    each_block(
-        a.take(kept[0]),
-        b.take(kept[1]),
-        lambda first, last, scores: pair_kernels.pick(
-            scores, first, last, start, order, small[1], out
-        ),
-        n_threads,
+    pairs.blocks(
+        lambda first, last, scores: pair_kernels.pick(scores, first, last, start, order, j, out),
+        *(np.flatnonzero(mask) for mask in used),
     )
     return out
 
@@ -116,7 +76,7 @@ def all_pairs(
     left_ids: Any = None,
     right_ids: Any = None,
     threads: int | None = None,
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+) -> tuple[Floats, Floats]:
     """Cosines of every left vector with every right one, split by label.
 
     Args:
@@ -130,32 +90,27 @@ def all_pairs(
 
     Returns:
         Genuine and impostor scores, float32, row by row.
-
-    Raises:
-        ValueError: If an argument has the wrong shape, type or value.
     """
-    from benchmark.ranking import arrays
+    pairs = scorer(left, right, threads)
+    a, b = arrays.codes("labels", (left_labels, right_labels), pairs.shape)
+    i, j = arrays.both("ids", (left_ids, right_ids), pairs.shape)
+    parts: dict[int, tuple[Floats, Floats]] = {}
 
-    n_threads = engine.n_threads(threads)
-    a = engine.side("left", left, threads=n_threads)
-    b = engine.side("right", right, dim=a.x.shape[1], threads=n_threads)
-    la, lb = arrays.codes("labels", left_labels, len(a.x), right_labels, len(b.x))
-    ia, ib = arrays.both("ids", left_ids, len(a.x), right_ids, len(b.x))
-    sizes = pair_kernels.sizes(la, lb, ia, ib)
-    good, bad = (np.concatenate([[0], np.cumsum(size)]) for size in sizes)
-    genuine, impostor = np.empty(good[-1], np.float32), np.empty(bad[-1], np.float32)
-    each_block(
-        a,
-        b,
-        lambda first, last, scores: pair_kernels.split(
-            scores, first, last, la, lb, ia, ib, good, bad, genuine, impostor
-        ),
-        n_threads,
-    )
-    return genuine, impostor
+    def split(first: int, last: int, scores: Floats) -> None:
+        same = a[first:last, None] == b
+        other = ~same
+        if len(i):
+            known = i[first:last, None] != j
+            same, other = same & known, other & known
+        parts[first] = scores[same], scores[other]
+
+    pairs.blocks(split)
+    nothing = np.empty(0, np.float32), np.empty(0, np.float32)
+    genuine, impostor = zip(nothing, *(parts[first] for first in sorted(parts)), strict=True)
+    return np.concatenate(genuine), np.concatenate(impostor)
 
 
-def _rows(name: str, value: Any, n: int) -> NDArray[np.int64]:
+def _rows(name: str, value: Any, n: int) -> Ints:
     rows = np.asarray(value)
     if rows.ndim != 1 or rows.dtype.kind not in "iu":
         raise ValueError(f"{name}: expected 1-D integers, got {rows.ndim}-D {rows.dtype}")

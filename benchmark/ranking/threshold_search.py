@@ -18,15 +18,24 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
-from benchmark.ranking.kernels import COMPRESS, LANES, call, data, jit, splat, vector_at
+from benchmark.ranking.kernels import (
+    COMPRESS,
+    LANES,
+    at,
+    call,
+    data,
+    intrinsic,
+    jit,
+    load,
+    save,
+    splat,
+)
 
 LEVELS = 7  # levels in registers
 COPIES = 4  # counters of one threshold, so that equal scores do not wait for each other
 _F, _I, _SMALL = ir.FloatType(), ir.IntType(64), ir.IntType(32)
 _V, _WHOLE = ir.VectorType(_F, LANES), ir.VectorType(_SMALL, LANES)
-_LEVELS, _COMPRESS, _LANES, _COPIES = LEVELS, COMPRESS, LANES, COPIES
 
 
 def depth_of(most: int) -> int:
@@ -37,7 +46,7 @@ def depth_of(most: int) -> int:
 @jit
 def plant(t: Any, tree: Any) -> Any:
     """Write the tree of the ascending thresholds ``t``; returns its levels."""
-    depth = np.int64(_LEVELS)
+    depth = np.int64(LEVELS)
     while (np.int64(1) << depth) <= len(t):
         depth += 1
     node = np.int64(1)
@@ -81,78 +90,58 @@ def _gathered(builder: Any, nodes: Any, node: Any) -> Any:
     return call(builder, "llvm.x86.avx512.mask.gather.dps.512", _V, arguments)
 
 
-def _slots(copies: int) -> Any:
-    @intrinsic
-    def slots(typing: Any, scores: Any, n: Any, tree: Any, depth: Any, out: Any) -> Any:
-        """Write how many thresholds each score reaches, times ``copies``, plus its lane's copy.
+@intrinsic
+def _slots(typing: Any, scores: Any, n: Any, tree: Any, depth: Any, copies: Any, out: Any) -> Any:
+    """``reached``, on whole vectors, up to ``LANES - 1`` values past ``n``; AVX-512 only."""
+    signature = types.void(scores, types.int64, tree, types.int64, types.int32, out)
 
-        Works on whole vectors, up to ``LANES - 1`` values past ``n``. AVX-512 only.
-        """
-        signature = types.void(scores, types.int64, tree, types.int64, out)
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        def everywhere(number: Any) -> Any:
+            return builder.bitcast(splat(builder, builder.bitcast(number, _F)), _WHOLE)
 
-        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            zero = ir.Constant(_I, 0)
-            source, nodes, target = (
-                data(context, builder, sig.args[i], args[i], zero) for i in (0, 2, 4)
-            )
-            tables = []
-            for i in range(2**LEVELS // LANES):
-                place = builder.gep(nodes, [ir.Constant(_I, i * LANES)])
-                tables.append(builder.load(vector_at(builder, place)))
-                tables[-1].align = 4
-            below = builder.sub(args[3], ir.Constant(_I, LEVELS))
-            leaves = builder.shl(ir.Constant(_SMALL, 1), builder.trunc(args[3], _SMALL))
-            first = builder.bitcast(splat(builder, builder.bitcast(leaves, _F)), _WHOLE)
-            lanes = ir.Constant(_WHOLE, [lane % copies for lane in range(LANES)])
-            kept = cgutils.alloca_once(builder, _WHOLE)  # type: ignore[no-untyped-call]
-            stride = ir.Constant(_I, LANES)
-            with cgutils.for_range_slice(builder, zero, args[1], stride, inc=True) as (j, _):
-                score = builder.load(vector_at(builder, builder.gep(source, [j])))
-                score.align = 4
-                node = _constant(1)
-                for some in (*[tables[:1]] * 4, tables[1:2], tables[2:4], tables[4:8]):
-                    node = _child(builder, node, score, _permuted(builder, some, node))
-                builder.store(node, kept)
-                with cgutils.for_range(builder, below):
-                    node = builder.load(kept)
-                    builder.store(
-                        _child(builder, node, score, _gathered(builder, nodes, node)), kept
-                    )
-                slot = builder.sub(builder.load(kept), first)
-                slot = builder.add(builder.mul(slot, _constant(copies)), lanes)
-                place = builder.bitcast(builder.gep(target, [j]), _WHOLE.as_pointer())
-                builder.store(slot, place).align = 4
-            return context.get_dummy_value()
+        zero = ir.Constant(_I, 0)
+        source, nodes, target = (
+            data(context, builder, sig.args[i], args[i], zero) for i in (0, 2, 5)
+        )
+        tables = [load(builder, at(builder, nodes, i * LANES)) for i in range(2**LEVELS // LANES)]
+        below = builder.sub(args[3], ir.Constant(_I, LEVELS))
+        one = ir.Constant(_SMALL, 1)
+        first = everywhere(builder.shl(one, builder.trunc(args[3], _SMALL)))
+        factor = everywhere(args[4])
+        lanes = ir.Constant(_WHOLE, list(range(LANES)))
+        lanes = builder.and_(lanes, everywhere(builder.sub(args[4], one)))
+        kept = cgutils.alloca_once(builder, _WHOLE)  # type: ignore[no-untyped-call]
+        stride = ir.Constant(_I, LANES)
+        with cgutils.for_range_slice(builder, zero, args[1], stride, inc=True) as (j, _):
+            score = load(builder, builder.gep(source, [j]))
+            node = _constant(1)
+            for some in (*[tables[:1]] * 4, tables[1:2], tables[2:4], tables[4:8]):
+                node = _child(builder, node, score, _permuted(builder, some, node))
+            builder.store(node, kept)
+            with cgutils.for_range(builder, below):
+                node = builder.load(kept)
+                builder.store(_child(builder, node, score, _gathered(builder, nodes, node)), kept)
+            slot = builder.mul(builder.sub(builder.load(kept), first), factor)
+            save(builder, builder.add(slot, lanes), builder.gep(target, [j]))
+        return context.get_dummy_value()
 
-        return signature, generate
-
-    return slots
-
-
-_slots_copied: Any = _slots(COPIES)
-_slots_single: Any = _slots(1)
+    return signature, generate
 
 
 @jit
-def reached(s: Any, n: int, tree: Any, depth: int, out: Any) -> None:
-    """Write how many thresholds each of ``n`` scores reaches; room for a vector more is used."""
-    if _COMPRESS:
-        _slots_single(s, n, tree, depth, out)
+def reached(s: Any, n: int, tree: Any, depth: int, copies: int, out: Any) -> None:
+    """Write how many thresholds each of ``n`` scores reaches; room for a vector more is used.
+
+    The numbers are multiplied by ``copies``, a power of two, and a copy's number is added: 0, 1,
+    ... in turn.
+    """
+    if COMPRESS:
+        _slots(s, n, tree, depth, copies, out)
         return
     out[:n] = 1
     for _ in range(depth):
         for j in range(np.uint64(n)):
             node = np.uint64(out[j])
             out[j] = np.int32(np.uint64(2) * node + np.uint64(s[j] >= tree[node]))
-    out[:n] -= np.int32(1 << depth)
-
-
-@jit
-def copied(s: Any, n: int, tree: Any, depth: int, out: Any) -> None:
-    """As ``reached``, times ``COPIES``, plus a copy's number: 0, 1, 2, 3 in turn."""
-    if _COMPRESS:
-        _slots_copied(s, n, tree, depth, out)
-        return
-    reached(s, n, tree, depth, out)
-    for j in range(np.uint64(n)):
-        out[j] = np.int32(out[j] * _COPIES + (j & np.uint64(_COPIES - 1)))
+    for j in range(n):
+        out[j] = np.int32((out[j] - (1 << depth)) * copies + (j & (copies - 1)))

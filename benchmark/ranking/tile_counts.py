@@ -5,8 +5,6 @@ passes is appended to the query's buffer. A full buffer is counted: a search tre
 thresholds each score reaches, for 16 scores at a time. Only counts stay.
 """
 
-# ruff: noqa: PLR0912 (numba takes no keyword-only arguments)
-
 from __future__ import annotations
 
 from typing import Any
@@ -14,41 +12,46 @@ from typing import Any
 import numpy as np
 
 from benchmark.ranking.kernels import (
+    CAPACITY,
     COLUMNS,
     COMPRESS,
     ROWS,
     fetch_part,
     fma,
     jit,
-    keep_dot,
-    keep_l2,
-    store_dot,
-    store_l2,
+    keep,
+    store,
 )
-from benchmark.ranking.threshold_search import COPIES, copied, plant
-
-CAPACITY = 1024  # scores in a query's buffer
-_ROWS, _COLUMNS, _COMPRESS, _CAPACITY, _COPIES = ROWS, COLUMNS, COMPRESS, CAPACITY, COPIES
+from benchmark.ranking.threshold_search import COPIES, plant, reached
 
 
 @jit
-def norms(x: Any, rows: Any, out: Any) -> None:
-    """Lengths of some rows in float64; NaN or infinite where a value is."""
-    dim = x.shape[1]
+def total(terms: Any, n: int) -> Any:
+    """The sum of ``terms[:n]``, always in the same order: four sums, every fourth term each."""
+    a = b = c = e = 0.0
+    k = np.uint64(0)
+    while k + np.uint64(4) <= np.uint64(n):
+        a += terms[k]
+        b += terms[k + np.uint64(1)]
+        c += terms[k + np.uint64(2)]
+        e += terms[k + np.uint64(3)]
+        k += np.uint64(4)
+    while k < np.uint64(n):
+        a += terms[k]
+        k += np.uint64(1)
+    return (a + b) + (c + e)
+
+
+@jit
+def inverse_lengths(x: Any, rows: Any, out: Any) -> None:
+    """1 / length of some rows, 1 for zeros; NaN or 0 where a value is NaN or infinite."""
+    squares = np.empty(x.shape[1])
     for r in range(len(rows)):
         i = np.uint64(rows[r])
-        a = b = c = e = 0.0
-        k = 0
-        while k + 4 <= dim:
-            a += np.float64(x[i, k]) * np.float64(x[i, k])
-            b += np.float64(x[i, k + 1]) * np.float64(x[i, k + 1])
-            c += np.float64(x[i, k + 2]) * np.float64(x[i, k + 2])
-            e += np.float64(x[i, k + 3]) * np.float64(x[i, k + 3])
-            k += 4
-        while k < dim:
-            a += np.float64(x[i, k]) * np.float64(x[i, k])
-            k += 1
-        out[r] = np.sqrt((a + b) + (c + e))
+        for k in range(np.uint64(len(squares))):
+            squares[k] = np.float64(x[i, k]) * np.float64(x[i, k])
+        length = np.sqrt(total(squares, len(squares)))
+        out[r] = 1.0 / length if length != 0.0 else 1.0
 
 
 @jit
@@ -84,122 +87,96 @@ def chain(q: Any, i: int, q_scale: float, g: Any, j: int, g_scale: float, l2: bo
 
 @jit
 def tile_scores(
-    qp: Any, n_rows: int, gp: Any, n_columns: int, dim: int, l2: bool, scratch: Any, out: Any
+    qp: Any, n_rows: int, gp: Any, n_columns: int, dim: int, l2: bool, out: Any
 ) -> None:
     """All scores of packed rows and packed columns: ``out[row * n_columns + column]``."""
-    for r in range(0, n_rows, _ROWS):
-        for c in range(0, n_columns, _COLUMNS):
-            if l2:
-                store_l2(qp, r * dim, gp, c * dim, dim, scratch, 0, _COLUMNS)
-            else:
-                store_dot(qp, r * dim, gp, c * dim, dim, scratch, 0, _COLUMNS)
-            for m in range(min(_ROWS, n_rows - r)):
-                for v in range(min(_COLUMNS, n_columns - c)):
-                    out[(r + m) * n_columns + c + v] = scratch[m * _COLUMNS + v]
+    tile = np.empty(ROWS * COLUMNS, np.float32)
+    for r in range(0, n_rows, ROWS):
+        for c in range(0, n_columns, COLUMNS):
+            store(qp, r * dim, gp, c * dim, dim, l2, tile)
+            for m in range(min(ROWS, n_rows - r)):
+                for v in range(min(COLUMNS, n_columns - c)):
+                    out[(r + m) * n_columns + c + v] = tile[m * COLUMNS + v]
 
 
 @jit
-def tally(s: Any, n: int, tree: Any, depth: int, counts: Any, steps: Any) -> None:
+def prepare(thresholds: Any, first: int, last: int, trees: Any) -> Any:
+    """Plant the trees of queries ``first`` ... ``last - 1``.
+
+    Returns:
+        For each of the queries, filled up to whole tiles: the lowest threshold, infinite where
+        there is none, and the tree's levels.
+    """
+    padded = -(-(last - first) // ROWS) * ROWS
+    lows, depths = np.full(padded, np.inf, np.float32), np.zeros(padded, np.int64)
+    for i in range(last - first):
+        t = thresholds.values[thresholds.offset[first + i] : thresholds.offset[first + i + 1]]
+        if len(t):
+            lows[i] = t[0]
+            depths[i] = plant(t, trees[i])
+    return lows, depths
+
+
+@jit
+def _tally(s: Any, n: int, tree: Any, depth: int, counts: Any, steps: Any) -> None:
     """Add 1 to the counters of each score's number of thresholds reached."""
-    copied(s, n, tree, depth, steps)
+    reached(s, n, tree, depth, COPIES, steps)
     for j in range(np.uint64(n)):  # unsigned: numba checks signed indices for wrap-around
         counts[np.uint64(steps[j])] += np.uint32(1)
 
 
 @jit
-def _append(
-    tile: Any, n_rows: int, n_columns: int, low: Any, fill: Any, row0: int, out: Any, stride: int
-) -> None:
+def _append(tile: Any, n_columns: int, low: Any, fill: Any, row0: int, out: Any) -> None:
     """What ``keep`` does, from a stored tile: for the last panel, and without AVX-512."""
-    for m in range(n_rows):
-        least, n = low[row0 + m], fill[row0 + m]
-        base = (row0 + m) * stride
+    for i in range(row0, row0 + ROWS):
+        least, n = low[i], fill[i]
         for v in range(n_columns):
-            score = tile[m * _COLUMNS + v]
-            out[base + n] = score
+            score = tile[(i - row0) * COLUMNS + v]
+            out[i * CAPACITY + n] = score
             n += np.int64(score >= least)
-        fill[row0 + m] = n
+        fill[i] = n
 
 
 @jit
 def count(
-    qp: Any,
-    gp: Any,
-    n_items: int,
-    dim: int,
-    l2: bool,
-    offset: Any,
-    thresholds: Any,
-    first: int,
-    last: int,
-    scratch: Any,
-    buffer: Any,
-    trees: Any,
-    counts: Any,
-    out: Any,
+    queries: Any, items: Any, l2: bool, thresholds: Any, first: int, last: int, room: Any, out: Any
 ) -> None:
     """Add to ``out`` how many of the packed items score at least each threshold.
 
-    Args:
-        qp: Packed queries.
-        gp: Packed items.
-        n_items: Items.
-        dim: Dimension.
-        l2: Negative squared distances instead of products.
-        offset: Where each query's thresholds begin, ``[n + 1]``.
-        thresholds: Ascending for each query.
-        first: First query, a multiple of ``ROWS``.
-        last: One past the last.
-        scratch: Room for a tile.
-        buffer: ``CAPACITY`` scores a query.
-        trees: Room for each query's tree of thresholds.
-        counts: ``COPIES * (most thresholds + 1)`` a query.
-        out: As ``thresholds``.
+    Queries and items are ``Panels``; the thresholds are ``Ragged``, ascending for each query;
+    ``first`` is a multiple of ``ROWS``. ``room`` has ``CAPACITY`` scores, a tree and ``COPIES *
+    (most thresholds + 1)`` counters for each of the queries ``first`` ... ``last - 1``.
     """
-    n = last - first
-    padded = -(-n // _ROWS) * _ROWS
-    lows = np.full(padded, np.inf, np.float32)
-    depths = np.zeros(padded, np.int64)
-    fill = np.zeros(padded, np.int64)
-    steps = np.empty(_CAPACITY, np.int32)
-    for i in range(n):
-        a, b = offset[first + i], offset[first + i + 1]
-        if b > a:
-            lows[i] = thresholds[a]
-            depths[i] = plant(thresholds[a:b], trees[i])
-            counts[i, : _COPIES * (b - a + 1)] = 0
-    whole = n_items // _COLUMNS * _COLUMNS
-    for c in range(0, n_items, _COLUMNS):
-        for r in range(0, padded, _ROWS):
-            fetch_part(gp, c + _COLUMNS, dim, r // _ROWS, padded // _ROWS)
-            if _COMPRESS and c < whole:
-                if l2:
-                    keep_l2(
-                        qp, (first + r) * dim, gp, c * dim, dim, lows, fill, r, buffer, _CAPACITY
-                    )
-                else:
-                    keep_dot(
-                        qp, (first + r) * dim, gp, c * dim, dim, lows, fill, r, buffer, _CAPACITY
-                    )
+    buffer, trees, counts = room
+    qp, gp, dim = queries.values, items.values, items.dim
+    lows, depths = prepare(thresholds, first, last, trees)
+    fill = np.zeros(len(lows), np.int64)
+    steps = np.empty(CAPACITY, np.int32)
+    tile = np.empty(ROWS * COLUMNS, np.float32)
+    for i in range(last - first):
+        n = thresholds.offset[first + i + 1] - thresholds.offset[first + i]
+        counts[i, : COPIES * (n + 1)] = 0
+    for c in range(0, items.n, COLUMNS):
+        here = min(COLUMNS, items.n - c)
+        for r in range(0, len(lows), ROWS):
+            fetch_part(gp, c + COLUMNS, dim, r // ROWS, len(lows) // ROWS)
+            q0 = (first + r) * dim
+            if COMPRESS and here == COLUMNS:
+                keep(qp, q0, gp, c * dim, dim, l2, lows, fill, r, buffer, None, None)
             else:
-                if l2:
-                    store_l2(qp, (first + r) * dim, gp, c * dim, dim, scratch, 0, _COLUMNS)
-                else:
-                    store_dot(qp, (first + r) * dim, gp, c * dim, dim, scratch, 0, _COLUMNS)
-                _append(
-                    scratch, _ROWS, min(_COLUMNS, n_items - c), lows, fill, r, buffer, _CAPACITY
-                )
-            for i in range(r, r + _ROWS):
-                if fill[i] > _CAPACITY - 2 * _COLUMNS:
-                    tally(buffer[i * _CAPACITY :], fill[i], trees[i], depths[i], counts[i], steps)
+                store(qp, q0, gp, c * dim, dim, l2, tile)
+                _append(tile, here, lows, fill, r, buffer)
+            for i in range(r, r + ROWS):
+                if fill[i] > CAPACITY - 2 * COLUMNS:
+                    _tally(buffer[i * CAPACITY :], fill[i], trees[i], depths[i], counts[i], steps)
                     fill[i] = 0
-    for i in range(n):
-        a, b = offset[first + i], offset[first + i + 1]
+    for i in range(last - first):
+        a, b = thresholds.offset[first + i], thresholds.offset[first + i + 1]
         if b == a:
             continue
-        tally(buffer[i * _CAPACITY :], fill[i], trees[i], depths[i], counts[i], steps)
+        _tally(buffer[i * CAPACITY :], fill[i], trees[i], depths[i], counts[i], steps)
         above = np.int64(0)
         for k in range(b - a, 0, -1):
-            for copy in range(_COPIES):
-                above += np.int64(counts[i, k * _COPIES + copy])
+            for copy in range(COPIES):
+                above += np.int64(counts[i, k * COPIES + copy])
             out[a + k - 1] += above

@@ -7,6 +7,9 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.problems import examples
 
 from benchmark.metrics import backfill_orders
 from benchmark.metrics.backfill_orders import ORDERS
@@ -72,11 +75,11 @@ def test_every_order_is_a_permutation_and_does_not_depend_on_how_items_lie():
             if (value := getattr(known, f.name)) is not None
         }
     )
-    made, left_out = backfill_orders.make_orders(list(ORDERS), known)
+    orders, left_out = backfill_orders.make_orders(list(ORDERS), known)
     again, _ = backfill_orders.make_orders(list(ORDERS), shuffled)
     assert left_out == {}
-    assert list(made) == list(ORDERS)
-    for name, rows in made.items():
+    assert list(orders) == list(ORDERS)
+    for name, rows in orders.items():
         assert sorted(rows) == list(range(30))
         np.testing.assert_array_equal(known.ids[rows], shuffled.ids[again[name]])
 
@@ -87,6 +90,21 @@ def test_ties_go_by_id():
         1,
         0,
     ]
+
+
+@examples(80)
+@given(st.integers(0, 2**32 - 1))
+def test_orders_agree_with_sorting(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 25))
+    score, ids = rng.integers(-2, 3, n).astype(float), rng.permutation(100)[:n]
+    order = backfill_orders.by_score(score, ids)
+    assert order.tolist() == sorted(range(n), key=lambda i: (-score[i], ids[i]))
+    labels = rng.integers(0, 4, n)
+    order = backfill_orders.class_by_class(labels, ids, seed)
+    known = sorted(set(labels.tolist()))
+    classes = [known[i] for i in np.random.default_rng([seed, 1]).permutation(len(known))]
+    assert order.tolist() == sorted(range(n), key=lambda i: (classes.index(labels[i]), ids[i]))
 
 
 def test_random_orders_follow_their_seed():
@@ -103,14 +121,16 @@ def test_class_by_class_finishes_a_class_and_does_not_go_by_its_number():
     assert firsts != sorted(firsts)
 
 
-def test_only_cheating_orders_see_new_vectors():
+def test_only_oracles_see_new_vectors():
     blind = dataclasses.replace(items(), l2=None, disc=None, why={"l2": "not backfilled yet"})
-    made, left_out = backfill_orders.make_orders(list(ORDERS), blind)
-    assert set(left_out) == {name for name, order in ORDERS.items() if order.cheating}
+    orders, left_out = backfill_orders.make_orders(list(ORDERS), blind)
+    assert set(left_out) == {name for name in ORDERS if backfill_orders.is_oracle(name)}
+    assert set(left_out) == {"true-l2", "true-disc", "true-l2+disc"}
+    assert not backfill_orders.is_oracle("true-sigma")
     assert left_out["true-l2"] == "not backfilled yet"
     assert left_out["true-disc"] == "disc is not known"
     sighted, _ = backfill_orders.make_orders(list(ORDERS), items())
-    for name, rows in made.items():
+    for name, rows in orders.items():
         np.testing.assert_array_equal(rows, sighted[name])
 
 

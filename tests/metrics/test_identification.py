@@ -26,28 +26,28 @@ def searches(draw):
 @given(searches(), st.integers(1, 3))
 def test_search_agrees_with_plain_loops(problem, threads):
     p, ps, g, gs = problem
-    found = ident.search(p, ps, g, gs, threads=threads)
+    result = ident.search(p, ps, g, gs, threads=threads)
     unit = [(x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-9)) for x in (p, g)]
     table = np.round(unit[0].astype(float) @ unit[1].T, 5)  # equal cosines are equal here
     for i in range(len(p)):
         own = [s for s, subject in zip(table[i], gs, strict=True) if subject == ps[i]]
-        assert found.mated[i] == bool(own)
-        assert found.best[i] == pytest.approx(max(table[i]), abs=1e-4)
+        assert result.mated[i] == bool(own)
+        assert result.best[i] == pytest.approx(max(table[i]), abs=1e-4)
         if own:
-            assert found.own[i] == pytest.approx(max(own), abs=1e-4)
+            assert result.own[i] == pytest.approx(max(own), abs=1e-4)
 
 
 @many
 @given(searches(), st.sampled_from([0.05, 0.2, 0.5, 1.0]))
 def test_operating_points_agree_with_plain_loops(problem, target):
-    found = ident.search(*problem)
-    bad = found.best[~found.mated].tolist()
+    result = ident.search(*problem)
+    bad = result.best[~result.mated].tolist()
     if target < 1 / len(bad):
         with pytest.raises(ValueError, match="non-mated probes"):
-            ident.tpir_at_fpir(found, [target])
+            ident.tpir_at_fpir(result, [target])
         return
-    (point,) = ident.tpir_at_fpir(found, [target])
-    own, rank = found.own[found.mated].tolist(), found.rank[found.mated].tolist()
+    (point,) = ident.tpir_at_fpir(result, [target])
+    own, rank = result.own[result.mated].tolist(), result.rank[result.mated].tolist()
     allowed = [t for t in [*own, *bad, 9.0] if sum(b >= t for b in bad) / len(bad) <= target]
     t = min(allowed)
     hits = [float(r == 1 and s >= t) for r, s in zip(rank, own, strict=True)]
@@ -60,12 +60,12 @@ def test_operating_points_agree_with_plain_loops(problem, target):
 @many
 @given(searches())
 def test_curve_passes_through_the_points(problem):
-    found = ident.search(*problem)
-    fpir, tpir = ident.dir_curve(found)
+    result = ident.search(*problem)
+    fpir, tpir = ident.dir_curve(result)
     assert (fpir[0], fpir[-1]) == (0.0, 1.0)
-    assert tpir[-1] == ident.rank_k(found, 1).mean()
+    assert tpir[-1] == ident.rank_k(result, 1).mean()
     for rate, value in zip(fpir[1:], tpir[1:], strict=True):
-        (point,) = ident.tpir_at_fpir(found, [rate])
+        (point,) = ident.tpir_at_fpir(result, [rate])
         assert (point.fpir, point.tpir) == (pytest.approx(rate), pytest.approx(value))
 
 
@@ -83,21 +83,21 @@ def test_hand_worked():
     """Two enrolled; one probe right, one beaten, one stranger near, one far."""
     g = np.eye(3)[:2]
     p = np.array([[0.9, 0.1, 0], [0.8, 0.7, 0], [0, 0.6, 0.8], [0, 0.1, 1]])
-    found = ident.search(p, ["a", "b", "x", "y"], g, ["a", "b"])
-    assert found.rank.tolist() == [1, 2, 0, 0]
-    points = ident.tpir_at_fpir(found, [0.5, 1.0])
+    result = ident.search(p, ["a", "b", "x", "y"], g, ["a", "b"])
+    assert result.rank.tolist() == [1, 2, 0, 0]
+    points = ident.tpir_at_fpir(result, [0.5, 1.0])
     assert [point.tpir for point in points] == [0.5, 0.5]
     assert [point.fpir for point in points] == [0.5, 1.0]
-    assert ident.rank_k(found, 1).tolist() == [1.0, 0.0]
-    assert ident.rank_k(found, 2).tolist() == [1.0, 1.0]
+    assert ident.rank_k(result, 1).tolist() == [1.0, 0.0]
+    assert ident.rank_k(result, 2).tolist() == [1.0, 1.0]
 
 
 def test_ties_lose_and_several_templates_count_as_one_subject():
     g = np.array([[1.0, 0], [1.0, 0], [0, 1.0]])
-    found = ident.search([[1.0, 0]], [0], g, [0, 1, 1])
-    assert found.rank.tolist() == [2]
-    found = ident.search([[1.0, 0.1]], [0], g, [0, 0, 1])
-    assert found.rank.tolist() == [1]
+    result = ident.search([[1.0, 0]], [0], g, [0, 1, 1])
+    assert result.rank.tolist() == [2]
+    result = ident.search([[1.0, 0.1]], [0], g, [0, 0, 1])
+    assert result.rank.tolist() == [1]
 
 
 def test_pooled_is_the_search_of_both():
@@ -125,7 +125,7 @@ def test_the_pooled_script_is_tar_at_far_over_all_pairs():
     rng = np.random.default_rng(0)
     probe, ps = rng.normal(size=(30, 6)), rng.integers(0, 9, 30)
     parts = [(rng.normal(size=(k, 6)), rng.integers(0, 6, k)) for k in (7, 5)]
-    (found,) = ident.all_pairs_tpir_at_fpir(probe, ps, parts, [0.1])
+    (result,) = ident.all_pairs_tpir_at_fpir(probe, ps, parts, [0.1])
     g, gs = (np.concatenate(side) for side in zip(*parts, strict=True))
     scores = (probe / np.linalg.norm(probe, axis=1, keepdims=True)) @ (
         g / np.linalg.norm(g, axis=1, keepdims=True)
@@ -133,7 +133,7 @@ def test_the_pooled_script_is_tar_at_far_over_all_pairs():
     same = ps[:, None] == gs
     bad = np.sort(scores[~same])[::-1]
     allowed = int(0.1 * len(bad))
-    assert found.n_impostor == len(bad)
-    assert found.far == allowed / len(bad)
-    assert found.tar == pytest.approx((scores[same] > bad[allowed]).mean())
+    assert result.n_impostor == len(bad)
+    assert result.far == allowed / len(bad)
+    assert result.tar == pytest.approx((scores[same] > bad[allowed]).mean())
     assert "no rank condition" in describe("all_pairs_tpir_at_fpir_1e-2").rules

@@ -40,7 +40,7 @@ def test_reidentification(seed):
     q, g = units(rng, n), units(rng, m)
     who, whose = rng.integers(1, 5, n), rng.integers(-1, 5, m)
     seen, where = rng.integers(1, 4, n), rng.integers(1, 4, m)
-    found = ranks.rank(
+    result = ranks.rank(
         q, g, who, whose, query_cameras=seen, gallery_cameras=where, junk=whose == -1
     )
     for i in range(n):
@@ -50,9 +50,9 @@ def test_reidentification(seed):
                 scores.append(naive.score(q[i], g[j], False))
                 same.append(whose[j] == who[i])
         first, ap, penalty, matches = naive.one_query(scores, same, [False] * len(scores))
-        assert (found.first_rank[i], found.n_positives[i]) == (first, matches)
-        np.testing.assert_allclose(found.average_precision[i], ap, rtol=1e-12)
-        np.testing.assert_allclose(found.inverse_negative_penalty[i], penalty, rtol=1e-12)
+        assert (result.first_rank[i], result.n_positives[i]) == (first, matches)
+        np.testing.assert_allclose(result.average_precision[i], ap, rtol=1e-12)
+        np.testing.assert_allclose(result.inverse_negative_penalty[i], penalty, rtol=1e-12)
 
 
 def row_of(scores, subject, subjects):
@@ -87,12 +87,12 @@ def test_identification(seed, target):
     rng = np.random.default_rng(seed)
     n, m, ps, gs = people(rng)
     p, g = units(rng, n), units(rng, m)
-    found = identification.search(p, ps, g, gs)
+    result = identification.search(p, ps, g, gs)
     rows = [row_of([naive.score(p[i], y, False) for y in g], ps[i], gs) for i in range(n)]
-    assert found.rank.tolist() == [rank for _, rank, _ in rows]
-    assert found.best.tolist() == [best for _, _, best in rows]
-    assert found.own[found.mated].tolist() == [own for own, _, _ in rows if own is not None]
-    (point,) = identification.tpir_at_fpir(found, [target])
+    assert result.rank.tolist() == [rank for _, rank, _ in rows]
+    assert result.best.tolist() == [best for _, _, best in rows]
+    assert result.own[result.mated].tolist() == [own for own, _, _ in rows if own is not None]
+    (point,) = identification.tpir_at_fpir(result, [target])
     assert (point.tpir, point.fpir) == tpir(rows, target)
 
 
@@ -103,13 +103,13 @@ def test_identification_while_the_gallery_is_backfilled(seed, points, target):
     n, m, ps, gs = people(rng)
     old_p, old_g, new_p, new_g = (units(rng, k) for k in (n, m, n, m))
     order = rng.permutation(m)
-    found = backfill_curves.search_curves(old_p, old_g, new_p, new_g, ps, gs, order, points=points)
-    curve = found.tpir_at_fpir(target)
+    result = backfill_curves.search_curves(old_p, old_g, new_p, new_g, ps, gs, order, points=points)
+    curve = result.tpir_at_fpir(target)
     old, new = (
         [[naive.score(x, y, False) for y in g] for x in p]
         for p, g in ((old_p, old_g), (new_p, new_g))
     )
-    for point, count in enumerate(found.filled):
+    for point, count in enumerate(result.filled):
         done = set(order[:count].tolist())
         rows = []
         for i in range(n):
@@ -131,14 +131,14 @@ def test_verification(seed, target, by_id):
         for j in range(m):
             if not (by_id and i == j):
                 (good if a[i] == b[j] else bad).append(naive.score(x[i], y[j], False))
-    found = pair_scores.all_pairs(x, y, a, b, **ids)
-    assert [side.tolist() for side in found] == [good, bad]
+    result = pair_scores.all_pairs(x, y, a, b, **ids)
+    assert [side.tolist() for side in result] == [good, bad]
     pairs = rng.integers(0, n, 9), rng.integers(0, m, 9)
     listed = [naive.score(x[i], y[j], False) for i, j in zip(*pairs, strict=True)]
     assert pair_scores.listed(x, y, *pairs).tolist() == listed
     if not good or target * len(bad) < 1:
         return
-    (point,) = verification.tar_at_far(*found, [target])
+    (point,) = verification.tar_at_far(*result, [target])
     t = next(t for t in sorted({*good, *bad, 9.0}) if sum(s >= t for s in bad) / len(bad) <= target)
     assert point.tar == sum(s >= t for s in good) / len(good)
     assert point.far == sum(s >= t for s in bad) / len(bad)
@@ -188,10 +188,10 @@ def test_cka_in_gram_form(seed):
         return sum(k[i][j] * m[i][j] for i in range(n) for j in range(n))
 
     k, m = centred(x), centred(y)
-    wanted = hsic(k, m) / math.sqrt(hsic(k, k) * hsic(m, m))
+    expected = hsic(k, m) / math.sqrt(hsic(k, k) * hsic(m, m))
     cut = int(rng.integers(0, n + 1))
-    found = linear_cka([(x[:cut], y[:cut]), (x[cut:], y[cut:])])
-    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+    result = linear_cka([(x[:cut], y[:cut]), (x[cut:], y[cut:])])
+    np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-12)
 
 
 @many
@@ -215,18 +215,18 @@ def test_bootstrap_and_paired_comparison(seed, grouped, level):
         low = int(place)
         ends.append(means[low] + (place - low) * (means[min(low + 1, n - 1)] - means[low]))
     groups = names if grouped else None
-    found = statistics.paired(left, right, groups, n=n, seed=seed, level=level)
-    np.testing.assert_allclose((found.low, found.high), ends, rtol=1e-9, atol=1e-12)
+    result = statistics.paired(left, right, groups, n=n, seed=seed, level=level)
+    np.testing.assert_allclose((result.low, result.high), ends, rtol=1e-9, atol=1e-12)
     alone = statistics.bootstrap(left - right, groups, n=n, seed=seed, level=level)
-    assert alone == (found.low, found.high)
+    assert alone == (result.low, result.high)
     signs, extreme = np.random.default_rng([seed, 1]), 0
     sums = [sum(left[i] - right[i] for i in group) for group in members]
     for start in range(0, n, 64):
         for row in signs.integers(0, 2, (min(64, n - start), len(members))):
             turned = sum(s if sign else -s for s, sign in zip(sums, row, strict=True))
             extreme += abs(turned) >= abs(sum(sums))
-    assert found.p_value == (1 + extreme) / (1 + n)
-    assert found.difference == float(np.mean(left - right))
+    assert result.p_value == (1 + extreme) / (1 + n)
+    assert result.difference == float(np.mean(left - right))
 
 
 @many
@@ -261,9 +261,9 @@ def test_rates_of_scores(seed, target):
               Fraction(sum(s < t for s in good), len(good))) for t in thresholds]  # fmt: skip
     for (a, b), (c, d) in itertools.pairwise(rates):
         if c >= d:
-            wanted = a + (c - a) * (b - a) / ((b - a) + (c - d))
+            expected = a + (c - a) * (b - a) / ((b - a) + (c - d))
             break
-    assert abs(verification.equal_error_rate(good, bad) - wanted) < 1e-12
+    assert abs(verification.equal_error_rate(good, bad) - expected) < 1e-12
 
 
 @some
@@ -293,9 +293,9 @@ def test_pooled_galleries_and_the_script_without_ranks(seed, target):
     cut = int(rng.integers(0, m + 1))
     parts = [(g[:cut], gs[:cut]), (g[cut:], gs[cut:])]
     table = [[naive.score(x, y, False) for y in g] for x in p]
-    found = identification.pooled(p, ps, parts)
+    result = identification.pooled(p, ps, parts)
     rows = [row_of(table[i], ps[i], gs) for i in range(n)]
-    assert found.rank.tolist() == [rank for _, rank, _ in rows]
+    assert result.rank.tolist() == [rank for _, rank, _ in rows]
     good, bad = [], []
     for i in range(n):
         for j in range(m):
@@ -314,7 +314,7 @@ def test_cut_offs(seed, k):
     rng = np.random.default_rng(seed)
     q, g = units(rng, 6), units(rng, int(rng.integers(1, 30)))
     ql, gl = rng.integers(0, 4, 6), rng.integers(0, 4, len(g))
-    found = ranks.rank(q, g, ql, gl)
+    result = ranks.rank(q, g, ql, gl)
     hits, inverse, whole = [], [], []
     for x, y in zip(q, ql, strict=True):
         first = 1
@@ -327,9 +327,9 @@ def test_cut_offs(seed, k):
                 whole.append(1 / first)
                 break
             first += 1
-    assert retrieval.cmc(found, k).tolist() == hits
-    assert retrieval.reciprocal_rank(found, k).tolist() == inverse
-    assert retrieval.reciprocal_rank(found).tolist() == whole
+    assert retrieval.cmc(result, k).tolist() == hits
+    assert retrieval.reciprocal_rank(result, k).tolist() == inverse
+    assert retrieval.reciprocal_rank(result).tolist() == whole
 
 
 @many
@@ -340,8 +340,8 @@ def test_gains(eighths):
     assert compatibility.compatible(*values) == (cross > low)
     assert compatibility.not_hurting(float(self_test), float(high)) == (self_test >= high)
     assert compatibility.absolute_gain(*values) == cross - low
-    wanted = float((cross - low) / (high - low)) if cross > low and high > low else None
-    assert compatibility.update_gain(*values, float(high)) == wanted
+    expected = float((cross - low) / (high - low)) if cross > low and high > low else None
+    assert compatibility.update_gain(*values, float(high)) == expected
     tar, tpir = compatibility.AVERAGED
     cases = {tar: values[0], tpir: values[1]}, {tar: float(self_test), tpir: float(high)}
     assert compatibility.average(*cases) == (low + cross + self_test + high) / 4
@@ -350,7 +350,7 @@ def test_gains(eighths):
 @many
 @given(st.lists(st.integers(-9, 9), min_size=2, max_size=8), st.sampled_from([0.5, 0.9, 0.95]))
 def test_t_interval(values, level):
-    found = statistics.t_interval([float(v) for v in values], level=level)
+    result = statistics.t_interval([float(v) for v in values], level=level)
     mean, deviation = stdlib.mean(values), stdlib.stdev(values)
     half = student.ppf(0.5 + level / 2, len(values) - 1) * deviation / math.sqrt(len(values))
-    np.testing.assert_allclose(found, (mean - half, mean + half), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(result, (mean - half, mean + half), rtol=1e-9, atol=1e-12)

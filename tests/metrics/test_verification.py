@@ -1,4 +1,4 @@
-"""Operating points against plain loops and scikit-learn; listed and all pairs; templates."""
+"""Operating points and curves against plain loops and scikit-learn."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,6 @@ from sklearn.metrics import roc_curve
 from support.problems import examples
 
 from benchmark.metrics import verification
-from benchmark.metrics.templates import templates
-from benchmark.ranking import arrays, pair_scores
 
 many = examples(200)
 
@@ -103,69 +101,3 @@ def test_hand_worked():
 def test_refusals(good, bad, targets, message):
     with pytest.raises(ValueError, match=message):
         verification.tar_at_far(np.array(good, float), np.array(bad, float), targets)
-
-
-@pytest.mark.parametrize("pairs", [7, 3000])
-def test_listed_pairs_equal_the_tiles(pairs):
-    """Few pairs go one by one, many by tiles: the same bits."""
-    rng = np.random.default_rng(0)
-    a, b = (rng.normal(size=(n, 19)).astype(np.float32) for n in (40, 120))
-    left, right = rng.integers(0, 40, pairs), rng.integers(0, 120, pairs)
-    ((_, table),) = pair_scores.tiles(a, b)
-    got = pair_scores.listed(a, b, left, right, threads=2)
-    assert got.tobytes() == table[left, right].tobytes()
-    exact = [
-        a[i].astype(float) @ b[j] / np.linalg.norm(a[i]) / np.linalg.norm(b[j])
-        for i, j in zip(left, right, strict=True)
-    ]
-    np.testing.assert_allclose(got, exact, atol=1e-6)
-    with pytest.raises(ValueError, match="right_rows: expected rows 0"):
-        pair_scores.listed(a, b, left, right + 120)
-    with pytest.raises(ValueError, match="left_rows: expected 1-D integers"):
-        pair_scores.listed(a, b, left * 0.5, right)
-
-
-def test_all_pairs():
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(130, 6)).astype(np.float32), rng.integers(0, 9, 130)
-    ids = np.arange(130)
-    good, bad = pair_scores.all_pairs(x, x, y, y, left_ids=ids, right_ids=ids, threads=2)
-    table = np.concatenate([rows for _, rows in pair_scores.tiles(x, x)])
-    same, other = y[:, None] == y, ids[:, None] != ids
-    np.testing.assert_array_equal(good, table[same & other])
-    np.testing.assert_array_equal(bad, table[~same & other])
-
-
-@examples(50)
-@given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans(), st.integers(1, 3))
-def test_templates_follow_the_rule(seed, weighted, mirrored, threads):
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 60))
-    x, y = rng.normal(size=(2, n, 5)).astype(np.float32)
-    template, media = rng.integers(0, 9, n), rng.integers(0, 4, n)
-    w = rng.random(n) if weighted else None
-    ids, got = templates(
-        x, template, media, weights=w, flipped=y if mirrored else None, threads=threads
-    )
-    assert ids.tolist() == sorted(set(template.tolist()))
-    for row, t in enumerate(ids):
-        total = np.zeros(5)
-        for m in set(media[template == t].tolist()):
-            rows = np.flatnonzero((template == t) & (media == m))
-            total += sum(
-                (x[i].astype(float) + (y[i] if mirrored else 0)) * (1 if w is None else w[i])
-                for i in rows
-            ) / len(rows)
-        np.testing.assert_allclose(got[row], total / np.linalg.norm(total), atol=1e-6)
-
-
-def test_templates_refuse():
-    x = np.ones((2, 3), np.float32)
-    with pytest.raises(ValueError, match="media"):
-        templates(x, [0, 1], [0])
-    with pytest.raises(ValueError, match="weights: expected shape"):
-        templates(x, [0, 1], [0, 1], weights=[1.0])
-    with pytest.raises(ValueError, match="flipped: expected 2 rows"):
-        templates(x, [0, 1], [0, 1], flipped=x[:1])
-    with pytest.raises(ValueError, match="bits: expected uint16"):
-        arrays.from_bfloat16(np.zeros(2, np.int16))

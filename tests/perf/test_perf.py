@@ -9,7 +9,7 @@ import pytest
 from benchmark import perf
 from benchmark.cli import app
 from benchmark.errors import BenchError
-from benchmark.perf import measure
+from benchmark.perf import measure, readme
 
 KEYS = {"name", "seconds", "against", "ratio", "memory_mib", "size"}
 
@@ -28,8 +28,11 @@ def test_rows(name, monkeypatch):
     json.dumps(rows)
 
 
-def test_training_costs_are_beside_the_model_alone():
+def test_training_costs_are_beside_the_model_alone(monkeypatch):
     """Every method that trains under a constraint has a row; the harness is beside a bare loop."""
+    from benchmark.perf import training
+
+    monkeypatch.setattr(training, "ROUNDS", 1)
     rows = {row["name"]: row for row in perf.run("training", queries=48, dim=8, classes=6)}
     alone = "harness, the model alone"
     assert rows.pop("bare loop")["against"] is None
@@ -50,19 +53,23 @@ def test_convert(monkeypatch, tmp_path, capsys):
     app.perf("convert", items=1030, dim=8, side=3, as_json=tmp_path / "perf.json")
     printed = capsys.readouterr().out
     assert "memory mib" in printed
-    made, small = json.loads((tmp_path / "perf.json").read_text())
-    for row in (made, small):
+    document = json.loads((tmp_path / "perf.json").read_text())
+    assert document["command"] == "bench perf convert --dim 8 --items 1030 --side 3"
+    assert document["packages"]["numpy"] == np.__version__
+    assert len(document["load"]) == 2 and document["hardware"]["cores"]
+    converted, small = document["rows"]
+    for row in (converted, small):
         rate = re.search(r"([\d,]+)/s, ", row["size"])[1]
         assert int(rate.replace(",", "")) == pytest.approx(1030 / row["seconds"], rel=0.02)
         assert rate in printed
         if measure.once(int).memory_mib is not None:
             assert row["memory_mib"] >= 0 and f"{row['memory_mib']:.3g}" in printed
-    assert set(made) == set(small) == KEYS
-    assert made["against"] is None and small["against"] == made["name"]
+    assert set(converted) == set(small) == KEYS
+    assert converted["against"] is None and small["against"] == converted["name"]
     assert small["ratio"] > 0 and "extrapolated" in small["name"]
     work = 256 * (8 + 3 + 2 * 256) + 512 * 2048 + 2048 * 2048 + 2048 * 8
-    assert f"{work / 1e6:,.2f} M multiply-adds" in made["size"]
-    assert "1,030 x 8 and side 3" in made["size"]
+    assert f"{work / 1e6:,.2f} M multiply-adds" in converted["size"]
+    assert "1,030 x 8 and side 3" in converted["size"]
 
 
 def test_memory_is_what_a_call_adds():
@@ -98,10 +105,10 @@ def test_every_peer_runs():
     for package in ("pytorch_metric_learning", "torchmetrics", "sklearn"):
         pytest.importorskip(package)
     rows = perf.run("ranking", queries=40, gallery=30, dim=8, classes=5)
-    wanted = {name for name, peer in peers.ALL.items() if peers.available(peer[0])}
-    found = {row["name"]: row for row in rows if row["name"] in peers.ALL}
-    assert set(found) == wanted
-    assert all(row["ratio"] > 0 for row in found.values())
+    expected = {name for name, peer in peers.ALL.items() if peers.available(peer[0])}
+    result = {row["name"]: row for row in rows if row["name"] in peers.ALL}
+    assert set(result) == expected
+    assert all(row["ratio"] > 0 for row in result.values())
 
 
 def test_refusals():
@@ -120,8 +127,38 @@ def test_refusals():
 
 
 def test_a_device_stays_within_its_tolerance():
-    from benchmark.perf import tolerance
+    rows = perf.run("tolerance", queries=40, gallery=300, classes=5)
+    assert {(row["dim"], row["vectors"], row["order"]) for row in rows} == {
+        (dim, kind, order)
+        for dim in (64, 128, 512)
+        for kind in ("random", "clustered")
+        for order in ("as given", "reversed")
+    }
+    for row in rows:
+        assert row["score"] < 2e-6 and row["map"] < 1e-3 < row["exact_map"]
+    assert any(row["score"] > 0 for row in rows)
 
-    found = tolerance.deviation(64, 1.5, turned=True, queries=40, items=300, classes=5)
-    assert 0 < found["score"] < 2e-6
-    assert found["map"] < 1e-3 < found["exact_map"]
+
+def test_the_readme_shows_the_figures():
+    text = readme.README.read_text(encoding="utf-8")
+    assert readme.renewed(text) == text
+    shown = " ".join(re.findall(r"<!-- figures: (.+?) -->", text)).split()
+    assert sorted(shown) == sorted(path.stem for path in readme.FIGURES.glob("*.json"))
+
+
+def test_a_table_of_figures(tmp_path, monkeypatch):
+    """Commands, rows, ratios; columns without a value are left out; the origin stands below."""
+    row = {"name": "ours", "seconds": 0.12345, "against": None, "ratio": None, "memory_mib": None}
+    document = {
+        "command": "bench perf x", "date": "2026-01-02", "load": [0.5, 1.25],
+        "code": {"version": "1", "commit": "0123456789"}, "rows": [row, {**row, "name": "peer"}],
+        "packages": {"python": "3", "numpy": "2", "numba": "0", "torch": "2"},
+        "hardware": {"cpu": "a chip", "cores": "2"},
+    }  # fmt: skip
+    (tmp_path / "one.json").write_text(json.dumps(document))
+    monkeypatch.setattr(readme, "FIGURES", tmp_path)
+    text = readme.renewed("before\n<!-- figures: one -->\nold\n<!-- end -->\nafter\n")
+    assert text.startswith("before\n<!-- figures: one -->\n| command | name | seconds |\n")
+    assert "| `bench perf x` | ours | 0.123 |\n|  | peer | 0.123 |" in text
+    assert "2026-01-02" in text and "0123456;" in text and "Load 0.5 to 1.25." in text
+    assert readme.renewed(text) == text and text.endswith("<!-- end -->\nafter\n")

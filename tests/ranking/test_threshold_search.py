@@ -24,9 +24,11 @@ def test_counts_the_thresholds_that_a_score_reaches(kind, n):
     assert threshold_search.plant(t, tree) == depth
     room = np.zeros(len(scores) + 16, np.float32)
     room[: len(scores)] = scores
-    wanted = np.searchsorted(t, scores, side="right")
-    found = np.zeros(len(room), np.int32)
-    threshold_search.reached(room, len(scores), tree, depth, found)
-    np.testing.assert_array_equal(found[: len(scores)], wanted)
-    threshold_search.copied(room, len(scores), tree, depth, found)
-    np.testing.assert_array_equal(found[: len(scores)] // threshold_search.COPIES, wanted)
+    expected = np.searchsorted(t, scores, side="right")
+    result = np.zeros(len(room), np.int32)
+    threshold_search.reached(room, len(scores), tree, depth, 1, result)
+    np.testing.assert_array_equal(result[: len(scores)], expected)
+    copies = threshold_search.COPIES
+    threshold_search.reached(room, len(scores), tree, depth, copies, result)
+    np.testing.assert_array_equal(result[: len(scores)] // copies, expected)
+    np.testing.assert_array_equal(result[: len(scores)] % copies, np.arange(len(scores)) % copies)

@@ -11,18 +11,29 @@ def score(a, b, l2):
     return float(a @ b / ((np.linalg.norm(a) or 1) * (np.linalg.norm(b) or 1)))
 
 
+def table(q, g, l2):
+    """Float64 scores of all pairs, as :func:`score` gives them where these are exact."""
+    q, g = (np.asarray(x, np.float64) for x in (q, g))
+    if l2:
+        return -((q[:, None] - g) ** 2).sum(2)
+    left, right = (np.linalg.norm(x, axis=1) for x in (q, g))
+    lengths = np.where(left == 0, 1, left)[:, None] * np.where(right == 0, 1, right)
+    return (q[:, None] * g).sum(2) / lengths
+
+
 def one_query(scores, same, left_out):
     """First rank, AP, INP and number of matches of one query."""
-    good = [s for s, m, o in zip(scores, same, left_out, strict=False) if m and not o]
-    bad = [s for s, m, o in zip(scores, same, left_out, strict=False) if not m and not o]
-    if not good:
+    scores, same = np.asarray(scores, np.float64), np.asarray(same, bool)
+    counts = ~np.asarray(left_out, bool)
+    good, bad = scores[same & counts], scores[~same & counts]
+    if not len(good):
         return 0, float("nan"), float("nan"), 0
-    first = 1 + sum(s >= max(good) for s in bad)
+    first = 1 + int((bad >= good.max()).sum())
     precisions = []
     for t in good:
-        right = sum(s >= t for s in good)
-        precisions.append(right / (right + sum(s >= t for s in bad)))
-    last = len(good) + sum(s >= min(good) for s in bad)
+        right = int((good >= t).sum())
+        precisions.append(right / (right + int((bad >= t).sum())))
+    last = len(good) + int((bad >= good.min()).sum())
     return first, sum(precisions) / len(good), len(good) / last, len(good)
 
 

@@ -8,6 +8,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 
+def same_bits(left, right):
+    """Whether the arrays of two results, or of two lists, are equal bit for bit."""
+    pair = [vars(side).values() if hasattr(side, "__dict__") else side for side in (left, right)]
+    for a, b in zip(*pair, strict=True):
+        assert a.tobytes() == b.tobytes()
+
+
 def examples(n):
     """Settings of ``n`` examples; the environment's METRIC_EXAMPLES in their place if it is set."""
     return settings(max_examples=int(os.environ.get("METRIC_EXAMPLES", n)), deadline=None)
