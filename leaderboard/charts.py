@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from benchmark.records.record import Record
-from benchmark.report import backfilling, numbers, refills, sequence
+from benchmark.report import numbers, refills
+from benchmark.report.tables import backfilling, sequence
 from benchmark.report.tradeoff import Point, front
 from leaderboard.boards import Board, flat_rows, number_columns
 from leaderboard.facts import cost_label
@@ -107,7 +108,7 @@ def refill_data(records: Sequence[Record]) -> dict[str, Any] | None:
             for table in backfilling.make_tables(records)
             for row in table.rows
         },
-        "cheating": [o for o in backfilling.orders(records) if backfilling.cheating(o)],
+        "cheating": [o for o in backfilling.orders(records) if backfilling.is_oracle(o)],
         "groups": _groups(records),
     }  # fmt: skip
 
@@ -133,18 +134,15 @@ def _groups(records: Sequence[Record]) -> dict[str, Any] | None:
 
 def sequence_data(records: Sequence[Record]) -> dict[str, Any] | None:
     """Scores of every pair of generations: metric -> method -> [asking, stored, value, direct]."""
-    tables = sequence.make_tables(records, "all")
+    tables = sequence.make_scores(records, "all")
     if not tables:
         return None
-    table = tables[0]
     found: dict[str, dict[str, list[Any]]] = {}
-    for row in table.rows:
-        asking, _, stored = row.method.partition("/")
-        if not stored:
-            continue
-        direct = stored.endswith(" direct")
-        for (key, method), cell in row.cells.items():
-            place = [asking, stored.removesuffix(" direct"), _short(cell.value), direct]
+    for (key, case, method), score in tables[0].scores.items():
+        asking, _, stored = case.partition("/")
+        if stored:
+            direct = stored.endswith(" direct")
+            place = [asking, stored.removesuffix(" direct"), _short(score.value), direct]
             found.setdefault(key, {}).setdefault(method, []).append(place)
     return {"generations": list(records[0].models), "scores": found}
 
