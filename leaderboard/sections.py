@@ -48,7 +48,7 @@ def bounds(board: Board) -> list[tuple[str, str, str]]:
 def refill(records: Sequence[Record]) -> Printed | None:
     """Areas under the backfilling curves."""
     tables = backfilling.make_tables(records)
-    return printed(backfilling.text_table(tables[0])) if tables else None
+    return printed(tables[0]) if tables else None
 
 
 def side_tables(records: Sequence[Record]) -> list[Printed]:

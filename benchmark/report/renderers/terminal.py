@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 _GAP = 2
-_BETWEEN = 3
 # A rule below the headings and between sections.
 _BOX = "    \n    \n ── \n    \n ── \n    \n    \n    \n"
 _ASCII = str.maketrans({"±": "~", "─": "-"})
@@ -54,65 +53,57 @@ def _width() -> int:
 
 
 def _show(table: TextTable, console: Console) -> None:
-    from rich.table import Table
+    from rich.columns import Columns
     from rich.text import Text
 
     if table.title:
         console.print(Text(_safe(table.title), "bold"))
-    two = any(c.below for c in table.labels + sum((b.columns for b in table.blocks), ()))
-    labels = [_labels(table, i, two=two) for i in range(len(table.labels))]
-    for spread in (True, False):
-        blocks = _blocks(table, two=two, spread=spread, mark=not console.is_terminal)
-        strips = list(_strips(table, labels, blocks, console.width))
-        if len(strips) == 1 or not table.compact:
-            break
-    for strip in strips:
-        grid = Table.grid(padding=(0, _BETWEEN, 0, 0), pad_edge=False)
-        parts: list[Table] = []
-        for i, columns in strip:
-            beside = [blocks[i][k] for k in columns]
-            parts.append(_part(table, table.blocks[i].label, [] if parts else labels, beside))
-        grid.add_row(*parts)
-        console.print()
-        console.print(grid if len(parts) > 1 else parts[0])
-    notes = table.bold_notes() if console.is_terminal else table.notes
-    if notes:
-        console.print()
-    for note in notes:
+    parts = list(_parts(table, console, spread=True))
+    if table.compact and len(parts) > 1:
+        parts = list(_parts(table, console, spread=False))
+    console.print(end="\n" if table.title else "")
+    console.print(Columns(parts, padding=(0, _GAP + 1, 0, 0)))
+    below = table.bold_notes() if console.is_terminal else table.notes
+    for note in ["", *below] if below else ():
         style = "yellow" if note.startswith("Warning") else "dim"
         console.print(Text(_safe(note), style), width=min(console.width, _WIDTH))
 
 
-def _labels(table: TextTable, i: int, *, two: bool) -> list[Text]:
+def _parts(table: TextTable, console: Console, *, spread: bool) -> Iterator[Table]:
+    """Blocks, cut into several where they are too wide for the console."""
+    labels = [_label_column(table, i) for i in range(len(table.labels))]
+    room = console.width - sum(_widest(column) + _GAP for column in labels)
+    for i, block in enumerate(table.blocks):
+        part: list[list[Text]] = []
+        for k, column in enumerate(block.columns):
+            cells = [row.cells[i][k] if k < len(row.cells[i]) else TextCell() for row in table.rows]
+            mark = not console.is_terminal
+            texts = [_head(table, column), *_texts(cells, spread=spread, mark=mark)]
+            if part and sum(_widest(each) + _GAP for each in [*part, texts]) - _GAP > room:
+                yield _part(table, block.label, labels, part)
+                part = []
+            part.append(texts)
+        yield _part(table, block.label, labels, part)
+
+
+def _label_column(table: TextTable, i: int) -> list[Text]:
     """A heading, then a text for each row; of a group's first label only the first one."""
     from rich.text import Text
 
-    texts = [_head(table.labels[i], two=two)]
-    last = None
-    for row in table.rows:
-        again = table.grouped and not i and row.labels[0] == last
+    texts = [_head(table, table.labels[i])]
+    for k, row in enumerate(table.rows):
+        again = table.grouped and not i and k and row.labels[0] == table.rows[k - 1].labels[0]
         texts.append(Text("" if again else _safe(row.labels[i].text)))
-        last = row.labels[0]
     return texts
 
 
-def _blocks(table: TextTable, *, two: bool, spread: bool, mark: bool) -> list[list[list[Text]]]:
-    """Block by block its columns: a heading, then a text for each row."""
-    blocks = []
-    for i, block in enumerate(table.blocks):
-        columns = []
-        for k, column in enumerate(block.columns):
-            cells = [row.cells[i][k] if k < len(row.cells[i]) else TextCell() for row in table.rows]
-            columns.append([_head(column, two=two), *_texts(cells, spread=spread, mark=mark)])
-        blocks.append(columns)
-    return blocks
-
-
-def _head(column: TextColumn, *, two: bool) -> Text:
+def _head(table: TextTable, column: TextColumn) -> Text:
+    """A heading, of two lines in a table where any has two."""
     from rich.text import Text
 
-    head = _safe(column.short or column.head)
-    return Text.assemble(head, (f"\n{_safe(column.below)}" if two else "", "dim"))
+    two = any(each.below for block in table.blocks for each in block.columns)
+    below = f"\n{_safe(column.below)}" if two else ""
+    return Text.assemble(_safe(column.short or column.head), (below, "dim"))
 
 
 def _texts(cells: Sequence[TextCell], *, spread: bool, mark: bool) -> Iterator[Text]:
@@ -128,42 +119,6 @@ def _texts(cells: Sequence[TextCell], *, spread: bool, mark: bool) -> Iterator[T
         yield Text.assemble(" " * (width - len(value)), (value, style), (beside, "dim"))
 
 
-def _strips(
-    table: TextTable,
-    labels: Sequence[list[Text]],
-    blocks: Sequence[Sequence[list[Text]]],
-    width: int,
-) -> Iterator[list[tuple[int, list[int]]]]:
-    """Blocks, with those of their columns that fit, side by side while there is room."""
-    beside = sum(_widest(column) + _GAP for column in labels)
-    strip: list[tuple[int, list[int]]] = []
-    used = 0
-    for i, columns in enumerate(blocks):
-        for part in _parts([_widest(column) for column in columns], width - beside):
-            wide = sum(_widest(columns[k]) + _GAP for k in part) - _GAP
-            wide = max(wide, len(table.blocks[i].label))
-            if strip and used + _BETWEEN + wide > width:
-                yield strip
-                strip, used = [], 0
-            used += wide + (_BETWEEN if strip else beside)
-            strip.append((i, part))
-    if strip:
-        yield strip
-
-
-def _parts(widths: Sequence[int], room: int) -> Iterator[list[int]]:
-    """Columns that fit, again and again."""
-    part: list[int] = []
-    used = 0
-    for k, wide in enumerate(widths):
-        if part and used + wide > room:
-            yield part
-            part, used = [], 0
-        part.append(k)
-        used += wide + _GAP
-    yield part
-
-
 def _widest(column: Sequence[Text]) -> int:
     from rich.cells import cell_len
 
@@ -173,7 +128,7 @@ def _widest(column: Sequence[Text]) -> int:
 def _part(
     table: TextTable, title: str, labels: Sequence[list[Text]], columns: Sequence[list[Text]]
 ) -> Table:
-    """Some columns of a block, with the rows' labels or without."""
+    """Some columns of a block beside the labels of the rows."""
     from rich.box import Box
     from rich.table import Table
 

@@ -33,13 +33,13 @@ def record_tables(
         BenchError: If a metric or case is in no record.
     """
     single, _ = settings.split_settings(records)
-    areas = backfilling.make_tables(single) + backfilling.make_settings_tables(records, metrics)
     return [
         *map(results.text_table, scores.make_tables(single, metrics, cases)),
         *sequence.make_tables(records, metrics),
         *settings.make_tables(records, metrics),
         *groups.make_tables(records),
-        *map(backfilling.text_table, areas),
+        *backfilling.make_tables(single),
+        *backfilling.make_settings_tables(records, metrics),
         *groups.make_gap_tables(records),
         *side_information.make_tables(records),
     ]
@@ -57,6 +57,6 @@ def csv_tables(
     """
     return [
         *map(results.text_table, scores.make_tables(records, metrics, cases)),
-        *map(backfilling.text_table, backfilling.make_tables(records)),
+        *backfilling.make_tables(records),
         *side_information.make_tables(records),
     ]

@@ -7,8 +7,7 @@ the other, and directly.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 
 from benchmark.metrics import compatibility
@@ -31,29 +30,11 @@ _READING = (
     "step or directly. Average compatibility: share of the pairs i > j for which i/j beats j/j (in "
     "chains); average accuracy: mean over i >= j."
 )
-_AVERAGES = ("average compatibility", "average accuracy")
+_SHARE, _MEAN = "average compatibility", "average accuracy"
 
 
-@dataclass(frozen=True)
-class SequenceScores:
-    """Scores of one protocol of three generations or more, and track.
-
-    Attributes:
-        methods: The independent model, then the others.
-        cases: Case -> what it is called; self-tests first.
-        scores: (metric, case or average, method) -> score.
-    """
-
-    title: str
-    slug: str
-    methods: tuple[str, ...]
-    metrics: tuple[str, ...]
-    cases: Mapping[str, str]
-    scores: Mapping[tuple[str, str, str], Score]
-
-
-def make_scores(records: Iterable[Record], metrics: select.Names = None) -> list[SequenceScores]:
-    """The scores of each protocol of three generations or more, and track.
+def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
+    """A table for each protocol of three generations or more, and track.
 
     Args:
         records: Any records; those of two generations are passed over.
@@ -63,82 +44,48 @@ def make_scores(records: Iterable[Record], metrics: select.Names = None) -> list
         BenchError: If a metric is in no record.
     """
     return [
-        _scores(members, slug, select.metrics(members, metrics))
+        _table(members, slug, select.metrics(members, metrics))
         for slug, members in named_groups(records)
         if len(members[0].models) > 2 and any(r.status == "done" for r in members)
     ]
 
 
-def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
-    """The same, to be printed; see :func:`make_scores`."""
-    return [text_table(scores) for scores in make_scores(records, metrics)]
+def cases(records: Sequence[Record]) -> dict[str, str]:
+    """Cases of a sequence and their labels: self-tests, then one update, two, ...
 
-
-def _scores(records: Sequence[Record], slug: str, keys: Sequence[str]) -> SequenceScores:
-    methods = by_method(records)
-    cases = dict(_cases(records))
-    scores = {
-        (key, case, method): case_score(done, case, key)
-        for key in keys
-        for case in cases
-        for method, done in methods.items()
-    }
-    for key in keys:
-        for method, done in methods.items():
-            means = zip(*(_averages(record, key) for record in done), strict=True)
-            for name, values in zip(_AVERAGES, means, strict=True):
-                scores[key, name, method] = mean_score(values)
-    title = f"{notes.title(records)}: step by step"
-    return SequenceScores(title, f"{slug}-sequence", tuple(methods), tuple(keys), cases, scores)
-
-
-def _cases(records: Sequence[Record]) -> Iterator[tuple[str, str]]:
-    """Self-tests, then one update, two, ...; what is direct below what it leaves out."""
+    What is direct stands below what it leaves out.
+    """
     names = select.generations(records)
     measured = {case for record in records for case in record.scores}
-    for name in names:
-        yield f"{name}/{name}", f"{name}/{name}, self-test"
+    labels = {f"{name}/{name}": f"{name}/{name}, self-test" for name in names}
     for steps in range(1, len(names)):
         for old, new in zip(names, names[steps:], strict=False):
             case = f"{new}/{old}"
-            yield case, f"{case}, {steps} update{'s' if steps > 1 else ''}"
+            labels[case] = f"{case}, {steps} update{'s' if steps > 1 else ''}"
             if f"{case} direct" in measured:
-                yield f"{case} direct", f"{case}, direct"
+                labels[f"{case} direct"] = f"{case}, direct"
+    return labels
 
 
-def _averages(record: Record, key: str) -> tuple[float | None, float | None]:
-    """Average compatibility and accuracy over all pairs; none where a pair has no score."""
-    names = list(record.models)
-    scores = [[record.scores.get(f"{i}/{j}", {}).get(key) for j in names] for i in names]
-    matrix = [
-        [math.nan if value is None else value for value in row[: i + 1]]
-        + [0.0] * (len(names) - i - 1)
-        for i, row in enumerate(scores)
-    ]
-    if any(math.isnan(value) for row in matrix for value in row):
-        return None, None
-    # Errors and gaps turn round: for them smaller is better.
-    sign = -1.0 if numbers.metric(key).higher_is_better is False else 1.0
-    signed = [[sign * value for value in row] for row in matrix]
-    return compatibility.average_compatibility(signed), compatibility.average_accuracy(matrix)
-
-
-def text_table(table: SequenceScores) -> TextTable:
-    """A block for each metric; the best of a row is marked."""
-    labels = {**table.cases, **{name: name for name in _AVERAGES}}
-    columns = tuple(map(TextColumn, table.methods))
-    cells = {key: [_cells(table, key, case) for case in labels] for key in table.metrics}
+def _table(records: Sequence[Record], slug: str, keys: Sequence[str]) -> TextTable:
+    methods = by_method(records)
+    labels = cases(records) | {_SHARE: _SHARE, _MEAN: _MEAN}
+    columns = tuple(map(TextColumn, methods))
+    cells = {}
+    for key in keys:
+        scores = {case: {m: _score(of, case, key) for m, of in methods.items()} for case in labels}
+        cells[key] = [list(_cells(scores[case], case, key)) for case in labels]
     kept = {key: filled(rows, len(columns)) for key, rows in cells.items()}
     return TextTable(
-        title=table.title,
-        slug=table.slug,
+        title=f"{notes.title(records)}: step by step",
+        slug=f"{slug}-sequence",
         labels=(TextColumn("", words=True, heading=True),),
-        blocks=tuple(TextBlock(label(key), tuple(compress(columns, kept[key]))) for key in cells),
+        blocks=tuple(TextBlock(label(key), tuple(compress(columns, kept[key]))) for key in keys),
         rows=tuple(
             TextRow(
                 (TextCell(words),),
-                tuple(tuple(compress(cells[key][i], kept[key])) for key in cells),
-                kind="bound" if _is_self(words) else "",
+                tuple(tuple(compress(cells[key][i], kept[key])) for key in keys),
+                kind="bound" if words.endswith("self-test") else "",
             )
             for i, words in enumerate(labels.values())
         ),
@@ -146,15 +93,34 @@ def text_table(table: SequenceScores) -> TextTable:
     )
 
 
-def _is_self(words: str) -> bool:
-    return words.endswith("self-test")
+def _score(records: Sequence[Record], case: str, key: str) -> Score:
+    if case in (_SHARE, _MEAN):
+        return mean_score([_average(record, key, case) for record in records])
+    return case_score(records, case, key)
 
 
-def _cells(table: SequenceScores, key: str, case: str) -> list[TextCell]:
-    scores = {method: table.scores[key, case, method] for method in table.methods}
+def _average(record: Record, key: str, kind: str) -> float | None:
+    """Over the matrix of a record's pairs; none where a pair has no score."""
+    names = list(record.models)
+    # Errors and gaps turn round: for them smaller is better.
+    smaller = kind == _SHARE and numbers.metric(key).higher_is_better is False
+    matrix = [[0.0] * len(names) for _ in names]
+    for i, new in enumerate(names):
+        for j, old in enumerate(names[: i + 1]):
+            value = record.scores.get(f"{new}/{old}", {}).get(key)
+            matrix[i][j] = math.nan if value is None else -value if smaller else value
+    if any(math.isnan(value) for row in matrix for value in row):
+        return None
+    average = {_SHARE: compatibility.average_compatibility, _MEAN: compatibility.average_accuracy}
+    return average[kind](matrix)
+
+
+def _cells(scores: dict[str, Score], case: str, key: str) -> Iterator[TextCell]:
+    """A row of one metric; among self-tests none is the best."""
     unit = numbers.metric(key).unit
-    if _is_self(table.cases.get(case, "")):
-        return [score_cell(s if s.value is not None else None, unit) for s in scores.values()]
-    rivals = {m: s.value for m, s in scores.items() if m != "independent"}
-    best = numbers.best(rivals, key, larger=case == _AVERAGES[0])
-    return [score_cell(s, unit, best=m in best) for m, s in scores.items()]
+    query, _, gallery = case.partition("/")
+    rivals = {m: s.value for m, s in scores.items() if m != "independent" and query != gallery}
+    best = numbers.best(rivals, key, larger=case == _SHARE)
+    for method, score in scores.items():
+        blank = query == gallery and score.value is None
+        yield score_cell(None if blank else score, unit, best=method in best)
