@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers
-from benchmark.report.table import Row
+from benchmark.report.scores import GAIN, MethodScores
 from leaderboard.boards import Board, share
 from leaderboard.facts import cost_label, cost_text
 
@@ -31,7 +31,7 @@ class Shown:
 class Line:
     """A printed row."""
 
-    row: Row
+    row: MethodScores
     rank: Shown
     letters: Shown
     cells: tuple[Shown, ...]
@@ -62,7 +62,7 @@ def block(board: Board, metric: str) -> Block:
     )  # fmt: skip
 
 
-def _line(board: Board, row: Row, metric: str) -> Line:
+def _line(board: Board, row: MethodScores, metric: str) -> Line:
     place = board.places[metric].get(row.method)
     rank = Shown(numbers.DASH) if row.kind == "method" else Shown("")
     letters = Shown("")
@@ -71,12 +71,12 @@ def _line(board: Board, row: Row, metric: str) -> Line:
         letters = Shown(place.letters, sort=place.letters)
     if row.reason is not None:
         return Line(row, rank, letters, ())
-    cells = [*_scores(board, row, metric), *_judged(row, metric)]
+    cells = [*_scores(board, row, metric), *_judged(board, row, metric)]
     cells += _costs(board, row)
     return Line(row, rank, letters, (*cells, Shown(str(len(row.seeds)), sort=str(len(row.seeds)))))
 
 
-def _scores(board: Board, row: Row, metric: str) -> list[Shown]:
+def _scores(board: Board, row: MethodScores, metric: str) -> list[Shown]:
     unit = numbers.metric(metric).unit
     found = []
     for case in board.table.cases:
@@ -84,13 +84,14 @@ def _scores(board: Board, row: Row, metric: str) -> list[Shown]:
         if cell is None or cell.value is None:
             found.append(Shown("" if cell is None or row.kind != "method" else numbers.DASH))
             continue
+        best = row.method in board.table.best(metric, case)
         spread = numbers.spread(cell.value, cell.low, cell.high, unit)
         text = numbers.number(cell.value, unit)
-        found.append(Shown(text, spread, f"{cell.value:.6g}", "best" if cell.best else ""))
+        found.append(Shown(text, spread, f"{cell.value:.6g}", "best" if best else ""))
     return found
 
 
-def _judged(row: Row, metric: str) -> list[Shown]:
+def _judged(board: Board, row: MethodScores, metric: str) -> list[Shown]:
     verdict = row.verdicts.get(metric)
     if verdict is None:
         return [Shown("")] * 3
@@ -102,11 +103,11 @@ def _judged(row: Row, metric: str) -> list[Shown]:
         found.append(Shown(words or numbers.DASH, sort=part, look=look))
     if verdict.gain is None:
         return [*found, Shown(numbers.DASH)]
-    look = "best" if verdict.best else ""
+    look = "best" if row.method in board.table.best(metric, GAIN) else ""
     return [*found, Shown(numbers.number(verdict.gain), sort=f"{verdict.gain:.6g}", look=look)]
 
 
-def _costs(board: Board, row: Row) -> list[Shown]:
+def _costs(board: Board, row: MethodScores) -> list[Shown]:
     mine = board.costs.get(row.method, {}) if row.kind in ("method", "independent") else {}
     return [
         Shown(cost_text(key, mine[key]), sort=f"{mine[key]:.6g}") if key in mine

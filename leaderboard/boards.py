@@ -11,8 +11,8 @@ from benchmark.config.loading import load_protocol
 from benchmark.errors import BenchError
 from benchmark.records.record import Record
 from benchmark.report import notes, select
-from benchmark.report.ranking import Paired, Place, places
-from benchmark.report.table import Row, Table, group, make_table
+from benchmark.report.ranks import Paired, Place, places
+from benchmark.report.scores import MethodScores, ScoreTable, group, make_table
 from leaderboard.facts import Facts, cost_text, costs, costs_in_order
 from leaderboard.names import file_name
 from leaderboard.processes import MANY, spread
@@ -41,7 +41,7 @@ class Board:
 
     slug: str
     entries: tuple[Entry, ...]
-    table: Table
+    table: ScoreTable
     main: tuple[str, ...]
     places: Mapping[str, Mapping[str, Place]]
     facts: Mapping[str, Facts]
@@ -122,18 +122,18 @@ class Board:
         return two and every_task and self.latest and not self.changed
 
     @cached_property
-    def methods(self) -> list[Row]:
+    def methods(self) -> list[MethodScores]:
         """Rows of methods and controls, best first by the metric that gives the rank."""
         return self.rows(self.metric)
 
-    def rows(self, metric: str) -> list[Row]:
+    def rows(self, metric: str) -> list[MethodScores]:
         """Rows of methods and controls, best first by a metric; without rank below."""
         found = [row for row in self.table.rows if row.kind == "method"]
         place = {m: i for i, m in enumerate(self.places[metric])}
         return sorted(found, key=lambda row: (place.get(row.method, len(place)), row.method))
 
     @cached_property
-    def bounds(self) -> list[Row]:
+    def bounds(self) -> list[MethodScores]:
         """Rows of bounds and the independent model."""
         return [row for row in self.table.rows if row.kind != "method"]
 
@@ -270,7 +270,7 @@ def flat_rows(board: Board) -> list[list[Any]]:
     ]
 
 
-def _flat(board: Board, row: Row, metric: str) -> list[Any]:
+def _flat(board: Board, row: MethodScores, metric: str) -> list[Any]:
     place = board.places[metric].get(row.method)
     verdict = row.verdicts.get(metric)
     cells: list[Any] = []

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from benchmark.records.record import Record
-from benchmark.report import backfilling, numbers, refills, sequence
+from benchmark.report import numbers, refills, select
+from benchmark.report.scores import by_method, case_score
+from benchmark.report.tables import backfilling, sequence
 from benchmark.report.tradeoff import Point, front
 from leaderboard.boards import Board, flat_rows, number_columns
 from leaderboard.facts import cost_label
@@ -102,12 +105,11 @@ def refill_data(records: Sequence[Record]) -> dict[str, Any] | None:
         },
         "areas": {
             row.method + "\n" + row.order: {
-                key: _short(cell.value) for key, cell in row.areas.items()
+                key: _short(score.value) for key, score in row.areas.items()
             }
-            for table in backfilling.make_tables(records)
-            for row in table.rows
+            for row in backfilling.order_scores(records)
         },
-        "cheating": [o for o in backfilling.orders(records) if backfilling.cheating(o)],
+        "cheating": [o for o in backfilling.orders(records) if backfilling.is_oracle(o)],
         "groups": _groups(records),
     }  # fmt: skip
 
@@ -133,19 +135,16 @@ def _groups(records: Sequence[Record]) -> dict[str, Any] | None:
 
 def sequence_data(records: Sequence[Record]) -> dict[str, Any] | None:
     """Scores of every pair of generations: metric -> method -> [asking, stored, value, direct]."""
-    tables = sequence.make_tables(records, "all")
-    if not tables:
+    done = by_method(records)
+    if len(records[0].models) < 3 or not done:
         return None
-    table = tables[0]
     found: dict[str, dict[str, list[Any]]] = {}
-    for row in table.rows:
-        asking, _, stored = row.method.partition("/")
-        if not stored:
-            continue
+    for case, key, method in product(sequence.cases(records), select.metrics(records, "all"), done):
+        asking, _, stored = case.partition("/")
+        score = case_score(done[method], case, key)
         direct = stored.endswith(" direct")
-        for (key, method), cell in row.cells.items():
-            place = [asking, stored.removesuffix(" direct"), _short(cell.value), direct]
-            found.setdefault(key, {}).setdefault(method, []).append(place)
+        place = [asking, stored.removesuffix(" direct"), _short(score.value), direct]
+        found.setdefault(key, {}).setdefault(method, []).append(place)
     return {"generations": list(records[0].models), "scores": found}
 
 

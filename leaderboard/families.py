@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmark.records.record import Record
-from benchmark.report import notes, numbers, settings
+from benchmark.report import notes
+from benchmark.report.tables import settings
+from benchmark.report.text_table import TextTable
 from leaderboard.boards import Board
 from leaderboard.names import file_name
-from leaderboard.sections import Line, bold
+from leaderboard.sections import Line, line
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def make_families(boards: Sequence[Board]) -> list[Family]:
     mine = [board for board in boards if board.of_setting and board.latest and not board.changed]
     homes = {id(record): board for board in mine for record in board.records}
     records = [record for board in mine for record in board.records]
-    return [_family(members, homes) for members in settings.group(records)]
+    return [_family(members, homes) for members in settings.setting_groups(records)]
 
 
 def _family(members: Sequence[Record], homes: Mapping[int, Board]) -> Family:
@@ -69,14 +71,15 @@ def _family(members: Sequence[Record], homes: Mapping[int, Board]) -> Family:
     )
 
 
-def _table(table: settings.SettingsTable, boards: Mapping[str, Board]) -> Table:
-    heads, lines = settings.printed(table)
+def _table(table: TextTable, boards: Mapping[str, Board]) -> Table:
+    heads = [column.head for column in (*table.labels, *table.blocks[0].columns)]
+    lines = [(row.labels[0].text, line(row, len(heads))[1:]) for row in table.rows]
     return Table(
-        label=numbers.metric(table.metric).label,
+        label=table.title.rpartition(": ")[2],
         heads=tuple(heads[1:]),
         groups=tuple(
-            (title, board, tuple(line[1:] for line in lines if line[0][0] == title))
+            (title, board, tuple(cells for setting, cells in lines if setting == title))
             for title, board in boards.items()
         ),
-        notes=bold(table.notes),
+        notes=tuple(table.bold_notes()),
     )

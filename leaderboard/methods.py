@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmark.report import numbers
-from benchmark.report.table import Row
+from benchmark.report.scores import MethodScores
 from leaderboard.blocks import Shown
 from leaderboard.boards import Board
 from leaderboard.entries import href
@@ -123,7 +123,7 @@ def _standing(board: Board, method: str, metric: str) -> Standing:
     return Standing(board, numbers.metric(metric).label, cells)
 
 
-def _cell(row: Row, metric: str, case: str, unit: str) -> Shown:
+def _cell(row: MethodScores, metric: str, case: str, unit: str) -> Shown:
     cell = row.cells.get((metric, case))
     if cell is None or cell.value is None:
         return Shown(numbers.DASH)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmark.report import notes, numbers, select
-from benchmark.report.ranking import places
-from benchmark.report.table import Row, make_table
+from benchmark.report.ranks import places
+from benchmark.report.scores import MethodScores, make_table
 from leaderboard.boards import Board, share, short
 from leaderboard.charts import metric_data
 
@@ -97,7 +97,7 @@ def _ends(board: Board, key: str) -> dict[str, Any]:
     return {name: found[name] for name in ("lower", "upper", "front")}
 
 
-def _compact(some: Board, board: Board, row: Row, metric: str) -> list[Any]:
+def _compact(some: Board, board: Board, row: MethodScores, metric: str) -> list[Any]:
     """Kind, name, rank, cells with their intervals, verdicts, gain, seeds unless they are all."""
     place = some.places[metric].get(row.method)
     verdict = row.verdicts.get(metric)

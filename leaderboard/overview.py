@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from benchmark.report import numbers
-from benchmark.report.ranking import Place, mean_ranks
+from benchmark.report.ranks import Place, mean_ranks
 from leaderboard.boards import Board
 from leaderboard.facts import Facts, cost_label, cost_text
 from leaderboard.reading import Entry

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmark.records.record import Record
-from benchmark.report import backfilling, grid, notes, numbers, sides
-from benchmark.report.table import Row, Table
+from benchmark.report import notes, numbers
+from benchmark.report.tables import backfilling, sequence, side_information
+from benchmark.report.text_table import TextRow, TextTable
 from leaderboard.boards import Board
 
 Line = list[tuple[str, bool]]
@@ -30,15 +31,6 @@ class Printed:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Steps:
-    """A sequence of updates: cases in rows, methods in columns, a block a metric."""
-
-    rows: tuple[Row, ...]
-    blocks: tuple[grid.Block, ...]
-    notes: tuple[str, ...]
-
-
 def bounds(board: Board) -> list[tuple[str, str, str]]:
     """Name, words and value of the bounds, in the metric that gives the rank."""
     about = numbers.metric(board.metric)
@@ -55,32 +47,33 @@ def bounds(board: Board) -> list[tuple[str, str, str]]:
 
 def refill(records: Sequence[Record]) -> Printed | None:
     """Areas under the backfilling curves."""
-    made = backfilling.make_tables(records)
-    if not made:
-        return None
-    heads, lines = backfilling.printed(made[0])
-    return Printed(made[0].title, tuple(heads), tuple(lines), bold(made[0].notes))
+    tables = backfilling.make_tables(records)
+    return printed(tables[0]) if tables else None
 
 
 def side_tables(records: Sequence[Record]) -> list[Printed]:
     """What each kind of side-information costs and gives."""
-    found = []
-    for table in sides.make_tables(records):
-        heads, lines = sides.printed(table)
-        found.append(Printed(table.title, tuple(heads), tuple(lines), bold(table.notes)))
-    return found
+    return [printed(table) for table in side_information.make_tables(records)]
 
 
-def bold(lines: Sequence[str]) -> tuple[str, ...]:
-    """Notes of printed tables, where a page marks the best otherwise."""
-    return tuple(line.replace("* is the best", "Bold is the best") for line in lines)
+def printed(table: TextTable) -> Printed:
+    """A table of one block."""
+    (block,) = table.blocks
+    heads = tuple(column.head for column in (*table.labels, *block.columns))
+    lines = tuple(line(row, len(heads)) for row in table.rows)
+    return Printed(table.title, heads, lines, tuple(table.bold_notes()))
 
 
-def steps(tables: Sequence[Table]) -> Steps | None:
+def line(row: TextRow, width: int) -> Line:
+    """Cells of a row, and whether each is the best of its column."""
+    cells = [(cell.whole, cell.best) for cell in (*row.labels, *row.cells[0])]
+    return cells + [("", False)] * (width - len(cells))
+
+
+def steps(records: Sequence[Record]) -> TextTable | None:
     """The table of a sequence."""
-    if not tables:
-        return None
-    return Steps(tables[0].rows, tuple(grid.blocks(tables[0])), tables[0].notes)
+    tables = sequence.make_tables(records)
+    return tables[0] if tables else None
 
 
 def csv_bytes(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:

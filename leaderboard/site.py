@@ -20,9 +20,9 @@ from benchmark.errors import BenchError
 from benchmark.records.details import Details, details_path
 from benchmark.records.details import find_details as own_details
 from benchmark.records.record import Record
-from benchmark.report import numbers, sequence
-from benchmark.report.pairing import Pairs
-from benchmark.report.ranking import MEAN_RULE, RULE
+from benchmark.report import numbers
+from benchmark.report.pairing import PairedIntervals
+from benchmark.report.ranks import MEAN_RULE, RULE
 from leaderboard import overview, published, sections
 from leaderboard.blocks import block, worded
 from leaderboard.boards import Board, make_boards
@@ -116,7 +116,7 @@ class _Site:
         names = sorted({e.record.method for e in entries}, key=lambda m: m.partition(":"))
         self.facts: dict[str, Facts] = {name: method_facts(name) for name in names}
         by_record = {id(entry.record): entry for entry in entries}
-        pairs = Pairs(lambda record: find_details(by_record[id(record)]))
+        pairs = PairedIntervals(lambda record: find_details(by_record[id(record)]))
         self.boards = make_boards(entries, self.facts, pairs)
         self.families = make_families(self.boards)
         newest = overview.newest(entries, 1)[0].record
@@ -268,7 +268,7 @@ class _Site:
             "family": next((f for f in self.families if f.has(board)), None),
             "notes": worded(board, records),
             "refill": sections.refill(records),
-            "steps": sections.steps(sequence.make_tables(records)),
+            "steps": sections.steps(records),
             "sides": sections.side_tables(records),
             "published": published.beside(self.published, board),
             "command": command(records),

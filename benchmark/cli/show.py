@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from benchmark.harness.graph import Stage
     from benchmark.harness.requests import Request
     from benchmark.records.record import Record
-    from benchmark.report.paired import Line
+    from benchmark.report.paired import Difference
+    from benchmark.report.text_table import TextTable
 
 
 class Progress:
@@ -143,17 +144,19 @@ def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> N
 
 
 def _print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> None:
-    from benchmark.report import sweeps
+    from benchmark.report import render, sweeps
+    from benchmark.report.tables import sweep
 
-    made = sweeps.make_sweep(records, axes)
-    sweeps.print_sweep(made)
+    points = sweep.make_sweep(records, axes)
+    table = sweep.text_table(points)
+    _show([table])
     first = records[0]
     tracks = [] if any(a.key == "track" for a in axes) else [first.track]
     name = "-".join([first.protocol, *tracks, *(a.key for a in axes)]).replace(":", "+")
     folder = out / "sweeps" / name
     writable(folder, "--out")
-    (folder / "table.csv").write_text(sweeps.csv(made))
-    sweeps.plot_sweep(made, folder)
+    (folder / "table.csv").write_text(render(table, "csv"))
+    sweeps.plot_sweep(points, folder)
     _print(f"\nrecords  {out} ({len(records)} files)\ntable    {folder / 'table.csv'}")
     _print(f"plots    {folder}")
 
@@ -161,12 +164,10 @@ def _print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> 
 def _write_reports(records: Sequence[Record], csv: Path, plots: Path, page: Path) -> None:
     """Write table, plots and page unless they show these very records already."""
     from benchmark.config.files import digest
-    from benchmark.report import backfilling, sides
-    from benchmark.report.table import make_tables, render
+    from benchmark.report import render
+    from benchmark.report.tables import csv_tables
 
-    lines = render(make_tables(records, metrics="all", cases="all"), "csv")
-    lines += backfilling.render(backfilling.make_tables(records), "csv")
-    csv.write_text(lines + sides.render(sides.make_tables(records), "csv"))
+    csv.write_text(render(csv_tables(records, "all", "all"), "csv"))
     shown = digest([r.result() for r in records])
     mark = plots / ".records"
     if page.exists() and mark.exists() and mark.read_text() == shown:
@@ -180,47 +181,33 @@ def _write_reports(records: Sequence[Record], csv: Path, plots: Path, page: Path
     mark.write_text(shown)
 
 
-def print_table(records: Sequence[Record], form: Any, metrics: str, cases: str = "") -> None:
+def print_table(records: Sequence[Record], form: str, metrics: str, cases: str = "") -> None:
     """Records as one table a protocol, track and set of changes."""
-    from benchmark.report import backfilling, groups, sequence, settings, sides, table
+    from benchmark.report import record_tables
+    from benchmark.report.tables import csv_tables
 
-    # Settings of one protocol stand in one table of their own; as CSV they all look alike.
-    single = records if form == "csv" else settings.alone(records)
-    made = table.make_tables(single, metrics=metrics or None, cases=cases or None)
-    filled = backfilling.make_tables(single)
-    if form != "csv":
-        made += sequence.make_tables(records, metrics=metrics or None)
-        filled += backfilling.make_settings_tables(records, metrics or None)
-    further = [
-        settings.render(settings.make_tables(records, metrics=metrics or None), form),
-        groups.render(groups.make_tables(records), form),
-        backfilling.render(filled, form),
-        groups.render(groups.make_gap_tables(records), form),
-        sides.render(sides.make_tables(records), form),
-    ]
-    if form == "terminal":
-        table.print_table(made)
-        for more in filter(None, further):
-            _print(("\n" if made else "") + more.rstrip() + ("" if made else "\n"))
-    else:
-        between = "" if form == "csv" else "\n"
-        _print(between.join([table.render(made, form), *filter(None, further)]))
+    make = csv_tables if form == "csv" else record_tables
+    _show(make(records, metrics or None, cases or None), form)
+    if form != "terminal":
+        _print("")
 
 
 def print_beside(records: Sequence[Record], form: str, metrics: str) -> None:
     """What papers print on the protocols and data of some records, apart from these."""
     from benchmark.records import published
-    from benchmark.report.listing import render
-    from benchmark.report.published import listings, long_csv
-    from benchmark.report.table import make_tables
+    from benchmark.report import make_tables
+    from benchmark.report.renderers import csv
+    from benchmark.report.tables.published import csv_table
+    from benchmark.report.tables.published import make_tables as published_tables
 
     every = published.read_published()
     shown = {key for table in make_tables(records, metrics or None) for key in table.metrics}
     found = [n for n in published.beside(every, records) if n.metric in shown]
     if form == "csv":
-        _print(long_csv(found).rstrip("\n"))
+        _print(csv.render([csv_table(found)], heading=False).rstrip("\n"))
     elif found:
-        _print("\n" + render(listings(found, every), form).rstrip())
+        _print("")
+        _show(published_tables(found, every), form)
     elif form == "terminal":
         _print("\nNo paper prints numbers on these protocols and data.")
 
@@ -228,8 +215,7 @@ def print_beside(records: Sequence[Record], form: str, metrics: str) -> None:
 def print_published(folder: Path | None, form: str, chosen: dict[str, list[str]]) -> None:
     """Published numbers; without a choice the papers on a terminal, everything elsewhere."""
     from benchmark.records import published
-    from benchmark.report.listing import render
-    from benchmark.report.published import listings, summary
+    from benchmark.report.tables.published import make_tables, summary
 
     every = published.read_published(folder)
     if form == "terminal" and not any(chosen.values()):
@@ -238,32 +224,41 @@ def print_published(folder: Path | None, form: str, chosen: dict[str, list[str]]
     found = published.select(every, **chosen)
     if not found:
         raise BenchError("published: no number has all of these")
-    _print(render(listings(found, every), form).rstrip())
+    _show(make_tables(found, every), form)
 
 
 def print_record(record: Record, path: Path) -> None:
     """All that a record and its details file say."""
     from benchmark.records.details import find_details
-    from benchmark.report import one
-    from benchmark.report.listing import render
+    from benchmark.report.tables.record import facts, text_table
 
     try:
         details = find_details(record, path)
     except BenchError as error:
         sys.stderr.write(f"bench: skipped {error}\n")
         details = None
-    _print(render([one.scores(record)], "terminal").rstrip())
-    for line in one.words(record, details):
-        _print(line)
-    _print("")
+    _show([text_table(record)])
+    _print("\n".join([*facts(record, details), ""]))
 
 
-def print_comparison(lines: Sequence[Line], left: str, right: str, by: Any, form: str) -> None:
+def print_comparison(
+    differences: Sequence[Difference], left: str, right: str, by: Any, form: str
+) -> None:
     """Differences of two methods."""
-    from benchmark.report.comparison import listing
-    from benchmark.report.listing import render
+    from benchmark.report.tables.comparison import text_table
 
-    _print(render([listing(lines, left, right, by)], form).rstrip())
+    _show([text_table(differences, left, right, by)], form)
+
+
+def _show(tables: Sequence[TextTable], form: str = "terminal") -> None:
+    """Tables on standard output, with colour on a terminal."""
+    from benchmark.report import render
+    from benchmark.report.renderers import terminal
+
+    if form == "terminal":
+        terminal.show(tables)
+    else:
+        _print(render(tables, form).rstrip())
 
 
 def print_list(kind: str, *, as_json: bool) -> None:
@@ -339,19 +334,17 @@ def _print_field(key: str, value: Any, indent: str = "") -> None:
 
 def print_rows(rows: Sequence[dict[str, Any]]) -> None:
     """Rows of a benchmark as a table."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
+    from benchmark.report.text_table import simple_table
 
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in rows[0]:
-        table.add_column(name.replace("_", " "), justify="left" if name == "name" else "right")
-    for row in rows:
-        table.add_row(*(f"{v:.3g}" if isinstance(v, float) else _plain(v) for v in row.values()))
-    Console().print(table)
+    words = [name for name in rows[0] if name == "name"]
+    heads = [name for name in rows[0] if name != "name"]
+    lines = [[_plain(row[name]) for name in (*words, *heads)] for row in rows]
+    _show([simple_table("", "", words, [head.replace("_", " ") for head in heads], lines)])
 
 
 def _plain(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}"
     if isinstance(value, dict):
         return ", ".join(f"{k} {v}" for k, v in value.items())
     return "" if value is None else str(value)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmark.report import numbers, style
-from benchmark.report.table import Row, Table
+from benchmark.report.scores import MethodScores as Row
+from benchmark.report.scores import ScoreTable as Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

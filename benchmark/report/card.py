@@ -31,41 +31,41 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
         name: A method.
         measured: Folder of committed records, from which the cost comes; it may be missing.
     """
-    made = registry.method(name)
+    method = registry.method(name)
     file = registry.method_file(name)
     notes: dict[str, str] = {}
-    for cls in reversed(type(made).__mro__):
+    for cls in reversed(type(method).__mro__):
         if "__dataclass_fields__" in vars(cls):
             notes |= field_notes(inspect.getsource(cls))
     parameters = {
-        f.name: f"{getattr(made, f.name)!r}{'  # ' + notes[f.name] if f.name in notes else ''}"
-        for f in dataclasses.fields(made)
+        f.name: f"{getattr(method, f.name)!r}{'  # ' + notes[f.name] if f.name in notes else ''}"
+        for f in dataclasses.fields(method)
     }
     return {
         "method": name,
         "summary": file.summary,
-        "idea": inspect.cleandoc(type(made).__doc__ or ""),
-        "paper": made.paper,
-        "needs": _needs(made) or ["nothing but new data"],
-        "changes": list(made.changes),
-        "trains": made.trains or _TRAINS[made.own_model],
+        "idea": inspect.cleandoc(type(method).__doc__ or ""),
+        "paper": method.paper,
+        "needs": _needs(method) or ["nothing but new data"],
+        "changes": list(method.changes),
+        "trains": method.trains or _TRAINS[method.own_model],
         "parameters": parameters,
-        "variants": {k: dict(v) for k, v in made.variants.items()},
+        "variants": {k: dict(v) for k, v in method.variants.items()},
         **_costs(name, measured),
         "file": f"methods/{file.path.name}",
     }
 
 
-def _needs(made: MethodDeclaration) -> list[str]:
-    words = [_NEEDS.get(n, n.replace("side:", "side-information ")) for n in made.needs]
-    own = ["a first generation of its own"] if made.own_first else []
-    return [*words, *made.uses, *_dimensions(made), *own]
+def _needs(method: MethodDeclaration) -> list[str]:
+    words = [_NEEDS.get(n, n.replace("side:", "side-information ")) for n in method.needs]
+    first = ["a first generation of its own"] if method.own_first else []
+    return [*words, *method.uses, *_dimensions(method), *first]
 
 
-def _dimensions(made: MethodDeclaration) -> list[str]:
-    if "dimension" not in made.changes:
+def _dimensions(method: MethodDeclaration) -> list[str]:
+    if "dimension" not in method.changes:
         return []
-    extra = getattr(made, "extra", None)
+    extra = getattr(method, "extra", None)
     return ["an embedding of its own size" if extra is None else f"{extra} extra dimensions"]
 
 
@@ -94,8 +94,7 @@ def _costs(name: str, measured: Path) -> dict[str, str]:
         return {"cost": "not measured yet"}
     added = sorted({_added(r, measured) for r in records})
     costs = {"added parameters": " to ".join(map(_count, dict.fromkeys((added[0], added[-1]))))}
-    found = (record.run.training_cost for record in records)
-    shares = [share for share in found if share is not None]
+    shares = [share for r in records if (share := r.run.training_cost) is not None]
     costs["training cost"] = "not measured yet"
     if shares:
         middle = statistics.median(shares)

@@ -27,8 +27,8 @@ def frame(records: Iterable[Record]) -> pd.DataFrame:
 
     Returns:
         Columns as in ``COLUMNS``; areas under backfilling curves have the case ``new/old by
-        random``; ``gain`` and ``compatible`` on the rows of the cross-test (the
-        last generation asks, the first is stored; where texts ask, the first), null elsewhere.
+        random``; ``gain`` and ``compatible`` on the rows of the cross-test (queries of the last
+        generation in a gallery of the first; with text queries the other way), null elsewhere.
     """
     import pandas as pd
 
@@ -49,22 +49,12 @@ def _rows(record: Record) -> Iterator[tuple[Any, ...]]:
         yield (*head, *[None] * (len(COLUMNS) - len(head)))
     for case, scores in record.scores.items():
         for metric, value in scores.items():
-            low, high = record.intervals.get(case, {}).get(metric) or (None, None)
-            judged = (
-                (record.update_gain.get(metric), record.compatible.get(metric))
-                if case == cross
-                else (None, None)
-            )
-            yield (*head, case, metric, value, low, high, *judged)
-    yield from _refills(record, head)
-
-
-def _refills(record: Record, head: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    found = record.backfilling
-    if found is None:
-        return
-    for order, each in found.orders.items():
-        case = f"{found.new}/{found.old} by {order}"
-        for metric, value in each.area.items():
-            ends = each.intervals.get(metric) or (None, None)
-            yield (*head, case, f"area_{metric}", value, *ends, None, None)
+            span = record.intervals.get(case, {}).get(metric) or (None, None)
+            verdict = record.update_gain.get(metric), record.compatible.get(metric)
+            yield (*head, case, metric, value, *span, *(verdict if case == cross else (None, None)))
+    if record.backfilling is not None:
+        start = f"{record.backfilling.new}/{record.backfilling.old}"
+        for order, curves in record.orders.items():
+            for metric, area in curves.area.items():
+                span = curves.intervals.get(metric) or (None, None)
+                yield (*head, f"{start} by {order}", f"area_{metric}", area, *span, None, None)

@@ -7,13 +7,30 @@ from functools import lru_cache
 from typing import Any
 
 from benchmark.config.loading import load_protocol, load_track
+from benchmark.config.protocols import Protocol
+from benchmark.config.tracks import Track
 from benchmark.errors import BenchError
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
 
-# Read once: a site asks for each thousands of times, and reading YAML takes milliseconds.
-_protocol = lru_cache(maxsize=256)(load_protocol)
-_track = lru_cache(maxsize=256)(load_track)
+
+# Read once: a site needs each thousands of times, and reading YAML takes milliseconds.
+@lru_cache(maxsize=256)
+def _protocol(name: str) -> Protocol | None:
+    """None where the protocol is not installed."""
+    try:
+        return load_protocol(name)
+    except BenchError:
+        return None
+
+
+@lru_cache(maxsize=256)
+def _track(name: str) -> Track | None:
+    """None where the track is not installed."""
+    try:
+        return load_track(name)
+    except BenchError:
+        return None
 
 
 def title(records: Sequence[Record], name: str | None = None) -> str:
@@ -39,61 +56,77 @@ def seed_words(seeds: Sequence[int]) -> str:
     return "seeds " + ", ".join(map(str, seeds))
 
 
+def settings(record: Record) -> dict[str, str]:
+    """Settings of the record's protocol, by id, with their titles, in its order."""
+    family = record.protocol.partition(":")[0]
+    protocol = _protocol(family)
+    known = protocol.settings if protocol else ()
+    return {f"{family}:{setting.name}": setting.title or setting.name for setting in known}
+
+
+def family_title(record: Record) -> str:
+    """The title of the protocol that a setting belongs to; its id where it is not installed."""
+    family = record.protocol.partition(":")[0]
+    protocol = _protocol(family)
+    return protocol.title if protocol else family
+
+
 def protocol_title(record: Record) -> str:
     """The protocol's title; its id where the protocol is not installed."""
-    try:
-        return _protocol(record.protocol).title
-    except BenchError:
-        return record.protocol
+    protocol = _protocol(record.protocol)
+    return protocol.title if protocol else record.protocol
 
 
 def question(record: Record) -> str:
-    """What the protocol asks; empty where the protocol is not installed."""
-    try:
-        return _protocol(record.protocol).question
-    except BenchError:
-        return ""
+    """The question of the protocol; empty where the protocol is not installed."""
+    protocol = _protocol(record.protocol)
+    return protocol.question if protocol else ""
 
 
 def track_title(record: Record) -> str:
     """The track's title; its id where the track is not installed."""
-    try:
-        return _track(record.track).title
-    except BenchError:
-        return record.track
+    track = _track(record.track)
+    return track.title if track else record.track
 
 
 def track_note(record: Record) -> str:
     """What readers of a track's numbers must know; empty where nothing."""
-    try:
-        return _track(record.track).note
-    except BenchError:
-        return ""
+    track = _track(record.track)
+    return track.note if track else ""
 
 
 def notes(records: Sequence[Record], shown: Sequence[str]) -> list[str]:
-    """Lines below a table."""
+    """Lines below a table of some metrics."""
     return [*_reading(records), *_left_out(records, shown), *_warnings(records)]
+
+
+def interval_words(records: Sequence[Record], of_one: str = "bootstrap") -> str:
+    """How ``±`` is to be read, ``± is the wider side of the 95 % interval (bootstrap)``."""
+    how = "Student's t over the seeds" if len({r.seed for r in records}) > 1 else of_one
+    return f"± is the wider side of the 95 % interval ({how})"
 
 
 def _reading(records: Sequence[Record]) -> Iterator[str]:
     cross, low = select.cross_case(records), select.lower_case(records)
-    seeds = {record.seed for record in records}
-    how = "Student's t over the seeds" if len(seeds) > 1 else "bootstrap"
-    yield f"Percent; ± is the wider side of the 95 % interval ({how})."
+    yield f"Percent; {interval_words(records)}."
     if any(record.bounds for record in records):
         bounds = f"Lower bound: {low}. Compatible: {cross} > {low} (BCT eq. 2)."
-        if select.texts_ask(records):
-            yield f"{bounds} Gain: none, as the upper bound is of images that ask."
+        if select.text_queries(records):
+            yield f"{bounds} Gain: none, as the upper bound is of image queries."
         else:
             yield (
                 f"{bounds} Gain: share of the way from {low} to the upper bound that {cross} goes "
                 "(BCT eq. 9); none where not compatible."
             )
             yield f"Upper bound of the gain: {upper_words(records[0])}."
-    note = track_note(records[0])
+    yield from track_lines(records[0])
+
+
+def track_lines(record: Record) -> Iterator[str]:
+    """The track with its note, where it has one."""
+    note = track_note(record)
     if note:
-        yield f"{track_title(records[0])}: {note}"
+        yield f"{track_title(record)}: {note}"
 
 
 def upper_words(record: Record) -> str:
@@ -106,8 +139,7 @@ def upper_words(record: Record) -> str:
 def _left_out(records: Sequence[Record], shown: Sequence[str]) -> Iterator[str]:
     rest = [key for key in select.metrics(records, "all") if key not in shown]
     if rest:
-        names = ", ".join(numbers.metric(key).label for key in rest)
-        yield f"Also measured: {names}."
+        yield f"Also measured: {', '.join(numbers.metric(key).label for key in rest)}."
 
 
 def _warnings(records: Sequence[Record]) -> Iterator[str]:
@@ -117,16 +149,16 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
         bounds.setdefault(record.seed, record.bounds)
         if record.bounds.get("lower") != bounds[record.seed].get("lower"):
             yield (
-                f"Warning: {record.method}, seed {record.seed}, was judged by another lower bound "
-                "than the others; run it again."
+                f"Warning: {record.method}, seed {record.seed}, has another lower bound than the "
+                "others; run it again."
             )
     if len({record.dataset.fingerprint for record in records}) > 1:
         yield "Warning: these records were measured on different data (fingerprints differ)."
     partly: dict[str, list[str]] = {}
     for method in dict.fromkeys(record.method for record in records):
-        mine = [record for record in records if record.method == method]
-        refused = [record for record in mine if record.status != "done"]
-        done = {record.seed for record in mine} - {record.seed for record in refused}
+        of_method = [record for record in records if record.method == method]
+        refused = [record for record in of_method if record.status != "done"]
+        done = {record.seed for record in of_method} - {record.seed for record in refused}
         if refused:
             yield f"{method}: not applicable: {refused[0].reason or 'no reason given'}"
         if done and done < seeds:

@@ -41,6 +41,31 @@ def number(value: float | None, unit: str = "share", *, signed: bool = False) ->
     return f"{value:{sign}.3f}" if unit == "coefficient" else f"{value:{sign}g}"
 
 
+def spread(value: float | None, low: float | None, high: float | None, unit: str = "share") -> str:
+    """The wider side of an interval, ``±1.1``; empty where there is none.
+
+    Example:
+        >>> spread(0.574, 0.563, 0.586)
+        '±1.2'
+    """
+    if value is None or low is None or high is None:
+        return ""
+    return "±" + number(max(value - low, high - value, 0.0), unit)
+
+
+def of_seeds(answers: tuple[int, int] | None) -> str:
+    """Yes or no, or on how many of the seeds.
+
+    Example:
+        >>> of_seeds((2, 3)), of_seeds((1, 1)), of_seeds((0, 2)), of_seeds(None)
+        ('2 of 3', 'yes', 'no', '-')
+    """
+    if answers is None:
+        return DASH
+    yes, of = answers
+    return "yes" if yes == of else f"{yes} of {of}" if yes else "no"
+
+
 def best(values: Mapping[K, float | None], key: str, *, larger: bool = False) -> set[K]:
     """Whose score is marked as the best: what looks equal as printed shares the mark.
 
@@ -60,29 +85,17 @@ def best(values: Mapping[K, float | None], key: str, *, larger: bool = False) ->
     """
     about = metric(key)
     known = {
-        who: float(number(value, about.unit))
-        for who, value in values.items()
+        rival: float(number(value, about.unit))
+        for rival, value in values.items()
         if value is not None and math.isfinite(value)
     }
     if not known or about.higher_is_better is None:
         return set()
     up = larger or about.higher_is_better
     top = (max if up else min)(known.values())
-    found = {who for who, value in known.items() if value == top}
+    leaders = {rival for rival, value in known.items() if value == top}
     nothing = up and not any(known.values())
-    return set() if nothing or len(found) == len(values) > 1 else found
-
-
-def spread(value: float | None, low: float | None, high: float | None, unit: str = "share") -> str:
-    """The wider side of an interval, ``±1.1``; empty where there is none.
-
-    Example:
-        >>> spread(0.574, 0.563, 0.586)
-        '±1.2'
-    """
-    if value is None or low is None or high is None:
-        return ""
-    return "±" + number(max(value - low, high - value, 0.0), unit)
+    return set() if nothing or len(leaders) == len(values) > 1 else leaders
 
 
 def ordered(keys: Iterable[str]) -> list[str]:
@@ -102,21 +115,31 @@ def _place(key: str) -> tuple[int, str, float, str]:
     return family, key[: cut.start()] if cut else key, float(cut[1]) if cut else 0.0, key
 
 
-def chosen(kind: str, asked: str | Iterable[str], known: list[str]) -> list[str]:
-    """Names asked for, as a list or with commas between; ``all`` are all that are known.
+def words(names: str | Iterable[str]) -> list[str]:
+    """Names, given as a list or with commas between, each once."""
+    listed = names.split(",") if isinstance(names, str) else names
+    return list(dict.fromkeys(name.strip() for name in listed if name.strip()))
+
+
+def chosen(kind: str, names: str | Iterable[str], known: list[str]) -> list[str]:
+    """Chosen names; ``all`` are all that are known.
+
+    Args:
+        kind: What they name, for messages.
+        names: As a list or with commas between.
+        known: What may be chosen.
 
     Raises:
         BenchError: If one is unknown; the message names the nearest.
     """
-    names = asked.split(",") if isinstance(asked, str) else list(asked)
-    names = list(dict.fromkeys(name.strip() for name in names if name.strip()))
-    if names == ["all"]:
+    listed = words(names)
+    if listed == ["all"]:
         return known
-    for name in names:
+    for name in listed:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
             hint = f"; did you mean '{near[0]}'?" if near else ""
             raise BenchError(f"unknown {kind} '{name}'{hint} (there are: {', '.join(known)})")
-    if not names:
+    if not listed:
         raise BenchError(f"{kind}: expected at least one of {', '.join(known)}")
-    return names
+    return listed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,9 +13,9 @@ import numpy as np
 
 from benchmark.config import registry
 from benchmark.errors import BenchError, unknown
+from benchmark.metrics.statistics import holm, paired
 from benchmark.records.details import Answers, Details, find_details
 from benchmark.records.files import StoredRecord, read_record
-from benchmark.records.record import Record
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +26,7 @@ RESAMPLES = 10_000
 
 
 @dataclass(frozen=True)
-class Line:
+class Difference:
     """One case and metric of two methods.
 
     Attributes:
@@ -69,7 +69,7 @@ def compare(
     by: By = "identity",
     n: int = RESAMPLES,
     seed: int = 0,
-) -> list[Line]:
+) -> list[Difference]:
     """Compare two methods wherever both were run.
 
     Args:
@@ -88,38 +88,27 @@ def compare(
         BenchError: If there is nothing to compare, or the queries are not the same.
     """
     groups = [_grouped(side) for side in (left, right)]
-    shared = [setting for setting in groups[0] if setting in groups[1]]
-    lines = []
-    for setting in shared:
-        pair = _Pair(groups[0][setting], groups[1][setting])
-        for case, metric in pair.wanted(cases, metrics):
-            lines.append(pair.line(case, metric, by, n, seed))
-    if not lines:
-        names = " and ".join(_name(side) for side in (left, right))
+    differences = []
+    for setting, by_seed in groups[0].items():
+        seeds = sorted(by_seed.keys() & groups[1].get(setting, {}).keys())
+        if seeds:
+            pair = _Pair([[side[setting][seed] for seed in seeds] for side in groups])
+            for case, metric in pair.columns(cases, metrics):
+                differences.append(pair.difference(case, metric, by, n, seed))
+    if not differences:
+        methods = [dict.fromkeys(s.record.method for s in side) for side in (left, right)]
+        names = " and ".join(", ".join(side) or "no record" for side in methods)
         raise BenchError(f"compare: {names}: no protocol, track and seed that both were run on")
-    return _corrected(lines)
+    adjusted = holm([d.p_value for d in differences])
+    return [replace(d, adjusted=float(p)) for d, p in zip(differences, adjusted, strict=True)]
 
 
-def _name(side: Sequence[StoredRecord]) -> str:
-    return ", ".join(dict.fromkeys(found.record.method for found in side)) or "no record"
-
-
-def _corrected(lines: Sequence[Line]) -> list[Line]:
-    from benchmark.metrics.statistics import holm
-
-    adjusted = holm([line.p_value for line in lines])
-    return [replace(a, adjusted=float(p)) for a, p in zip(lines, adjusted, strict=True)]
-
-
-_Setting = tuple[Any, ...]
-
-
-def _grouped(side: Sequence[StoredRecord]) -> dict[_Setting, dict[int, StoredRecord]]:
+def _grouped(side: Sequence[StoredRecord]) -> dict[tuple[Any, ...], dict[int, StoredRecord]]:
     """Seed -> record, for each setting whose scores may be compared."""
-    groups: dict[_Setting, dict[int, StoredRecord]] = {}
-    methods = {*registry.method_files(), *(_base(found.record) for found in side)}
-    for found in sorted(side, key=lambda f: str(f.path)):
-        r = found.record
+    groups: dict[tuple[Any, ...], dict[int, StoredRecord]] = {}
+    methods = {*registry.method_files(), *(s.record.method.partition(":")[0] for s in side)}
+    for stored in sorted(side, key=lambda s: str(s.path)):
+        r = stored.record
         if r.status != "done":
             raise BenchError(f"compare: {r.method} on {r.protocol}: not applicable: {r.reason}")
         # Parameters of methods may differ: they are what is compared.
@@ -128,68 +117,65 @@ def _grouped(side: Sequence[StoredRecord]) -> dict[_Setting, dict[int, StoredRec
             r.protocol, r.protocol_version, r.track, r.track_version,
             repr(sorted(changed.items())), r.dataset.fingerprint,
         )  # fmt: skip
-        if groups.setdefault(setting, {}).setdefault(r.seed, found) is not found:
-            other = groups[setting][r.seed].path
+        other = groups.setdefault(setting, {}).setdefault(r.seed, stored)
+        if other is not stored:
             raise BenchError(
-                f"compare: {other} and {found.path}: two records of one seed; name one"
+                f"compare: {other.path} and {stored.path}: two records of one seed; name one"
             )
     return groups
 
 
-def _base(record: Record) -> str:
-    return record.method.partition(":")[0]
-
-
 class _Pair:
-    """Two methods in one setting."""
+    """Two methods in one setting.
 
-    def __init__(self, left: Mapping[int, StoredRecord], right: Mapping[int, StoredRecord]) -> None:
-        self.seeds = tuple(sorted(left.keys() & right.keys()))
-        self.found = [[side[seed] for seed in self.seeds] for side in (left, right)]
-        self.details = [[_details(found) for found in side] for side in self.found]
+    Args:
+        sides: The records of each, by seed.
+    """
 
-    def wanted(self, cases: Sequence[str], metrics: Sequence[str]) -> list[tuple[str, str]]:
+    def __init__(self, sides: Sequence[Sequence[StoredRecord]]) -> None:
+        self.sides = sides
+        self.details = [[_details(stored) for stored in side] for side in sides]
+
+    def columns(self, cases: Sequence[str], metrics: Sequence[str]) -> list[tuple[str, str]]:
         """Cases and metrics that both have, in the order asked for."""
-        if not self.seeds:
-            return []
-        every = [d.answers.keys() for side in self.details for d in side]
+        every = [details.answers.keys() for side in self.details for details in side]
         both = [key for key in every[0] if all(key in keys for keys in every)]
-        names = list(self.found[0][0].record.models)
-        known = [list(dict.fromkeys(column)) for column in zip(*both, strict=True)] or [[], []]
-        for kind, asked, there in zip(("case", "metric"), (cases, metrics), known, strict=True):
-            for name in asked:
+        known = [list(dict.fromkeys(names)) for names in zip(*both, strict=True)] or [[], []]
+        for kind, chosen, there in zip(("case", "metric"), (cases, metrics), known, strict=True):
+            for name in chosen:
                 if name not in there:
                     raise unknown(f"{kind} with results by query in both", name, there)
+        names = list(self.sides[0][0].record.models)
         usual = [f"{names[-1]}/{names[0]}", f"{names[-1]}/{names[-1]}"]
-        chosen = cases or [case for case in usual if case in known[0]] or known[0]
-        shown = metrics or [m for m in ("cmc_at_1", "map") if m in known[1]] or known[1]
-        return [(c, m) for c in chosen for m in shown if (c, m) in both]
+        cases = cases or [case for case in usual if case in known[0]] or known[0]
+        metrics = metrics or [m for m in ("cmc_at_1", "map") if m in known[1]] or known[1]
+        return [(case, m) for case in cases for m in metrics if (case, m) in both]
 
-    def line(self, case: str, metric: str, by: By, n: int, seed: int) -> Line:
+    def difference(self, case: str, metric: str, by: By, n: int, seed: int) -> Difference:
         """Compare the means over the seeds, query by query."""
-        from benchmark.metrics.statistics import paired
-
-        answers = [[d.answers[case, metric] for d in side] for side in self.details]
-        rows = _shared_rows([a for side in answers for a in side], self.found[0][0].path)
+        first = self.sides[0][0]
+        answers = [[details.answers[case, metric] for details in side] for side in self.details]
+        rows = _shared_rows([a for side in answers for a in side], first.path)
         values = [np.stack([_of_rows(a, a.values, rows) for a in side]) for side in answers]
         identity = _of_rows(answers[0][0], answers[0][0].identity, rows)
         means = [v.mean(axis=0) for v in values]
-        groups = identity if by == "identity" else None
-        result = paired(means[0], means[1], groups, n=n, seed=seed)
-        record = self.found[0][0].record
+        drawn = identity if by == "identity" else None
+        result = paired(means[0], means[1], drawn, n=n, seed=seed)
         above = values[0].mean(axis=1) > values[1].mean(axis=1)
-        return Line(
-            record.protocol, record.track, case, metric, float(means[0].mean()),
-            float(means[1].mean()), result.difference, result.low, result.high, result.p_value,
-            math.nan, len(rows), len(np.unique(identity)), self.seeds, int(above.sum()),
+        return Difference(
+            first.record.protocol, first.record.track, case, metric,
+            float(means[0].mean()), float(means[1].mean()),
+            result.difference, result.low, result.high, result.p_value, math.nan,
+            len(rows), len(np.unique(identity)),
+            tuple(stored.record.seed for stored in self.sides[0]), int(above.sum()),
         )  # fmt: skip
 
 
-def _details(found: StoredRecord) -> Details:
-    details = find_details(found.record, found.path)
+def _details(stored: StoredRecord) -> Details:
+    details = find_details(stored.record, stored.path)
     if details is None:
         raise BenchError(
-            f"{found.path}: has no results by query (schema {found.record.schema_version}); "
+            f"{stored.path}: has no results by query (schema {stored.record.schema_version}); "
             "run it again"
         )
     return details
@@ -212,16 +198,16 @@ def _of_rows(answers: Answers, column: NDArray[Any], rows: NDArray[np.int64]) ->
     return column[np.searchsorted(answers.rows, rows)]
 
 
-def find(what: str, records: Sequence[StoredRecord]) -> list[StoredRecord]:
+def find(name: str, records: Sequence[StoredRecord]) -> list[StoredRecord]:
     """The records that a word means: the path of a file, or a method among ``records``.
 
     Raises:
         BenchError: If there is none.
     """
-    path = Path(what)
+    path = Path(name)
     if path.suffix == ".json" or path.is_file():
         return [StoredRecord(read_record(path), path)]
-    found = [f for f in records if f.record.method == what]
-    if not found:
-        raise unknown("method among these records", what, {f.record.method for f in records})
-    return found
+    chosen = [stored for stored in records if stored.record.method == name]
+    if not chosen:
+        raise unknown("method among these records", name, {s.record.method for s in records})
+    return chosen

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmark.errors import BenchError
 from benchmark.records.record import Record
-from benchmark.report.values import Span
+from benchmark.report.scores import Span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Find = Callable[[Record], "Details | None"]
 
 
-class Pairs:
+class PairedIntervals:
     """Intervals of differences, by a bootstrap that draws the same identities for all records.
 
     One resampling a record serves all its pairs: each difference's interval is the very one that

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from benchmark.records.record import Record
 from benchmark.report import numbers, select, style
-from benchmark.report.table import group, make_table, slugs
+from benchmark.report.scores import group, make_table, slugs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +56,7 @@ def plot(
 
 
 def _figures(
-    records: Sequence[Record], metrics: str | Iterable[str] | None, kinds: Sequence[str]
+    records: Sequence[Record], metrics: select.Names, kinds: Sequence[str]
 ) -> Iterable[tuple[str, Figure]]:
     from benchmark.report import bars, curves, refills, tradeoff
 

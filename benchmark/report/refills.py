@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark.records.record import OrderCurves, Record
 from benchmark.report import notes, numbers, style
-from benchmark.report.backfilling import cheating, orders
+from benchmark.report.tables.backfilling import is_oracle as cheating
+from benchmark.report.tables.backfilling import orders
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

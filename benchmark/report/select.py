@@ -1,14 +1,16 @@
-"""Which metrics and cases a table or a plot shows when nobody says."""
+"""Which metrics and cases a table or a plot shows by default, and which of them may be chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from benchmark.records.record import Record
 from benchmark.report import derived, numbers
 
 Role = Literal["cross-test", "self-test", "converted", "difference", ""]
+Names = str | Sequence[str] | None
+"""Names as a list, or with commas between; None for the default."""
 
 # A rate estimated from fewer accepts than this says little.
 _LEAST_ACCEPTS = 10.0
@@ -20,20 +22,20 @@ def generations(records: Sequence[Record]) -> list[str]:
 
 
 def cross_case(records: Sequence[Record]) -> str:
-    """The newest model asks, the oldest one's gallery answers.
+    """Queries of the newest model in the gallery of the oldest one.
 
-    Where the oldest is asked with texts it is the other way round: they find new images.
+    With text queries it is the other way round: texts of the oldest model find new images.
     """
     names = generations(records)
-    ends = (names[0], names[-1]) if texts_ask(records) else (names[-1], names[0])
+    ends = (names[0], names[-1]) if text_queries(records) else (names[-1], names[0])
     return "/".join(ends)
 
 
-def texts_ask(records: Sequence[Record]) -> bool:
-    """Is the oldest generation asked with texts, so that none of its items are asked for?"""
+def text_queries(records: Sequence[Record]) -> bool:
+    """Are the oldest generation's queries texts, whose gallery is of newer models only?"""
     names = generations(records)
-    found = {case for record in records for case in record.scores}
-    return f"{names[0]}/{names[-1]}" in found and f"{names[-1]}/{names[0]}" not in found
+    measured = {case for record in records for case in record.scores}
+    return f"{names[0]}/{names[-1]}" in measured and f"{names[-1]}/{names[0]}" not in measured
 
 
 def self_case(records: Sequence[Record]) -> str:
@@ -60,35 +62,32 @@ def role(case: str, names: Sequence[str]) -> Role:
         return "converted"
     if query not in names or gallery not in names:
         return ""
-    if query == gallery:
-        return "self-test"
-    return "cross-test"
+    return "self-test" if query == gallery else "cross-test"
 
 
-def cases(records: Sequence[Record], asked: str | Iterable[str] | None = None) -> list[str]:
-    """Cases in reading order; by default what the newest model does, and converted galleries.
+def cases(records: Sequence[Record], chosen: Names = None) -> list[str]:
+    """Cases in reading order; by default those of the newest model, and converted galleries.
 
-    ``A - B`` asks for the difference of two.
+    ``A - B`` chooses the difference of two.
 
     Raises:
-        BenchError: If a case asked for is in no record.
+        BenchError: If a chosen case is in no record.
     """
     names = generations(records)
-    found = {case for record in records for case in record.scores}
-    wanted = [f"{names[-1]}/{name}{way}" for name in names for way in ("", " direct")]
+    measured = {case for record in records for case in record.scores}
+    usual = [f"{names[-1]}/{name}{way}" for name in names for way in ("", " direct")]
     # In a sequence each gallery once, as the last update leaves it.
     marks = {name: "'" * (len(names) - 1 - i) for i, name in enumerate(names[:-1])}
-    wanted += [f"{name}{mark}/{name}{mark}" for name, mark in marks.items()]
-    main = [case for case in wanted if case in found]
+    usual += [f"{name}{mark}/{name}{mark}" for name, mark in marks.items()]
+    main = [case for case in usual if case in measured]
     if _symmetric(records):
         main.insert(1, f"{names[0]}/{names[-1]}")
-    if asked is None:
+    if chosen is None:
         return main or [cross_case(records), self_case(records)]
-    known = [*main, *sorted(found - set(main))]
-    words = asked.split(",") if isinstance(asked, str) else asked
-    stripped = dict.fromkeys(word.strip() for word in words if word.strip())
-    numbers.chosen("case", [part for word in stripped for part in derived.parts(word)], known)
-    return known if list(stripped) == ["all"] else list(stripped)
+    known = [*main, *sorted(measured - set(main))]
+    words = numbers.words(chosen)
+    numbers.chosen("case", [part for word in words for part in derived.parts(word)], known)
+    return known if words == ["all"] else words
 
 
 def _symmetric(records: Sequence[Record]) -> bool:
@@ -99,11 +98,11 @@ def _symmetric(records: Sequence[Record]) -> bool:
     return bool(both) and all(set(s[swapped]) == set(s.get(cross, s[swapped])) for s in both)
 
 
-def metrics(records: Sequence[Record], asked: str | Iterable[str] | None = None) -> list[str]:
+def metrics(records: Sequence[Record], chosen: Names = None) -> list[str]:
     """Metrics in reading order; by default one or two a task, at the strictest rate that is sound.
 
     Raises:
-        BenchError: If a metric asked for is in no record.
+        BenchError: If a chosen metric is in no record.
     """
     known = numbers.ordered(
         metric
@@ -111,16 +110,13 @@ def metrics(records: Sequence[Record], asked: str | Iterable[str] | None = None)
         for scores in (*record.scores.values(), *record.bounds.values())
         for metric in scores
     )
-    if asked is not None:
+    if chosen is not None:
         both = derived.averaged(generations(records))
         has = any(derived.mean(record, both) is not None for record in records)
         # AVG is not measured, so "all" leaves it out.
-        more = [derived.AVG] if has and asked not in ("all", ["all"]) else []
-        return numbers.chosen("metric", asked, [*known, *more])
-    strictest = [
-        _strictest(records, known, "tar_at_far_"),
-        _strictest(records, known, "tpir_at_fpir_"),
-    ]
+        more = [derived.AVG] if has and numbers.words(chosen) != ["all"] else []
+        return numbers.chosen("metric", chosen, [*known, *more])
+    strictest = [_strictest(records, known, rate) for rate in ("tar_at_far_", "tpir_at_fpir_")]
     main = [key for key in ("cmc_at_1", "map", *strictest) if key in known]
     return main or known[:4]
 
@@ -135,14 +131,13 @@ def _strictest(records: Sequence[Record], known: list[str], family: str) -> str:
 
 def _impostors(records: Sequence[Record], family: str) -> int:
     """Impostor pairs, or probes without a mate in a gallery; the fewest of all records."""
-    found = []
+    trials = []
     case = cross_case(records)
     for record in records:
         count = record.counts.get(case, {})
         if family == "tar_at_far_":
-            found.append(count.get("n_impostor", 0))
+            trials.append(count.get("n_impostor", 0))
         else:
-            probes = count.get("n_probe", 0)
             mated = [n for key, n in count.items() if key.startswith("n_mated")]
-            found.append(probes - max(mated, default=0))
-    return min((n for n in found if n > 0), default=0)
+            trials.append(count.get("n_probe", 0) - max(mated, default=0))
+    return min((n for n in trials if n > 0), default=0)

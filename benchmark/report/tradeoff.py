@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from benchmark.report import labels, numbers, style
-from benchmark.report.table import Row, Table
+from benchmark.report.scores import MethodScores as Row
+from benchmark.report.scores import ScoreTable as Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from benchmark.report.table import make_table
 from torch.nn import functional as F
 
 from benchmark.api import run
@@ -15,7 +16,6 @@ from benchmark.harness.store import Store
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextEncoder, embed_texts, subword_buckets
 from benchmark.report.select import cases, cross_case, role
-from benchmark.report.table import make_table
 from benchmark.tasks.text_retrieval import TextRetrieval
 from benchmark.training.text_image import contrastive
 

@@ -6,9 +6,9 @@ import csv
 import io
 
 import pytest
+from benchmark.report.listing import Listing, render
 
 from benchmark.errors import BenchError
-from benchmark.report.listing import Listing, render
 
 NASTY = r"a_b & 50% $x$ #1 {y} ~z ^w \n | *bold* `code` <script>alert(1)</script> [l](http://x)"
 LINES = "one\ntwo\x1b[2J\x07"

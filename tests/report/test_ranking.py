@@ -2,6 +2,7 @@ import random
 
 import numpy as np
 import pytest
+from benchmark.report.ranking import letter_groups, mean_ranks, places
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.records import make_record
@@ -9,7 +10,6 @@ from support.records import make_record
 from benchmark.metrics import statistics
 from benchmark.records.details import Answers, Details
 from benchmark.report.pairing import Pairs
-from benchmark.report.ranking import letter_groups, mean_ranks, places
 
 KEY, CASE = "cmc_at_1", "new/old"
 

@@ -1,10 +1,10 @@
 """The table of a sequence: FCT's rows, all pairs, what is direct, averages over the matrix."""
 
 import pytest
-
-from benchmark.report import sequence
 from benchmark.report.table import make_table, render
 from benchmark.report.terminal import plain
+
+from benchmark.report import sequence
 
 PAIRS = {
     "v1/v1": 0.30, "v2/v2": 0.50, "v3/v3": 0.70, "v2/v1": 0.40, "v3/v2": 0.60, "v3/v1": 0.20,

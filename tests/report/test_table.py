@@ -2,11 +2,11 @@ import io
 import math
 
 import pytest
+from benchmark.report.grid import blocks
 from rich.console import Console
 
 from benchmark.errors import BenchError
 from benchmark.report import make_table, make_tables, print_table, render
-from benchmark.report.grid import blocks
 
 CMC = "cmc_at_1"
 

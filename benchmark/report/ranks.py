@@ -13,12 +13,12 @@ from itertools import combinations
 
 from benchmark.records.record import Record
 from benchmark.report import numbers
-from benchmark.report.values import Span
+from benchmark.report.scores import Span, mean_score
 
 RULE = (
-    "The score is the cross-test: the new model asks in the gallery as it stands on the day of the "
-    "update, before anything is computed anew. It is the mean over the seeds that at least half of "
-    "the other methods have.",
+    "The score is the cross-test: queries of the new model in the gallery as it stands on the day "
+    "of the update, before anything is computed anew. It is the mean over the seeds that at least "
+    "half of the other methods have; where no seed has so many, over those that most of them have.",
     "A method that lacks the score, or one of those seeds, has no rank. What is missing never "
     "counts in anybody's favour.",
     "Equal scores share a rank, and the next one is left out: 1, 2, 2, 4.",
@@ -71,30 +71,27 @@ def places(
         case: ``new/old``.
         unranked: Methods that have a score but no rank, as ``independent`` always is.
         paired: Compares two records query by query, where it can.
-        groups: Shall it be found which methods cannot be told apart?
+        groups: Are the letters found, which compares every method with every other?
 
     Returns:
         Method -> place; best first, those without a rank last, by name.
     """
-    values = _values(records, metric, case)
-    rivals = [m for m in values if m not in unranked and m != "independent"]
-    count = Counter(seed for m in rivals for seed in values[m])
+    rivals = _values(records, metric, case, unranked | {"independent"})
+    count = Counter(seed for values in rivals.values() for seed in values)
     # Methods without any value, where all refuse a metric, say nothing about seeds.
-    n = sum(bool(values[m]) for m in rivals)
-    scores = {m: _score(values[m], count, n) for m in rivals}
+    n = sum(map(bool, rivals.values()))
+    scores = {
+        m: score for m, values in rivals.items() if (score := _score(values, count, n)) is not None
+    }
     sign = -1.0 if numbers.metric(metric).higher_is_better is False else 1.0
-    known = sorted(
-        (m for m, score in scores.items() if score is not None),
-        key=lambda m: (-sign * (scores[m] or 0.0), m.partition(":")),
-    )
+    known = sorted(scores, key=lambda m: (-sign * scores[m], m.partition(":")))
     by_seed = {m: {r.seed: r for r in records if r.method == m} for m in known}
 
     def apart(left: str, right: str) -> bool:
-        differences = [
-            x - y for s, x in values[left].items() if (y := values[right].get(s)) is not None
-        ]
-        if len(differences) > 1:
-            return _leaves_out_zero(differences)
+        shared = [s for s in rivals[left] if s in rivals[right]]
+        if len(shared) > 1:
+            mean = mean_score([rivals[left][s] - rivals[right][s] for s in shared])
+            return _leaves_out_zero(mean.low, mean.high)
         return _apart(by_seed[left], by_seed[right], case, metric, paired)
 
     letters = letter_groups(known, apart) if groups else {}
@@ -104,35 +101,39 @@ def places(
         tied = before is not None and before.score == scores[method]
         rank = before.rank if before is not None and tied else i + 1
         found[method] = Place(method, scores[method], rank, letters.get(method, ""))
-    rest = sorted(set(rivals) - set(known), key=lambda m: m.partition(":"))
+    rest = sorted(rivals.keys() - scores.keys(), key=lambda m: m.partition(":"))
     return found | {m: Place(m, None, None, "") for m in rest}
 
 
-def _values(records: Sequence[Record], metric: str, case: str) -> dict[str, dict[int, float]]:
+def _values(
+    records: Sequence[Record], metric: str, case: str, unranked: frozenset[str]
+) -> dict[str, dict[int, float]]:
     """Method -> seed -> score."""
-    found: dict[str, dict[int, float]] = {}
+    values: dict[str, dict[int, float]] = {}
     for record in records:
-        mine = found.setdefault(record.method, {})
-        value = record.scores.get(case, {}).get(metric) if record.status == "done" else None
-        if value is not None and math.isfinite(value):
-            mine[record.seed] = value
-    return found
+        if record.method not in unranked:
+            by_seed = values.setdefault(record.method, {})
+            value = record.scores.get(case, {}).get(metric) if record.status == "done" else None
+            if value is not None and math.isfinite(value):
+                by_seed[record.seed] = value
+    return values
 
 
-def _score(mine: Mapping[int, float], count: Mapping[int, int], n: int) -> float | None:
-    """Mean over the seeds that count for a method; what it has itself has no say in these.
+def _score(values: Mapping[int, float], count: Mapping[int, int], n: int) -> float | None:
+    """Mean over the seeds that count for a method; which these are, only the others decide.
 
     Args:
-        mine: Seed -> its score.
+        values: Seed -> the method's score.
         count: Seed -> how many of the ``n`` methods have it, this one among them.
         n: Methods that have a score.
     """
-    others = n - bool(mine)
-    seeds = {seed for seed, have in count.items() if 2 * (have - (seed in mine)) >= others > 0}
-    seeds = seeds or set(mine)
-    if not seeds or not seeds <= mine.keys():
+    others = n - bool(values)
+    have = {seed: total - (seed in values) for seed, total in count.items()}
+    enough = min(others / 2, max(have.values(), default=0))
+    seeds = {seed for seed, k in have.items() if k >= enough > 0} or set(values)
+    if not seeds or not seeds <= values.keys():
         return None
-    return math.fsum(mine[s] for s in sorted(seeds)) / len(seeds)
+    return math.fsum(values[s] for s in sorted(seeds)) / len(seeds)
 
 
 def _apart(
@@ -142,37 +143,21 @@ def _apart(
     metric: str,
     paired: Paired | None,
 ) -> bool:
-    """Does the interval of the difference leave out zero, where one seed at most is shared?"""
-    pairs = [(left[s], right[s]) for s in sorted(left.keys() & right.keys())]
-    for a, b in pairs:
-        span = paired(a, b, case, metric) if paired is not None else None
+    """Can two methods be told apart that share one seed at most?"""
+    for seed in sorted(left.keys() & right.keys()):
+        span = paired(left[seed], right[seed], case, metric) if paired is not None else None
         if span is not None:
-            return not span[0] <= 0.0 <= span[1]
-    return _disjoint([_span(r, case, metric) for r in (*left.values(), *right.values())])
-
-
-def _leaves_out_zero(differences: Sequence[float]) -> bool:
-    """Does Student's t interval of the mean?"""
-    from benchmark.metrics.statistics import t_factor
-
-    # Plain numbers: a few seeds, and thousands of pairs.
-    mean = math.fsum(differences) / len(differences)
-    spread = math.fsum((d - mean) ** 2 for d in differences) / (len(differences) - 1)
-    return abs(mean) > t_factor(len(differences)) * math.sqrt(spread)
-
-
-def _span(record: Record, case: str, metric: str) -> Span | None:
-    found = record.intervals.get(case, {}).get(metric)
-    return None if found is None else (float(found[0]), float(found[1]))
-
-
-def _disjoint(spans: Sequence[Span | None]) -> bool:
-    """Do two intervals not overlap? Unknown or more than two say nothing."""
+            return _leaves_out_zero(*span)
+    spans = [r.intervals.get(case, {}).get(metric) for r in (*left.values(), *right.values())]
     known = [span for span in spans if span is not None]
-    if len(spans) != 2 or len(known) != 2:
+    if len(spans) != 2 or len(known) != 2:  # unknown, or of more than two: that says nothing
         return False
     (a, b), (c, d) = known
     return b < c or d < a
+
+
+def _leaves_out_zero(low: float | None, high: float | None) -> bool:
+    return low is not None and high is not None and not low <= 0.0 <= high
 
 
 def letter_groups(methods: Sequence[str], apart: Callable[[str, str], bool]) -> dict[str, str]:
@@ -227,9 +212,9 @@ def mean_ranks(
         >>> mean_ranks({"bct": {"x": 1, "y": 2}, "l2": {"x": 2}}, ["x", "y"])
         {'bct': 1.5, 'l2': None}
     """
-    found: dict[str, float | None] = {}
-    for method, mine in ranks.items():
-        known = [rank for board in boards if (rank := mine.get(board)) is not None]
+    means: dict[str, float | None] = {}
+    for method, by_board in ranks.items():
+        known = [rank for board in boards if (rank := by_board.get(board)) is not None]
         complete = bool(boards) and len(known) == len(boards)
-        found[method] = math.fsum(known) / len(known) if complete else None
-    return found
+        means[method] = math.fsum(known) / len(known) if complete else None
+    return means

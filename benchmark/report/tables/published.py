@@ -1,16 +1,14 @@
-"""Published numbers, to be printed: apart from measured ones, and never ranked."""
+"""Tables of published numbers: apart from measured ones, and never ranked."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from textwrap import wrap
 
 from benchmark.records.published import Number, Published
 from benchmark.report import numbers
-from benchmark.report.listing import Listing
-from benchmark.report.text import COLUMNS
+from benchmark.report.tables.results import COLUMNS
+from benchmark.report.text_table import TextTable, simple_table
 
 _WIDTH = 100
 _APART = (
@@ -18,58 +16,51 @@ _APART = (
 )
 
 
-def listings(found: Sequence[Number], published: Published) -> list[Listing]:
-    """One listing for each protocol and dataset, in the order of the numbers."""
+def make_tables(found: Sequence[Number], published: Published) -> list[TextTable]:
+    """One table for each protocol and dataset, in the order of the numbers."""
     settings = dict.fromkeys((n.protocol, n.dataset) for n in found)
     return [
-        _listing([n for n in found if (n.protocol, n.dataset) == setting], published)
+        _table([n for n in found if (n.protocol, n.dataset) == setting], published)
         for setting in settings
     ]
 
 
-def long_csv(found: Sequence[Number]) -> str:
-    """Lines below those of :func:`benchmark.report.text.csv`: the dataset stands for the track.
+def csv_table(found: Sequence[Number]) -> TextTable:
+    """Numbers as CSV in the columns of the table of methods: the dataset stands for the track.
 
     The paper and what it says of a number are its ``reason``; numbers that are no share (counts)
     are left out.
     """
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, restval="", lineterminator="\n")
+    values = []
     for n in found:
         if n.fraction is not None:
             said = "; ".join(filter(None, (f"{n.paper}, {n.table}", n.variant, n.note)))
-            writer.writerow(
-                {
-                    "protocol": n.protocol, "track": n.dataset, "kind": "published",
-                    "method": n.method, "status": "published", "reason": said, "case": n.case,
-                    "metric": n.metric, "value": repr(round(n.fraction, 12)),
-                }
-            )  # fmt: skip
-    return out.getvalue()
+            head = [n.protocol, n.dataset, "published", n.method, "", "published", said]
+            values.append([*head, n.case, n.metric, round(n.fraction, 12), *[""] * 5])
+    return TextTable("", "", (), (), (), columns=COLUMNS, values=tuple(values))
 
 
-def _listing(found: Sequence[Number], published: Published) -> Listing:
+def _table(found: Sequence[Number], published: Published) -> TextTable:
     first = found[0]
     notes = list(dict.fromkeys(n.note for n in found if n.note))
     models = list(dict.fromkeys(map(_models, found)))
     marks = {note: str(i) for i, note in enumerate(notes, 1)}
     marks |= {pair: _letters(i) for i, pair in enumerate(models) if pair}
     papers = dict.fromkeys(n.paper for n in found)
-    columns = tuple(found[0].row())
-    return Listing(
-        title=f"Published: {first.protocol} on {first.dataset}",
-        heads=("paper", "method", "variant", "models", "case", "metric", "note", "value"),
-        lines=[_cells(n, marks) for n in found],
-        words=7,
-        notes=[
+    return simple_table(
+        f"Published: {first.protocol} on {first.dataset}",
+        f"published-{first.protocol}-{first.dataset}",
+        ("paper", "method", "variant", "models", "case", "metric", "note"),
+        ("value",),
+        [_cells(n, marks) for n in found],
+        notes=(
             _APART,
             *(f"{_cited(name, published)}: {_caveats(name, published)}" for name in papers),
             *(f"{marks[pair]}: {pair}." for pair in models if pair),
             *(f"{marks[note]}: {note}." for note in notes),
-        ],
-        slug=f"published-{first.protocol}-{first.dataset}",
-        columns=columns,
-        values=[[n.row()[column] for column in columns] for n in found],
+        ),
+        columns=tuple(found[0].row()),
+        values=tuple(tuple(n.row().values()) for n in found),
     )
 
 
@@ -115,17 +106,16 @@ def _caveats(name: str, published: Published) -> str:
 def summary(published: Published) -> str:
     """The papers, with how many numbers each prints on what."""
     lines = []
-    for name in published.papers:
-        own = [n for n in published.numbers if n.paper == name]
-        protocols = ", ".join(dict.fromkeys(n.protocol for n in own))
-        datasets = ", ".join(dict.fromkeys(n.dataset for n in own))
+    for name, paper in published.papers.items():
+        printed = [n for n in published.numbers if n.paper == name]
+        protocols = ", ".join(dict.fromkeys(n.protocol for n in printed))
+        datasets = ", ".join(dict.fromkeys(n.dataset for n in printed))
         for indent, text in (
             ("", _cited(name, published)),
-            ("  ", f"{len(own)} numbers. Protocols: {protocols}. Datasets: {datasets}."),
-            *(("  - ", caveat) for caveat in published.papers[name].caveats),
+            ("  ", f"{len(printed)} numbers. Protocols: {protocols}. Datasets: {datasets}."),
+            *(("  - ", caveat) for caveat in paper.caveats),
         ):
             hanging = " " * len(indent or "  ")
             lines += wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=hanging)
         lines.append("")
-    lines.append(_APART)
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, _APART]) + "\n"

@@ -1,0 +1,30 @@
+"""Tables as text: for terminals, and as CSV, Markdown, LaTeX and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmark.errors import BenchError
+from benchmark.report.renderers import csv, html, latex, markdown, terminal
+from benchmark.report.text_table import TextTable
+
+FORMS = {
+    "terminal": terminal.plain, "csv": csv.render, "markdown": markdown.render,
+    "latex": latex.render, "html": html.render,
+}  # fmt: skip
+
+
+def render(tables: TextTable | Sequence[TextTable], form: str = "terminal") -> str:
+    """Tables as text, ending with a line break.
+
+    Args:
+        tables: One or several.
+        form: ``terminal`` (plain, as wide as the terminal, or 100 columns), ``csv`` (one heading
+            for all), ``markdown``, ``latex`` (booktabs) or ``html`` (a fragment).
+
+    Raises:
+        BenchError: If the form is unknown.
+    """
+    if form not in FORMS:
+        raise BenchError(f"unknown form '{form}' (there are: {', '.join(FORMS)})")
+    return FORMS[form]([tables] if isinstance(tables, TextTable) else tables)

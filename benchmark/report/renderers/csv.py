@@ -1,0 +1,25 @@
+"""Tables as CSV: the values of all of them below one heading, numbers in full precision."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+from benchmark.report.text_table import TextTable
+
+
+def render(tables: Sequence[TextTable], *, heading: bool = True) -> str:
+    """Values of tables that have the same CSV columns; those without any are passed over."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    known = [table for table in tables if table.columns]
+    if known and heading:
+        writer.writerow(known[0].columns)
+    for table in known:
+        writer.writerows([_full(value) for value in row] for row in table.values)
+    return out.getvalue()
+
+
+def _full(value: object) -> object:
+    return repr(float(value)) if isinstance(value, float) else "" if value is None else value

@@ -1,0 +1,112 @@
+"""Tables as HTML: fragments for the pages of a site, every text escaped."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import groupby
+
+from benchmark.report.text_table import TextCell, TextColumn, TextRow, TextTable
+
+# Names, labels and verdicts come again on thousands of pages.
+escape = lru_cache(maxsize=1 << 16)(html.escape)
+
+
+def render(tables: Sequence[TextTable]) -> str:
+    """Tables with their titles and notes, as a site without a style sheet of its own shows them."""
+    return "".join(
+        f"<section>\n<h3>{escape(table.title)}</h3>\n"
+        + "".join(block(table, i) for i in range(len(table.blocks)))
+        + f"{notes(table)}</section>\n"
+        for table in tables
+    )
+
+
+def notes(table: TextTable) -> str:
+    """What stands below a table, as a list; empty where there is nothing."""
+    lines = "".join(f"<li>{escape(note)}</li>\n" for note in table.bold_notes())
+    return f'<ul class="notes">\n{lines}</ul>\n' if lines else ""
+
+
+def block(table: TextTable, i: int = 0, *, classes: str = "", labelled: str = "") -> str:
+    """One block of a table.
+
+    Args:
+        table: The table. Where it is grouped, and not sortable, its first label column becomes
+            rows that head the groups.
+        i: Which block.
+        classes: Of the ``table``; ``sortable`` makes buttons of the headings and gives cells
+            their ``data-sort``.
+        labelled: Id of the heading that names the table; the block's label or the title if empty.
+    """
+    sortable = "sortable" in classes.split()
+    grouped = table.grouped and not sortable
+    labels = table.labels
+    if grouped:
+        labels = (replace(labels[1], heading=True), *labels[2:])
+    columns = (*labels, *table.blocks[i].columns)
+    named = f'labelledby="{escape(labelled)}"'
+    if not labelled:
+        named = f'label="{escape(table.blocks[i].label or table.title)}"'
+    lines = [
+        f'<div class="scroll" tabindex="0" role="region" aria-{named}>',
+        f"<table{_attribute('class', classes)}>",
+        f"<thead><tr>{''.join(_head(c, sortable=sortable) for c in columns)}</tr></thead>",
+    ]
+    for key, rows in groupby(table.rows, lambda row: (row.kind, row.labels[0] if grouped else "")):
+        lines.append(f"<tbody{_attribute('class', key[0])}>")
+        if isinstance(key[1], TextCell):
+            head = f'<th scope="rowgroup" colspan="{len(columns)}">{_inner(key[1])}</th>'
+            lines.append(f'<tr class="group">{head}</tr>')
+        for row in rows:
+            cells = [*zip(columns, (*row.labels[grouped:], *row.cells[i]), strict=False)]
+            lines.append(_row(row, cells, len(columns), sortable=sortable))
+        lines.append("</tbody>")
+    return "\n".join([*lines, "</table>", "</div>"]) + "\n"
+
+
+def _head(column: TextColumn, *, sortable: bool) -> str:
+    below = f"<small>{escape(column.below)}</small>" if column.below else ""
+    words = f"{escape(column.head)}{below}"
+    words = f'<button type="button">{words}</button>' if sortable else words
+    return f'<th scope="col"{_attribute("class", "folded" * column.folded)}>{words}</th>'
+
+
+def _row(
+    row: TextRow, cells: Sequence[tuple[TextColumn, TextCell]], width: int, *, sortable: bool
+) -> str:
+    about = "".join(_attribute(name, value) for name, value in row.attributes.items())
+    # The last cell spans what a short row leaves.
+    spans = [1] * (len(cells) - 1) + [width - len(cells) + 1]
+    found = (_cell(*cell, span, sortable=sortable) for cell, span in zip(cells, spans, strict=True))
+    return f"<tr{about}>{''.join(found)}</tr>"
+
+
+def _cell(column: TextColumn, cell: TextCell, span: int, *, sortable: bool) -> str:
+    looks = ["best" * cell.best, cell.look, "left" * (column.words and not column.heading)]
+    about = _attribute("colspan", str(span) * (span > 1))
+    if sortable and cell.sort is not None:
+        about += f' data-sort="{escape(cell.sort)}"'
+    about += _attribute("class", " ".join(filter(None, (*looks, "folded" * column.folded))))
+    about += _attribute("title", cell.hint)
+    tag = 'th scope="row"' if column.heading else "td"
+    return f"<{tag}{about}>{_inner(cell)}</{tag[:2]}>"
+
+
+def _inner(cell: TextCell) -> str:
+    text = escape(cell.text)
+    for tag, yes in (("code", cell.code), ("strong", cell.best)):
+        text = f"<{tag}>{text}</{tag}>" if yes else text
+    if cell.href:
+        text = f'<a href="{escape(cell.href)}">{text}</a>'
+    return text + "".join(_small(words) for words in (cell.spread, cell.small) if words)
+
+
+def _small(words: str) -> str:
+    return f" <small>{escape(words)}</small>"
+
+
+def _attribute(name: str, value: str) -> str:
+    return f' {name}="{escape(value)}"' if value else ""

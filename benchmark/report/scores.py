@@ -1,0 +1,327 @@
+"""Scores of methods: what tables, plots, ranks and the leaderboard compute with.
+
+Values stay fractions; how they are printed stands in :mod:`benchmark.report.text_table`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from benchmark.errors import BenchError
+from benchmark.metrics.statistics import t_factor
+from benchmark.records.record import Record
+from benchmark.report import derived, notes, numbers, select
+
+Span = tuple[float, float]
+Kind = Literal["lower", "independent", "upper", "method"]
+GAIN = "gain"
+
+
+@dataclass(frozen=True)
+class Score:
+    """A value with its interval.
+
+    Attributes:
+        value: A fraction, mean over seeds; None where undefined on a seed.
+        low: Lower end of the 95 % interval: bootstrap of one seed, Student's t over several.
+        high: Upper end.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a method's cross-test means.
+
+    Attributes:
+        compatible: (seeds on which new/old > old/old, seeds); None where unknown.
+        not_hurting: (seeds on which new/new is no worse than the independent model's, seeds).
+        gain: Mean update gain; None where a seed has none.
+    """
+
+    compatible: tuple[int, int] | None
+    not_hurting: tuple[int, int] | None
+    gain: float | None
+
+
+@dataclass(frozen=True)
+class MethodScores:
+    """Scores of one bound or method.
+
+    Attributes:
+        label: As printed where there is little room.
+        method: Method id; for a bound its name in the records.
+        seeds: Seeds that the scores are means of.
+        cells: (metric, case of the column) -> score.
+        verdicts: Metric -> compatible, gain.
+        reason: Why the method is not applicable; None where it is.
+        detail: The case that a bound is, ``old/old``; empty for methods.
+    """
+
+    kind: Kind
+    label: str
+    method: str
+    seeds: tuple[int, ...]
+    cells: Mapping[tuple[str, str], Score]
+    verdicts: Mapping[str, Verdict]
+    reason: str | None = None
+    detail: str = ""
+
+    @property
+    def full(self) -> str:
+        """Label and detail."""
+        return f"{self.label}, {self.detail}" if self.detail else self.label
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Scores of one protocol on one track.
+
+    Attributes:
+        title: Protocol, track, seeds in words.
+        metrics: Keys, in reading order.
+        cases: Columns of each metric, in reading order.
+        roles: What each case tests.
+        rows: Lower bound, independent, upper bounds, methods.
+        notes: What stands below the table.
+        upper: Which bound the gain uses.
+        slug: A name for files and labels, its own among the tables made together.
+    """
+
+    protocol: str
+    track: str
+    title: str
+    seeds: tuple[int, ...]
+    metrics: tuple[str, ...]
+    cases: tuple[str, ...]
+    roles: tuple[str, ...]
+    rows: tuple[MethodScores, ...]
+    notes: tuple[str, ...]
+    upper: str
+    slug: str
+
+    def best(self, metric: str, case: str) -> set[str]:
+        """Methods with the best score of a case, or the best ``gain``."""
+        rivals: dict[str, float | None] = {}
+        for row in self.rows:
+            if row.kind == "method" and row.reason is None:
+                verdict, score = row.verdicts.get(metric), row.cells.get((metric, case))
+                if case == GAIN:
+                    rivals[row.method] = None if verdict is None else verdict.gain
+                else:
+                    rivals[row.method] = None if score is None else score.value
+        return numbers.best(rivals, metric, larger=case == GAIN)
+
+
+def mean_score(values: Sequence[float | None], spans: Sequence[Span | None] = ()) -> Score:
+    """The mean over seeds.
+
+    Args:
+        values: One a seed.
+        spans: Bootstrap interval of each seed, where there are any.
+
+    Example:
+        >>> mean_score([0.5], [(0.4, 0.6)])
+        Score(value=0.5, low=0.4, high=0.6)
+    """
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return Score(None)
+    if len(known) == 1:
+        return Score(known[0], *((spans and spans[0]) or (None, None)))
+    # Plain numbers: a few seeds, and thousands of cells.
+    mean = math.fsum(known) / len(known)
+    spread = math.sqrt(math.fsum((v - mean) ** 2 for v in known) / (len(known) - 1))
+    half = t_factor(len(known)) * spread
+    return Score(mean, mean - half, mean + half)
+
+
+def case_score(records: Sequence[Record], case: str, metric: str) -> Score:
+    """The score of a case, mean over records."""
+    return mean_score(
+        [derived.score(record, case, metric) for record in records],
+        [record.intervals.get(case, {}).get(metric) for record in records],
+    )
+
+
+def make_verdict(records: Sequence[Record], metric: str) -> Verdict:
+    """The verdict over records of one method.
+
+    There is no gain where one seed is not compatible: the mean of the others would flatter.
+    """
+    gains = [gain for r in records if (gain := r.update_gain.get(metric)) is not None]
+    return Verdict(
+        compatible=_all([record.compatible.get(metric) for record in records]),
+        not_hurting=_all([record.not_hurting.get(metric) for record in records]),
+        gain=math.fsum(gains) / len(gains) if gains and len(gains) == len(records) else None,
+    )
+
+
+def _all(answers: Sequence[bool | None]) -> tuple[int, int] | None:
+    """(yes, of how many); None where a seed has no answer."""
+    known = [answer for answer in answers if answer is not None]
+    return (sum(known), len(known)) if len(known) == len(answers) else None
+
+
+def by_method(records: Iterable[Record], *, done: bool = True) -> dict[str, list[Record]]:
+    """Method -> its records, the independent model first.
+
+    Args:
+        records: Any records.
+        done: Are methods left out that could not be applied?
+    """
+    found: dict[str, list[Record]] = {}
+    for record in sorted(records, key=lambda r: r.method.partition(":")):
+        if record.status == "done" or not done:
+            found.setdefault(record.method, []).append(record)
+    return {m: found[m] for m in sorted(found, key=lambda method: method != "independent")}
+
+
+def group(records: Iterable[Record], *, families: bool = False) -> list[list[Record]]:
+    """Records that may stand in one table: of one protocol, track, their versions and changes.
+
+    Groups and their members have the same order, whatever the order of the records.
+
+    Args:
+        records: Any records.
+        families: Do all settings of a protocol stand in one table?
+    """
+    groups: dict[tuple[str, ...], list[Record]] = {}
+    for record in sorted(records, key=lambda r: (r.method.partition(":"), r.seed)):
+        key = (
+            record.protocol.partition(":")[0] if families else record.protocol,
+            record.track, str(record.protocol_version), str(record.track_version),
+            json.dumps(record.changed, sort_keys=True, default=str),
+        )  # fmt: skip
+        groups.setdefault(key, []).append(record)
+    return [groups[key] for key in sorted(groups)]
+
+
+def slugs(groups: Sequence[Sequence[Record]]) -> list[str]:
+    """A file name for each group; what is alike gets a number."""
+    names: list[str] = []
+    count: dict[str, int] = {}
+    for members in groups:
+        base = f"{members[0].protocol}-{members[0].track}".replace(":", "+")
+        base += "-changed" if members[0].changed else ""
+        count[base] = count.get(base, 0) + 1
+        names.append(base if count[base] == 1 else f"{base}-{count[base]}")
+    return names
+
+
+def named_groups(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]]:
+    """Groups of records with their file names."""
+    groups = group(records)
+    return zip(slugs(groups), groups, strict=True)
+
+
+def make_tables(
+    records: Iterable[Record], metrics: select.Names = None, cases: select.Names = None
+) -> list[ScoreTable]:
+    """The scores of each protocol and track.
+
+    Args:
+        records: Any records.
+        metrics: Keys, as a list or with commas between; ``all``; by default the main ones.
+        cases: ``new/old``, ...; ``all``; by default cross-test, self-test, converted galleries.
+
+    Returns:
+        Tables by protocol and track; none for no records.
+
+    Raises:
+        BenchError: If a metric or case is in no record.
+    """
+    return [_table(members, slug, metrics, cases) for slug, members in named_groups(records)]
+
+
+def make_table(
+    records: Iterable[Record], metrics: select.Names = None, cases: select.Names = None
+) -> ScoreTable:
+    """The scores of records of one protocol and track; see :func:`make_tables`.
+
+    Raises:
+        BenchError: If there are no records, or of several protocols or tracks.
+    """
+    tables = make_tables(records, metrics, cases)
+    if len(tables) != 1:
+        names = ", ".join(dict.fromkeys(f"{t.protocol} on {t.track}" for t in tables)) or "none"
+        raise BenchError(f"records: expected one protocol, track and setting, got {names}")
+    return tables[0]
+
+
+def _table(
+    records: Sequence[Record], slug: str, metrics: select.Names, cases: select.Names
+) -> ScoreTable:
+    keys = select.metrics(records, metrics)
+    columns = select.cases(records, cases)
+    names = select.generations(records)
+    if derived.AVG in keys:
+        columns.append(derived.averaged_case(names))
+    rows = [*_bounds(records, keys)]
+    rows += [_method(members, keys, columns) for members in by_method(records, done=False).values()]
+    rows.sort(key=lambda row: ("lower", "independent", "upper", "method").index(row.kind))
+    return ScoreTable(
+        protocol=records[0].protocol,
+        track=records[0].track,
+        title=notes.title(records),
+        seeds=tuple(sorted({record.seed for record in records})),
+        metrics=tuple(keys),
+        cases=tuple(columns),
+        roles=tuple(select.role(case, names) for case in columns),
+        rows=tuple(rows),
+        notes=tuple(notes.notes(records, keys)),
+        upper=records[0].upper,
+        slug=slug,
+    )
+
+
+def _bounds(records: Sequence[Record], keys: Sequence[str]) -> Iterator[MethodScores]:
+    """The lower bound and every upper bound, from whatever record of a seed has them."""
+    lower, upper = select.lower_case(records), select.self_case(records)
+    words: dict[str, tuple[Kind, str, str, str]] = {
+        "lower": ("lower", "lower bound", lower, select.cross_case(records)),
+        "upper": ("upper", "upper bound", upper, upper),
+        "upper-all": ("upper", "upper, all data", upper, upper),
+    }
+    for name, (kind, label, own, column) in words.items():
+        seeds: dict[int, Record] = {}
+        # The independent model's own record also knows the intervals of its bounds.
+        for record in sorted(records, key=lambda record: record.method != "independent"):
+            if name in record.bounds:
+                seeds.setdefault(record.seed, record)
+        if seeds:
+            cells = {(key, column): _bound(list(seeds.values()), name, own, key) for key in keys}
+            yield MethodScores(kind, label, name, tuple(sorted(seeds)), cells, {}, detail=own)
+
+
+def _bound(records: Sequence[Record], name: str, case: str, key: str) -> Score:
+    """A bound, with the interval of a case that has its very value."""
+    values = [record.bounds[name].get(key) for record in records]
+    same = [r.scores.get(case, {}).get(key) == v for r, v in zip(records, values, strict=True)]
+    spans = [
+        record.intervals.get(case, {}).get(key) if yes else None
+        for record, yes in zip(records, same, strict=True)
+    ]
+    return mean_score(values, spans)
+
+
+def _method(records: Sequence[Record], keys: Sequence[str], columns: Sequence[str]) -> MethodScores:
+    """Mean over the seeds on which the method could be applied."""
+    method = records[0].method
+    done = [record for record in records if record.status == "done"]
+    return MethodScores(
+        kind="independent" if method == "independent" else "method",
+        label=method,
+        method=method,
+        seeds=tuple(record.seed for record in done),
+        cells={(k, c): case_score(done, c, k) for k in keys for c in columns} if done else {},
+        verdicts={key: make_verdict(done, key) for key in keys} if done else {},
+        reason=None if done else records[0].reason or "no reason given",
+    )

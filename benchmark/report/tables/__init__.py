@@ -1,0 +1,62 @@
+"""Tables of records, published numbers and comparisons: a module for each kind of table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmark.records.record import Record
+from benchmark.report import scores, select
+from benchmark.report.tables import (
+    backfilling,
+    groups,
+    results,
+    sequence,
+    settings,
+    side_information,
+)
+from benchmark.report.text_table import TextTable
+
+
+def record_tables(
+    records: Sequence[Record], metrics: select.Names = None, cases: select.Names = None
+) -> list[TextTable]:
+    """Every table of some records, to be printed.
+
+    Settings of one protocol stand in one table of their own.
+
+    Args:
+        records: Any records.
+        metrics: Keys, as a list or with commas between; ``all``; by default the main ones.
+        cases: ``new/old``, ...; ``all``; by default the main ones.
+
+    Raises:
+        BenchError: If a metric or case is in no record.
+    """
+    single, _ = settings.split_settings(records)
+    return [
+        *map(results.text_table, scores.make_tables(single, metrics, cases)),
+        *sequence.make_tables(records, metrics),
+        *settings.make_tables(records, metrics),
+        *groups.make_tables(records),
+        *backfilling.make_tables(single),
+        *backfilling.make_settings_tables(records, metrics),
+        *groups.make_gap_tables(records),
+        *side_information.make_tables(records),
+    ]
+
+
+def csv_tables(
+    records: Sequence[Record], metrics: select.Names = None, cases: select.Names = None
+) -> list[TextTable]:
+    """The tables that have the columns of one CSV; those of settings look like all others.
+
+    Args:
+        records: Any records.
+        metrics: As for :func:`record_tables`.
+        cases: As for :func:`record_tables`.
+    """
+    return [
+        *map(results.text_table, scores.make_tables(records, metrics, cases)),
+        *backfilling.make_tables(records),
+        *side_information.make_tables(records),
+    ]

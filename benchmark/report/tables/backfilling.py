@@ -1,0 +1,257 @@
+"""The table of backfilling: a row for each method and order, areas under the curves in columns.
+
+Where a protocol has settings, they are the columns, as in FastFill's Table 7, and each metric has
+its table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmark.records.record import Record
+from benchmark.report import notes, numbers, select
+from benchmark.report.scores import Score, by_method, mean_score, named_groups
+from benchmark.report.tables import settings
+from benchmark.report.tables.results import COLUMNS
+from benchmark.report.text_table import TextTable, score_cell, simple_table
+
+OFFLINE = "offline"
+BUDGETS = (10, 25, 50, 75)
+"""Percent of the gallery; the curves have every percent."""
+_MAIN = ("cmc_at_1", "map")
+
+
+@dataclass(frozen=True)
+class OrderScores:
+    """A method whose gallery is backfilled in one order; mean over its seeds.
+
+    Attributes:
+        order: An order's name; ``offline`` for the wait until all is backfilled.
+        areas: Metric, or setting, -> area under the curve.
+        taus: Oracle order -> Kendall's tau with it.
+        budgets: (percent of the gallery, metric) -> score when so much is backfilled.
+    """
+
+    method: str
+    order: str
+    seeds: tuple[int, ...]
+    areas: Mapping[str, Score]
+    taus: Mapping[str, Score] = field(default_factory=dict)
+    budgets: Mapping[tuple[int, str], Score] = field(default_factory=dict)
+
+
+def orders(records: Sequence[Record]) -> list[str]:
+    """Orders of some records, in reading order; ones that this version does not know last."""
+    from benchmark.metrics.backfill_orders import ORDERS
+
+    known = {name: place for place, name in enumerate(ORDERS)}
+    names = {name for record in records for name in record.orders}
+    return sorted(names, key=lambda name: (known.get(name, len(known)), name))
+
+
+def is_oracle(order: str) -> bool:
+    """Does an order need the vectors that only backfilling gives?"""
+    return order.startswith("true-")
+
+
+def order_scores(records: Iterable[Record]) -> list[OrderScores]:
+    """What can be said of records of one protocol and track; empty where none has curves."""
+    methods = by_method(record for record in records if record.orders)
+    rows = [row for members in methods.values() for row in _rows(members)]
+    for members in [*methods.values()][:1]:
+        ends = [record.backfilling.offline for record in members if record.backfilling]
+        areas = {key: mean_score([end[key].area for end in ends]) for key in ends[0]}
+        rows.insert(0, OrderScores(members[0].method, OFFLINE, _seeds(members), areas))
+    return rows
+
+
+def _seeds(records: Iterable[Record]) -> tuple[int, ...]:
+    return tuple(record.seed for record in records)
+
+
+def _rows(records: Sequence[Record]) -> Iterator[OrderScores]:
+    """A row for each order that all seeds have."""
+    for order in orders(records):
+        curves = [record.orders[order] for record in records if order in record.orders]
+        if len(curves) == len(records):
+            spans = {key: [c.intervals.get(key) for c in curves] for key in curves[0].area}
+            yield OrderScores(
+                records[0].method,
+                order,
+                _seeds(records),
+                {key: mean_score([c.area.get(key) for c in curves], spans[key]) for key in spans},
+                {key: mean_score([c.tau.get(key) for c in curves]) for key in curves[0].tau},
+                {
+                    (share, key): mean_score([point(c.curves[key], share) for c in curves])
+                    for key in curves[0].curves
+                    for share in BUDGETS
+                },
+            )
+
+
+def point(curve: Sequence[float], share: int) -> float:
+    """A curve of even points, when a share of the gallery, in percent, is backfilled."""
+    return curve[round(share * (len(curve) - 1) / 100)]
+
+
+def make_tables(records: Iterable[Record]) -> list[TextTable]:
+    """A table for each protocol and track whose records have backfilling."""
+    tables = []
+    for slug, members in named_groups(records):
+        rows = order_scores(members)
+        if rows:
+            curved = [record for record in members if record.orders]
+            tables.append(
+                _table(
+                    f"{notes.title(curved)}: areas under the backfilling curves",
+                    f"{slug}-backfilling",
+                    {key: numbers.metric(key).label for key in _metrics(rows)},
+                    rows,
+                    list(_notes(members)),
+                    columns=COLUMNS,
+                    values=tuple(line for row in rows for line in _values(curved[0], row)),
+                )
+            )
+    return tables
+
+
+def make_settings_tables(
+    records: Iterable[Record], metrics: select.Names = None
+) -> list[TextTable]:
+    """A table for each protocol with settings, track and metric: a column for each setting.
+
+    One setting alone has the table that a protocol without settings has.
+
+    Args:
+        records: Any records; those of protocols without settings are passed over.
+        metrics: Keys, as a list or with commas between; ``all``; by default CMC@1 and mAP.
+    """
+    shown = numbers.words(metrics or _MAIN)
+    tables: list[TextTable] = []
+    for members in settings.setting_groups(records):
+        of_setting = settings.by_setting(members)
+        scores = {name: rows for name, of in of_setting.items() if (rows := order_scores(of))}
+        if len(scores) == 1:
+            tables += make_tables(of_setting[next(iter(scores))])
+            continue
+        listed = dict.fromkeys(note for name in scores for note in _notes(of_setting[name]))
+        for metric in _metrics([row for rows in scores.values() for row in rows]):
+            if metric in shown or shown == ["all"]:
+                areas: dict[tuple[str, str], dict[str, Score]] = {}
+                for name, row in ((name, row) for name, rows in scores.items() for row in rows):
+                    known = {name: row.areas[metric]} if metric in row.areas else {}
+                    areas.setdefault((row.method, row.order), {}).update(known)
+                family = members[0].protocol.partition(":")[0]
+                title = f"{settings.title(members)}: areas under the backfilling curves of"
+                tables.append(
+                    _table(
+                        f"{title} {numbers.metric(metric).label}",
+                        f"{family}-{members[0].track}-backfilling-{metric}",
+                        {name: name for name in scores},
+                        [OrderScores(*key, (), each) for key, each in areas.items()],
+                        list(listed),
+                        metric=metric,
+                    )
+                )
+    return tables
+
+
+def _metrics(rows: Iterable[OrderScores]) -> list[str]:
+    return numbers.ordered(key for row in rows if row.order != OFFLINE for key in row.areas)
+
+
+def _table(
+    title: str,
+    slug: str,
+    columns: Mapping[str, str],
+    rows: Sequence[OrderScores],
+    notes: Sequence[str],
+    metric: str = "",
+    **csv: Any,
+) -> TextTable:
+    """Areas whose columns are metrics, or settings compared by one metric."""
+    oracles = list(dict.fromkeys(oracle for row in rows for oracle in row.taus))
+    deployed = [
+        row for row in rows
+        if row.method != "independent" and row.order != OFFLINE and not is_oracle(row.order)
+    ]  # fmt: skip
+    best = {}
+    for key in columns:
+        rivals = {id(row): row.areas[key].value for row in deployed if key in row.areas}
+        best[key] = numbers.best(rivals, metric or key)
+    lines = []
+    for row in rows:
+        areas = [score_cell(_known(row.areas.get(k)), best=id(row) in best[k]) for k in columns]
+        taus = [_known(row.taus.get(oracle)) for oracle in oracles]
+        tau_cells = [score_cell(tau, "coefficient", spread=False) for tau in taus]
+        lines.append([row.method, row.order, *areas, *tau_cells])
+    heads = [*columns.values(), *(f"tau {oracle}" for oracle in oracles)]
+    return simple_table(
+        title, slug, ("method", "order"), heads, lines,
+        notes=tuple(notes), grouped=True, compact=True, **csv,
+    )  # fmt: skip
+
+
+def _known(score: Score | None) -> Score | None:
+    """What is unknown stays blank."""
+    return None if score is None or score.value is None else score
+
+
+def _case(record: Record) -> str:
+    """The case at nothing backfilled."""
+    about = record.backfilling
+    return "" if about is None else f"{about.new}/{about.old}"
+
+
+def _notes(members: Sequence[Record]) -> Iterator[str]:
+    curved = [record for record in members if record.orders]
+    case = _case(curved[0])
+    new = case.partition("/")[0]
+    yield (
+        f"Percent, the mean along the curve from {case} (nothing backfilled) to {new}/{new} (all "
+        f"backfilled); {notes.interval_words(curved, 'bootstrap over queries')}. * is the best of "
+        "the methods by an order that can be deployed."
+    )
+    yield "offline: old queries in the old gallery until every item is backfilled."
+    if any(each.tau for record in curved for each in record.orders.values()):
+        yield (
+            "tau: Kendall's, of the order with an oracle, which sorts by what only backfilling "
+            "would tell: true-l2 by the distance of converted and new vector, true-disc by the "
+            "new classifier's loss on the converted one (FastFill appendix E)."
+        )
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for record in curved:
+        for order, reason in record.backfilling.omitted.items() if record.backfilling else ():
+            reasons.setdefault((record.method, reason), []).append(order)
+    methods: dict[tuple[str, str], list[str]] = {}
+    for (method, reason), names in reasons.items():
+        methods.setdefault((", ".join(dict.fromkeys(names)), reason), []).append(method)
+    for (listed, reason), who in methods.items():
+        yield f"Left out: {listed} for {', '.join(who)}: {reason}."
+    for record in members:
+        about = record.backfilling
+        reason = (about.reason if about else None) or record.reason or ""
+        if not record.orders and reason:
+            yield f"No curve for {record.method}: {reason}."
+
+
+def _values(record: Record, row: OrderScores) -> Iterator[list[object]]:
+    """CSV lines in the columns of the table of methods.
+
+    The case is ``new/old by random``, the metric ``area_cmc_at_1``; tau's is ``kendall_tau`` of
+    ``new/old by priority against true-l2``; scores at a budget have the case ``new/old by random
+    at 25 %`` and no interval.
+    """
+    seeds = " ".join(map(str, row.seeds))
+    head = [record.protocol, record.track, "method", row.method, seeds, "done", ""]
+    offline = row.order == OFFLINE
+    case = _case(record) if offline else f"{_case(record)} by {row.order}"
+    prefix = "offline_area_" if offline else "area_"
+    scores = [(case, prefix + metric, score) for metric, score in row.areas.items()]
+    scores += [(f"{case} against {o}", "kendall_tau", score) for o, score in row.taus.items()]
+    scores += [(f"{case} at {at} %", metric, s) for (at, metric), s in row.budgets.items()]
+    for where, metric, score in scores:
+        if score.value is not None:
+            yield [*head, where, metric, score.value, score.low, score.high, "", "", ""]

@@ -1,0 +1,111 @@
+"""The table of methods: bounds first, then a row for each method, a block for each metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import compress
+
+from benchmark.report import numbers
+from benchmark.report.derived import is_difference
+from benchmark.report.scores import GAIN, MethodScores, ScoreTable
+from benchmark.report.text_table import (
+    NOT_APPLICABLE,
+    TextBlock,
+    TextCell,
+    TextColumn,
+    TextRow,
+    TextTable,
+    filled,
+    score_cell,
+)
+
+COLUMNS = (
+    "protocol", "track", "kind", "method", "seeds", "status", "reason", "case", "metric",
+    "value", "low", "high", "compatible", "not_hurting", "gain",
+)  # fmt: skip
+"""Of the CSV: a line for each row, case and metric, fractions in full precision."""
+
+
+def text_table(table: ScoreTable) -> TextTable:
+    """Scores of one protocol and track, to be printed."""
+    blocks, cells = [], []
+    for metric in table.metrics:
+        block, column_cells = _block(table, metric)
+        blocks.append(block)
+        cells.append(column_cells)
+    rows = [
+        TextRow(
+            (TextCell(row.label, small=row.detail),),
+            tuple(each[i] for each in cells),
+            kind="" if row.kind == "method" else "bound",
+        )
+        for i, row in enumerate(table.rows)
+    ]
+    return TextTable(
+        title=table.title,
+        slug=table.slug,
+        labels=(TextColumn("", words=True, heading=True),),
+        blocks=tuple(blocks),
+        rows=tuple(rows),
+        notes=("* is the best method of a column.", *table.notes),
+        columns=COLUMNS,
+        values=tuple(line for row in table.rows for line in _values(table, row)),
+    )
+
+
+def _block(table: ScoreTable, metric: str) -> tuple[TextBlock, list[tuple[TextCell, ...]]]:
+    """One metric, and the cells of each row."""
+    columns = [TextColumn(c, r) for c, r in zip(table.cases, table.roles, strict=True)]
+    columns += [TextColumn("compatible", short="compat."), TextColumn(GAIN)]
+    best = {case: table.best(metric, case) for case in (*table.cases, GAIN)}
+    rows = [list(_cells(table, row, metric, best)) for row in table.rows]
+    kept = filled(rows, len(columns))
+    kept[-1] = kept[-2]  # a gain that nobody has says something too
+    return (
+        TextBlock(label(metric), tuple(compress(columns, kept))),
+        [tuple(compress(row, kept)) for row in rows],
+    )
+
+
+def label(metric: str) -> str:
+    """A metric's label, and whether lower is better."""
+    about = numbers.metric(metric)
+    return about.label + (" (lower is better)" if about.higher_is_better is False else "")
+
+
+def _cells(
+    table: ScoreTable, row: MethodScores, metric: str, best: dict[str, set[str]]
+) -> Iterator[TextCell]:
+    if row.reason is not None:
+        yield TextCell(NOT_APPLICABLE)
+        return
+    unit = numbers.metric(metric).unit
+    for case in table.cases:
+        score = row.cells.get((metric, case))
+        if score is not None and score.value is None and row.kind != "method":
+            score = None
+        yield score_cell(score, unit, best=row.method in best[case], signed=is_difference(case))
+    verdict = row.verdicts.get(metric)
+    if verdict is None:
+        yield from (TextCell(), TextCell())
+    else:
+        yield TextCell(numbers.of_seeds(verdict.compatible))
+        yield TextCell(numbers.number(verdict.gain), best=row.method in best[GAIN])
+
+
+def _values(table: ScoreTable, row: MethodScores) -> Iterator[list[object]]:
+    """CSV lines; the verdicts stand on those of the cross-test, as shares of the seeds."""
+    head = [table.protocol, table.track, row.kind, row.method, " ".join(map(str, row.seeds))]
+    if row.reason is not None:
+        yield [*head, "not-applicable", row.reason, *[""] * 8]
+    roles = zip(table.cases, table.roles, strict=True)
+    cross = next((case for case, role in roles if role == "cross-test"), "")
+    for (metric, case), score in row.cells.items():
+        verdict = row.verdicts.get(metric) if case == cross else None
+        judged: list[object] = [None] * 3
+        if verdict is not None:
+            answers = (verdict.compatible, verdict.not_hurting)
+            judged = [*(None if a is None else a[0] / a[1] for a in answers), verdict.gain]
+        if score.value is not None:
+            scores = [score.value, score.low, score.high]
+            yield [*head, "done", "", row.detail or case, metric, *scores, *judged]

@@ -1,0 +1,126 @@
+"""The table of a sequence of updates: a row for each case, a column for each method.
+
+Source: FCT Tables 5 and 8: each generation by itself, after one update, after several one after
+the other, and directly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
+
+from benchmark.metrics import compatibility
+from benchmark.records.record import Record
+from benchmark.report import notes, numbers, select
+from benchmark.report.scores import Score, by_method, case_score, mean_score, named_groups
+from benchmark.report.tables.results import label
+from benchmark.report.text_table import (
+    TextBlock,
+    TextCell,
+    TextColumn,
+    TextRow,
+    TextTable,
+    filled,
+    score_cell,
+)
+
+_READING = (
+    "i/j: queries of generation i in a gallery of generation j that was updated up to i, step by "
+    "step or directly. Average compatibility: share of the pairs i > j for which i/j beats j/j (in "
+    "chains); average accuracy: mean over i >= j."
+)
+_SHARE, _MEAN = "average compatibility", "average accuracy"
+
+
+def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
+    """A table for each protocol of three generations or more, and track.
+
+    Args:
+        records: Any records; those of two generations are passed over.
+        metrics: Keys, as a list or with commas between; ``all``; by default the main ones.
+
+    Raises:
+        BenchError: If a metric is in no record.
+    """
+    return [
+        _table(members, slug, select.metrics(members, metrics))
+        for slug, members in named_groups(records)
+        if len(members[0].models) > 2 and any(r.status == "done" for r in members)
+    ]
+
+
+def cases(records: Sequence[Record]) -> dict[str, str]:
+    """Cases of a sequence and their labels: self-tests, then one update, two, ...
+
+    What is direct stands below what it leaves out.
+    """
+    names = select.generations(records)
+    measured = {case for record in records for case in record.scores}
+    labels = {f"{name}/{name}": f"{name}/{name}, self-test" for name in names}
+    for steps in range(1, len(names)):
+        for old, new in zip(names, names[steps:], strict=False):
+            case = f"{new}/{old}"
+            labels[case] = f"{case}, {steps} update{'s' if steps > 1 else ''}"
+            if f"{case} direct" in measured:
+                labels[f"{case} direct"] = f"{case}, direct"
+    return labels
+
+
+def _table(records: Sequence[Record], slug: str, keys: Sequence[str]) -> TextTable:
+    methods = by_method(records)
+    labels = cases(records) | {_SHARE: _SHARE, _MEAN: _MEAN}
+    columns = tuple(map(TextColumn, methods))
+    cells = {}
+    for key in keys:
+        scores = {case: {m: _score(of, case, key) for m, of in methods.items()} for case in labels}
+        cells[key] = [list(_cells(scores[case], case, key)) for case in labels]
+    kept = {key: filled(rows, len(columns)) for key, rows in cells.items()}
+    return TextTable(
+        title=f"{notes.title(records)}: step by step",
+        slug=f"{slug}-sequence",
+        labels=(TextColumn("", words=True, heading=True),),
+        blocks=tuple(TextBlock(label(key), tuple(compress(columns, kept[key]))) for key in keys),
+        rows=tuple(
+            TextRow(
+                (TextCell(words),),
+                tuple(tuple(compress(cells[key][i], kept[key])) for key in keys),
+                kind="bound" if words.endswith("self-test") else "",
+            )
+            for i, words in enumerate(labels.values())
+        ),
+        notes=("* is the best method of a row.", _READING),
+    )
+
+
+def _score(records: Sequence[Record], case: str, key: str) -> Score:
+    if case in (_SHARE, _MEAN):
+        return mean_score([_average(record, key, case) for record in records])
+    return case_score(records, case, key)
+
+
+def _average(record: Record, key: str, kind: str) -> float | None:
+    """Over the matrix of a record's pairs; none where a pair has no score."""
+    names = list(record.models)
+    # Errors and gaps turn round: for them smaller is better.
+    smaller = kind == _SHARE and numbers.metric(key).higher_is_better is False
+    matrix = [[0.0] * len(names) for _ in names]
+    for i, new in enumerate(names):
+        for j, old in enumerate(names[: i + 1]):
+            value = record.scores.get(f"{new}/{old}", {}).get(key)
+            matrix[i][j] = math.nan if value is None else -value if smaller else value
+    if any(math.isnan(value) for row in matrix for value in row):
+        return None
+    average = {_SHARE: compatibility.average_compatibility, _MEAN: compatibility.average_accuracy}
+    return average[kind](matrix)
+
+
+def _cells(scores: dict[str, Score], case: str, key: str) -> Iterator[TextCell]:
+    """A row of one metric; among self-tests none is the best."""
+    unit = numbers.metric(key).unit
+    query, _, gallery = case.partition("/")
+    rivals = {m: s.value for m, s in scores.items() if m != "independent" and query != gallery}
+    best = numbers.best(rivals, key, larger=case == _SHARE)
+    for method, score in scores.items():
+        blank = query == gallery and score.value is None
+        yield score_cell(None if blank else score, unit, best=method in best)

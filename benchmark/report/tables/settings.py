@@ -1,0 +1,181 @@
+"""The table of a protocol with settings: a row group for each setting, a row for each method.
+
+One table a metric, as the papers' tables of pairs of models and losses are read: BCT Table 3, FCT
+Tables 4 and 11, MixBCT Table 7. The CSV is that of the single tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from benchmark.records.record import Record
+from benchmark.report import notes, numbers, select
+from benchmark.report.scores import (
+    GAIN,
+    Score,
+    by_method,
+    case_score,
+    group,
+    make_verdict,
+    mean_score,
+)
+from benchmark.report.text_table import (
+    NOT_APPLICABLE,
+    TextCell,
+    TextTable,
+    score_cell,
+    simple_table,
+)
+
+_LOWER, _CROSS, _CONVERTED, _SELF = "old/old", "new/old", "old'/old'", "new/new"
+
+
+def split_settings(records: Iterable[Record]) -> tuple[list[Record], list[Record]]:
+    """Records of protocols without settings, and those of settings."""
+    listed = list(records)
+    return [r for r in listed if ":" not in r.protocol], [r for r in listed if ":" in r.protocol]
+
+
+def setting_groups(records: Iterable[Record]) -> list[list[Record]]:
+    """Records of the settings of one protocol, by track, versions and changes."""
+    return group(split_settings(records)[1], families=True)
+
+
+def title(members: Sequence[Record]) -> str:
+    """``Architecture change on Glyphs, seed 0``."""
+    return notes.title(members, notes.family_title(members[0]))
+
+
+def by_setting(members: Sequence[Record]) -> dict[str, list[Record]]:
+    """Setting's title -> its records, in the protocol's order; unknown ones last."""
+    known = notes.settings(members[0])
+    order = {name: place for place, name in enumerate(known)}
+    ids = {record.protocol for record in members}
+    return {
+        known.get(i, i.partition(":")[2]): [r for r in members if r.protocol == i]
+        for i in sorted(ids, key=lambda i: (order.get(i, len(order)), i))
+    }
+
+
+def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
+    """A table for each protocol with settings, track and metric.
+
+    Args:
+        records: Any records; those of protocols without settings are passed over.
+        metrics: Keys, as a list or with commas between; ``all``; by default the main ones.
+
+    Raises:
+        BenchError: If a metric is in no record.
+    """
+    return [table for group in setting_groups(records) for table in _tables(group, metrics)]
+
+
+def _tables(members: Sequence[Record], metrics: select.Names) -> Iterator[TextTable]:
+    first = members[0]
+    family = first.protocol.partition(":")[0]
+    settings = by_setting(members)
+    keys = list(dict.fromkeys(k for of in settings.values() for k in select.metrics(of, metrics)))
+    for place, key in enumerate(keys, 1):
+        cases = [case for case in _cases(first) if any(_has(r, case, key) for r in members)]
+        lines = [
+            line
+            for name, of_setting in settings.items()
+            for line in _lines(name, by_method(of_setting, done=False), key, cases)
+        ]
+        yield simple_table(
+            f"{title(members)}: {numbers.metric(key).label}",
+            f"{family}-{first.track}-{key}" + ("-changed" if first.changed else ""),
+            ("setting", "method"),
+            (*cases, "compatible", GAIN),
+            lines,
+            notes=tuple(_notes(settings)) if place == len(keys) else (),  # once, below the last
+            grouped=True,
+            compact=True,
+        )
+
+
+def _has(record: Record, case: str, key: str) -> bool:
+    """Every record has the lower bound."""
+    return case == _LOWER or key in record.scores.get(_cases(record)[case], {})
+
+
+def _cases(record: Record) -> dict[str, str]:
+    """Column -> the record's own case: the first generation is the old one, the last the new.
+
+    Generations may be called differently in another setting.
+    """
+    names = list(record.models)
+    first, last, marks = names[0], names[-1], "'" * (len(names) - 1)
+    return {
+        _LOWER: f"{first}/{first}", _CROSS: f"{last}/{first}",
+        _CONVERTED: f"{first}{marks}/{first}{marks}", _SELF: f"{last}/{last}",
+    }  # fmt: skip
+
+
+def _lines(
+    name: str, methods: Mapping[str, Sequence[Record]], key: str, cases: Sequence[str]
+) -> Iterator[list[str | TextCell]]:
+    """A line for each method of one setting; the best of each column is marked."""
+    done = {m: d for m, rs in methods.items() if (d := [r for r in rs if r.status == "done"])}
+    scores = {
+        case: {method: _score(records, case, key) for method, records in done.items()}
+        for case in cases
+    }
+    unit = numbers.metric(key).unit
+    best = {
+        case: numbers.best({m: s.value for m, s in of.items() if m != "independent"}, key)
+        for case, of in scores.items()
+        if case != _LOWER
+    }
+    for method in methods:
+        if method not in done:
+            yield [name, method, NOT_APPLICABLE]
+            continue
+        verdict = make_verdict(done[method], key)
+        cells = [
+            score_cell(
+                scores[case][method], unit,
+                best=method in best.get(case, ()), spread=case != _LOWER,
+            )
+            for case in cases
+        ]  # fmt: skip
+        judged = (numbers.of_seeds(verdict.compatible), numbers.number(verdict.gain))
+        yield [name, method, *cells, *judged]
+
+
+def _score(records: Sequence[Record], case: str, key: str) -> Score:
+    if case != _LOWER:
+        return case_score(records, _cases(records[0])[case], key)
+    lower = [r.bounds.get("lower", r.scores.get(_cases(r)[case], {})).get(key) for r in records]
+    return mean_score(lower)
+
+
+def _notes(settings: Mapping[str, Sequence[Record]]) -> Iterator[str]:
+    members = [record for of_setting in settings.values() for record in of_setting]
+    yield (f"Percent; {notes.interval_words(members)}. * is the best method of a setting's column.")
+    yield (
+        "Compatible: new/old > old/old (BCT eq. 2). Gain: share of the way from old/old to the "
+        "upper bound that new/old goes (BCT eq. 9); none where not compatible."
+    )
+    yield f"Upper bound: {notes.upper_words(members[0])}, by itself."
+    if any(len(r.models) > 2 for r in members):
+        yield "old is the first generation, new the last; the tables by step stand apart."
+    models = {name: models_words(of_setting[0]) for name, of_setting in settings.items()}
+    if len(set(models.values())) == 1:
+        yield f"Models: {models_words(members[0])}."
+    else:
+        yield from (f"{name}: {words}." for name, words in models.items())
+    for name, of_setting in settings.items():
+        for record in of_setting:
+            if record.status != "done":
+                yield f"{name}: {record.method} not applicable: {record.reason}"
+    yield from notes.track_lines(members[0])
+
+
+def models_words(record: Record) -> str:
+    """What each generation is made of: ``old convnet-16, 64 dimensions, softmax``."""
+    words = []
+    for name, spec in record.models.items():
+        ends = ", ReLU" if spec.relu else ""
+        words.append(f"{name} {spec.backbone}, {spec.dim} dimensions, {spec.head}{ends}")
+    return "; ".join(words) or "models unknown"

@@ -1,0 +1,216 @@
+"""The table of a sweep: a row for each method and value, a block for each metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmark.config import registry
+from benchmark.config.sweep import Axis
+from benchmark.errors import BenchError
+from benchmark.records.record import Record
+from benchmark.report import derived, numbers, select
+from benchmark.report.derived import AVG
+from benchmark.report.scores import Score, case_score, mean_score
+from benchmark.report.text_table import (
+    NOT_APPLICABLE,
+    TextBlock,
+    TextCell,
+    TextColumn,
+    TextRow,
+    TextTable,
+    score_cell,
+)
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """One method at one point of the sweep.
+
+    Attributes:
+        values: Value of each swept key; None where the method does not know the key.
+        cells: (metric, case) -> mean over seeds; AVG has no case.
+        reason: Why the method is not applicable there; None where it is.
+    """
+
+    method: str
+    values: tuple[Any, ...]
+    cells: dict[tuple[str, str], Score]
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class SweepTable:
+    """A sweep on one protocol and track.
+
+    Attributes:
+        title: Protocol, track, seeds in words.
+        axes: What was swept.
+        columns: (metric, case) in reading order.
+        lines: By method, then values.
+    """
+
+    title: str
+    axes: tuple[Axis, ...]
+    columns: tuple[tuple[str, str], ...]
+    lines: tuple[SweepPoint, ...]
+
+
+def make_sweep(
+    records: Sequence[Record], axes: Sequence[Axis], metrics: select.Names = None
+) -> SweepTable:
+    """Line up the records of a sweep.
+
+    Args:
+        records: Of one protocol and track; ``changed`` holds the swept values.
+        axes: What was swept.
+        metrics: Keys; by default the main ones.
+
+    Raises:
+        BenchError: If a record has no value of a swept key.
+    """
+    axes = [_named(axis) for axis in axes]
+    _check(records, axes)
+    methods = {record.method for record in records}
+    concerned = {method: _concerned(method, records, axes) for method in methods}
+    keys = select.metrics(records, metrics)
+    cases = [select.lower_case(records), select.cross_case(records), select.self_case(records)]
+    grouped: dict[tuple[str, tuple[Any, ...]], list[Record]] = {}
+    for record in records:
+        values = _values(record, axes, concerned[record.method])
+        grouped.setdefault((record.method, values), []).append(record)
+    lines = [
+        SweepPoint(*key, _cells(grouped[key], keys, cases), grouped[key][0].reason)
+        for key in sorted(grouped, key=lambda key: _place(key, axes))
+    ]
+    columns = [(key, case) for key in keys for case in cases]
+    if any((AVG, "") in line.cells for line in lines):
+        columns.append((AVG, ""))
+    seeds = sorted({record.seed for record in records})
+    words = f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+    tracks = " and ".join(dict.fromkeys(record.track for record in records))
+    title = f"{records[0].protocol} on {tracks}, {words}: {' x '.join(a.key for a in axes)}"
+    return SweepTable(title, tuple(axes), tuple(columns), tuple(lines))
+
+
+def _named(axis: Axis) -> Axis:
+    """Tracks by their ids, as records know them, where they were given as files."""
+    if axis.key != "track":
+        return axis
+    return Axis("track", tuple(Path(str(value)).name.partition(".y")[0] for value in axis.values))
+
+
+def _check(records: Sequence[Record], axes: Sequence[Axis]) -> None:
+    for record in records:
+        known = _swept(record)
+        missing = [key for axis in axes for key in _keys(axis) if key not in known]
+        if missing:
+            words = ", ".join(missing)
+            raise BenchError(f"sweep: record of {record.method} has no value of {words}")
+
+
+def _keys(axis: Axis) -> list[str]:
+    """The fields of an axis, which move together."""
+    return axis.key.split("+")
+
+
+def _swept(record: Record) -> dict[str, Any]:
+    """Fields that may have been swept, with the record's values."""
+    return {"track": record.track, **record.changed}
+
+
+def _values(record: Record, axes: Sequence[Axis], concerned: Sequence[bool]) -> tuple[Any, ...]:
+    """The record's place; an axis that does not concern its method has no value."""
+    values = _swept(record)
+    return tuple(
+        values[_keys(axis)[0]] if yes else None for axis, yes in zip(axes, concerned, strict=True)
+    )
+
+
+def _concerned(method: str, records: Iterable[Record], axes: Iterable[Axis]) -> list[bool]:
+    """Does each axis, by any of its fields, change what a method does?"""
+    members = [record for record in records if record.method == method]
+    return [any(all(_takes(r, key) for r in members) for key in _keys(axis)) for axis in axes]
+
+
+def _takes(record: Record, key: str) -> bool:
+    """Does a field's value hold in a record? Those of track and generations always do."""
+    owner, _, name = key.rpartition(".")
+    if owner.partition(":")[0] not in registry.method_files():
+        return True
+    if owner not in (record.method, record.method.partition(":")[0]):
+        return False
+    # What a variant sets itself wins over what is set of the method.
+    value = record.changed[key]
+    return bool(record.config.get(name, value) == value)
+
+
+def _place(key: tuple[str, tuple[Any, ...]], axes: Sequence[Axis]) -> tuple[Any, ...]:
+    method, values = key
+    # The first axis runs along the plot, so the others come first.
+    places = [a.values.index(v) if v is not None else -1 for a, v in zip(axes, values, strict=True)]
+    return (method != "independent", method, *places[1:], places[0])
+
+
+def _cells(
+    records: Sequence[Record], keys: Sequence[str], cases: Sequence[str]
+) -> dict[tuple[str, str], Score]:
+    """Means over the seeds on which the method could be applied."""
+    # A method that the swept field does not concern has the same record at every value.
+    by_seed = {record.seed: record for record in records}
+    done = [record for record in by_seed.values() if record.status == "done"]
+    if not done:
+        return {}
+    cells = {(key, case): case_score(done, case, key) for key in keys for case in cases}
+    averages = [derived.mean(record, cases[1:]) for record in done]
+    return cells | ({} if None in averages else {(AVG, ""): mean_score(averages)})
+
+
+def text_table(table: SweepTable) -> TextTable:
+    """A sweep, to be printed; as CSV a line for each point, metric and case."""
+    metrics = list(dict.fromkeys(key for key, _ in table.columns))
+    columns = {m: [column for column in table.columns if column[0] == m] for m in metrics}
+    reasons = dict.fromkeys((line.method, line.reason) for line in table.lines if line.reason)
+    keys = tuple(axis.key for axis in table.axes)
+    return TextTable(
+        title=table.title,
+        slug=f"sweep-{keys[0]}",
+        labels=tuple(TextColumn(name, words=True) for name in ("method", *keys)),
+        blocks=tuple(
+            TextBlock(
+                numbers.metric(metric).label,
+                tuple(TextColumn(case or "value") for _, case in columns[metric]),
+            )
+            for metric in metrics
+        ),
+        rows=tuple(
+            TextRow(
+                (TextCell(line.method), *(TextCell(_words(value)) for value in line.values)),
+                tuple(tuple(_shown(line, columns[metric])) for metric in metrics),
+            )
+            for line in table.lines
+        ),
+        notes=tuple(f"n/a  {method}: {reason}" for method, reason in reasons),
+        columns=("method", *keys, "metric", "case", "value", "low", "high"),
+        values=tuple(
+            [line.method, *line.values, key, case, score.value, score.low, score.high]
+            for line in table.lines
+            for (key, case), score in line.cells.items()
+            if score.value is not None
+        ),
+    )
+
+
+def _words(value: Any) -> str:
+    return "any" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _shown(line: SweepPoint, columns: Sequence[tuple[str, str]]) -> Iterator[TextCell]:
+    for column in columns:
+        score = line.cells.get(column)
+        if score is None:
+            yield TextCell(NOT_APPLICABLE if line.reason else numbers.DASH)
+        else:
+            yield score_cell(score, numbers.metric(column[0]).unit)

@@ -1,0 +1,210 @@
+"""Printed tables: one model of titles, columns and cells, which every renderer takes.
+
+What a table is made of stands in :mod:`benchmark.report.scores` (numbers) and
+:mod:`benchmark.report.tables` (a module for each kind of table); how it is written down in
+:mod:`benchmark.report.renderers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from benchmark.report import numbers
+from benchmark.report.scores import Score
+
+NOT_APPLICABLE = "n/a"
+
+
+@dataclass(frozen=True)
+class TextCell:
+    """A printed cell.
+
+    Attributes:
+        text: The value, or words.
+        spread: Its ``±1.2``; left out where room is dear.
+        best: Is it marked as the best?
+        small: Further words, which a terminal leaves out.
+        sort: What an HTML column sorts by; ``""`` comes last, None leaves it to the text.
+        look: Classes of the style sheet (HTML).
+        href: Where it links to (HTML).
+        hint: What a pointer over it shows (HTML).
+        code: Is it code (HTML)?
+    """
+
+    text: str = ""
+    spread: str = ""
+    best: bool = False
+    small: str = ""
+    sort: str | None = None
+    look: str = ""
+    href: str = ""
+    hint: str = ""
+    code: bool = False
+
+    @property
+    def whole(self) -> str:
+        """Value and interval."""
+        return f"{self.text} {self.spread}".strip()
+
+    @property
+    def full(self) -> str:
+        """Words and further words."""
+        return ", ".join(filter(None, (self.whole, self.small)))
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """A heading.
+
+    Attributes:
+        head: ``new/old``.
+        below: What stands below it, ``cross-test``.
+        short: A shorter heading, for terminals.
+        words: Are its cells words, to the left, rather than numbers?
+        heading: Do its cells name their rows (HTML)?
+        folded: Is it hidden until a reader unfolds the table (HTML)?
+    """
+
+    head: str
+    below: str = ""
+    short: str = ""
+    words: bool = False
+    heading: bool = False
+    folded: bool = False
+
+    @property
+    def full(self) -> str:
+        """Heading and what stands below."""
+        return f"{self.head} {self.below}".strip()
+
+
+@dataclass(frozen=True)
+class TextBlock:
+    """Columns that belong together, those of one metric; the label is empty in simple tables."""
+
+    label: str
+    columns: tuple[TextColumn, ...]
+
+
+@dataclass(frozen=True)
+class TextRow:
+    """A row.
+
+    Attributes:
+        labels: A cell for each of the table's label columns.
+        cells: Block by block a cell for each column; where there are fewer, the last one spans
+            the rest.
+        kind: Class of the rows; a rule stands between kinds. ``bound`` is printed in italics.
+        attributes: Of the HTML row, ``data-method``.
+    """
+
+    labels: tuple[TextCell, ...]
+    cells: tuple[tuple[TextCell, ...], ...]
+    kind: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table as it is printed, whatever the form.
+
+    Attributes:
+        title: Above it.
+        slug: A name for files and labels.
+        labels: Columns at the left, which all blocks share.
+        blocks: What stands beside them.
+        rows: Cells.
+        notes: Below it; ``* is the best`` becomes ``Bold is the best`` where the best is bold.
+        grouped: Do rows with the same first label belong together?
+        compact: Are intervals left out where they do not fit, before columns go below each other?
+        columns: Names of the columns of CSV.
+        values: Rows of CSV, numbers in full precision.
+    """
+
+    title: str
+    slug: str
+    labels: tuple[TextColumn, ...]
+    blocks: tuple[TextBlock, ...]
+    rows: tuple[TextRow, ...]
+    notes: tuple[str, ...] = ()
+    grouped: bool = False
+    compact: bool = False
+    columns: tuple[str, ...] = ()
+    values: tuple[Sequence[object], ...] = ()
+
+    def bold_notes(self) -> list[str]:
+        """Notes of a form that prints the best in bold."""
+        return [note.replace("* is the best", "Bold is the best") for note in self.notes]
+
+    def ruled(self) -> Iterator[tuple[bool, TextRow]]:
+        """Rows, and whether each begins a new kind or group."""
+        for i, row in enumerate(self.rows):
+            last = self.rows[i - 1]
+            other = self.grouped and row.labels[0] != last.labels[0]
+            yield bool(i) and (row.kind != last.kind or other), row
+
+
+def simple_table(
+    title: str,
+    slug: str,
+    words: Sequence[str],
+    heads: Sequence[str],
+    lines: Sequence[Sequence[str | TextCell]],
+    **fields: object,
+) -> TextTable:
+    """A table of one block without label.
+
+    Args:
+        title: Above it.
+        slug: A name for files and labels.
+        words: Headings of the columns of words; the first one names the rows.
+        heads: Headings of the columns of numbers.
+        lines: Cells of each row, or their texts: words, then numbers.
+        **fields: Other fields of the table.
+    """
+    n = len(words)
+    cells = [[c if isinstance(c, TextCell) else TextCell(c) for c in line] for line in lines]
+    labels = [TextColumn(head, words=True, heading=not i) for i, head in enumerate(words)]
+    block = TextBlock("", tuple(map(TextColumn, heads)))
+    rows = tuple(TextRow(tuple(line[:n]), (tuple(line[n:]),)) for line in cells)
+    return TextTable(title, slug, tuple(labels), (block,), rows, **fields)  # type: ignore[arg-type]
+
+
+def score_cell(
+    score: Score | None,
+    unit: str = "share",
+    *,
+    best: bool = False,
+    signed: bool = False,
+    spread: bool = True,
+) -> TextCell:
+    """A score as it is printed; blank where there is none, a dash where it has no value.
+
+    Args:
+        score: A value with its interval.
+        unit: Of its metric.
+        best: Is it marked as the best?
+        signed: Is it a difference, with its sign?
+        spread: Is its interval shown?
+
+    Example:
+        >>> score_cell(Score(0.5, 0.49, 0.52)).whole
+        '50.0 ±2.0'
+    """
+    if score is None:
+        return TextCell()
+    around = numbers.spread(score.value, score.low, score.high, unit) if spread else ""
+    sort = "" if score.value is None else f"{score.value:.6g}"
+    return TextCell(numbers.number(score.value, unit, signed=signed), around, best, sort=sort)
+
+
+def filled(rows: Sequence[Sequence[TextCell]], width: int) -> list[bool]:
+    """Which columns of a block hold a value; the first one where none does.
+
+    A case that a metric does not have has no column of dashes. Rows that are shorter, as those of
+    methods that are not applicable, say nothing.
+    """
+    full = [row for row in rows if len(row) == width]
+    kept = [any(row[i].text not in ("", numbers.DASH) for row in full) for i in range(width)]
+    return kept if any(kept) else [not i for i in range(width)]
