@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from benchmark.records.record import Record
-from benchmark.report import backfilling, numbers, refills, sequence
-from benchmark.report.tradeoff import Point, front
+from benchmark.report import backfilling, numbers, sequence
+from benchmark.report.plots import backfilling as backfilling_plots
+from benchmark.report.plots.tradeoff import Point, front
 from leaderboard.boards import Board, flat_rows, number_columns
 from leaderboard.facts import cost_label
 
@@ -90,13 +91,13 @@ def quality(board: Board, boards: Iterable[Board]) -> list[dict[str, Any]]:
 
 def refill_data(records: Sequence[Record]) -> dict[str, Any] | None:
     """Backfilling curves: metric -> method -> order -> percent at even points."""
-    keys = refills.metrics(records)
+    keys = backfilling_plots.metrics(records)
     if not keys:
         return None
     offline = next(r.backfilling.offline for r in records if r.backfilling and r.orders)
     return {
         "metrics": [{"key": key, "label": numbers.metric(key).label} for key in keys],
-        "curves": {key: _rounded(refills.curves(records, key), 2) for key in keys},
+        "curves": {key: _rounded(backfilling_plots.curves(records, key), 2) for key in keys},
         "offline": {
             key: {end: _short(value) for end, value in ends} for key, ends in offline.items()
         },

@@ -144,6 +144,7 @@ def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> N
 
 def _print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> None:
     from benchmark.report import sweeps
+    from benchmark.report.plots.sweeps import plot_sweep
 
     made = sweeps.make_sweep(records, axes)
     sweeps.print_sweep(made)
@@ -153,7 +154,7 @@ def _print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> 
     folder = out / "sweeps" / name
     writable(folder, "--out")
     (folder / "table.csv").write_text(sweeps.csv(made))
-    sweeps.plot_sweep(made, folder)
+    plot_sweep(made, folder)
     _print(f"\nrecords  {out} ({len(records)} files)\ntable    {folder / 'table.csv'}")
     _print(f"plots    {folder}")
 

@@ -1,6 +1,6 @@
 """The table of backfilling: a row for each method and order, areas under the curves in columns.
 
-Its model and its four forms; :mod:`benchmark.report.refills` draws the curves. Where a protocol has
+Its model and its four forms; :mod:`benchmark.report.plots` draws the curves. Where a protocol has
 settings, they are the columns, as in FastFill's Table 7, and each metric has its table.
 """
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmark.records.record import Record
-from benchmark.report import notes, style
+from benchmark.report import notes
+from benchmark.report.plots import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmark.report import numbers, style
+from benchmark.report import numbers
+from benchmark.report.plots import style
 from benchmark.report.table import Row, Table
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmark.records.record import OrderCurves, Record
-from benchmark.report import notes, numbers, style
+from benchmark.report import notes, numbers
 from benchmark.report.backfilling import cheating, orders
+from benchmark.report.plots import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

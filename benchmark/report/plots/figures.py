@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark.records.record import Record
-from benchmark.report import numbers, select, style
+from benchmark.report import numbers, select
+from benchmark.report.plots import style
 from benchmark.report.table import group, make_table, slugs
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def plot(
 def _figures(
     records: Sequence[Record], metrics: str | Iterable[str] | None, kinds: Sequence[str]
 ) -> Iterable[tuple[str, Figure]]:
-    from benchmark.report import bars, curves, refills, tradeoff
+    from benchmark.report.plots import backfilling, bars, curves, tradeoff
 
     cross, own = select.cross_case(records), select.self_case(records)
     table = make_table(records, metrics)
@@ -71,8 +72,8 @@ def _figures(
         figure = curves.draw(records)
         if figure is not None:
             yield "curves", figure
-    known = refills.metrics(records) if "backfilling" in kinds else []
+    known = backfilling.metrics(records) if "backfilling" in kinds else []
     for metric in known if metrics is None else [m for m in table.metrics if m in known]:
-        figure = refills.draw(records, metric)
+        figure = backfilling.draw(records, metric)
         if figure is not None:
             yield f"backfilling-{metric}", figure

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-from benchmark.report import labels, numbers, style
+from benchmark.report import numbers
+from benchmark.report.plots import labels, style
 from benchmark.report.table import Row, Table
 
 if TYPE_CHECKING:
