@@ -8,7 +8,7 @@ from typing import Any
 from benchmark.records.record import Record
 from benchmark.report import backfilling, numbers, sequence
 from benchmark.report.plots import backfilling as backfilling_plots
-from benchmark.report.plots.tradeoff import Point, front
+from benchmark.report.plots.tradeoff import front
 from leaderboard.boards import Board, flat_rows, number_columns
 from leaderboard.facts import cost_label
 
@@ -39,13 +39,12 @@ def metric_data(board: Board, key: str) -> dict[str, Any]:
     """A metric: how it is printed, its bounds, and the methods on the Pareto front."""
     about = numbers.metric(key)
     higher = about.higher_is_better is not False
-    points = []
+    points = {}
     for row in board.methods:
         x, y = row.cells.get((key, board.own)), row.cells.get((key, board.cross))
         shown = x is not None and y is not None and board.facts[row.method].ranked
         if shown and x is not None and y is not None and None not in (x.value, y.value):
-            at = (float(x.value or 0.0), float(y.value or 0.0))
-            points.append(Point(row.method, *at, (at[0], at[0]), (at[1], at[1])))
+            points[row.method] = float(x.value or 0.0), float(y.value or 0.0)
     return {
         "key": key,
         "label": about.label,
@@ -54,7 +53,7 @@ def metric_data(board: Board, key: str) -> dict[str, Any]:
         "higher": higher,
         "lower": board.bound("lower", key),
         "upper": board.bound("upper", key),
-        "front": [point.method for point in front(points, higher=higher)],
+        "front": front(points, higher=higher),
     }
 
 

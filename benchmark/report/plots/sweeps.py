@@ -1,26 +1,25 @@
-"""Plots of a sweep: score against the first swept value."""
+"""Plots of a sweep: score against the first swept value, a panel for each case."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmark.config.sweep import Axis
 from benchmark.report import numbers
-from benchmark.report.derived import AVG
-from benchmark.report.plots import style
-from benchmark.report.sweeps import Line, SweepTable
+from benchmark.report.plots import frames, style
+from benchmark.report.sweeps import SweepTable
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    import pandas as pd
     from matplotlib.figure import Figure
 
 
 def plot_sweep(
     table: SweepTable, folder: Path, formats: Iterable[str] = style.FORMATS
 ) -> list[Path]:
-    """A figure for each metric: score against the first swept field.
+    """Draw a figure for each metric with scores.
 
     Returns:
         The files, ``sweep-<field>-<metric>.<format>``.
@@ -29,57 +28,41 @@ def plot_sweep(
     paths = []
     with style.styled():
         for metric in dict.fromkeys(key for key, _ in table.columns):
-            name = f"sweep-{table.axes[0].key.replace(':', '+')}-{metric}"
-            paths += style.save(_figure(table, metric), folder, name, formats)
+            figure = draw(table, metric)
+            if figure is not None:
+                name = f"sweep-{table.axes[0].key.replace(':', '+')}-{metric}"
+                paths += style.save(figure, folder, name, formats)
     return paths
 
 
-def _figure(table: SweepTable, metric: str) -> Figure:
-    figure = style.figure(4.6)
-    axes = figure.subplots()
-    style.margins(axes, 0.75, 2.1, 0.6, 0.75)
-    series: dict[tuple[str, tuple[Any, ...]], list[Line]] = {}
-    for line in table.lines:
-        series.setdefault((line.method, line.values[1:]), []).append(line)
-    looks = style.looks([_name(*key) for key in series])
+def frame(table: SweepTable, metric: str) -> pd.DataFrame:
+    """The scores of a metric in percent.
+
+    Returns:
+        Columns ``line`` (method, or ``lower bound``, and the values of further swept fields),
+        ``case``, ``place`` on the axis, ``value``: score and ends of its interval in rows below
+        each other. What the field does not concern is the same at both ends of the axis.
+    """
+    import pandas as pd
+
     cases = [case for key, case in table.columns if key == metric]
-    for key, lines in series.items():
-        colour, marker = looks[_name(*key)]
-        for case in cases:
-            _draw(axes, table, lines, (metric, case), (colour, marker, _name(*key), cases))
-    _finish(axes, table, metric, cases)
-    style.heading(figure, f"{label(metric)} against {table.axes[0].key}", table.title)
-    return figure
-
-
-def _name(method: str, others: tuple[Any, ...]) -> str:
-    known = [str(v) for v in others if v is not None]
-    return f"{method} ({', '.join(known)})" if known else method
-
-
-def _draw(
-    axes: Axes, table: SweepTable, lines: Sequence[Line], column: tuple[str, str], look: Any
-) -> None:
-    colour, marker, name, cases = look
     places = _places(table.axes[0])
-    if len(cases) == 3 and column[1] == cases[0] and name.partition(" ")[0] != "independent":
-        return  # the lower bound is everybody's
-    style_of = dict(zip(cases, (":", "-", "--"), strict=False))
-    found = [(line.values[0], line.cells.get(column)) for line in lines]
-    xs, ys = [], []
-    for value, score in found:
-        if score is None or score.value is None:
-            continue
-        # A method that the field does not concern is a level line.
-        at = [places[value]] if value is not None else [min(places.values()), max(places.values())]
-        xs += at
-        ys += [100 * score.value] * len(at)
-    if xs:
-        label = name if column[1] in ("", cases[len(cases) // 2]) else None
-        dots = marker if len(found) > 1 else ""
-        axes.plot(
-            xs, ys, style_of[column[1]], color=colour, marker=dots, label=label, linewidth=1.6
-        )
+    rows = []
+    for each in table.lines:
+        others = ", ".join(str(value) for value in each.values[1:] if value is not None)
+        value = each.values[0]
+        at = [min(places.values()), max(places.values())] if value is None else [places[value]]
+        for case in cases:
+            mean = each.cells.get((metric, case))
+            lower = case == cases[0] and len(cases) > 1
+            if mean is None or mean.value is None or (lower and each.method != "independent"):
+                continue
+            name, panel = ("lower bound", cases[1]) if lower else (each.method, case)
+            line = f"{name} ({others})" if others else name
+            known = [v for v in (mean.low, mean.value, mean.high) if v is not None]
+            ends = [frames.scale(metric) * v for v in (mean.value, min(known), max(known))]
+            rows += [(line, panel, x, value) for x in at for value in ends]
+    return pd.DataFrame(rows, columns=["line", "case", "place", "value"])
 
 
 def _places(axis: Axis) -> dict[Any, float]:
@@ -88,22 +71,22 @@ def _places(axis: Axis) -> dict[Any, float]:
     return {v: float(v) if numeric else float(i) for i, v in enumerate(axis.values)}
 
 
-def _finish(axes: Axes, table: SweepTable, metric: str, cases: Sequence[str]) -> None:
-    places = _places(table.axes[0])
-    axes.set_xticks(list(places.values()), [str(v) for v in places])
-    axes.set_xlabel(table.axes[0].key)
-    axes.set_ylabel(f"{label(metric)}, %")
-    axes.grid(axis="y", color="#e5e5e5", linewidth=0.8)
-    axes.set_axisbelow(True)
-    handles, labels = axes.get_legend_handles_labels()
-    if len(cases) == 3:
-        for case, dash in zip(cases, (":", "-", "--"), strict=True):
-            handles += axes.plot([], [], dash, color=style.FAINT)
-            labels.append(case)
-    axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.02, 1.0), frameon=False,
-                fontsize=9.5)  # fmt: skip
+def draw(table: SweepTable, metric: str) -> Figure | None:
+    """Draw a line for each method in a panel for each case; None without a score."""
+    import seaborn as sns
 
-
-def label(metric: str) -> str:
-    """What the score's axis is called."""
-    return "AVG" if metric == AVG else numbers.metric(metric).label
+    data = frame(table, metric)
+    if data.empty:
+        return None
+    grid = sns.relplot(
+        data, kind="line", x="place", y="value", col="case", hue="line", style="line", height=3,
+        aspect=1.2, err_style="bars", facet_kws={"sharey": False}, **frames.INTERVAL,
+        **style.looks(data["line"]),
+    )  # fmt: skip
+    axis = table.axes[0]
+    grid.set(xticks=list(_places(axis).values()), xticklabels=list(map(str, axis.values)))
+    grid.set_titles("{col_name}").set_axis_labels(axis.key, frames.label(metric))
+    sns.move_legend(grid, "upper left", bbox_to_anchor=(1, 1), title=None)
+    title = f"{numbers.metric(metric).label} against {axis.key}"
+    style.heading(grid.figure, title, f"{table.title}; bars: 95 % intervals")
+    return grid.figure
