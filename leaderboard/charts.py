@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from benchmark.metrics.backfill_orders import is_oracle
 from benchmark.records.record import Record
-from benchmark.report import numbers, refills, select
+from benchmark.report import numbers, select
+from benchmark.report.plots import backfilling as backfilling_plots
+from benchmark.report.plots.tradeoff import front
 from benchmark.report.scores import by_method, case_score
 from benchmark.report.tables import backfilling, sequence
-from benchmark.report.tradeoff import Point, front
 from leaderboard.boards import Board, flat_rows, number_columns
 from leaderboard.facts import cost_label
 
@@ -41,13 +43,12 @@ def metric_data(board: Board, key: str) -> dict[str, Any]:
     """A metric: how it is printed, its bounds, and the methods on the Pareto front."""
     about = numbers.metric(key)
     higher = about.higher_is_better is not False
-    points = []
+    points = {}
     for row in board.methods:
         x, y = row.cells.get((key, board.own)), row.cells.get((key, board.cross))
         shown = x is not None and y is not None and board.facts[row.method].ranked
         if shown and x is not None and y is not None and None not in (x.value, y.value):
-            at = (float(x.value or 0.0), float(y.value or 0.0))
-            points.append(Point(row.method, *at, (at[0], at[0]), (at[1], at[1])))
+            points[row.method] = float(x.value or 0.0), float(y.value or 0.0)
     return {
         "key": key,
         "label": about.label,
@@ -56,7 +57,7 @@ def metric_data(board: Board, key: str) -> dict[str, Any]:
         "higher": higher,
         "lower": board.bound("lower", key),
         "upper": board.bound("upper", key),
-        "front": [point.method for point in front(points, higher=higher)],
+        "front": front(points, higher=higher),
     }
 
 
@@ -93,13 +94,13 @@ def quality(board: Board, boards: Iterable[Board]) -> list[dict[str, Any]]:
 
 def refill_data(records: Sequence[Record]) -> dict[str, Any] | None:
     """Backfilling curves: metric -> method -> order -> percent at even points."""
-    keys = refills.metrics(records)
+    keys = backfilling_plots.metrics(records)
     if not keys:
         return None
     offline = next(r.backfilling.offline for r in records if r.backfilling and r.orders)
     return {
         "metrics": [{"key": key, "label": numbers.metric(key).label} for key in keys],
-        "curves": {key: _rounded(refills.curves(records, key), 2) for key in keys},
+        "curves": {key: _rounded(backfilling_plots.curves(records, key), 2) for key in keys},
         "offline": {
             key: {end: _short(value) for end, value in ends} for key, ends in offline.items()
         },
@@ -109,7 +110,7 @@ def refill_data(records: Sequence[Record]) -> dict[str, Any] | None:
             }
             for row in backfilling.order_scores(records)
         },
-        "cheating": [o for o in backfilling.orders(records) if backfilling.is_oracle(o)],
+        "cheating": [o for o in backfilling.orders(records) if is_oracle(o)],
         "groups": _groups(records),
     }  # fmt: skip
 

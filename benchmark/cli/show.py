@@ -144,7 +144,8 @@ def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> N
 
 
 def _print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> None:
-    from benchmark.report import render, sweeps
+    from benchmark.report import render
+    from benchmark.report.plots.sweeps import plot_sweep
     from benchmark.report.tables import sweep
 
     points = sweep.make_sweep(records, axes)
@@ -156,7 +157,7 @@ def _print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> 
     folder = out / "sweeps" / name
     writable(folder, "--out")
     (folder / "table.csv").write_text(render(table, "csv"))
-    sweeps.plot_sweep(points, folder)
+    plot_sweep(points, folder)
     _print(f"\nrecords  {out} ({len(records)} files)\ntable    {folder / 'table.csv'}")
     _print(f"plots    {folder}")
 

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmark.metrics.backfill_orders import ORDERS, is_oracle
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
 from benchmark.report.scores import Score, by_method, mean_score, named_groups
 from benchmark.report.tables import settings
 from benchmark.report.tables.results import COLUMNS
-from benchmark.report.text_table import TextTable, score_cell, simple_table
+from benchmark.report.text_table import TextCell, TextTable, score_cell, simple_table
 
 OFFLINE = "offline"
 BUDGETS = (10, 25, 50, 75)
@@ -44,16 +45,9 @@ class OrderScores:
 
 def orders(records: Sequence[Record]) -> list[str]:
     """Orders of some records, in reading order; ones that this version does not know last."""
-    from benchmark.metrics.backfill_orders import ORDERS
-
     known = {name: place for place, name in enumerate(ORDERS)}
     names = {name for record in records for name in record.orders}
     return sorted(names, key=lambda name: (known.get(name, len(known)), name))
-
-
-def is_oracle(order: str) -> bool:
-    """Does an order need the vectors that only backfilling gives?"""
-    return order.startswith("true-")
 
 
 def order_scores(records: Iterable[Record]) -> list[OrderScores]:
@@ -165,31 +159,31 @@ def _metrics(rows: Iterable[OrderScores]) -> list[str]:
 def _table(
     title: str,
     slug: str,
-    columns: Mapping[str, str],
+    heads: Mapping[str, str],
     rows: Sequence[OrderScores],
     notes: Sequence[str],
     metric: str = "",
     **csv: Any,
 ) -> TextTable:
-    """Areas whose columns are metrics, or settings compared by one metric."""
+    """Areas in columns, by key and heading: metrics, or settings compared by one metric."""
     oracles = list(dict.fromkeys(oracle for row in rows for oracle in row.taus))
     deployed = [
         row for row in rows
         if row.method != "independent" and row.order != OFFLINE and not is_oracle(row.order)
     ]  # fmt: skip
     best = {}
-    for key in columns:
+    for key in heads:
         rivals = {id(row): row.areas[key].value for row in deployed if key in row.areas}
         best[key] = numbers.best(rivals, metric or key)
-    lines = []
+    lines: list[list[str | TextCell]] = []
     for row in rows:
-        areas = [score_cell(_known(row.areas.get(k)), best=id(row) in best[k]) for k in columns]
+        areas = [score_cell(_known(row.areas.get(k)), best=id(row) in best[k]) for k in heads]
         taus = [_known(row.taus.get(oracle)) for oracle in oracles]
         tau_cells = [score_cell(tau, "coefficient", spread=False) for tau in taus]
         lines.append([row.method, row.order, *areas, *tau_cells])
-    heads = [*columns.values(), *(f"tau {oracle}" for oracle in oracles)]
+    names = [*heads.values(), *(f"tau {oracle}" for oracle in oracles)]
     return simple_table(
-        title, slug, ("method", "order"), heads, lines,
+        title, slug, ("method", "order"), names, lines,
         notes=tuple(notes), grouped=True, compact=True, **csv,
     )  # fmt: skip
 

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from benchmark.errors import BenchError
-from benchmark.report import labels, style
-from benchmark.report.curves import panels
-from benchmark.report.plots import plot
-from benchmark.report.tradeoff import Point, front
+from benchmark.report.plots import labels, plot, style
+from benchmark.report.plots.curves import panels
+from benchmark.report.plots.tradeoff import Point, front
 from leaderboard.cards import card
 
 
@@ -82,7 +81,7 @@ def test_plots_and_pages_load_no_torch(tmp_path, monkeypatch):
         "from benchmark.report.frame import frame; frame([f.make_record()])\n"
         "sys.exit('torch' in sys.modules or 'torchvision' in sys.modules)"
     )
-    factory = str(Path(__file__).parents[1])
+    factory = str(Path(__file__).parents[2])
     words = [sys.executable, "-c", code, factory, str(tmp_path / "site")]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,70 @@
+"""Training curves: a small panel for each trained part, a line for each seed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from benchmark.records.record import Record
+from benchmark.report import notes
+from benchmark.report.plots import style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+def name(title: str, part: str) -> str:
+    """A stage's title as a reader would say it.
+
+    Example:
+        >>> name("train old model (seed 0)", "model"), name("fit fct (seed 1)", "map")
+        ('old model', 'fct: map')
+    """
+    words = re.sub(r"^(train|fit)\s+|\s*\(seed \d+\)$", "", title)
+    return words if part == "model" else f"{words}: {part}"
+
+
+def frame(records: Sequence[Record]) -> pd.DataFrame:
+    """The losses of each epoch; parts that several methods share appear once.
+
+    Returns:
+        Columns ``part``, ``method`` (the first that has the part), ``seed``, ``epoch`` from 1,
+        ``loss`` (NaN where a training diverged).
+    """
+    import pandas as pd
+
+    found: dict[tuple[str, int], tuple[str, Sequence[float | None]]] = {}
+    for record in sorted(records, key=lambda r: (r.method != "independent", r.method, r.seed)):
+        for title, parts in record.curves.items():
+            for part, curve in parts.items():
+                found.setdefault((name(title, part), record.seed), (record.method, curve.loss))
+    rows = [
+        (part, method, seed, epoch, loss)
+        for (part, seed), (method, losses) in found.items()
+        for epoch, loss in enumerate(losses, 1)
+    ]
+    data = pd.DataFrame(rows, columns=["part", "method", "seed", "epoch", "loss"])
+    return data.astype({"loss": float})
+
+
+def draw(records: Sequence[Record]) -> Figure | None:
+    """Draw the losses; None where nothing was trained."""
+    import seaborn as sns
+
+    data = frame(records)
+    if data.empty:
+        return None
+    grid = sns.relplot(
+        data, kind="line", x="epoch", y="loss", col="part", col_wrap=4, hue="method", units="seed",
+        estimator=None, palette=style.looks(data["method"])["palette"], legend=False, marker="o",
+        markersize=3, height=1.7, aspect=1.35, facet_kws={"sharex": False, "sharey": False},
+    )  # fmt: skip
+    grid.set_titles("{col_name}").refline(y=0, color=style.GREY, lw=0.5)
+    for axes in grid.axes.flat:
+        axes.locator_params(axis="x", integer=True, nbins=5)
+        axes.locator_params(axis="y", nbins=4)
+    several = "; a line for each seed" if data["seed"].nunique() > 1 else ""
+    style.heading(grid.figure, "Training loss of each part", notes.title(records) + several)
+    return grid.figure

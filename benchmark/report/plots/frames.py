@@ -1,0 +1,90 @@
+"""Scores as tidy pandas frames, in the unit of a plot's axis: percent for shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from benchmark.records.record import Record
+from benchmark.report import notes, numbers
+from benchmark.report.scores import case_score, mean_score
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_BOUNDS = {"lower": "lower bound", "upper": "upper bound", "upper-all": "upper, all data"}
+INTERVAL: dict[str, Any] = {"estimator": "median", "errorbar": ("pi", 100)}
+"""How seaborn draws :func:`ends`: the middle one, between the outer ones; nothing resampled."""
+
+
+def scale(metric: str) -> float:
+    """From a score to the unit of its axis."""
+    return 100.0 if numbers.metric(metric).unit == "share" else 1.0
+
+
+def label(metric: str, case: str = "") -> str:
+    """Name an axis: metric, case, unit, and the direction where less is better.
+
+    Example:
+        >>> label("map", "new/old")
+        'mAP, new/old (%)'
+    """
+    about = numbers.metric(metric)
+    words = about.label + (f", {case}" if case else "") + (" (%)" if about.unit == "share" else "")
+    return f"{words}, lower is better" if about.higher_is_better is False else words
+
+
+def subtitle(records: Sequence[Record]) -> str:
+    """Protocol, track, seeds, and what the intervals are."""
+    methods = [record.method for record in records if record.status == "done"]
+    counts = {methods.count(method) > 1 for method in methods}
+    ways = {True: "Student's t over seeds", False: "bootstrap over queries (one seed)"}
+    words = ", ".join(ways[several] for several in ways if several in counts)
+    return f"{notes.title(records)}; 95 % intervals: {words}"
+
+
+def scores(records: Sequence[Record], metric: str, cases: Sequence[str]) -> pd.DataFrame:
+    """Mean scores of each method and case with their 95 % intervals.
+
+    Returns:
+        Columns ``method`` (``independent`` last), ``case``, ``score``, ``low``, ``high`` (the score
+        itself where no interval is known), ``text`` as tables print it, and ``seeds``, a list of
+        the scores of several. A method that lacks a score of a seed has no row.
+    """
+    import pandas as pd
+
+    unit, factor = numbers.metric(metric).unit, scale(metric)
+    done = [record for record in records if record.status == "done"]
+    methods = sorted(dict.fromkeys(r.method for r in done), key=lambda m: m == "independent")
+    rows = []
+    for method, case in product(methods, cases):
+        members = [record for record in done if record.method == method]
+        values = [record.scores.get(case, {}).get(metric) for record in members]
+        mean = case_score(members, case, metric)
+        if mean.value is not None:
+            ends = [factor * v for v in (mean.value, mean.low, mean.high) if v is not None]
+            text = numbers.number(mean.value, unit)
+            text += " " + numbers.spread(mean.value, mean.low, mean.high, unit)
+            each = [factor * v for v in values if v is not None] if len(values) > 1 else []
+            rows.append((method, case, ends[0], min(ends), max(ends), text.strip(), each))
+    return pd.DataFrame(rows, columns=["method", "case", "score", "low", "high", "text", "seeds"])
+
+
+def ends(data: pd.DataFrame) -> pd.DataFrame:
+    """Score, low and high below each other as ``value``."""
+    kept = [name for name in data.columns if name not in ("score", "low", "high")]
+    return data.melt(kept, ["score", "low", "high"], "end", "value")
+
+
+def bounds(records: Sequence[Record], metric: str) -> dict[str, float]:
+    """Lower and upper bounds by name, mean over seeds; without those that were not measured."""
+    found = {}
+    for key, name in _BOUNDS.items():
+        # Records of a seed share their bounds; where they do not, the independent model's count.
+        ordered = sorted(records, key=lambda record: record.method == "independent")
+        values = {r.seed: r.bounds[key].get(metric) for r in ordered if key in r.bounds}
+        mean = mean_score(list(values.values())).value
+        if mean is not None:
+            found[name] = scale(metric) * mean
+    return found

@@ -1,0 +1,111 @@
+"""How every plot looks: colours that all kinds of colour vision tell apart, headings, saving."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg")
+# Okabe and Ito's palette without its yellow, too pale on white; indigo and brown in black's place.
+PALETTE = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#332288", "#5C3A00",
+)  # fmt: skip
+MARKERS = "os^DvPX<>p"
+DASHES: tuple[Any, ...] = (
+    "", (4, 2), (1, 1.2), (6, 1.5, 1, 1.5), (2, 2), (6, 1.5, 1, 1.5, 1, 1.5), (8, 2), (1, 3),
+)  # fmt: skip
+BOUNDS = {"lower bound": "--", "upper bound": ":", "upper, all data": "-."}
+INK, GREY, SHADE = "#222222", "#555555", "#eef5fa"
+# Most figures show these, so no two share a colour; every other method's follows from its name.
+_FIRST = ("bct", "fct", "mixbct", "l2", "bt2", "fastfill", "procrustes", "contrast")
+_CONTROLS = ("independent", "keep-old", "oracle-concat", "random", "lower bound")
+_RC: Any = {
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "figure.dpi": 150,
+    "savefig.bbox": "tight",  # text outside the axes is never cut
+    "svg.hashsalt": "compatbench",  # the same drawing gives the same bytes
+    "svg.fonttype": "path",
+} | dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), INK)
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in the project's style and without windows, whatever the user's own settings."""
+    import matplotlib as mpl
+    import seaborn as sns
+    from matplotlib import pyplot as plt
+
+    backend = mpl.get_backend(auto_select=False)
+    with mpl.rc_context():
+        plt.switch_backend("agg")
+        mpl.rcdefaults()
+        sns.set_theme("paper", "ticks", font="DejaVu Sans", font_scale=1.1, rc=_RC)
+        try:
+            yield
+        finally:
+            if backend is not None:
+                plt.switch_backend(backend)
+
+
+def colour(method: str) -> str:
+    """A method's colour, the same on every plot; its variants share it, controls are grey.
+
+    Example:
+        >>> colour("bct"), colour("bct:distill"), colour("independent")
+        ('#0072B2', '#0072B2', '#555555')
+    """
+    base = method.partition(" (")[0].partition(":")[0]
+    if base in _CONTROLS:
+        return GREY
+    place = _FIRST.index(base) if base in _FIRST else crc32(base.encode()) % len(PALETTE)
+    return PALETTE[place]
+
+
+def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Seaborn's ``palette``, ``markers``, ``dashes``; methods of one colour differ in the others.
+
+    Args:
+        methods: Those of one figure, as they are named there; ``fct (16)`` is drawn as ``fct``.
+    """
+    found: dict[str, dict[str, Any]] = {"palette": {}, "markers": {}, "dashes": {}}
+    for method in dict.fromkeys(methods):
+        hue = colour(method)
+        used = list(found["palette"].values()).count(hue)
+        found["palette"][method] = hue
+        # 3 and the number of markers have no common divisor: all are used before one comes again.
+        found["markers"][method] = MARKERS[((*PALETTE, GREY).index(hue) + 3 * used) % len(MARKERS)]
+        found["dashes"][method] = DASHES[used % len(DASHES)]
+    return found
+
+
+def heading(figure: Figure, title: str, below: str) -> None:
+    """Write a title and lines below it above all that is drawn; saving makes room for them."""
+    box = figure.get_tightbbox()  # in inches
+    width, height = figure.get_size_inches()
+    lines = wrap(below, int(13.5 * box.width))
+    x, y = box.x0 / width, box.y1 / height
+    figure.text(x, y + 0.12 / height, "\n".join(lines), va="bottom", fontsize=9.5, color=GREY)
+    top = y + (0.2 + 0.16 * len(lines)) / height
+    figure.text(x, top, title, va="bottom", fontsize=12.5, fontweight="bold")
+
+
+def save(figure: Figure, folder: Path, name: str, formats: Iterable[str] = FORMATS) -> list[Path]:
+    """Write a figure as ``<name>.<format>``, without a date, and close it."""
+    from matplotlib import pyplot as plt
+
+    paths = [folder / f"{name}.{form}" for form in formats]
+    for path in paths:
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    plt.close(figure)
+    return paths

@@ -1,0 +1,165 @@
+"""Cross-test against self-test: what compatibility costs in quality."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmark.records.record import Record
+from benchmark.report import numbers, select
+from benchmark.report.plots import frames, style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# More methods than this stand in a legend, best cross-test first, in place of direct labels.
+_CROWD = 12
+
+
+def front(points: Mapping[str, tuple[float, float]], *, higher: bool = True) -> list[str]:
+    """Methods that no other one beats in both tests, by rising self-test.
+
+    Args:
+        points: Method -> self-test, cross-test.
+        higher: Is more better?
+
+    Example:
+        >>> front({"a": (1, 3), "b": (2, 2), "c": (1, 1)})
+        ['a', 'b']
+    """
+    sign = 1 if higher else -1
+
+    def beaten(x: float, y: float) -> bool:
+        others = (at for at in points.values() if at != (x, y))
+        return any(sign * u >= sign * x and sign * v >= sign * y for u, v in others)
+
+    kept = [method for method, at in points.items() if not beaten(*at)]
+    return sorted(kept, key=lambda method: (*points[method], method))
+
+
+def draw(records: Sequence[Record], metric: str) -> Figure | None:
+    """Draw a point with both intervals for each method; None where no method has both tests."""
+    import seaborn as sns
+    from matplotlib import pyplot as plt
+
+    cross, own = select.cross_case(records), select.self_case(records)
+    data = _frame(frames.scores(records, metric, [own, cross]), own, cross)
+    if data.empty:
+        return None
+    about, crowded = numbers.metric(metric), len(data) > _CROWD
+    figure, axes = plt.subplots(figsize=(7.6, 1.2 + 0.16 * len(data) if crowded else 4.2))
+    rivals = data[data["colour"] != style.GREY]
+    higher = about.higher_is_better is not False
+    _draw_area(axes, data if rivals.empty else rivals, frames.bounds(records, metric), higher)
+    _draw_front(axes, rivals, higher)
+    inside = data[_to_edges(axes, data)]
+    axes.set_prop_cycle(color=list(inside["colour"]), alpha=[0.4 if crowded else 1] * len(inside))
+    axes.plot(inside[["low_x", "high_x"]].T, inside[["y", "y"]].T, lw=1.2)
+    axes.plot(inside[["x", "x"]].T, inside[["low_y", "high_y"]].T, lw=1.2)
+    sns.scatterplot(
+        data, x="x", y="y", hue="name", style="name", palette=list(data["colour"]), s=60, zorder=5,
+        markers=list(data["marker"]), legend="full" if crowded else False, clip_on=False, ax=axes,
+    )  # fmt: skip
+    if crowded:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.03))
+    else:
+        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1), ncols=4)
+        _write_names(axes, data)
+    axes.set_xlabel(f"self-test: {frames.label(metric, own)}")
+    axes.set_ylabel(f"cross-test: {frames.label(metric, cross)}")
+    style.heading(figure, f"{about.label}: cross-test against self-test", frames.subtitle(records))
+    return figure
+
+
+def _frame(scores: pd.DataFrame, own: str, cross: str) -> pd.DataFrame:
+    """A row for each method with both tests, best cross-test first; how it looks in its columns."""
+    tests = [scores[scores["case"] == case] for case in (own, cross)]
+    data = tests[0].merge(tests[1], on="method").sort_values("score_y", ascending=False)
+    looks = style.looks(sorted(data["method"]))
+    return data.rename(columns={"score_x": "x", "score_y": "y"}).assign(
+        name=data["method"],
+        colour=data["method"].map(looks["palette"]),
+        marker=data["method"].map(looks["markers"]),
+    )
+
+
+def _draw_area(axes: Axes, shown: pd.DataFrame, bounds: Mapping[str, float], higher: bool) -> None:
+    """Set limits with room for some methods and the bounds, and draw the bounds."""
+    for side, limit in (("x", axes.set_xlim), ("y", axes.set_ylim)):
+        lines = [v for name, v in bounds.items() if name.startswith("lower") == (side == "y")]
+        values = [*shown[f"low_{side}"], *shown[f"high_{side}"], *lines]
+        room = 0.15 * max(max(values) - min(values), 2.0)
+        limit(min(values) - room, max(values) + room)
+    for name, value in bounds.items():
+        line = axes.axhline if name.startswith("lower") else axes.axvline
+        words = f"{name} {value:.1f}"
+        line(value, ls=style.BOUNDS[name], lw=1.2, color=style.INK, zorder=1, label=words)
+    if "lower bound" in bounds:
+        edge = axes.get_ylim()[1 if higher else 0]
+        axes.axhspan(bounds["lower bound"], edge, color=style.SHADE, zorder=0, label="compatible")
+
+
+def _draw_front(axes: Axes, rivals: pd.DataFrame, higher: bool) -> None:
+    """The staircase of what is reachable."""
+    tests = zip(rivals["x"], rivals["y"], strict=True)
+    points = dict(zip(rivals["method"], tests, strict=True))
+    steps = [points[method] for method in front(points, higher=higher)]
+    corners = steps[:1]
+    for (left, above), (right, below) in pairwise(steps):
+        corners += [(left, below) if higher else (right, above), (right, below)]
+    if len(steps) > 1:
+        axes.plot(*zip(*corners, strict=True), color=style.GREY, lw=1, label="Pareto front")
+
+
+def _to_edges(axes: Axes, data: pd.DataFrame) -> pd.Series[bool]:
+    """Make arrows at the edge, with their values in words, of points beyond the limits.
+
+    Returns:
+        Which points lie within.
+    """
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    x, y = data["x"], data["y"]
+    inside = x.between(left, right) & y.between(bottom, top)
+    words = [f"{m} ({a:.1f}, {b:.1f})" for m, a, b in zip(data["method"], x, y, strict=True)]
+    arrows = np.select([y < bottom, y > top, x < left], ["v", "^", "<"], ">")
+    data["name"] = data["name"].where(inside, words)
+    data["marker"] = data["marker"].where(inside, arrows)
+    data["x"], data["y"] = x.clip(left, right), y.clip(bottom, top)
+    return inside
+
+
+def _write_names(axes: Axes, data: pd.DataFrame) -> None:
+    """Write names beside points, where they cover least; far ones get a thin line.
+
+    The adjustText library left more names on intervals and on each other.
+    """
+    pixels = axes.transData
+    points = pixels.transform(data[["x", "y"]].to_numpy())
+    lines = [line.get_transform().transform(line.get_xydata()) for line in axes.lines]
+    ends = [[*np.minimum(a, b) - 2, *np.maximum(a, b) + 2] for x in lines for a, b in pairwise(x)]
+    taken = np.array([*ends, *np.hstack([points - 9, points + 9])])  # left, bottom, right, top
+    room = axes.get_window_extent().extents
+    angles = np.radians(np.tile([0, 180, 90, 270, 45, 315, 135, 225], 5))
+    away = np.repeat([19, 33, 54, 83, 121], 8)
+    for point, name, colour in zip(points, data["name"], data["colour"], strict=True):
+        text = axes.text(0, 0, name, color=colour, weight="bold", ha="center", va="center")
+        half = np.array(text.get_window_extent().size) / 2
+        # The name's nearest side, not its middle, is this far from the point.
+        middles = point + np.stack([np.cos(angles), np.sin(angles)], 1) * (away[:, None] + half)
+        boxes = np.hstack([middles - half - 3, middles + half + 3])
+        low = np.maximum(boxes[:, None, :2], taken[:, :2])
+        high = np.minimum(boxes[:, None, 2:], taken[:, 2:])
+        covered = np.prod(np.clip(high - low, 0, None), axis=2).sum(axis=1)
+        beyond = ((boxes[:, :2] < room[:2]) | (boxes[:, 2:] > room[2:])).any(axis=1)
+        best = int(np.argmin(covered + away + 1e6 * beyond))
+        taken = np.vstack([taken, boxes[best]])
+        side = np.clip(point, middles[best] - half, middles[best] + half)
+        middle, *leader = pixels.inverted().transform([middles[best], point, side])
+        text.set_position(tuple(middle))
+        if best >= 16:
+            axes.plot(*np.transpose(leader), color=colour, lw=0.7)
