@@ -143,7 +143,7 @@ def test_the_old_models_quality_filters_table_plots_and_downloads(visit):
     assert methods(page) == ["bct", "l2", "fct"]
     page.get_by_label(label).select_option(label="all 3 old models")
     assert page.inner_text(shown).startswith("61.0")
-    assert "all 3" in page.locator("#olds option:checked").inner_text()
+    assert "all 3" in page.locator("#old-models option:checked").inner_text()
 
 
 def test_a_method_is_highlighted_in_all_plots(visit):
@@ -164,9 +164,9 @@ def test_hovering_says_the_numbers(visit):
 
 def test_backfilling_and_sequences_are_drawn(visit):
     page = visit("boards/backfill-glyphs")
-    assert page.locator("#refill-charts figure svg").count() >= 2
-    page.locator("#refill-charts select").nth(1).select_option(label="orders of fct")
-    assert "true-l2" in page.text_content("#refill-charts")
+    assert page.locator("#backfilling-charts figure svg").count() >= 2
+    page.locator("#backfilling-charts select").nth(1).select_option(label="orders of fct")
+    assert "true-l2" in page.text_content("#backfilling-charts")
     page = visit("boards/sequential-glyphs")
     assert "direct 71.0" in page.text_content("#sequence svg")
 

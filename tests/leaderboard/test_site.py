@@ -17,7 +17,7 @@ from benchmark.errors import BenchError
 from benchmark.records.details import LIMIT, Answers, Details, Ordering, Picture, details_path
 from benchmark.records.details_writer import pack
 from benchmark.records.files import read_record
-from leaderboard.facts import costs
+from leaderboard.costs import method_costs
 
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(1)>&\"'\u2028\u202e\x07é"
 
@@ -118,7 +118,7 @@ def test_settings_stand_side_by_side_in_the_protocols_order(site):
 def test_settings_are_no_columns_and_no_part_of_the_mean_rank(site):
     page = (site / "index.html").read_text()
     # The columns, and the protocols that the mean is said to be over.
-    matrix = page[page.index('id="matrix-table"') : page.index('id="protocols"')]
+    matrix = page[page.index('id="matrix"') : page.index('id="protocols"')]
     assert matrix.count("Extended-Class") == 2 and "Loss change" not in matrix
     cards = page[page.index('id="protocols"') : page.index('id="newest"')]
     assert cards.count("Loss change") == 1 and 'href="boards/loss-change+relu-glyphs.html"' in cards
@@ -177,10 +177,10 @@ def test_added_parameters_are_beyond_those_of_the_independent_model(make):
 
     alone = [of("independent", 1000, 0), of("independent", 1010, 0, seed=1)]
     wide = [of("bt2", 1300, 0), of("bt2", 1310, 0, seed=1)]
-    assert costs(wide, alone)["added_parameters"] == 300
-    assert costs([of("fct", 1000, 70)], alone)["added_parameters"] == 70
-    assert costs([of("fct", 1000, 70, seed=2)], alone)["added_parameters"] == 70  # none beside it
-    assert costs(alone, alone)["added_parameters"] == 0
+    assert method_costs(wide, alone)["added_parameters"] == 300
+    assert method_costs([of("fct", 1000, 70)], alone)["added_parameters"] == 70
+    assert method_costs([of("fct", 1000, 70, seed=2)], alone)["added_parameters"] == 70  # none beside it
+    assert method_costs(alone, alone)["added_parameters"] == 0
 
 
 def test_published_numbers_stand_apart(site):
