@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, count
 from typing import Any
 
 from benchmark.config.loading import load_protocol
@@ -12,13 +13,23 @@ from benchmark.errors import BenchError
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
 from benchmark.report.ranks import Paired, Place, places
-from benchmark.report.scores import MethodScores, Score, ScoreTable, by_method, group, make_table
+from benchmark.report.scores import (
+    MethodScores,
+    Score,
+    ScoreTable,
+    Verdict,
+    by_method,
+    group,
+    make_table,
+)
 from leaderboard.cards import MethodInfo
 from leaderboard.costs import COSTS, cost_text, method_costs
 from leaderboard.names import file_name
 from leaderboard.processes import MANY, spread
 from leaderboard.reading import Entry
 
+NO_SCORE = Score(None)
+NO_VERDICT = Verdict(None, None, None)
 # Scores of one enrolment gallery stand on the records' pages.
 _PARTS = ("g1_", "g2_", "pooled_")
 # One update with every task: any method can take part.
@@ -32,6 +43,10 @@ class Board:
     Attributes:
         slug: Its page's name.
         entries: Its records.
+        title: Protocol and track in words.
+        track: The track in words, with what is changed.
+        cross: Case of the newest model's queries in the gallery of the oldest one.
+        own: Case of the newest model by itself.
         table: All metrics but those of one enrolment gallery; main cases.
         metrics: Keys, the main ones in front; the first one gives the rank.
         places: Metric -> method -> place.
@@ -42,6 +57,10 @@ class Board:
 
     slug: str
     entries: tuple[Entry, ...]
+    title: str
+    track: str
+    cross: str
+    own: str
     table: ScoreTable
     metrics: tuple[str, ...]
     places: Mapping[str, Mapping[str, Place]]
@@ -60,14 +79,9 @@ class Board:
         return self.entries[0].record
 
     @property
-    def changed(self) -> bool:
-        """Was the track changed for these runs? Then they are not compared with others."""
-        return bool(self.first.changed)
-
-    @property
     def current(self) -> bool:
-        """Is it the newest version of an unchanged track?"""
-        return self.latest and not self.changed
+        """Is it the newest version of an unchanged track? Others are not compared with it."""
+        return self.latest and not self.first.changed
 
     @property
     def comparable(self) -> bool:
@@ -96,32 +110,15 @@ class Board:
         """Methods with records of an older version, whose trainings have no version."""
         return frozenset(record.method for record in self.records if record.training is None)
 
-    @cached_property
-    def track(self) -> str:
-        """The track in words, with what is changed."""
-        setting = ", ".join(f"{key}={value}" for key, value in self.first.changed.items())
-        title = notes.track_title(self.first)
-        return f"{title} ({setting})" if setting else title
-
-    @cached_property
-    def title(self) -> str:
-        """Protocol and track in words."""
-        return f"{notes.protocol_title(self.first)} on {self.track}"
+    @property
+    def unranked(self) -> frozenset[str]:
+        """Methods that may have no rank: bounds and controls."""
+        return frozenset(method for method, about in self.info.items() if not about.ranked)
 
     @property
     def metric(self) -> str:
         """The metric that gives the rank."""
         return self.metrics[0]
-
-    @cached_property
-    def cross(self) -> str:
-        """Queries of the newest model in the gallery of the oldest one."""
-        return select.cross_case(self.records)
-
-    @cached_property
-    def own(self) -> str:
-        """The newest model by itself."""
-        return select.self_case(self.records)
 
     @cached_property
     def methods(self) -> list[MethodScores]:
@@ -130,9 +127,9 @@ class Board:
 
     def rows(self, metric: str) -> list[MethodScores]:
         """Rows of methods and controls, best first by a metric; without rank below."""
-        place = {method: i for i, method in enumerate(self.places[metric])}
+        order = {method: i for i, method in enumerate(self.places[metric])}
         rows = [row for row in self.table.rows if row.kind == "method"]
-        return sorted(rows, key=lambda row: (place.get(row.method, len(place)), row.method))
+        return sorted(rows, key=lambda row: (order.get(row.method, len(order)), row.method))
 
     def row(self, method: str) -> MethodScores:
         """The row of a method of the board."""
@@ -150,14 +147,8 @@ class Board:
     def bound(self, kind: str, metric: str) -> float | None:
         """Value of the ``lower`` or ``upper`` bound that the gain uses."""
         name = kind if kind == "lower" else self.table.upper
-        row = next((row for row in self.bounds if row.method == name), None)
-        cells = () if row is None else row.cells.items()
+        cells = [cell for row in self.bounds if row.method == name for cell in row.cells.items()]
         return next((score.value for (key, _), score in cells if key == metric), None)
-
-    @property
-    def unranked(self) -> frozenset[str]:
-        """Methods that may have no rank: bounds and controls."""
-        return frozenset(method for method, about in self.info.items() if not about.ranked)
 
     @cached_property
     def cost_keys(self) -> list[str]:
@@ -184,21 +175,19 @@ def make_boards(
     by_record = {id(entry.record): entry for entry in entries}
     groups = group(entry.record for entry in by_record.values())
     newest: dict[tuple[str, str], tuple[int, int]] = {}
-    for members in groups:
-        key, version = _version(members[0])
+    for first, *_ in groups:
+        key, version = _version(first)
         newest[key] = max(newest.get(key, version), version)
     boards: dict[str, Board] = {}
     for members in groups:
         key, version = _version(members[0])
-        own = tuple(by_record[id(record)] for record in members)
-        base = _slug(members[0], latest=newest[key] == version)
-        slug, number = base, 1
-        while slug in boards:
-            number += 1
-            slug = f"{base}-{number}"
-        boards[slug] = _board(own, slug, info, newest[key] == version)
+        latest = newest[key] == version
+        base = _slug(members[0], latest=latest)
+        slugs = chain([base], (f"{base}-{i}" for i in count(2)))
+        slug = next(slug for slug in slugs if slug not in boards)
+        boards[slug] = _board(slug, tuple(by_record[id(r)] for r in members), info, latest)
     ranked = _ranked(list(boards.values()), paired, len(by_record))
-    return sorted(ranked, key=lambda board: (board.changed, not board.latest, not board.general))
+    return sorted(ranked, key=lambda b: (bool(b.first.changed), not b.latest, not b.general))
 
 
 def _version(record: Record) -> tuple[tuple[str, str], tuple[int, int]]:
@@ -212,22 +201,29 @@ def _slug(record: Record, *, latest: bool) -> str:
 
 
 def _board(
-    entries: tuple[Entry, ...], slug: str, info: Mapping[str, MethodInfo], latest: bool
+    slug: str, entries: tuple[Entry, ...], info: Mapping[str, MethodInfo], latest: bool
 ) -> Board:
     """All but the ranks."""
     records = [entry.record for entry in entries]
+    first = records[0]
     known = select.metrics(records, "all")
     table = make_table(records, [m for m in known if not m.startswith(_PARTS)] or known)
     main = [m for m in select.metrics(records) if m in table.metrics]
     methods = by_method(records, done=False)
     alone = methods.get("independent", ())
+    changes = ", ".join(f"{key}={value}" for key, value in first.changed.items())
+    track = notes.track_title(first) + (f" ({changes})" if changes else "")
     return Board(
         slug=slug,
         entries=entries,
+        title=f"{notes.protocol_title(first)} on {track}",
+        track=track,
+        cross=select.cross_case(records),
+        own=select.self_case(records),
         table=table,
         metrics=tuple(dict.fromkeys([*main, *table.metrics])),
         places={},
-        info={method: info[method] for method in dict.fromkeys(r.method for r in records)},
+        info={record.method: info[record.method] for record in records},
         costs={method: method_costs(own, alone) for method, own in methods.items()},
         latest=latest,
     )
@@ -242,21 +238,10 @@ def _ranked(boards: Sequence[Board], paired: Paired | None, n_records: int) -> l
 
     work = [(board, key) for board in boards for key in board.table.metrics]
     ranks = iter(spread(place, work, enough=n_records >= MANY))
-    return [
-        replace(board, places={key: next(ranks) for key in board.table.metrics}) for board in boards
-    ]
+    return [replace(b, places={key: next(ranks) for key in b.table.metrics}) for b in boards]
 
 
-def number_columns(board: Board) -> list[str]:
-    """Names of what :func:`number_rows` gives, in order."""
-    ends = [f"{case}{end}" for case in board.table.cases for end in ("", " low", " high")]
-    return [
-        "kind", "method", "family", "metric", "rank", "group", *ends, "compatible", "not hurting",
-        "gain", *board.cost_keys, "seeds", "reason",
-    ]  # fmt: skip
-
-
-def number_rows(board: Board) -> list[list[Any]]:
+def number_rows(board: Board) -> list[dict[str, Any]]:
     """Every row of every metric's table, as numbers: what is downloaded and what charts read."""
     return [
         _numbers(board, row, metric)
@@ -265,26 +250,25 @@ def number_rows(board: Board) -> list[list[Any]]:
     ]
 
 
-def _numbers(board: Board, row: MethodScores, metric: str) -> list[Any]:
+def _numbers(board: Board, row: MethodScores, metric: str) -> dict[str, Any]:
     place = board.place(metric, row.method)
-    scores = [row.cells.get((metric, case), Score(None)) for case in board.table.cases]
-    verdict = row.verdicts.get(metric)
-    judged: list[Any] = [None] * 3
-    if verdict is not None:
-        answers = (verdict.compatible, verdict.not_hurting)
-        judged = [None if each is None else numbers.of_seeds(each) for each in answers]
-        judged.append(_short(verdict.gain))
+    cells: dict[str, Any] = {}
+    for case in board.table.cases:
+        score = row.cells.get((metric, case), NO_SCORE)
+        ends = {case: score.value, f"{case} low": score.low, f"{case} high": score.high}
+        cells |= {name: _short(value) for name, value in ends.items()}
+    verdict = row.verdicts.get(metric, NO_VERDICT)
+    for name, answer in (("compatible", verdict.compatible), ("not hurting", verdict.not_hurting)):
+        cells[name] = None if answer is None else numbers.of_seeds(answer)
     method = row.kind in ("method", "independent")
     costs = board.costs.get(row.method, {}) if method else {}
-    return [
-        row.kind, row.full, board.info[row.method].family if method else "bound", metric,
-        place.rank, place.letters or None,
-        *(_short(end) for score in scores for end in (score.value, score.low, score.high)),
-        *judged,
-        *(costs.get(key) for key in board.cost_keys),
-        " ".join(map(str, row.seeds)),
-        row.reason,
-    ]  # fmt: skip
+    return {
+        "kind": row.kind, "method": row.full,
+        "family": board.info[row.method].family if method else "bound",
+        "metric": metric, "rank": place.rank, "group": place.letters or None, **cells,
+        "gain": _short(verdict.gain), **{key: costs.get(key) for key in board.cost_keys},
+        "seeds": " ".join(map(str, row.seeds)), "reason": row.reason,
+    }  # fmt: skip
 
 
 def _short(value: float | None) -> float | None:

@@ -22,15 +22,8 @@ _OPTIONAL = " where it is kept"
 _BENCHMARK = Path(registry.__file__).parents[1]
 # What a card is made of beside the adapter's own file.
 _SOURCES = (
-    Path(__file__),
-    *(
-        _BENCHMARK / file
-        for file in (
-            "report/card.py", "contract/method.py", "contract/bases.py", "contract/pairs.py",
-            "contract/fitting.py", "contract/maps.py", "contract/classifiers.py",
-            "config/declarations.py",
-        )
-    ),
+    Path(__file__), _BENCHMARK / "report/card.py", _BENCHMARK / "config/declarations.py",
+    *sorted((_BENCHMARK / "contract").glob("*.py")),
 )  # fmt: skip
 
 
@@ -71,15 +64,10 @@ def method_info(name: str) -> MethodInfo:
         about = card(name)
     except BenchError as error:
         return MethodInfo(name, "unknown", error=str(error))
-    needs = (_plain(need) for need in about["needs"] if not need.endswith(_OPTIONAL))
-    return MethodInfo(
-        name,
-        about["family"],
-        about["summary"],
-        tuple(dict.fromkeys(filter(None, needs))),
-        tuple(change for change in about["changes"] if change != "training"),
-        about,
-    )
+    needed = (_plain(need) for need in about["needs"] if not need.endswith(_OPTIONAL))
+    needs = tuple(dict.fromkeys(filter(None, needed)))
+    changes = tuple(change for change in about["changes"] if change != "training")
+    return MethodInfo(name, about["family"], about["summary"], needs, changes, about)
 
 
 def _plain(need: str) -> str:

@@ -13,7 +13,7 @@ from benchmark.report.plots import backfilling as backfilling_plots
 from benchmark.report.plots.tradeoff import front
 from benchmark.report.scores import by_method, case_score
 from benchmark.report.tables import backfilling, sequence
-from leaderboard.boards import Board, number_columns, number_rows
+from leaderboard.boards import Board
 from leaderboard.costs import COSTS
 
 _DIGITS = 5
@@ -22,12 +22,10 @@ _GROUPS = 40
 
 
 def board_data(board: Board, boards: Sequence[Board]) -> dict[str, Any]:
-    """Everything that the charts and filters of a board's page read."""
+    """What the charts and filters of a board's page read beside its rows."""
     return {
         "slug": board.slug,
         "title": board.title,
-        "columns": number_columns(board),
-        "rows": number_rows(board),
         "metrics": [metric_data(board, key) for key in board.metrics],
         "cross": board.cross,
         "own": board.own,

@@ -40,7 +40,7 @@ def method_page(info: MethodInfo, boards: Sequence[Board], known: frozenset[str]
         known: Methods that have a page.
     """
     of_method = [board for board in boards if info.method in board.info]
-    plain = [board for board in of_method if not board.changed]
+    plain = [board for board in of_method if not board.first.changed]
     name = info.method.partition(":")[0]
     variants = [f"{name}:{variant}" for variant in info.card.get("variants", {})]
     parameters = [
@@ -98,15 +98,12 @@ def _card(info: MethodInfo) -> list[tuple[str, str]]:
 
 def _costs(method: str, boards: Sequence[Board]) -> list[tuple[str, str]]:
     """Costs, from the least to the most of the boards."""
-    values: dict[str, list[float]] = {}
-    for board in boards:
-        for key, value in board.costs[method].items():
-            values.setdefault(key, []).append(value)
-    ends = {key: dict.fromkeys((min(known), max(known))) for key, known in values.items()}
-    return [
-        (COSTS[key], " to ".join(dict.fromkeys(cost_text(key, value) for value in of_key)))
-        for key, of_key in ends.items()
-    ]
+    lines = []
+    for key, label in COSTS.items():
+        known = [board.costs[method][key] for board in boards if key in board.costs[method]]
+        ends = [cost_text(key, end(known)) for end in (min, max) if known]
+        lines += [(label, " to ".join(dict.fromkeys(ends)))] if ends else []
+    return lines
 
 
 def _standings(method: str, boards: Sequence[Board]) -> TextTable:

@@ -37,10 +37,5 @@ def method_href(method: str) -> str:
 
 
 def record_address(board: str, record: Record) -> str:
-    """Address of a record's page from the site's root, without an ending.
-
-    Args:
-        board: Slug of its board.
-        record: The record.
-    """
+    """Address of a record's page from the site's root, without an ending, by its board's slug."""
     return f"records/{board}/{file_name(record.method)}-seed-{record.seed}"

@@ -44,7 +44,7 @@ def _table(title: str, members: Sequence[Number], paper: bool) -> TextTable:
     # Words that no line has are left out; table and method are always known.
     kept = [i for i in range(len(lines[0])) if any(cells[i].text for cells in lines)]
     kept = sorted({0, 1, *range(5, 5 + len(heads))} | set(kept))
-    every = [*words, *heads, TextColumn("note", words=True)]
+    every: list[str | TextColumn] = [*words, *heads, TextColumn("note", words=True)]
     n = sum(i < 5 for i in kept)
     return simple_table(
         title,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,6 +19,7 @@ from benchmark.records.record import Record
 from benchmark.report import numbers
 from benchmark.report.plots.curves import name as stage_name
 from benchmark.report.scores import Score
+from benchmark.report.tables import backfilling
 from benchmark.report.text_table import TextCell, TextTable, score_cell, simple_table
 
 Pair = tuple[str, str]
@@ -117,7 +119,7 @@ def _scores(record: Record) -> TextTable:
         cells += [_cell(record.bounds[name].get(key), about.unit) for name in bounds]
         answers = (record.compatible.get(key), record.not_hurting.get(key))
         cells += [TextCell("" if answer is None else _text(answer)) for answer in answers]
-        lines.append([about.label, *cells, _cell(record.update_gain.get(key))])
+        lines.append([TextCell(about.label), *cells, _cell(record.update_gain.get(key))])
     verdicts = ("compatible", "not hurting", "gain")
     heads = (*record.scores, *(f"{name} bound" for name in bounds), *verdicts)
     return simple_table("Every score", "", ("metric",), heads, lines)
@@ -130,46 +132,27 @@ def _cell(value: float | None, unit: str = "share", span: Sequence[float] = ()) 
 
 def _tables(record: Record) -> Iterator[TextTable]:
     """Tables below the scores: backfilling, counts, times."""
-    if record.backfilling is not None and any(order.area for order in record.orders.values()):
-        yield _areas(record)
+    for table in backfilling.make_tables([record]):
+        orders = (replace(table.labels[1], heading=True),)
+        rows = tuple(replace(row, labels=row.labels[1:]) for row in table.rows)
+        title = "Areas under the backfilling curves, percent"
+        yield replace(table, title=title, labels=orders, rows=rows, grouped=False)
     if record.counts:
-        names = dict.fromkeys(name for counts in record.counts.values() for name in counts)
+        cases = record.counts.values()
         lines = [
-            [
-                name.removeprefix("n_").replace("_", " "),
-                *(f"{c[name]:,}" if name in c else "" for c in record.counts.values()),
-            ]
-            for name in names
+            [name.removeprefix("n_").replace("_", " ")]
+            + [f"{counts[name]:,}" if name in counts else "" for counts in cases]
+            for name in dict.fromkeys(name for counts in cases for name in counts)
         ]
         yield simple_table("Counts", "", ("number of",), list(record.counts), lines)
     if record.run.stages:
+        lines = []
+        for stage, run in record.run.stages.items():
+            peak = run.peak_memory_bytes
+            memory = "" if peak is None else f"{peak / 2**20:.0f}"
+            lines.append([stage, _text(run.seconds), memory, _text(run.device)])
         heads = ("seconds", "peak memory, MiB", "device")
-        lines = [
-            [
-                title,
-                _text(stage.seconds),
-                "" if (peak := stage.peak_memory_bytes) is None else f"{peak / 2**20:.0f}",
-                _text(stage.device),
-            ]
-            for title, stage in record.run.stages.items()
-        ]
         yield simple_table("Stages", "", ("stage",), heads, lines)
-
-
-def _areas(record: Record) -> TextTable:
-    orders = record.orders
-    keys = numbers.ordered(key for each in orders.values() for key in each.area)
-    oracles = list(dict.fromkeys(name for each in orders.values() for name in each.tau))
-    offline = {} if record.backfilling is None else record.backfilling.offline
-    ends = [_cell(offline[key].area if key in offline else None) for key in keys]
-    lines = [["offline", *ends, *[TextCell()] * len(oracles)]]
-    for name, each in orders.items():
-        areas = [_cell(each.area.get(k), "share", each.intervals.get(k) or ()) for k in keys]
-        taus = [_cell(each.tau.get(oracle), "coefficient") for oracle in oracles]
-        lines.append([name, *areas, *taus])
-    heads = [*(numbers.metric(key).label for key in keys), *(f"tau {name}" for name in oracles)]
-    title = "Areas under the backfilling curves, percent"
-    return simple_table(title, "", ("order",), heads, lines)
 
 
 def _sections(record: Record) -> Iterator[tuple[str, list[Pair]]]:

@@ -11,6 +11,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,20 +27,20 @@ from benchmark.report.pairing import PairedIntervals
 from benchmark.report.ranks import MEAN_RULE, RULE
 from benchmark.report.renderers import csv
 from benchmark.report.tables import backfilling, sequence, side_information
-from benchmark.report.text_table import TextCell, TextTable, simple_table
-from leaderboard import overview, tables
-from leaderboard.boards import Board, make_boards
+from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
+from leaderboard import overview, pages, tables
+from leaderboard.boards import Board, make_boards, number_rows
 from leaderboard.cards import MethodInfo, method_info
 from leaderboard.charts import board_data
 from leaderboard.method_page import method_page, record_links
 from leaderboard.names import file_name, method_href, record_address
 from leaderboard.old_models import old_models_data
-from leaderboard.pages import Pages
 from leaderboard.processes import MANY, spread
 from leaderboard.published import make_tables as published_tables
 from leaderboard.reading import Entry, Skipped, read_folder, skip
 from leaderboard.record_page import command, record_page, versions
 
+_Path = str | Path
 _HERE = Path(__file__).parent
 _FOLDERS = ("assets", "boards", "methods", "records", "published")
 _MARK = ".compatbench-site"
@@ -47,7 +48,20 @@ _FAMILIES = ("compatible training", "transformation", "baseline", "control", "un
 _NEWEST = 12
 
 
-def build_folder(root: str | Path, out: str | Path) -> tuple[Path, list[Skipped]]:
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Looking for cycles among millions of values takes a third of the time and finds none."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_no_collection()
+def build_folder(root: _Path, out: _Path) -> tuple[Path, list[Skipped]]:
     """Write the site of the records below a folder; what is damaged is passed over.
 
     Args:
@@ -61,14 +75,13 @@ def build_folder(root: str | Path, out: str | Path) -> tuple[Path, list[Skipped]
         BenchError: If there is no record.
         OSError: If a file cannot be written.
     """
-    with _no_collection():
-        entries, skipped = read_folder(Path(root))
-        site = _Site(entries, skipped, Path(out), Path(root))
-        page = site.write()
-    return page, site.skipped
+    entries, skipped = read_folder(Path(root))
+    site = _Site(entries, skipped, out, root)
+    return site.write(), site.skipped
 
 
-def build(records: Iterable[Record], out: str | Path, root: str | Path | None = None) -> Path:
+@_no_collection()
+def build(records: Iterable[Record], out: _Path, root: _Path | None = None) -> Path:
     """Write the site of some records.
 
     Args:
@@ -89,55 +102,38 @@ def build(records: Iterable[Record], out: str | Path, root: str | Path | None = 
         entries.append(Entry(record, path if path is not None and path.is_file() else None))
     if not entries:
         raise BenchError("leaderboard: expected at least one record, got none")
-    with _no_collection():
-        return _Site(entries, [], Path(out), Path(root or ".")).write()
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Looking for cycles among millions of values takes a third of the time and finds none."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+    return _Site(entries, [], out, root or ".").write()
 
 
 class _Site:
     """What all pages share."""
 
     def __init__(
-        self, entries: Sequence[Entry], skipped: Sequence[Skipped], out: Path, root: Path
+        self, entries: Sequence[Entry], skipped: Sequence[Skipped], out: _Path, root: _Path
     ) -> None:
-        self.entries = entries
-        self.skipped = list(skipped)
-        self.out = out
-        self.root = root
+        self.entries, self.skipped = entries, list(skipped)
+        self.out, self.root = Path(out), Path(root)
         methods = sorted({e.record.method for e in entries}, key=lambda m: m.partition(":"))
         self.info = {method: method_info(method) for method in methods}
         by_record = {id(entry.record): entry for entry in entries}
         pairs = PairedIntervals(lambda record: _read_details(by_record[id(record)]))
         self.boards = make_boards(entries, self.info, pairs)
         self.families = tables.make_families(self.boards)
-        try:
-            self.published = published.read_published()
-        except BenchError:  # this installation has none
-            self.published = published.Published({}, (), {}, {})
         self.newest = sorted(
             (entry.record for entry in entries),
             key=lambda record: (record.run.finished or "", record.method, record.seed),
             reverse=True,
         )[:_NEWEST]
-        self.pages = Pages({"n_records": len(entries), "newest": self.newest[0]})
+        try:
+            self.published = published.read_published()
+        except BenchError:  # this installation has none
+            self.published = published.Published({}, (), {}, {})
 
     def write(self) -> Path:
         """Write everything; what an earlier site left behind goes."""
         _clear(self.out)
-        for folder in ("assets", "vendor"):
-            target = self.out / "assets" / ("" if folder == "assets" else folder)
-            shutil.copytree(_HERE / folder, target, copy_function=shutil.copyfile)
+        for folder, target in (("assets", "assets"), ("vendor", "assets/vendor")):
+            shutil.copytree(_HERE / folder, self.out / target, copy_function=shutil.copyfile)
         self._write_records()
         self._page("index", "index.html", **self._index())
         self._page("methods", "methods.html", families=self._methods())
@@ -145,14 +141,18 @@ class _Site:
             self._page("family", f"boards/{family.slug}.html", family=family)
         self._published()
         self._page("submit", "submit.html", **self._protocols())
-        lines = [[TextCell(s.file, code=True), s.reason] for s in self.skipped] or [["None."]]
-        table = simple_table("Skipped files", "", ("file", "reason"), (), lines)
+        lines = [[TextCell(s.file, code=True), TextCell(s.reason)] for s in self.skipped]
+        heads = ("file", "reason")
+        table = simple_table("Skipped files", "", heads, (), lines or [["None."]])
         self._page("skipped", "skipped.html", table=table)
         return self.out / "index.html"
 
     def _page(self, template: str, address: str, **values: Any) -> None:
+        about = {"n_records": len(self.entries), "newest": self.newest[0]}
         root = "../" * address.count("/")
-        self._write(address, self.pages.render(template, root, **values))
+        page = pages.template(template).render(site=about, root=root, **values)
+        # Lone surrogates have no bytes in UTF-8.
+        self._write(address, page.encode("utf-8", "replace"))
 
     def _write(self, address: str, content: bytes) -> None:
         path = self.out / address
@@ -167,60 +167,58 @@ class _Site:
         work: list[Callable[[], Skipped | None]] = [partial(self._board, b) for b in self.boards]
         work += [partial(self._method, info) for info in self.info.values()]
         work += [partial(self._record, b, entry) for b in self.boards for entry in b.entries]
-        self.pages.load("board", "method", "record")
+        for name in ("board", "method", "record"):
+            pages.template(name)  # compiled before processes part that would each do so
         damaged = spread(lambda page: page(), work, enough=len(self.entries) >= MANY)
         self.skipped += sorted(filter(None, damaged), key=lambda each: each.file)
 
     def _index(self) -> dict[str, Any]:
-        columns, matrix, general = overview.matrix(self.boards)
-        best, best_settings = overview.advice(self.boards)
-        chooser = overview.chooser_data(self.boards)
-        single = [board for board in columns if not board.of_setting]
+        current = [board for board in self.boards if board.current]
+        single = [board for board in current if not board.of_setting]
         of_families = [board for family in self.families for board in family.boards.values()]
         shown = {board.slug for board in (*single, *of_families)}
-        routes = [{"id": name, "words": words} for name, (words, _) in overview.ROUTES.items()]
-        methods = {method: info.filters for method, info in self.info.items()}
+        # Settings have pages of their own, where they stand beside each other.
+        columns = single or current
+        general = [board for board in columns if board.general]
         return {
-            "families": self.families, "matrix": matrix, "general": general,
-            "single": [
-                (board, notes.question(board.first), notes.track_note(board.first))
-                for board in single
-            ],
-            "rules": RULE, "mean_rule": MEAN_RULE, "best": best, "best_settings": best_settings,
+            "families": self.families, "general": general, "rules": RULE, "mean_rule": MEAN_RULE,
+            "single": [(b, notes.question(b.first), notes.track_note(b.first)) for b in single],
+            "matrix": overview.matrix(columns, general),
+            "best": overview.advice(single),
+            "best_settings": overview.advice([board for board in current if board.of_setting]),
             "changed": [board for board in self.boards if board.slug not in shown],
-            "newest": self._newest_table(), "n_skipped": len(self.skipped),
-            "data": {"chooser": chooser, "routes": routes, "methods": methods},
+            "newest": self._newest(), "n_skipped": len(self.skipped),
+            "data": {
+                "chooser": overview.chooser_data(current),
+                "routes": [{"id": i, "words": words} for i, (words, _) in overview.ROUTES.items()],
+                "methods": {method: info.filters for method, info in self.info.items()},
+            },
         }  # fmt: skip
 
-    def _newest_table(self) -> TextTable:
+    def _newest(self) -> TextTable:
         homes = {id(record): board for board in self.boards for record in board.records}
         lines = []
         for record in self.newest:
             board = homes[id(record)]
             href = f"{record_address(board.slug, record)}.html"
-            finished = record.run.finished or "unknown"
-            name = TextCell(record.method, href=href)
-            lines.append([name, board.title, str(record.seed), finished])
+            words = (board.title, str(record.seed), record.run.finished or "unknown")
+            lines.append([TextCell(record.method, href=href), *map(TextCell, words)])
         heads = ("method", "protocol and track", "seed", "finished")
         return simple_table("Newest records", "", heads, (), lines)
 
     def _methods(self) -> list[TextTable]:
         """The methods of each family."""
-        found = []
-        for family in _FAMILIES:
-            lines = [
-                [
-                    tables.method_cell(info.method),
-                    info.summary or "not installed here",
-                    ", ".join(info.needs) or "nothing but new data",
-                    ", ".join(info.changes) or "nothing in the gallery",
-                ]
-                for info in self.info.values()
-                if info.family == family
-            ]
-            heads = ("method", "idea", "needs", "changes")
-            found += [simple_table(family.capitalize(), "", heads, (), lines)] if lines else []
-        return found
+        lines: dict[str, list[list[TextCell]]] = {family: [] for family in _FAMILIES}
+        for info in self.info.values():
+            words = (
+                info.summary or "not installed here",
+                ", ".join(info.needs) or "nothing but new data",
+                ", ".join(info.changes) or "nothing in the gallery",
+            )
+            name = tables.method_cell(info.method)
+            lines[info.family].append([name, *map(TextCell, words)])
+        heads = ("method", "idea", "needs", "changes")
+        return [simple_table(f.capitalize(), "", heads, (), of) for f, of in lines.items() if of]
 
     def _published(self) -> None:
         papers = []
@@ -245,20 +243,21 @@ class _Site:
         self._page("method", method_href(info.method), **page)
 
     def _board(self, board: Board) -> None:
-        data = board_data(board, self.boards) | {"old_models": old_models_data(board)}
-        columns, rows = data["columns"], data["rows"]
-        lines = [dict(zip(columns, row, strict=True)) for row in rows]
-        text = json.dumps(lines, indent=1, allow_nan=False) + "\n"
+        rows = number_rows(board)
+        text = json.dumps(rows, indent=1, allow_nan=False) + "\n"
         self._write(f"boards/{board.slug}.json", text.encode())
-        values = tuple([_safe(value) for value in row] for row in rows)
-        table = TextTable("", "", (), (), (), columns=tuple(columns), values=values)
-        lines_text = csv.render([table])
-        self._write(f"boards/{board.slug}.csv", lines_text.encode("utf-8", "replace"))
+        columns = tuple(rows[0])
+        values = tuple([_safe(value) for value in row.values()] for row in rows)
+        text = csv.render([TextTable("", "", (), (), (), columns=columns, values=values)])
+        self._write(f"boards/{board.slug}.csv", text.encode("utf-8", "replace"))
+        data = board_data(board, self.boards) | {"old_models": old_models_data(board)}
+        data |= {"columns": columns, "rows": [list(row.values()) for row in rows]}
         self._page("board", f"boards/{board.slug}.html", **self._board_page(board, data))
 
     def _board_page(self, board: Board, data: dict[str, Any]) -> dict[str, Any]:
         records = board.records
         beside = published.beside(self.published, records)
+        labels = (TextColumn("case", heading=True),)
         return {
             "board": board,
             "question": notes.question(board.first),
@@ -272,7 +271,7 @@ class _Site:
             ),
             "notes": tables.ranking_notes(board),
             "backfilling": [*map(tables.with_methods, backfilling.make_tables(records))],
-            "sequence": sequence.make_tables(records),
+            "sequence": [replace(table, labels=labels) for table in sequence.make_tables(records)],
             "sides": side_information.make_tables(records),
             "published": published_tables(beside, paper=True),
             "command": command(records),
@@ -292,29 +291,21 @@ class _Site:
 
     def _record(self, board: Board, entry: Entry) -> Skipped | None:
         """A record's page and files; what is wrong with its details."""
-        damaged = details = packed = None
+        record, path = entry.record, entry.path
+        damaged = details = None
         try:
             details = _read_details(entry, answers=False)
         except BenchError as error:
             damaged = skip(error, self.root)
-        address = record_address(board.slug, entry.record)
-        if entry.path is None:
-            text = (json.dumps(entry.record.as_json(), indent=1) + "\n").encode()
-        else:
-            text = entry.path.read_bytes()
-        self._write(f"{address}.json", text)
-        if details is not None and entry.path is not None:
-            packed = details_path(entry.path).read_bytes()
+        address = record_address(board.slug, record)
+        anew = json.dumps(record.as_json(), indent=1) + "\n" if path is None else ""
+        self._write(f"{address}.json", anew.encode() if path is None else path.read_bytes())
+        packed = b"" if details is None or path is None else details_path(path).read_bytes()
+        if packed:
             self._write(f"{address}.details.gz", packed)
-        self._page(
-            "record",
-            f"{address}.html",
-            board=board,
-            file=address.rpartition("/")[2],
-            details_size=len(packed or b""),
-            damaged=None if damaged is None else damaged.reason,
-            **record_page(entry.record, details),
-        )
+        values = record_page(record, details) | {"board": board, "details_size": len(packed)}
+        values |= {"damaged": damaged and damaged.reason, "file": address.rpartition("/")[2]}
+        self._page("record", f"{address}.html", **values)
         return damaged
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmark.records.record import Record
@@ -28,13 +28,7 @@ OLDER = "older version"
 
 
 def method_cell(method: str, root: str = "", *words: str) -> TextCell:
-    """A method with a link to its page.
-
-    Args:
-        method: Its name.
-        root: Way to the site's root.
-        *words: Further words, small; empty ones are left out.
-    """
+    """A method with a link to its page, and further words; ``root`` leads to the site's root."""
     small = ", ".join(filter(None, words))
     return TextCell(method, small=small, href=f"{root}{method_href(method)}")
 
@@ -64,29 +58,17 @@ def ranking(board: Board, metric: str) -> TextTable:
     best = {case: board.table.best(metric, case) for case in (*board.table.cases, GAIN)}
     rows = []
     for row in (*board.bounds, *board.rows(metric)):
-        if row.reason is not None:
-            cells = [TextCell(f"not applicable: {row.reason}", look="left")]
-        else:
-            cells = [*_score_cells(board, row, metric, best), *_cost_cells(board, row, costs)]
-            cells.append(count_cell(len(row.seeds)))
-        method = row.kind == "method"
         place = board.place(metric, row.method)
-        name = _name(board, row.method) if method else TextCell(row.label, small=row.detail)
-        rows.append(
-            TextRow(
-                (*rank_cells(place, numbers.DASH if method else ""), name),
-                (tuple(cells),),
-                kind="" if method else "bound",
-                attributes={"data-method": row.method} if method else {"data-bound": row.full},
-            )
-        )
-    return TextTable(
-        label(metric),
-        metric,
-        (TextColumn("rank"), TextColumn("group"), TextColumn("method", heading=True)),
-        (TextBlock("", (*columns, *map(TextColumn, heads))),),
-        tuple(rows),
-    )
+        cells = tuple(_cells(board, row, metric, best, costs))
+        if row.kind == "method":
+            names = (*rank_cells(place), _name(board, row.method))
+            rows.append(TextRow(names, (cells,), attributes={"data-method": row.method}))
+        else:
+            names = (*rank_cells(place, ""), TextCell(row.label, small=row.detail))
+            rows.append(TextRow(names, (cells,), "bound", {"data-bound": row.full}))
+    labels = (TextColumn("rank"), TextColumn("group"), TextColumn("method", heading=True))
+    block = TextBlock("", (*columns, *map(TextColumn, heads)))
+    return TextTable(label(metric), metric, labels, (block,), tuple(rows))
 
 
 def _name(board: Board, method: str) -> TextCell:
@@ -96,33 +78,35 @@ def _name(board: Board, method: str) -> TextCell:
     return method_cell(method, "../", "control" * control, OLDER * older)
 
 
-def _score_cells(
-    board: Board, row: MethodScores, metric: str, best: Mapping[str, set[str]]
-) -> list[TextCell]:
+def _cells(
+    board: Board,
+    row: MethodScores,
+    metric: str,
+    best: Mapping[str, set[str]],
+    costs: Sequence[str],
+) -> Iterator[TextCell]:
+    """Scores, verdicts and costs; why there are none spans them."""
+    if row.reason is not None:
+        yield TextCell(f"not applicable: {row.reason}", look="left")
+        return
     unit = numbers.metric(metric).unit
-    cells = []
     for case in board.table.cases:
         score = row.cells.get((metric, case))
         blank = score is not None and score.value is None and row.kind != "method"
-        cells.append(score_cell(None if blank else score, unit, best=row.method in best[case]))
+        yield score_cell(None if blank else score, unit, best=row.method in best[case])
     verdict = row.verdicts.get(metric)
     if verdict is None:
-        return [*cells, *[TextCell()] * 3]
-    return [
-        *cells,
-        answer_cell(verdict.compatible),
-        answer_cell(verdict.not_hurting),
-        score_cell(Score(verdict.gain), best=row.method in best[GAIN]),
-    ]
-
-
-def _cost_cells(board: Board, row: MethodScores, keys: Sequence[str]) -> list[TextCell]:
-    costs = board.costs.get(row.method, {}) if row.kind in ("method", "independent") else {}
-    empty = TextCell(numbers.DASH, sort="") if row.kind == "method" else TextCell()
-    return [
-        TextCell(cost_text(key, costs[key]), sort=f"{costs[key]:.6g}") if key in costs else empty
-        for key in keys
-    ]
+        yield from [TextCell()] * 3
+    else:
+        yield answer_cell(verdict.compatible)
+        yield answer_cell(verdict.not_hurting)
+        yield score_cell(Score(verdict.gain), best=row.method in best[GAIN])
+    known = board.costs.get(row.method, {}) if row.kind in ("method", "independent") else {}
+    empty = TextCell(numbers.DASH if row.kind == "method" else "", sort="")
+    for key in costs:
+        value = known.get(key)
+        yield empty if value is None else TextCell(cost_text(key, value), sort=f"{value:.6g}")
+    yield count_cell(len(row.seeds))
 
 
 def ranking_notes(board: Board) -> list[str]:
@@ -192,14 +176,9 @@ def _family(members: Sequence[Record], homes: Mapping[int, Board]) -> Family:
 
 def _linked(table: TextTable, boards: Mapping[str, Board]) -> TextTable:
     """A table of settings with links to their boards and to methods, titled by its metric."""
-    rows = (
-        replace(
-            row,
-            labels=(
-                replace(row.labels[0], href=f"{boards[row.labels[0].text].slug}.html"),
-                method_cell(row.labels[1].text, "../"),
-            ),
-        )
-        for row in table.rows
-    )
+    rows = []
+    for row in table.rows:
+        setting, method = row.labels
+        linked = replace(setting, href=f"{boards[setting.text].slug}.html")
+        rows.append(replace(row, labels=(linked, method_cell(method.text, "../"))))
     return replace(table, title=table.title.rpartition(": ")[2], rows=tuple(rows))

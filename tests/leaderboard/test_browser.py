@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.sites import sample, write
 
-import leaderboard
+from leaderboard.site import build_folder
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -36,7 +36,7 @@ def browser():
 def site(tmp_path_factory):
     root = write(sample(), tmp_path_factory.mktemp("records"))
     out = tmp_path_factory.mktemp("out")
-    leaderboard.build_folder(root, out)
+    build_folder(root, out)
     return out
 
 

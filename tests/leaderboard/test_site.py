@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from support.sites import sample, write
 
-import leaderboard
 from benchmark.config.files import file_digest
 from benchmark.errors import BenchError
 from benchmark.records.details import LIMIT, Answers, Details, Ordering, Picture, details_path
 from benchmark.records.details_writer import pack
 from benchmark.records.files import read_record
 from leaderboard.costs import method_costs
+from leaderboard.site import build, build_folder
 
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(1)>&\"'\u2028\u202e\x07é"
 
@@ -48,7 +48,7 @@ def pages(site):
 def site(tmp_path_factory):
     root = write(sample(), tmp_path_factory.mktemp("records"))
     out = tmp_path_factory.mktemp("out") / "site"
-    page, skipped = leaderboard.build_folder(root, out)
+    page, skipped = build_folder(root, out)
     assert page == out / "index.html"
     assert not skipped
     return out
@@ -57,7 +57,7 @@ def site(tmp_path_factory):
 def test_the_same_records_give_the_same_bytes(make, tmp_path):
     records = [make("independent", 0.01, 0.9), make("bct"), make("l2", seed=1)]
     for name in "ab":
-        leaderboard.build(records if name == "a" else records[::-1], tmp_path / name)
+        build(records if name == "a" else records[::-1], tmp_path / name)
     files = sorted(p.relative_to(tmp_path / "a") for p in (tmp_path / "a").rglob("*.*"))
     assert len(files) > 20
     for file in files:
@@ -179,7 +179,9 @@ def test_added_parameters_are_beyond_those_of_the_independent_model(make):
     wide = [of("bt2", 1300, 0), of("bt2", 1310, 0, seed=1)]
     assert method_costs(wide, alone)["added_parameters"] == 300
     assert method_costs([of("fct", 1000, 70)], alone)["added_parameters"] == 70
-    assert method_costs([of("fct", 1000, 70, seed=2)], alone)["added_parameters"] == 70  # none beside it
+    assert (
+        method_costs([of("fct", 1000, 70, seed=2)], alone)["added_parameters"] == 70
+    )  # none beside it
     assert method_costs(alone, alone)["added_parameters"] == 0
 
 
@@ -206,7 +208,7 @@ def nasty(make, **fields):
 def test_markup_in_any_field_changes_nothing_but_its_text(make, tmp_path):
     records = [nasty(make), nasty(make, changed={NASTY: NASTY}), make("lwf", reason=NASTY)]
     records.append(make("l2", {NASTY: 0.5}, {NASTY: 0.6}))
-    leaderboard.build(records, tmp_path)
+    build(records, tmp_path)
     for page in pages(tmp_path):
         found = Links(page)
         assert "img" not in found.tags, page
@@ -222,7 +224,7 @@ def test_markup_in_any_field_changes_nothing_but_its_text(make, tmp_path):
 
 def test_no_records_are_an_error(tmp_path):
     with pytest.raises(BenchError, match="at least one record"):
-        leaderboard.build([], tmp_path)
+        build([], tmp_path)
 
 
 def test_folders_of_others_are_left_alone(make, tmp_path):
@@ -230,11 +232,11 @@ def test_folders_of_others_are_left_alone(make, tmp_path):
     mine.parent.mkdir()
     mine.write_text("x")
     with pytest.raises(BenchError, match="expected an empty folder or an earlier site"):
-        leaderboard.build([make()], tmp_path)
+        build([make()], tmp_path)
     assert mine.exists()
     out = tmp_path / "site"
-    leaderboard.build([make(), make("l2")], out)
-    leaderboard.build([make()], out)
+    build([make(), make("l2")], out)
+    build([make()], out)
     assert not (out / "methods" / "l2.html").exists()
 
 
@@ -340,7 +342,7 @@ def test_five_thousand_records_build_within_twenty_seconds(make, tmp_path):
                 write([record], root)
                 details_path(record.path(root)).write_bytes(details[i][0])
     started = perf_counter()
-    _, skipped = leaderboard.build_folder(root, tmp_path / "site")
+    _, skipped = build_folder(root, tmp_path / "site")
     assert perf_counter() - started < 20
     assert not skipped
     assert max(map(loaded, pages(tmp_path / "site"))) < 1024 * 1024
