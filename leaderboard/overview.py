@@ -101,12 +101,7 @@ def _letters(place: Place) -> list[str]:
 
 
 def matrix(columns: Sequence[Board], general: Sequence[Board]) -> TextTable:
-    """Methods as rows by mean rank, boards as columns.
-
-    Args:
-        columns: The boards that are shown.
-        general: Those that the mean rank is over.
-    """
+    """Methods as rows by mean rank, which is over the general boards; boards as columns."""
     info = {
         method: about
         for board in columns

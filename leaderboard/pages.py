@@ -48,11 +48,7 @@ def definitions(pairs: Iterable[tuple[str, str]]) -> Markup:
 
 @cache
 def template(name: str) -> Template:
-    """A template, compiled.
-
-    Args:
-        name: File name without ``.html``.
-    """
+    """A template, compiled, by its file name without ``.html``."""
     return _environment().get_template(f"{name}.html")
 
 

@@ -28,7 +28,7 @@ def spread(call: Callable[[T], R], things: Sequence[T], enough: bool = True) -> 
 
     Args:
         call: A function, a closure too.
-        things: Its arguments.
+        things: Its arguments, one a call.
         enough: Is there enough to do for more processes than this one?
 
     Raises:

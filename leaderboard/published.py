@@ -13,12 +13,7 @@ _Line = tuple[str, ...]
 
 
 def make_tables(published: Sequence[Number], *, paper: bool = False) -> list[TextTable]:
-    """A table for each protocol and dataset, in the order of the numbers.
-
-    Args:
-        published: The numbers.
-        paper: Does each line name its paper?
-    """
+    """A table for each protocol and dataset, whose lines name their papers if ``paper``."""
     groups: dict[str, list[Number]] = {}
     for number in published:
         groups.setdefault(f"{number.protocol} on {number.dataset}", []).append(number)

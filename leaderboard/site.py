@@ -18,9 +18,8 @@ from typing import Any
 
 from benchmark.config import registry
 from benchmark.errors import BenchError
-from benchmark.records import details as records_details
 from benchmark.records import published
-from benchmark.records.details import Details, details_path
+from benchmark.records.details import Details, details_path, find_details
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers
 from benchmark.report.pairing import PairedIntervals
@@ -62,14 +61,10 @@ def _no_collection() -> Iterator[None]:
 
 @_no_collection()
 def build_folder(root: _Path, out: _Path) -> tuple[Path, list[Skipped]]:
-    """Write the site of the records below a folder; what is damaged is passed over.
-
-    Args:
-        root: Folder of records.
-        out: Where ``index.html`` goes; created if missing.
+    """Write the site of the records below a folder to another one.
 
     Returns:
-        The path of ``index.html``, and what was passed over.
+        The path of ``index.html``, and what is damaged and so was passed over.
 
     Raises:
         BenchError: If there is no record.
@@ -86,7 +81,7 @@ def build(records: Iterable[Record], out: _Path, root: _Path | None = None) -> P
 
     Args:
         records: Any records.
-        out: Where ``index.html`` goes; created if missing.
+        out: Folder of the site.
         root: Folder that their files lie below, for downloads and details.
 
     Returns:
@@ -262,13 +257,10 @@ class _Site:
             "board": board,
             "question": notes.question(board.first),
             "note": next(notes.track_lines(board.first), ""),
-            "older": len(board.older) == len(board.info),
             "rankings": [tables.ranking(board, key) for key in board.metrics],
             "bounds": tables.bounds(board),
             "siblings": self._siblings(board),
-            "family": next(
-                (f for f in self.families if any(b is board for b in f.boards.values())), None
-            ),
+            "family": next((f for f in self.families if f.has(board)), None),
             "notes": tables.ranking_notes(board),
             "backfilling": [*map(tables.with_methods, backfilling.make_tables(records))],
             "sequence": [replace(table, labels=labels) for table in sequence.make_tables(records)],
@@ -310,14 +302,8 @@ class _Site:
 
 
 def _read_details(entry: Entry, *, answers: bool = True) -> Details | None:
-    """The details of a record; None where it has none.
-
-    Raises:
-        BenchError: If they are damaged.
-    """
-    if entry.path is None:
-        return None
-    return records_details.find_details(entry.record, entry.path, answers=answers)
+    """The details of a record; None where it has none. Damaged ones are a BenchError."""
+    return None if entry.path is None else find_details(entry.record, entry.path, answers=answers)
 
 
 def _safe(value: Any) -> Any:
@@ -328,14 +314,9 @@ def _safe(value: Any) -> Any:
 
 
 def _clear(out: Path) -> None:
-    """Take away what an earlier site left, and nothing else.
-
-    Raises:
-        BenchError: If the folder has things of others in our places.
-    """
-    known = (out / _MARK).exists()
+    """Take away what an earlier site left; where others have things in our places, an error."""
     there = [name for name in _FOLDERS if (out / name).exists()]
-    if there and not known:
+    if there and not (out / _MARK).exists():
         raise BenchError(
             f"{out}: expected an empty folder or an earlier site, found the folder '{there[0]}'"
         )

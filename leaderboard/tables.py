@@ -137,12 +137,11 @@ def with_methods(table: TextTable) -> TextTable:
 
 @dataclass(frozen=True)
 class Family:
-    """A protocol with settings on one track, as papers print them.
+    """A protocol with settings on one track, as papers print them: a table a metric.
 
     Attributes:
         slug: Name of its page among those of boards.
-        boards: Titles and boards of its settings, in the protocol's order.
-        tables: One a metric.
+        boards: Settings' titles -> boards, in the protocol's order.
     """
 
     slug: str
@@ -151,6 +150,10 @@ class Family:
     note: str
     boards: Mapping[str, Board]
     tables: tuple[TextTable, ...]
+
+    def has(self, board: Board) -> bool:
+        """Is it the board of one of its settings?"""
+        return any(own is board for own in self.boards.values())
 
 
 def make_families(boards: Sequence[Board]) -> list[Family]:
