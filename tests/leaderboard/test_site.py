@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 import subprocess
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from benchmark.errors import BenchError
 from benchmark.records.details import LIMIT, Answers, Details, Ordering, Picture, details_path
 from benchmark.records.details_writer import pack
 from benchmark.records.files import read_record
+from leaderboard.cards import method_info
 from leaderboard.costs import method_costs
 from leaderboard.site import build, build_folder
 
@@ -44,6 +46,11 @@ def pages(site):
     return sorted(site.rglob("*.html"))
 
 
+@cache
+def links(page):
+    return Links(page)
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     root = write(sample(), tmp_path_factory.mktemp("records"))
@@ -66,7 +73,7 @@ def test_the_same_records_give_the_same_bytes(make, tmp_path):
 
 def test_every_link_leads_somewhere_in_the_site(site):
     for page in pages(site):
-        found = Links(page)
+        found = links(page)
         assert len(set(found.ids)) == len(found.ids), page
         for address in found.addresses:
             path, _, mark = address.partition("#")
@@ -74,7 +81,7 @@ def test_every_link_leads_somewhere_in_the_site(site):
             target = page if not path else (page.parent / path).resolve()
             assert target.is_file(), (page, address)
             if mark:
-                assert mark in Links(target).ids, (page, address)
+                assert mark in links(target).ids, (page, address)
 
 
 def test_html_is_valid(site):
@@ -168,6 +175,28 @@ def test_pages_say_what_a_reader_must_know(site):
     assert "Sensitivity" in method
     assert "@misc{mixbct2023" in method
     assert "methods/mixbct.py" in method
+
+
+def test_records_of_an_older_version_say_so(make, tmp_path):
+    build([make("bct"), make("l2", training=4)], tmp_path / "mixed")
+    board = (tmp_path / "mixed" / "boards" / "open-class-glyphs.html").read_text()
+    row = next(line for line in board.splitlines() if 'data-method="bct"' in line)
+    assert "older version" in row
+    assert board.count("older version") == board.count('data-method="bct"')
+    records = tmp_path / "mixed" / "records" / "open-class-glyphs"
+    assert "older version" in (records / "bct-seed-0.html").read_text()
+    assert "older version" not in (records / "l2-seed-0.html").read_text()
+    build([make("bct")], tmp_path / "older")
+    board = (tmp_path / "older" / "boards" / "open-class-glyphs.html").read_text()
+    assert board.count("older version") == 1  # of the board, not of each method
+
+
+def test_families_of_methods():
+    families = {
+        "bct": "compatible training", "fct": "transformation", "independent": "baseline",
+        "keep-old": "control", "oracle-concat": "control", "random": "control", "none": "unknown",
+    }  # fmt: skip
+    assert {method: method_info(method).family for method in families} == families
 
 
 def test_added_parameters_are_beyond_those_of_the_independent_model(make):
