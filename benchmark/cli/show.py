@@ -335,20 +335,9 @@ def _print_field(key: str, value: Any, indent: str = "") -> None:
 
 def print_rows(rows: Sequence[dict[str, Any]]) -> None:
     """Rows of a benchmark as a table."""
-    from benchmark.report.text_table import simple_table
+    from benchmark.perf.readme import table
 
-    words = [name for name in rows[0] if name == "name"]
-    heads = [name for name in rows[0] if name != "name"]
-    lines = [[_plain(row[name]) for name in (*words, *heads)] for row in rows]
-    _show([simple_table("", "", words, [head.replace("_", " ") for head in heads], lines)])
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    if isinstance(value, dict):
-        return ", ".join(f"{k} {v}" for k, v in value.items())
-    return "" if value is None else str(value)
+    _show([table(rows)])
 
 
 def _print(text: str) -> None:
