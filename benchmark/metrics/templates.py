@@ -56,7 +56,7 @@ def templates(
     start = np.searchsorted(t[order], np.arange(len(ids) + 1))
     out = np.empty((len(ids), x.shape[1]), np.float32)
     engine.share(
-        lambda span: pair_kernels.templates(x, mirrored, w, order, m, start, *span, out),
+        lambda a, b: pair_kernels.templates(x, mirrored, w, order, m, start, a, b, out),
         engine.spans(len(ids), 256),
         engine.n_threads(threads),
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmark.ranking import arrays, backfill_kernels, engine, kernels, threshold_search
 from benchmark.ranking.arrays import Floats, Ints
-from benchmark.ranking.engine import Panels, Scorer, Span
+from benchmark.ranking.engine import Panels, Scorer
 from benchmark.ranking.grouping import Grouped, Labels, Ragged, grouped, spread
 
 _CELLS = 64 << 20  # bytes of histograms at a time; threads wait for each other in between
@@ -19,6 +20,7 @@ _PACKED = 64 << 20  # bytes of packed items at a time
 _TABLES = 1 << 20  # bytes of tables and buffers a thread
 
 Sides = tuple[Any, Any]
+Stage = Callable[[int, int], object]  # of a piece of the queries
 Steps = tuple[Ints, NDArray[np.int32]]
 """Filled items at each point of the curve, and the point at which each item in order is filled."""
 
@@ -110,16 +112,16 @@ class Run:
         old, new, _ = matches
         thresholds = Ragged(2 * old.offset, np.empty(2 * len(old.values), np.float32))
 
-        def merge(span: Span) -> None:
-            backfill_kernels.two_by_two(old, new, *span, thresholds.values)
-            engine.sort(thresholds, *span)
+        def merge(first: int, last: int) -> None:
+            backfill_kernels.two_by_two(old, new, first, last, thresholds.values)
+            engine.sort(thresholds, first, last)
 
         engine.share(merge, engine.spans(n, 1024), self.threads)
         cells = self._cells(n, int(thresholds.sizes.max(initial=0)) + 1)
 
-        def summarise(span: Span) -> None:
+        def summarise(first: int, last: int) -> None:
             backfill_kernels.summarise(
-                thresholds, matches, left_out, cells, *span, by.q_order, rank, ap
+                thresholds, matches, left_out, cells, first, last, by.q_order, rank, ap
             )
 
         nodes = 1 << threshold_search.depth_of(cells.width - 1)
@@ -127,17 +129,12 @@ class Run:
         room = engine.Workspace(tiles * kernels.ROWS, nodes)
         pieces = engine.even(n, tiles * kernels.ROWS, kernels.ROWS, self.threads)
         counting = self._counting(by.q_order, thresholds, room, cells)
+        stages: Iterable[Stage] = itertools.chain(counting, [summarise])
         if all(self._fits(scorer) for scorer in self.scorers):
-            stages = [*counting, summarise]  # each piece goes its way, none waits for another
-
-            def work(span: Span) -> None:
-                for stage in stages:
-                    stage(span)
-
-            engine.share(work, pieces, self.threads)
-        else:
-            for stage in (*counting, summarise):
-                engine.share(stage, pieces, self.threads)
+            every = list(stages)  # each piece goes its way, none waits for another
+            stages = [lambda *span: [stage(*span) for stage in every]]
+        for stage in stages:
+            engine.share(stage, pieces, self.threads)
         return old.sizes
 
     def _scores(self, by: Grouped) -> tuple[tuple[Ragged, ...], tuple[Ragged, ...]]:
@@ -164,7 +161,7 @@ class Run:
 
     def _counting(
         self, rows: Ints, thresholds: Ragged, room: engine.Workspace, cells: Cells
-    ) -> Iterator[Callable[[Span], None]]:
+    ) -> Iterator[Stage]:
         """Count all items into the cells, with old and then with new vectors, in order.
 
         Each part is to be called for every piece of the queries; for one piece, one after another.
@@ -172,9 +169,9 @@ class Run:
         if cells.width == 1:
             return
 
-        def count(panels: tuple[Any, ...], change: int, span: Span) -> None:
+        def count(panels: tuple[Any, ...], change: int, first: int, last: int) -> None:
             backfill_kernels.fill_cells(
-                *panels, self.old.l2, change, thresholds, *span, room.arrays, cells
+                *panels, self.old.l2, change, thresholds, first, last, room.arrays, cells
             )
 
         for scorer, change in zip(self.scorers, (-1, 1), strict=True):
@@ -183,7 +180,7 @@ class Run:
                 panels = queries, self._packed(scorer, first, last), self.moment[first:last]
                 yield functools.partial(count, panels, change)
             if scorer is self.old:
-                yield lambda span: backfill_kernels.taken(cells, *span)
+                yield functools.partial(backfill_kernels.taken, cells)
 
     def _fits(self, scorer: Scorer) -> bool:
         """Whether all items are packed together, and kept."""

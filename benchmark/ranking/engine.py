@@ -10,7 +10,7 @@ import functools
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -40,16 +40,14 @@ def n_threads(threads: int | None) -> int:
     return threads
 
 
-def share(work: Callable[[Any], None], pieces: Iterable[Any], threads: int) -> None:
-    """Carry out ``work`` for every piece, in threads that take the next one when free."""
-    items = list(pieces)
-    if threads == 1 or len(items) < 2:
-        for item in items:
-            work(item)
+def share(work: Callable[[int, int], object], pieces: Sequence[Span], threads: int) -> None:
+    """Carry out ``work(first, last)`` for every piece, in threads that take the next when free."""
+    if threads == 1 or len(pieces) < 2:
+        for piece in pieces:
+            work(*piece)
         return
-    with ThreadPoolExecutor(min(threads, len(items))) as pool:
-        for _ in pool.map(work, items):
-            pass
+    with ThreadPoolExecutor(min(threads, len(pieces))) as pool:
+        list(pool.map(lambda piece: work(*piece), pieces))
 
 
 def spans(n: int, step: int) -> list[Span]:
@@ -119,13 +117,13 @@ class Side:
         scale = np.ones(len(self.x) if keep else 0)
         bad: list[int] = []
 
-        def work(span: Span) -> None:
-            factors = self.part(np.arange(*span))[2]
+        def work(first: int, last: int) -> None:
+            factors = self.part(np.arange(first, last))[2]
             wrong = np.flatnonzero(~(factors > 0))
             if len(wrong):
-                bad.append(span[0] + int(wrong[0]))
+                bad.append(first + int(wrong[0]))
             elif keep and not l2:
-                scale[slice(*span)] = factors
+                scale[first:last] = factors
 
         share(work, spans(len(self.x), _BLOCK), threads)
         if bad:
@@ -151,8 +149,7 @@ class Side:
         dim = self.x.shape[1]
         out = aligned(-(-len(rows) // width) * width * dim)
 
-        def work(span: Span) -> None:
-            first, last = span
+        def work(first: int, last: int) -> None:
             tile_counts.pack(*self.part(rows[first:last]), width, out[first * dim :])
 
         share(work, spans(len(rows), 64 * width), threads)
@@ -218,8 +215,7 @@ class Scorer:
         items = self.items(g_rows)
         rows = min(_QUERIES, _SCORES // (4 * max(items.n, 1)))
 
-        def block(span: Span) -> None:
-            first, last = span
+        def block(first: int, last: int) -> None:
             some = self.query.packed(q_rows[first:last], kernels.ROWS, 1)
             work(first, last, tile(some, items, l2=self.l2))
 
@@ -230,8 +226,7 @@ class Scorer:
         """Scores of listed pairs, equal to those of the tiles."""
         out = np.empty(len(q_rows), np.float32)
 
-        def work(span: Span) -> None:
-            a, b = span
+        def work(a: int, b: int) -> None:
             left, right = self.query.part(q_rows[a:b]), self.gallery.part(g_rows[a:b])
             matching.pair_scores(*left, *right, self.l2, out[a:b])
 
@@ -242,8 +237,7 @@ class Scorer:
         """Scores of each ordered query's items, one query after the other, in the items' order."""
         out = np.empty(by.offset[-1], np.float32)
 
-        def work(span: Span) -> None:
-            a, b = span
+        def work(a: int, b: int) -> None:
             low, high = int(by.start[a:b].min()), int(by.stop[a:b].max())
             query, items = self.query.part(by.q_order[a:b]), self.gallery.part(by.g_order[low:high])
             start, stop = by.start[a:b] - low, by.stop[a:b] - low
@@ -257,7 +251,7 @@ class Scorer:
         mask, number = np.zeros(by.offset[-1], bool), np.zeros(len(by.q_order), np.int64)
         if len(labels.rules.query_ids) or len(labels.rules.query_cameras):
             share(
-                lambda span: matching.left_out(by, labels.rules, *span, mask, number),
+                lambda a, b: matching.left_out(by, labels.rules, a, b, mask, number),
                 _whole_labels(by),
                 self.threads,
             )
@@ -275,19 +269,13 @@ class Scorer:
         n = max(1, min(8, _TABLES // (one * kernels.ROWS))) * kernels.ROWS
         queries, room = self.queries(rows), Workspace(n, nodes, counters)
 
-        def add(first: int, last: int) -> None:
+        def count(items: Panels, a: int, b: int) -> None:
+            tile_counts.count(queries, items, self.l2, thresholds, a, b, room.arrays, above)
+
+        for first, last in spans(self.shape[1], self.step(_PACKED)):
             some = np.arange(first, last)
             items = self.items(some if junk is None else some[~junk[first:last]])
-            share(
-                lambda span: tile_counts.count(
-                    queries, items, self.l2, thresholds, *span, room.arrays, above
-                ),
-                spans(queries.n, n),
-                self.threads,
-            )
-
-        for span in spans(self.shape[1], self.step(_PACKED)):
-            add(*span)
+            share(functools.partial(count, items), spans(queries.n, n), self.threads)
         return above
 
 
