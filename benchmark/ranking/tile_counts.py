@@ -126,11 +126,21 @@ def _tally(s: Any, n: int, tree: Any, depth: int, counts: Any, steps: Any) -> No
 
 
 @jit
-def _append(tile: Any, n_columns: int, low: Any, fill: Any, row0: int, out: Any) -> None:
-    """What ``keep`` does, from a stored tile: for the last panel, and without AVX-512."""
+def append(
+    tile: Any, n_columns: int, low: Any, fill: Any, row0: int, out: Any, tag: Any, tag0: int,
+    current: int, ends: Any,
+) -> None:  # fmt: skip
+    """What ``keep`` does, from a stored tile: for the last panel, and without AVX-512.
+
+    Where ``tag`` is not None, ``ends`` says where each moment's scores end, for any number of them.
+    """
     for i in range(row0, row0 + ROWS):
-        least, n = low[i], fill[i]
+        least, n, moment = low[i], fill[i], current
         for v in range(n_columns):
+            if tag is not None:
+                while moment < tag[tag0 + v]:
+                    ends[i, moment] = n
+                    moment += 1
             score = tile[(i - row0) * COLUMNS + v]
             out[i * CAPACITY + n] = score
             n += np.int64(score >= least)
@@ -165,7 +175,7 @@ def count(
                 keep(qp, q0, gp, c * dim, dim, l2, lows, fill, r, buffer, None, None)
             else:
                 store(qp, q0, gp, c * dim, dim, l2, tile)
-                _append(tile, here, lows, fill, r, buffer)
+                append(tile, here, lows, fill, r, buffer, None, 0, 0, None)
             for i in range(r, r + ROWS):
                 if fill[i] > CAPACITY - 2 * COLUMNS:
                     _tally(buffer[i * CAPACITY :], fill[i], trees[i], depths[i], counts[i], steps)
