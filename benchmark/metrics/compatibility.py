@@ -8,6 +8,7 @@ what lies above its diagonal is not read and may be NaN.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,8 @@ def absolute_gain(new_old: float, old_old: float) -> float:
 def update_gain(new_old: float, old_old: float, upper: float) -> float | None:
     """Share of the possible gain that comes without backfilling (BCT eq. 9).
 
-    Returns:
-        ``(new_old - old_old) / (upper - old_old)``, ``upper`` being the upper bound (paragon); None
-        where the update is not compatible, or the upper bound does not exceed the lower one.
+    It is ``(new_old - old_old) / (upper - old_old)``, ``upper`` being the upper bound (paragon);
+    None where the update is not compatible, or the upper bound does not exceed the lower one.
 
     Example:
         >>> update_gain(0.5, 0.25, 0.75)
@@ -67,12 +67,11 @@ def average(new_old: dict[str, float], new_new: dict[str, float]) -> float:
     Raises:
         ValueError: If a key is missing.
     """
-    values = []
-    for name, case in (("new_old", new_old), ("new_new", new_new)):
-        for key in AVERAGED:
-            if key not in case:
-                raise ValueError(f"{name}: expected {key!r}, got {sorted(case)}")
-            values.append(_number(f"{name}[{key}]", case[key]))
+    cases, values = {"new_old": new_old, "new_new": new_new}, []
+    for (name, case), key in itertools.product(cases.items(), AVERAGED):
+        if key not in case:
+            raise ValueError(f"{name}: expected {key!r}, got {sorted(case)}")
+        values.append(_number(f"{name}[{key}]", case[key]))
     return float(np.mean(values))
 
 
@@ -114,12 +113,12 @@ def pairwise(
     """Share of all pairs that a new query keeps as near or as far (BCT eq. 1; BT2 definition 1).
 
     A pair of one class must not score lower with the new query than with the old one, a pair of two
-    classes not higher. Ties keep it. Scores are cosines; vectors of one item stand at one row.
+    classes not higher. Ties keep it. Scores are cosines.
 
     Args:
         old_query: Old vectors of the queries, ``[n, d]``.
         old_gallery: Old vectors of the gallery, after conversion if any, ``[m, d]``.
-        new_query: New vectors of the queries, ``[n, d]``.
+        new_query: New vectors of the same queries, ``[n, d]``.
         query_labels: Integers or strings, ``[n]``.
         gallery_labels: Integers or strings, ``[m]``.
 

@@ -8,17 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.ranking import arrays
+from benchmark.ranking.arrays import Floats
 
 
 def templates(
-    vectors: Any,
-    template: Any,
-    media: Any,
-    *,
-    weights: Any = None,
-    flipped: Any = None,
+    vectors: Any, template: Any, media: Any, *, weights: Any = None, flipped: Any = None,
     threads: int | None = None,
-) -> tuple[NDArray[Any], NDArray[np.float32]]:
+) -> tuple[NDArray[Any], Floats]:  # fmt: skip
     """Template vectors: mean inside each media id, sum over the media, normalised.
 
     Args:
@@ -27,7 +23,7 @@ def templates(
         media: Media id of each image, ``[n]``; ids mean something inside one template only.
         weights: Face score of each image, ``[n]``; 1 by default.
         flipped: Embeddings of the mirrored images, added to ``vectors``, ``[n, d]``.
-        threads: CPU threads; all by default. The result does not depend on it.
+        threads: CPU threads; all by default.
 
     Returns:
         The template ids, ascending, and their unit vectors ``[n_template, d]``.
