@@ -169,15 +169,9 @@ class Scorer:
     """
 
     def __init__(
-        self,
-        query: Any,
-        gallery: Any,
-        *,
-        names: tuple[str, str] = ("query", "gallery"),
-        l2: bool = False,
-        threads: int | None = None,
-        keep: bool = True,
-    ) -> None:
+        self, query: Any, gallery: Any, *, names: tuple[str, str] = ("query", "gallery"),
+        l2: bool = False, threads: int | None = None, keep: bool = True,
+    ) -> None:  # fmt: skip
         """Check both sides as :class:`Side` does; ``names`` are for messages."""
         self.l2, self.threads = l2, n_threads(threads)
         side = functools.partial(Side, l2=l2, threads=self.threads)
@@ -249,12 +243,13 @@ class Scorer:
     def left_out(self, by: Grouped, labels: Labels) -> tuple[Mask, Ints]:
         """Which of the ordered queries' items the rules leave out, and how many of each query."""
         mask, number = np.zeros(by.offset[-1], bool), np.zeros(len(by.q_order), np.int64)
-        if len(labels.rules.query_ids) or len(labels.rules.query_cameras):
-            share(
-                lambda a, b: matching.left_out(by, labels.rules, a, b, mask, number),
-                _whole_labels(by),
-                self.threads,
-            )
+        rules = labels.rules
+        if len(rules.query_ids) or len(rules.query_cameras):
+
+            def work(first: int, last: int) -> None:
+                matching.left_out(by, rules, first, last, mask, number)
+
+            share(work, _whole_labels(by), self.threads)
         return mask, number
 
     def count_above(self, rows: Ints, thresholds: Ragged, junk: Mask | None) -> Ints:

@@ -32,10 +32,8 @@ class Ragged(NamedTuple):
 
     def split(self, mask: Mask, number: Ints) -> tuple[Ragged, Ragged]:
         """The values outside of a mask and those in it, of which each query has ``number``."""
-        return (
-            Ragged(offsets(self.sizes - number), self.values[~mask]),
-            Ragged(offsets(number), self.values[mask]),
-        )
+        inside = offsets(number)
+        return Ragged(self.offset - inside, self.values[~mask]), Ragged(inside, self.values[mask])
 
     def added(self, rows: Ints, values: NDArray[Any]) -> Ragged:
         """Append values to those of some queries."""
@@ -113,17 +111,10 @@ class Labels:
 
     @classmethod
     def checked(
-        cls,
-        shape: tuple[int, int],
-        query_labels: Any,
-        gallery_labels: Any,
-        *,
-        query_ids: Any = None,
-        gallery_ids: Any = None,
-        query_cameras: Any = None,
-        gallery_cameras: Any = None,
-        junk: Any = None,
-    ) -> Labels:
+        cls, shape: tuple[int, int], query_labels: Any, gallery_labels: Any, *,
+        query_ids: Any = None, gallery_ids: Any = None, query_cameras: Any = None,
+        gallery_cameras: Any = None, junk: Any = None,
+    ) -> Labels:  # fmt: skip
         """Check the arguments of :func:`benchmark.ranking.ranks.rank`, for ``(n, m)`` rows."""
         labels = arrays.codes("labels", (query_labels, gallery_labels), shape)
         ids = arrays.both("ids", (query_ids, gallery_ids), shape)
@@ -153,8 +144,7 @@ class Labels:
     def strangers(self, order: Ints) -> tuple[Ints, Ints]:
         """Items of a query's id but of another label, relabelled ones, say: left out too.
 
-        Returns:
-            Places in ``order``, ascending, and items.
+        They come as places in ``order``, ascending, and items.
         """
         if not len(self.rules.query_ids):
             return np.empty(0, np.int64), np.empty(0, np.int64)

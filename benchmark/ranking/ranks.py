@@ -95,14 +95,9 @@ class Matches(NamedTuple):
 
 
 def rank(
-    query: Any,
-    gallery: Any,
-    query_labels: Any,
-    gallery_labels: Any,
-    *,
-    device: str = "cpu",
+    query: Any, gallery: Any, query_labels: Any, gallery_labels: Any, *, device: str = "cpu",
     **options: Unpack[RankOptions],
-) -> Ranking:
+) -> Ranking:  # fmt: skip
     """Rank the gallery for every query, exactly.
 
     On CPUs the result is equal to the last bit for any number of threads, tiles, shards and
@@ -134,9 +129,7 @@ def rank(
         device = device.removeprefix("torch:")
         return ranking_of(*torch_backend.count(problem.scorer, problem.labels, device))
     n = problem.scorer.shape[0]
-    result = Ranking(
-        np.zeros(n, np.int64), np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.int64)
-    )
+    result = Ranking(*(np.empty(n, dtype) for dtype in (np.int64, float, float, np.int64)))
     order = np.argsort(problem.labels.query, kind="stable")
     pairs = np.cumsum(problem.labels.matches()[order])
     cuts = [0]
@@ -153,24 +146,12 @@ def rank(
 
 
 class Problem:
-    """Checked arguments of a ranking.
-
-    Attributes:
-        scorer: Vectors.
-        labels: Labels and what leaves items out.
-    """
+    """Checked arguments of a ranking: vectors, labels and what leaves items out."""
 
     def __init__(
-        self,
-        query: Any,
-        gallery: Any,
-        query_labels: Any,
-        gallery_labels: Any,
-        *,
-        distance: Distance = "cosine",
-        threads: int | None = None,
-        **left_out: Any,
-    ) -> None:
+        self, query: Any, gallery: Any, query_labels: Any, gallery_labels: Any, *,
+        distance: Distance = "cosine", threads: int | None = None, **left_out: Any,
+    ) -> None:  # fmt: skip
         """Take the arguments of :func:`rank`."""
         l2 = arrays.is_l2(distance)
         self.scorer = engine.Scorer(query, gallery, l2=l2, threads=threads, keep=False)

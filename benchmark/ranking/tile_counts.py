@@ -17,7 +17,6 @@ from benchmark.ranking.kernels import (
     COMPRESS,
     ROWS,
     fetch_part,
-    fma,
     jit,
     keep,
     store,
@@ -75,17 +74,6 @@ def pack(x: Any, rows: Any, scale: Any, width: int, out: Any) -> None:
 
 
 @jit
-def chain(q: Any, i: int, q_scale: float, g: Any, j: int, g_scale: float, l2: bool) -> Any:
-    """One score, by the same chain as the tiles."""
-    score = np.float32(0.0)
-    for k in range(q.shape[1]):
-        a = np.float32(np.float64(q[i, k]) * q_scale)
-        b = np.float32(np.float64(g[j, k]) * g_scale)
-        score = fma(np.float32(b - a), np.float32(a - b), score) if l2 else fma(a, b, score)
-    return score
-
-
-@jit
 def tile_scores(
     qp: Any, n_rows: int, gp: Any, n_columns: int, dim: int, l2: bool, out: Any
 ) -> None:
@@ -101,11 +89,10 @@ def tile_scores(
 
 @jit
 def prepare(thresholds: Any, first: int, last: int, trees: Any) -> Any:
-    """Plant the trees of queries ``first`` ... ``last - 1``.
+    """Plant the trees of queries ``first`` ... ``last - 1``, filled up to whole tiles.
 
     Returns:
-        For each of the queries, filled up to whole tiles: the lowest threshold, infinite where
-        there is none, and the tree's levels.
+        The lowest threshold of each, infinite where there is none, and the tree's levels.
     """
     padded = -(-(last - first) // ROWS) * ROWS
     lows, depths = np.full(padded, np.inf, np.float32), np.zeros(padded, np.int64)
