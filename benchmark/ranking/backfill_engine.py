@@ -26,27 +26,16 @@ Steps = tuple[Ints, NDArray[np.int32]]
 
 
 class Cells(NamedTuple):
-    """Histograms of some queries, over points and numbers of thresholds reached.
+    """Histograms of some queries, over points and numbers of thresholds reached."""
 
-    Attributes:
-        changes: What each point adds, ``[query, points * width]``.
-        totals: What the unfilled gallery has, ``[query, width]``.
-        points: Points.
-        width: 1 + the most thresholds of a query.
-    """
-
-    changes: NDArray[Any]
-    totals: NDArray[np.int32]
+    changes: NDArray[Any]  # what each point adds, [query, points * width]
+    totals: NDArray[np.int32]  # what the unfilled gallery has, [query, width]
     points: int
-    width: int
+    width: int  # 1 + the most thresholds of a query
 
 
 def scorers(old: Sides, new: Sides, *, l2: bool, threads: int | None) -> tuple[Scorer, Scorer]:
-    """Old and new (query, gallery), checked against each other.
-
-    Raises:
-        ValueError: If a shape does not fit.
-    """
+    """Old and new (query, gallery), checked against each other."""
     a, b = (
         Scorer(*side, names=(f"{name}_query", f"{name}_gallery"), l2=l2, threads=threads)
         for name, side in (("old", old), ("new", new))
@@ -162,9 +151,9 @@ class Run:
     def _counting(
         self, rows: Ints, thresholds: Ragged, room: engine.Workspace, cells: Cells
     ) -> Iterator[Stage]:
-        """Count all items into the cells, with old and then with new vectors, in order.
+        """Stages that count all items into the cells, with old and then with new vectors.
 
-        Each part is to be called for every piece of the queries; for one piece, one after another.
+        Each is to be called for every piece of the queries; for one piece, one after another.
         """
         if cells.width == 1:
             return

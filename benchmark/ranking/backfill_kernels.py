@@ -16,9 +16,9 @@ from benchmark.ranking.kernels import (
     COMPRESS,
     ROWS,
     fetch,
-    fetch_part,
     jit,
     keep,
+    prefetch,
     store,
 )
 from benchmark.ranking.threshold_search import plant, reached
@@ -94,7 +94,7 @@ def fill_cells(
         two = here == COLUMNS and (n_early == here or tag[c + n_early] == following)
         early = np.uint32((np.int64(1) << n_early) - 1)
         for r in range(0, len(lows), ROWS):
-            fetch_part(gp, c + COLUMNS, dim, r // ROWS, len(lows) // ROWS)
+            prefetch(gp, c + COLUMNS, dim, r // ROWS, len(lows) // ROWS)
             q0 = (first + r) * dim
             if COMPRESS and two:  # at most two moments in the panel
                 keep(qp, q0, gp, c * dim, dim, l2, lows, fill, r, buffer, early, split)

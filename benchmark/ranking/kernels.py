@@ -218,7 +218,7 @@ def fetch(typing: Any, x: Any, place: Any) -> Any:
 
 
 @jit
-def fetch_part(gp: Any, panel: int, dim: int, part: int, parts: int) -> None:
+def prefetch(gp: Any, panel: int, dim: int, part: int, parts: int) -> None:
     """Prefetch one of ``parts`` parts of a panel, while another panel is worked on."""
     lines = (COLUMNS * dim + 15) // 16
     for line in range(lines * part // parts, lines * (part + 1) // parts):

@@ -11,16 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.ranking.kernels import (
-    CAPACITY,
-    COLUMNS,
-    COMPRESS,
-    ROWS,
-    fetch_part,
-    jit,
-    keep,
-    store,
-)
+from benchmark.ranking.kernels import CAPACITY, COLUMNS, COMPRESS, ROWS, jit, keep, prefetch, store
 from benchmark.ranking.threshold_search import COPIES, plant, reached
 
 
@@ -156,7 +147,7 @@ def count(
     for c in range(0, items.n, COLUMNS):
         here = min(COLUMNS, items.n - c)
         for r in range(0, len(lows), ROWS):
-            fetch_part(gp, c + COLUMNS, dim, r // ROWS, len(lows) // ROWS)
+            prefetch(gp, c + COLUMNS, dim, r // ROWS, len(lows) // ROWS)
             q0 = (first + r) * dim
             if COMPRESS and here == COLUMNS:
                 keep(qp, q0, gp, c * dim, dim, l2, lows, fill, r, buffer, None, None)
