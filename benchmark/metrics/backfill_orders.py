@@ -5,7 +5,8 @@ come first and ties go by item id, so no order depends on how the items lie in m
 losses of new vectors (:func:`squared_distance`) are oracles: they need what backfilling is to give,
 and only show what an order could reach.
 
-A ValueError names an argument whose length differs or which holds NaN, and an id that comes twice.
+A ValueError names an argument whose length differs or which holds NaN, an id that comes twice, and
+an unknown order.
 
 Sources: FastFill section 4.2 (sigma, and the oracle order by the true loss) and appendix C.3
 (entropy, margin and least confidence after RACT, by a classifier's outputs for stored vectors,
@@ -201,9 +202,6 @@ def make_orders(names: Sequence[str], items: Items) -> tuple[dict[str, Ints], di
 
     Returns:
         Name -> rows, and for each order that is not possible the reason.
-
-    Raises:
-        ValueError: If a name is unknown, or a column has the wrong shape or values.
     """
     orders, left_out = {}, {}
     for name in names:

@@ -1,9 +1,9 @@
 """Compatibility of a new model with the old gallery, and what the update gains.
 
 Functions take the cases' values of one metric, higher being better: ``old_old`` is the lower bound,
-``new_old`` the cross-test, ``new_new`` the self-test; a ValueError says which is not finite. A
-``matrix`` M, ``[n, n]``, has the value of queries by generation i on the gallery of generation j;
-what lies above its diagonal is not read and may be NaN.
+``new_old`` the cross-test, ``new_new`` the self-test. A ``matrix`` M, ``[n, n]``, has the value of
+queries by generation i on the gallery of generation j; what lies above its diagonal is not read and
+may be NaN. A ValueError says what is missing, not finite or of the wrong shape.
 """
 
 from __future__ import annotations
@@ -62,11 +62,7 @@ def update_gain(new_old: float, old_old: float, upper: float) -> float | None:
 
 @metric("avg", "AVG", "Mean of new/old and new/new on TAR@FAR 1e-4 and TPIR@FPIR 1e-2.")
 def average(new_old: dict[str, float], new_new: dict[str, float]) -> float:
-    """Mean of the metrics ``AVERAGED`` in both tests (column AVG of MixBCT, section 4.4).
-
-    Raises:
-        ValueError: If a key is missing.
-    """
+    """Mean of the metrics ``AVERAGED`` in both tests (column AVG of MixBCT, section 4.4)."""
     cases, values = {"new_old": new_old, "new_new": new_new}, []
     for (name, case), key in itertools.product(cases.items(), AVERAGED):
         if key not in case:
@@ -78,9 +74,6 @@ def average(new_old: dict[str, float], new_new: dict[str, float]) -> float:
 @metric("average_compatibility", "AC", "Share of pairs i > j with M_ij > M_jj, strictly.")
 def average_compatibility(matrix: Any) -> float:
     """Share of pairs i > j of a sequence for which M_ij > M_jj, strictly; n >= 2.
-
-    Raises:
-        ValueError: If the matrix is not square, too small, or NaN on or below the diagonal.
 
     Source:
         Average compatibility (AC) of CoReS and CL2R, the multi-model form of BCT's criterion. Their
@@ -121,9 +114,6 @@ def pairwise(
         new_query: New vectors of the same queries, ``[n, d]``.
         query_labels: Integers or strings, ``[n]``.
         gallery_labels: Integers or strings, ``[m]``.
-
-    Raises:
-        ValueError: If an argument has the wrong shape, type or value.
     """
     from benchmark.ranking.pair_scores import tiles
 

@@ -2,7 +2,9 @@
 
 A probe is mated if its subject is in the gallery. Several templates of one subject are allowed in
 the gallery; the subject's best one counts. Probes are vectors ``[n, d]`` with subjects ``[n]``,
-integers or strings; a gallery is the same, ``[m, d]`` and ``[m]``.
+integers or strings; a gallery is the same, ``[m, d]`` and ``[m]``. A ValueError names an argument
+of the wrong shape, type or value, a target that the scores cannot resolve, or a search without
+mated or without non-mated probes.
 """
 
 from __future__ import annotations
@@ -71,11 +73,7 @@ def search(
     probe_vectors: Any, probe_subjects: Any, gallery_vectors: Any, gallery_subjects: Any, *,
     threads: int | None = None,
 ) -> Search:  # fmt: skip
-    """Score every probe against the whole gallery by cosine, in CPU threads (all by default).
-
-    Raises:
-        ValueError: If an argument has the wrong shape, type or value.
-    """
+    """Score every probe against the whole gallery by cosine, in CPU threads (all by default)."""
     from benchmark.ranking import engine, pair_kernels
 
     names = "probe_vectors", "gallery_vectors"
@@ -113,9 +111,6 @@ def pooled(
 def tpir_at_fpir(result: Search, targets: Iterable[float]) -> tuple[IdentificationPoint, ...]:
     """TPIR at the smallest threshold whose FPIR is within each target, in [1/non-mated probes, 1].
 
-    Raises:
-        ValueError: If there is no mated or no non-mated probe, or a target cannot be measured.
-
     Source:
         IJB-C's protocol: TPIR counts a mated probe only where its subject ranks first *and* reaches
         the threshold. BCT prints TNIR@FPIR for the same.
@@ -142,9 +137,6 @@ def all_pairs_tpir_at_fpir(
 
     What a script in circulation for IJB-C (of no paper) prints as TPIR@FPIR is TAR@FAR over all
     pairs of probe and gallery template, which is not comparable with :func:`tpir_at_fpir`.
-
-    Raises:
-        ValueError: As ``verification.tar_at_far``, with targets in [1/negative pairs, 1].
     """
     from benchmark.ranking import pair_scores
 
@@ -158,11 +150,7 @@ def all_pairs_tpir_at_fpir(
     "Closed set: mated probes only, whatever the score. Ties rank the probe's subject last.",
 )  # fmt: skip
 def rank_k(result: Search, k: int) -> NDArray[np.float64]:
-    """1.0 for each mated probe whose own subject is among the ``k`` >= 1 best, whatever the score.
-
-    Raises:
-        ValueError: If ``k`` is below 1.
-    """
+    """1.0 for each mated probe whose own subject is among the ``k`` best, whatever the score."""
     return (result.rank[result.mated] <= cut_off(k)).astype(np.float64)
 
 
@@ -171,9 +159,6 @@ def dir_curve(result: Search) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 
     Returns:
         FPIR ascending from 0 to 1, and the TPIR at the smallest threshold within it.
-
-    Raises:
-        ValueError: If there is no mated or no non-mated probe.
     """
     first, own, bad = _open_set(result)
     values, counts = np.unique(bad, return_counts=True)

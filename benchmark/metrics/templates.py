@@ -1,4 +1,7 @@
-"""Templates: one vector for all images that one template holds."""
+"""Templates: one vector for all images that one template holds.
+
+A ValueError names an argument of the wrong shape, type or value.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,6 @@ def templates(
 
     Returns:
         The template ids, ascending, and their unit vectors ``[n_template, d]``.
-
-    Raises:
-        ValueError: If an argument has the wrong shape, type or value.
 
     Source:
         IJB-C's protocol as evaluated by BCT and MixBCT.

@@ -104,13 +104,10 @@ class Side:
     def __init__(
         self, name: str, value: Any, *, l2: bool, dim: int | None, threads: int, keep: bool
     ) -> None:
-        """Check vectors ``[n, d]`` by their lengths.
+        """Check vectors ``[n, d]`` by their lengths; ``l2`` multiplies nothing.
 
-        With ``l2`` nothing is multiplied. Without ``keep`` the factors are found anew at each use,
-        so that nothing is held for each item of a large gallery.
-
-        Raises:
-            ValueError: If the shape or type is another, or a value is NaN or infinite.
+        Without ``keep`` the factors are found anew at each use, so that nothing is held for each
+        item of a large gallery.
         """
         self.x = arrays.compact(name, value, dim=dim)
         self._l2, self._scale = False, None
@@ -202,11 +199,8 @@ class Scorer:
 
         The rows say which queries and items, and in which order; all by default.
         """
-        q_rows, g_rows = (
-            np.arange(n) if rows is None else rows
-            for n, rows in zip(self.shape, (q_rows, g_rows), strict=True)
-        )
-        items = self.items(g_rows)
+        q_rows = np.arange(self.shape[0]) if q_rows is None else q_rows
+        items = self.items(np.arange(self.shape[1]) if g_rows is None else g_rows)
         rows = min(_QUERIES, _SCORES // (4 * max(items.n, 1)))
 
         def block(first: int, last: int) -> None:
@@ -221,8 +215,8 @@ class Scorer:
         out = np.empty(len(q_rows), np.float32)
 
         def work(a: int, b: int) -> None:
-            left, right = self.query.part(q_rows[a:b]), self.gallery.part(g_rows[a:b])
-            matching.pair_scores(*left, *right, self.l2, out[a:b])
+            sides = *self.query.part(q_rows[a:b]), *self.gallery.part(g_rows[a:b])
+            matching.pair_scores(*sides, self.l2, out[a:b])
 
         share(work, spans(len(out), 1 << 16), self.threads)
         return out

@@ -43,21 +43,13 @@ class Ragged(NamedTuple):
 
 
 class Grouped(NamedTuple):
-    """Queries and items in the order of their labels.
+    """Queries and items in the order of their labels."""
 
-    Attributes:
-        q_order: Queries by label.
-        g_order: Items by label.
-        start: For each ordered query, where the items of its label begin in ``g_order``.
-        stop: Where they end.
-        offset: Where its own begin where all queries' items are listed one after the other.
-    """
-
-    q_order: Ints
-    g_order: Ints
-    start: Ints
-    stop: Ints
-    offset: Ints
+    q_order: Ints  # queries by label
+    g_order: Ints  # items by label
+    start: Ints  # for each ordered query, where the items of its label begin in ``g_order``
+    stop: Ints  # where they end
+    offset: Ints  # where they begin if all queries' items are listed one after the other
 
     def some(self, rows: slice | Ints) -> Grouped:
         """Some of the ordered queries."""
@@ -95,19 +87,12 @@ def grouped(ql: Ints, gl: Ints) -> Grouped:
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels of both sides, checked, and what leaves items out of a query's ranking.
-
-    Attributes:
-        query: int64 ``[n]``.
-        gallery: int64 ``[m]``.
-        rules: Ids and cameras.
-        junk: Gallery items that do not count; None for none.
-    """
+    """Labels of both sides, checked, and what leaves items out of a query's ranking."""
 
     query: Ints
     gallery: Ints
     rules: Rules
-    junk: Mask | None
+    junk: Mask | None  # gallery items that do not count
 
     @classmethod
     def checked(

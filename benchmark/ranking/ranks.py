@@ -83,15 +83,10 @@ class Ranking:
 
 
 class Matches(NamedTuple):
-    """What each query's matches score in one gallery, or in the shards of one.
+    """Float32 scores of each query's items in one gallery, or in the shards of one."""
 
-    Attributes:
-        scores: Of the matches, float32, ascending for each query.
-        left_out: Of the items that the query's id or camera leaves out, float32.
-    """
-
-    scores: Ragged
-    left_out: Ragged
+    scores: Ragged  # of the matches, ascending for each query
+    left_out: Ragged  # of the items that the query's id or camera leaves out
 
 
 def rank(
@@ -210,11 +205,7 @@ class Shard(Problem):
 
 
 def join(parts: Sequence[Matches]) -> Matches:
-    """The matches of several shards as one.
-
-    Raises:
-        ValueError: If the shards had different numbers of queries.
-    """
+    """The matches of several shards as one; a ValueError if they had other queries."""
     if len({len(part.scores.offset) for part in parts}) != 1:
         raise ValueError("parts: expected at least one shard, all with the same queries")
     columns = []
