@@ -90,13 +90,6 @@ def finite(name: str, array: NDArray[Any]) -> None:
             )
 
 
-def is_l2(distance: str) -> bool:
-    """Tell the two distances apart."""
-    if distance not in ("cosine", "l2"):
-        raise ValueError(f"distance: expected 'cosine' or 'l2', got {distance!r}")
-    return distance == "l2"
-
-
 def one_per_row(name: str, value: Any, n: int) -> NDArray[Any]:
     """One integer, bool or string per row, ``[n]``."""
     array = plain(value)

@@ -34,16 +34,16 @@ class Cells(NamedTuple):
     width: int  # 1 + the most thresholds of a query
 
 
-def scorers(old: Sides, new: Sides, *, l2: bool, threads: int | None) -> tuple[Scorer, Scorer]:
+def scorers(old: Sides, new: Sides, distance: str, threads: int | None) -> tuple[Scorer, Scorer]:
     """Old and new (query, gallery), checked against each other."""
     a, b = (
-        Scorer(*side, names=(f"{name}_query", f"{name}_gallery"), l2=l2, threads=threads)
-        for name, side in (("old", old), ("new", new))
+        Scorer(*x, names=(f"{name}_query", f"{name}_gallery"), distance=distance, threads=threads)
+        for name, x in (("old", old), ("new", new))
     )
     for name, expected, rows in zip(("query", "gallery"), a.shape, b.shape, strict=True):
         if rows != expected:
             raise ValueError(f"new_{name}: expected {expected} rows, got {rows}")
-    if l2 and a.dim != b.dim:
+    if a.l2 and a.dim != b.dim:
         raise ValueError(f"distance: expected cosine for dimensions {a.dim} and {b.dim}, got l2")
     return a, b
 
@@ -56,7 +56,7 @@ class Run:
         distance: str = "cosine", threads: int | None = None, **rules: Any,
     ) -> None:  # fmt: skip
         """Check the arguments of ``backfill_curves.curves``."""
-        self.scorers = scorers(old, new, l2=arrays.is_l2(distance), threads=threads)
+        self.scorers = scorers(old, new, distance, threads)
         self.old, self.threads = self.scorers[0], self.scorers[0].threads
         self.labels = Labels.checked(self.old.shape, *labels, **rules)
         self.order = arrays.permutation(order, self.old.shape[1])
@@ -166,7 +166,10 @@ class Run:
         for scorer, change in zip(self.scorers, (-1, 1), strict=True):
             queries = scorer.queries(rows)
             for first, last in engine.spans(len(self.order), scorer.step(_PACKED)):
-                panels = queries, self._packed(scorer, first, last), self.moment[first:last]
+                items = self.kept.get(scorer) or scorer.items(self.order[first:last])
+                if self._fits(scorer):
+                    self.kept[scorer] = items
+                panels = queries, items, self.moment[first:last]
                 yield functools.partial(count, panels, change)
             if scorer is self.old:
                 yield functools.partial(backfill_kernels.taken, cells)
@@ -174,14 +177,6 @@ class Run:
     def _fits(self, scorer: Scorer) -> bool:
         """Whether all items are packed together, and kept."""
         return len(self.order) <= scorer.step(_PACKED)
-
-    def _packed(self, scorer: Scorer, first: int, last: int) -> Panels:
-        if scorer in self.kept:
-            return self.kept[scorer]
-        panels = scorer.items(self.order[first:last])
-        if self._fits(scorer):
-            self.kept[scorer] = panels
-        return panels
 
 
 def search(
@@ -192,7 +187,7 @@ def search(
     Returns:
         Both, and which subjects are in the gallery.
     """
-    both = scorers(old, new, l2=False, threads=threads)
+    both = scorers(old, new, "cosine", threads)
     n, m = both[0].shape
     ps, gs = arrays.codes("subjects", subjects, (n, m))
     rows, points = arrays.permutation(order, m), len(steps[0])

@@ -167,11 +167,13 @@ class Scorer:
 
     def __init__(
         self, query: Any, gallery: Any, *, names: tuple[str, str] = ("query", "gallery"),
-        l2: bool = False, threads: int | None = None, keep: bool = True,
+        distance: str = "cosine", threads: int | None = None, keep: bool = True,
     ) -> None:  # fmt: skip
         """Check both sides as :class:`Side` does; ``names`` are for messages."""
-        self.l2, self.threads = l2, n_threads(threads)
-        side = functools.partial(Side, l2=l2, threads=self.threads)
+        if distance not in ("cosine", "l2"):
+            raise ValueError(f"distance: expected 'cosine' or 'l2', got {distance!r}")
+        self.l2, self.threads = distance == "l2", n_threads(threads)
+        side = functools.partial(Side, l2=self.l2, threads=self.threads)
         self.query = side(names[0], query, dim=None, keep=True)
         self.dim = self.query.x.shape[1]
         self.gallery = side(names[1], gallery, dim=self.dim, keep=keep)

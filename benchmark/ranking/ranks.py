@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.ranking import arrays, engine, matching
+from benchmark.ranking import engine, matching
 from benchmark.ranking.arrays import Ints, Mask
 from benchmark.ranking.grouping import Grouped, Labels, Ragged
 
@@ -148,8 +148,7 @@ class Problem:
         distance: Distance = "cosine", threads: int | None = None, **left_out: Any,
     ) -> None:  # fmt: skip
         """Take the arguments of :func:`rank`."""
-        l2 = arrays.is_l2(distance)
-        self.scorer = engine.Scorer(query, gallery, l2=l2, threads=threads, keep=False)
+        self.scorer = engine.Scorer(query, gallery, distance=distance, threads=threads, keep=False)
         self.labels = Labels.checked(self.scorer.shape, query_labels, gallery_labels, **left_out)
 
     def matches_of(self, by: Grouped) -> Matches:
