@@ -22,8 +22,8 @@ def refined_prototypes(
     A = (1 - a)(I - a E)^-1; the prototype is the direction of the mean row of A n(O).
 
     Args:
-        old: ``[n, d_old]``.
-        new: ``[n, d]`` of the same items.
+        old: O, ``[n, d_old]``.
+        new: f, ``[n, d]`` of the same items.
         labels: ``[n]``, 0 to C - 1.
         n_classes: C.
         share: a, in [0, 1).
@@ -59,10 +59,7 @@ def _column_sums(unit: Tensor, share: float, tau: float) -> Tensor:
 class ClassCones(nn.Module):
     """The cone of each class: its mean direction, and the angle that holds its usual members.
 
-    Args:
-        features: Embeddings, ``[n, d]``.
-        labels: Their classes, ``[n]``, 0 to C - 1.
-        n_classes: C.
+    Features are ``[n, d]``, their labels 0 to ``n_classes`` - 1.
 
     Source:
         Meng et al., Learning Compatible Embeddings (2021).

@@ -50,11 +50,8 @@ class PixelEncoder(Portable):
         super().__init__()
         sizes = _sizes(image_size)
         widths = WIDTHS[: len(sizes) - 1]
-        layers = [
-            nn.Conv2d(channels, widths[0], 3, 2, 1, bias=False),
-            nn.BatchNorm2d(widths[0]),
-            nn.ReLU6(),
-        ]
+        stem = nn.Conv2d(channels, widths[0], 3, 2, 1, bias=False)
+        layers = [stem, nn.BatchNorm2d(widths[0]), nn.ReLU6()]
         for before, after in pairwise(widths):
             layers += [_inverted(before, after, stride=2), _inverted(after, after)]
         self.maps = nn.Sequential(*layers)
@@ -112,14 +109,9 @@ class _Autoencoder(ImageSystem):
 def train(
     spec: ModelSpec, data: TrainingData, trainer: Trainer, *, dim: int,  # noqa: ARG001
 ) -> tuple[Portable, Curve]:  # fmt: skip
-    """Train the autoencoder of a generation without labels; the encoder is kept.
+    """Train the autoencoder of a generation without labels; its encoder gives codes of ``dim``.
 
-    Args:
-        spec: Not used.
-        data: Training data.
-        trainer: The loop; epochs and batch size are the track's for all side-information, where
-            FCT has 100 and 512.
-        dim: Size of the code.
+    Epochs and batch size are the track's for all side-information, where FCT has 100 and 512.
     """
     _, channels, height, _ = data.images.shape
     with drawing_from(trainer.seed, "init"):

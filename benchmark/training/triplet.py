@@ -12,13 +12,8 @@ MARGIN = 0.3
 def batch_hard(features: Tensor, labels: Tensor, margin: float = MARGIN) -> Tensor:
     """Mean of ``max(0, margin + farthest positive - nearest negative)``.
 
-    Args:
-        features: ``[n, d]``, not normalised.
-        labels: Class of each, ``[n]``.
-        margin: Margin between the two distances.
-
-    Returns:
-        A scalar, over the items with a positive and a negative; 0 where none has both.
+    Features ``[n, d]`` are not normalised. The mean is over the items with a positive and a
+    negative; 0 where none has both.
 
     Source:
         Hermans et al., In Defense of the Triplet Loss (2017), eq. 5: distances are Euclidean.
@@ -46,14 +41,9 @@ def balanced(labels: Tensor, batch: int, per_class: int, rng: torch.Generator) -
     A class's images are shuffled and dealt in hands; one that has fewer repeats some. Classes
     are drawn without replacement until fewer are left than a batch takes, then all are dealt anew.
 
-    Args:
-        labels: Class of each image, ``[n]``.
-        batch: Images a batch.
-        per_class: Images of a class in it.
-        rng: Source of the draws.
-
     Returns:
-        At least ``n`` rows; every ``batch`` of them have ``batch / per_class`` classes.
+        At least as many rows as ``labels`` has; every ``batch`` of them have ``batch / per_class``
+        classes.
 
     Raises:
         BenchError: If the batch cannot be divided so, or there are too few classes.
@@ -72,11 +62,10 @@ def balanced(labels: Tensor, batch: int, per_class: int, rng: torch.Generator) -
     rows: list[Tensor] = []
     while len(rows) * batch < len(labels):
         hands = [_hands(each, per_class, rng) for each in members]
-        left = list(range(len(hands)))
-        while len(left) >= n_classes:
-            drawn = torch.randperm(len(left), generator=rng)[:n_classes].tolist()
-            rows.append(torch.cat([hands[left[place]].pop() for place in drawn]))
-            left = [c for c in left if hands[c]]
+        while len(hands) >= n_classes:
+            drawn = torch.randperm(len(hands), generator=rng)[:n_classes].tolist()
+            rows.append(torch.cat([hands[place].pop() for place in drawn]))
+            hands = [hand for hand in hands if hand]
     return torch.cat(rows)
 
 
