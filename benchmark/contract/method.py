@@ -51,7 +51,7 @@ class UpdateJob:
 
     Attributes:
         data: Training data of the new generation.
-        chain: The earlier generations, oldest first; at least one.
+        chain: The earlier generations, oldest first; none for ``own_first``.
         independent: The new generation trained without any constraint, if ``needs`` says so;
             its ``side`` is the new side-information, where a later update builds on it.
         spec: Spec of the new model.
@@ -75,21 +75,13 @@ class UpdateJob:
 
     @property
     def old(self) -> Generation:
-        """The generation that is being replaced.
-
-        Raises:
-            ValueError: In the training of the first generation, which replaces none.
-        """
+        """The generation that is being replaced; a ValueError where this is the first one."""
         if not self.chain:
             raise ValueError("job.old: the first generation replaces none")
         return self.chain[-1]
 
     def require_independent(self) -> Generation:
-        """The independent new generation, for methods that need it.
-
-        Raises:
-            ValueError: If the plan provides none.
-        """
+        """The independent new generation; a ValueError if the plan provides none."""
         if self.independent is None:
             raise ValueError("job.independent: expected the independent new model, got none")
         return self.independent
@@ -103,9 +95,8 @@ class UpdateJob:
     ) -> tuple[Encoder, Head]:
         """A new model and classifier with the initial weights of every method.
 
-        Args:
-            dim: Dimension of the encoder; by default the track's.
-            head_dim: Dimension of the classifier; by default the encoder's.
+        The encoder has ``dim`` dimensions, by default the track's; the classifier ``head_dim``, by
+        default the encoder's.
         """
         return new_model(self.spec, self.data, self.trainer, dim, head_dim)
 
@@ -138,11 +129,8 @@ class Update:
 class Step:
     """An update as a plan knows it, before anything is trained.
 
-    Attributes:
-        old: Spec of the old model.
-        new: Spec of the new model.
-        shared_classes: Whether the two generations have a class in common.
-        distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
+    ``shared_classes``: the two generations have a class in common; the rest is as of
+    :class:`UpdateJob`.
     """
 
     old: ModelSpec
@@ -178,11 +166,7 @@ class Method(MethodDeclaration):
         raise NotImplementedError(f"{type(self).__name__}.first")
 
     def fit(self, *_: Any, **__: Any) -> Any:
-        """Fit on plain arrays, as the transformations of ``benchmark.contract.bases`` do.
-
-        Raises:
-            BenchError: The method trains a model, on images.
-        """
+        """Refuse plain arrays by a BenchError; a ``FeatureTransformation`` fits on them."""
         raise BenchError(
             f"{type(self).__name__} trains a model on images; only methods that map stored "
             "vectors fit on arrays"
