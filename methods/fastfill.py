@@ -73,7 +73,7 @@ class FastFill(SideInformationMap):
             module: Any, old: Tensor, side: Tensor | None, new: Tensor, rows: Tensor
         ) -> Tensor:
             converted, logs = module.estimates(old, side)
-            disc = None if head is None else head.losses(converted, rows)
+            disc = None if head is None else head(converted, rows, reduction="none")
             return self.loss(converted - new, disc, logs).mean()
 
         tensors = (pairs.old, pairs.side, target, labels)

@@ -12,15 +12,9 @@ from benchmark.models.module import Portable
 class Bottlenecks(Portable):
     """Blocks ``x + up(PReLU(BN(down x)))``, one after another.
 
-    Side by side, such blocks would only be one that is as wide as all of them.
-
-    Args:
-        dim_old: Dimension of the old embedding.
-        dim_new: Dimension of the new embedding; if another, a linear layer comes first.
-        blocks: Number of blocks.
-        width: Width that a block narrows its input to.
-        normalise: Normalise the output.
-        normalise_old: Normalise the old embedding first.
+    Side by side, such blocks would only be one that is as wide as all of them. Each narrows its
+    input to ``width``; between unequal dimensions a linear layer comes first. ``normalise`` is of
+    the output, ``normalise_old`` of the input.
     """
 
     def __init__(

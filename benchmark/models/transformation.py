@@ -40,11 +40,9 @@ class Transformation(Portable):
         self.normalise, self.normalise_old, self.dim_side = normalise, normalise_old, dim_side
         self.side_only = inputs == "side"
         layer = nn.BatchNorm1d if norm == "batch" else nn.LayerNorm
-        self.old = _layers(layer, dim_old, branch, branch)
-        self.side = _layers(layer, max(1, dim_side), branch, branch)
-        self.mixer = nn.Sequential(
-            *_layers(layer, 2 * branch, width, width), nn.Linear(width, dim_new)
-        )
+        self.old = _layers(layer, dim_old, branch)
+        self.side = _layers(layer, max(1, dim_side), branch)
+        self.mixer = nn.Sequential(*_layers(layer, 2 * branch, width), nn.Linear(width, dim_new))
 
     def forward(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Stored vectors ``[n, dim_old]`` to ``[n, dim_new]``; side-information is kept."""
@@ -82,9 +80,8 @@ class WithSide(Portable):
         return self.h(vectors, side)[0], self.g(vectors, side)[0]
 
 
-def _layers(norm: type[nn.Module], inputs: int, *widths: int) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    for width in widths:
-        layers += [nn.Linear(inputs, width), norm(width), nn.ReLU()]
-        inputs = width
-    return nn.Sequential(*layers)
+def _layers(norm: type[nn.Module], inputs: int, width: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(inputs, width), norm(width), nn.ReLU(),
+        nn.Linear(width, width), norm(width), nn.ReLU(),
+    )  # fmt: skip

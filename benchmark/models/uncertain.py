@@ -20,11 +20,7 @@ class Uncertain(Portable):
     belong to classes, a linear layer can hardly tell a doubtful item.
 
     As a part of an update it is the priority: the largest expected error is backfilled first.
-
-    Args:
-        map: h.
-        dim: Dimension of the transformed embedding.
-        diagonal: A variance of its own for each dimension.
+    ``dim`` is the transformed embedding's; ``diagonal`` gives each dimension a variance of its own.
     """
 
     def __init__(self, map: Transformation, dim: int, diagonal: bool = False) -> None:
