@@ -7,16 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.contract import (
-    Batch,
-    CompatibleTraining,
-    Head,
-    Portable,
-    RefusedError,
-    Step,
-    UpdateJob,
-)
-from benchmark.models.heads import SimplexHead
+from benchmark.contract import Batch, CompatibleTraining, Portable, RefusedError, Step, UpdateJob
+from benchmark.models.heads import Head, SimplexHead
 from benchmark.models.parts import Frozen
 
 
@@ -107,13 +99,9 @@ class DSimplex(CompatibleTraining[State]):
 
 
 def hoc_loss(new: Tensor, old: Tensor, labels: Tensor, mu: float) -> Tensor:
-    """L_hoc (eq. 4): each old feature near the new one of its image, far from other classes.
+    """L_hoc (eq. 4) of new features ``[B, d]`` and old ones of the same images; mu scales cosines.
 
-    Args:
-        new: ``[B, d]``, with gradient.
-        old: ``[B, d]``, of the same images.
-        labels: ``[B]``.
-        mu: Scale of the cosines.
+    Each old feature is pulled to the new one of its image, and pushed from other classes.
     """
     scores = mu * F.normalize(old) @ F.normalize(new).T
     other = labels[:, None] != labels

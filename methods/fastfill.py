@@ -82,13 +82,9 @@ class FastFill(SideInformationMap):
         return self.with_side(h, curves, pairs, trainer, priority)
 
     def loss(self, error: Tensor, disc: Tensor | None, log_variance: Tensor | None) -> Tensor:
-        """The loss of each item, ``[n]``.
+        """The loss of each item, ``[n]``, by its error h(o) - f, ``[n, d]``, and L_disc, ``[n]``.
 
-        Args:
-            error: h(o) - f, ``[n, d]``.
-            disc: L_disc, ``[n]``; ``None`` without it.
-            log_variance: log sigma^2, ``[n, 1]``; ``[n, d]`` where it is diagonal; ``None`` without
-                uncertainty.
+        log sigma^2 is ``[n, 1]``, or ``[n, d]`` where it is diagonal, or ``None``.
         """
         near = error.square() if self.losses != "disc" else torch.zeros_like(error)
         far = torch.zeros_like(near[:, 0]) if disc is None else disc

@@ -22,6 +22,7 @@ class LCE(LearnedMap):
 
     paper = "Meng et al., Learning Compatible Embeddings, ICCV 2021"
     variants = {"mlp": {"map": "mlp"}}
+    uses = ("old and new features of the same images", "the new classifier", "labels")
     ranges = {
         "weight": "[0, inf)", "blocks": "[1, inf)", "bottleneck": "[1, inf)", "width": "[1, inf)",
     }  # fmt: skip
@@ -31,11 +32,6 @@ class LCE(LearnedMap):
     blocks: int = 4  # of rbt; published code
     bottleneck: int = 16  # of rbt; published code
     width: int = 2048  # of mlp, FCT appendix D.1
-
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """The new classifier's loss, and a cone of each class."""
-        return (*super().uses, "the new classifier", "labels")
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Train h on labels alone: no new embedding enters but in its class's cone."""

@@ -183,10 +183,7 @@ class FeatureTransformation(Method):
             old.features, new.features, job.data.labels, old.side, new.head, job.distance,
             new.side, old.head, chained=len(job.chain) > 1,
         )  # fmt: skip
-        fitted = self.learn(pairs, job.trainer)
-        return Update(
-            new.model, new.head, fitted.convert, fitted.query_view, fitted.priority, fitted.curves
-        )
+        return Update(new.model, new.head, **vars(self.learn(pairs, job.trainer)))
 
 
 @dataclass(frozen=True)
