@@ -49,14 +49,12 @@ class BT2(CompatibleTraining[State]):
     l2 = l3 = 10). There K's rows and its inputs are unit vectors and its logits cosines. A
     cross-entropy's gradient grows with the scale of its logits, so, a departure from the formula
     as printed, l2 is divided by the scale of K: a margin head's is 16 to 64, and undivided, on
-    training classes, the term outweighs all others and new/new falls far.
-
-    phi'_new sees the images of the batch as they are augmented.
+    training classes, the term outweighs all others and new/new falls far. phi'_new sees the images
+    of the batch as they are augmented.
 
     Each update is longer by ``extra`` than the old vectors or the independent model, whichever is
     longer (4.8 adds as many each time, and leaves open how): where the old vectors are the
     longer ones, phi_2 fills the difference too, so that ``extra`` dimensions stay free of them.
-    ``extra`` is at most either embedding's size: 128 on 64 dimensions is 64.
     """
 
     paper = "Zhou et al., BT2: Backward-compatible Training with Basis Transformation, ICCV 2023"

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from benchmark.contract import Fitted, Pairs, SideInformationMap, Trainer
-from benchmark.models.transformation import Transformation
-from benchmark.models.uncertain import Uncertain
+from benchmark.models.transformation import Transformation, Uncertain
 
 
 @dataclass(frozen=True)
@@ -17,7 +16,8 @@ class FastFill(SideInformationMap):
 
     L_l2 is the squared distance to the new embedding, L_disc the loss of the new classifier, as
     it was trained, on the transformed old one. sigma^2, the item's own, orders the backfilling:
-    largest first.
+    largest first. Its log is a linear layer on the transformed embedding (appendix A.2), before
+    normalisation, which the paper leaves open.
 
     The paper prints of lambda only that it is a function of the dimension. At 1 / d the squared
     distance and the logarithm are twice the negative log-likelihood of a Gaussian with covariance
@@ -28,10 +28,6 @@ class FastFill(SideInformationMap):
     With ``diagonal``, dimension j has a variance s_j of its own: the squared distance is summed
     over (error_j)^2 / s_j, the log is the mean of log s_j, and L_disc, which belongs to no
     dimension, is divided by their geometric mean. Equal variances give eq. 5 again.
-
-    psi, which gives log sigma^2, is a linear layer on the transformed embedding as in appendix A.2;
-    where embeddings are normalised, as in the paper's VGGFace2 alone, A.2 does not say whether it
-    reads the vector before or after, and here psi reads it before normalisation.
 
     Side-information is of appendix B.2.
     """

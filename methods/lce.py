@@ -6,8 +6,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from benchmark.contract import Fitted, LearnedMap, Pairs, Portable, Trainer
-from benchmark.models.bottleneck import Bottlenecks
-from benchmark.models.transformation import Transformation
+from benchmark.models.transformation import Bottlenecks, Transformation
 from benchmark.training.prototypes import ClassCones
 
 

@@ -70,11 +70,7 @@ class Conversion:
     curves: Mapping[str, Curve] = field(default_factory=dict)
 
     def convert(self, vectors: ArrayLike, side: ArrayLike | None = None) -> Any:
-        """Stored vectors after the update.
-
-        Args:
-            vectors: ``[n, d_old]``, by the old model.
-            side: ``[n, s]``, where the map was fitted with side-information.
+        """Stored vectors ``[n, d_old]`` after the update; with side-information ``[n, s]`` if fitted so.
 
         Returns:
             ``[n, d]`` float32; with ``maps_side`` a pair of them and the new side-information.

@@ -108,11 +108,10 @@ class Update:
     Attributes:
         model: phi_new: images ``[n, c, h, w]`` in [-1, 1] -> ``[n, d_new]``.
         head: Its classifier: the next update's old head.
-        convert: Stored gallery -> converted gallery, called with vectors ``[n, d]`` and
-            side-information ``[n, s]`` or ``None``, gives the same two; ``None`` leaves
-            the gallery as it is.
-        query_view: New query vectors -> the space of the converted gallery; ``None`` is the
-            identity (BT2: the first d_old dimensions).
+        convert: Stored gallery -> converted gallery: vectors ``[n, d]`` and side-information
+            ``[n, s]`` or ``None`` -> the same two; by default the identity.
+        query_view: New query vectors -> the space of the converted gallery (BT2: the first d_old
+            dimensions); by default the identity.
         priority: Stored gallery -> ``[n]``; larger is backfilled first, ties by id.
         curves: Training curves by name.
     """

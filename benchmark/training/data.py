@@ -12,17 +12,13 @@ from benchmark.data.base import Images
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Training data of a generation.
-
-    Attributes:
-        images: ``[n, c, h, w]`` uint8.
-        labels: Row of the new classifier for each image, ``[n]`` int64, 0 to C - 1.
-        classes: Class of each row, ``[C]`` int64: the same numbers in every generation.
-    """
+    """Training data of a generation: images ``[n, c, h, w]`` uint8 and their classes."""
 
     images: Images
     labels: Tensor
+    """Row of the new classifier for each image, ``[n]`` int64, 0 to C - 1."""
     classes: Tensor
+    """Class of each row, ``[C]`` int64: the same numbers in every generation."""
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -68,13 +68,10 @@ class MemoryBank(nn.Module):
 
 
 def contrastive_loss(queries: Tensor, bank: Tensor, weight: Tensor, tau: float) -> Tensor:
-    """Weighted cross-entropy of each query over the rows of a bank, a scalar.
+    """Weighted cross-entropy of queries ``[B, d]`` over a bank ``[m, d]``, a scalar.
 
-    Args:
-        queries: Unit vectors, ``[B, d]``.
-        bank: Unit vectors, ``[m, d]``.
-        weight: Weight of each row as a positive of each query, ``[B, m]``; 0 for a negative.
-        tau: Temperature of the softmax over the bank.
+    Both are unit vectors. ``weight`` ``[B, m]`` is that of each row as a positive of each query, 0
+    for a negative; ``tau`` is the temperature of the softmax over the bank.
     """
     scores = queries @ bank.T / tau
     log_shares = scores - scores.logsumexp(dim=1, keepdim=True)

@@ -9,6 +9,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torchvision.models.mobilenetv2 import InvertedResidual
 
 from benchmark.config.recipes import ModelSpec
 from benchmark.config.seeds import drawing_from
@@ -38,8 +39,6 @@ def _sizes(image_size: int) -> list[int]:
 
 
 def _inverted(inputs: int, outputs: int, stride: int = 1) -> nn.Module:
-    from torchvision.models.mobilenetv2 import InvertedResidual
-
     return InvertedResidual(inputs, outputs, stride, EXPANSION)
 
 

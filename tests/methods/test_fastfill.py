@@ -16,8 +16,7 @@ from benchmark.errors import BenchError
 from benchmark.metrics.statistics import kendall_tau
 from benchmark.models.heads import Head
 from benchmark.models.module import load_module, save_module
-from benchmark.models.transformation import Transformation
-from benchmark.models.uncertain import Uncertain
+from benchmark.models.transformation import Transformation, Uncertain
 from benchmark.training.device import Device
 from benchmark.training.loop import Trainer
 from methods.fastfill import FastFill
