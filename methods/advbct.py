@@ -82,11 +82,11 @@ class AdvBCT(CompatibleTraining[State]):
 
     L_adv is the cross-entropy of the discriminator on new and on old features; its gradient
     reaches the new ones reversed, at a strength 2 / (1 + exp(-10 p)) - 1 that rises from 0 to 1.
-    In the published code the weight falls epoch by epoch from (N + 1) / N to 2 / N, here step by
-    step from 1 to 0. As there, new and old features pass the discriminator apart: in one batch
-    norm a difference of mean or length is seen at once, and fighting it costs the classification
-    its first epochs. On several devices its batch norm, and the mean over what lies beyond a
-    boundary, are of each one's share of the batch.
+    The formulas are the published code's, but that there the weight falls epoch by epoch from
+    (N + 1) / N to 2 / N, here step by step from 1 to 0. New and old features pass the discriminator
+    apart: in one batch norm a difference of mean or length is seen at once, and fighting it costs
+    the classification its first epochs. On several devices its batch norm, and the mean over what
+    lies beyond a boundary, are of each one's share of the batch.
     """
 
     paper = (

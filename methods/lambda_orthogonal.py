@@ -18,8 +18,8 @@ class LambdaOrthogonal(VectorMap):
     squares. Between unequal dimensions the smaller of A^T A and A A^T is meant. This is the
     paper's regularised map alone, without its contrastive term and its second map; the paper
     takes it from the new space to the old one (our ``query``). Of lambda 1, 4, 6, 12, 24, 48 and
-    96 on training classes of glyphs, the penalty never binds from 48 on, which leaves an
-    unconstrained map as ``linear`` is; of those that bind, 12 is best.
+    96 on training classes of glyphs, 12 is best of those that bind; from 48 on the penalty never
+    does, which leaves an unconstrained map as ``linear`` is, and scores higher.
     """
 
     paper = (

@@ -70,7 +70,7 @@ class Conversion:
     curves: Mapping[str, Curve] = field(default_factory=dict)
 
     def convert(self, vectors: ArrayLike, side: ArrayLike | None = None) -> Any:
-        """Stored vectors ``[n, d_old]`` after the update; with side-information ``[n, s]`` if fitted so.
+        """Convert stored vectors ``[n, d_old]`` and side-information ``[n, s]``, if fitted with it.
 
         Returns:
             ``[n, d]`` float32; with ``maps_side`` a pair of them and the new side-information.

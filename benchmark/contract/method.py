@@ -93,11 +93,7 @@ class UpdateJob:
     def new_model(
         self, dim: int | None = None, head_dim: int | None = None
     ) -> tuple[Encoder, Head]:
-        """A new model and classifier with the initial weights of every method.
-
-        The encoder has ``dim`` dimensions, by default the track's; the classifier ``head_dim``, by
-        default the encoder's.
-        """
+        """As :func:`benchmark.training.embedding.new_model`: the start of every method."""
         return new_model(self.spec, self.data, self.trainer, dim, head_dim)
 
 

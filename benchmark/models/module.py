@@ -38,7 +38,7 @@ def save_module(module: Portable, path: Path) -> None:
     """Write weights, class and constructor arguments to ``path`` (safetensors)."""
     # Copies: parts that share a weight may not share memory in the file.
     state = {k: v.detach().cpu().contiguous().clone() for k, v in module.state_dict().items()}
-    save_file(state, path, metadata={"made": json.dumps(_describe(module), sort_keys=True)})
+    save_file(state, path, metadata={"module": json.dumps(_describe(module), sort_keys=True)})
 
 
 def _describe(module: Portable) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def load_module(path: Path) -> Portable:
     """
     try:
         with safe_open(path, framework="pt") as file:
-            description = json.loads((file.metadata() or {})["made"])
+            description = json.loads((file.metadata() or {})["module"])
             state = {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118 - no mapping
         module = _build(description, path)
         module.load_state_dict(state)

@@ -116,8 +116,8 @@ class Trainer:
             # Dropout and the like draw from the global generator.
             torch.manual_seed(derive(self.seed, name, "global", epoch))
             # Every device augments its own share; one device alone has the plain stream.
-            own = (rank,) if world > 1 else ()
-            rng = generator(self.seed, name, "batches", epoch, *own)
+            suffix = (rank,) if world > 1 else ()
+            rng = generator(self.seed, name, "batches", epoch, *suffix)
             if on_epoch is not None:
                 on_epoch(epoch, epoch * an_epoch / budget.steps, rng)
             system.train()  # the callback may have embedded something
