@@ -167,7 +167,8 @@ def _transformer(width: int, depth: int, channels: int, image_size: int) -> nn.M
     pre-training, a transformer learns little from a few ten thousand images.
     """
     if width % _ATTENTION_WIDTH:
-        raise BenchError(f"backbone 'vit-{width}': expected a multiple of {_ATTENTION_WIDTH}")
+        limit = f"expected a multiple of {_ATTENTION_WIDTH}"
+        raise BenchError(f"backbone 'vit-{width}': width: {limit}")
     side = -(-image_size // 8)
     # One by one: torch's TransformerEncoder would start them all with the same weights.
     layers = [
