@@ -52,7 +52,7 @@ def rows(items: int = 1_000_000, dim: int = 128, side: int = 64) -> list[dict[st
 
 def _convert(transformation: Any, items: int, dim: int, side: int) -> measure.Timing:
     parts = {"convert": transformation}
-    conversion = Conversion("fct", {}, "cosine", Dims(dim, dim, side), False, parts)
+    conversion = Conversion("fct", {}, "cosine", Dims(old=dim, new=dim, side=side), False, parts)
     with tempfile.TemporaryDirectory(prefix="bench-perf-") as name:
         folder = Path(name)
 

@@ -196,7 +196,7 @@ class _Losses(Portable):
         self.head = head
 
     def forward(self, vectors: Tensor, rows: Tensor) -> Tensor:
-        return self.head.losses(vectors, rows.to(torch.int64))
+        return self.head(vectors, rows.to(torch.int64), reduction="none")
 
 
 def _head(folder: Path | None) -> Head | None:
