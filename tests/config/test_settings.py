@@ -185,7 +185,7 @@ TWO = {"apart": True, "generations": [OLD, {"name": "new", "classes": [0.5, 1]}]
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"settings": settings({"old.head": "softmax"})}, "settings: expected 0 or at least 2"),
+        ({"settings": settings({"old.head": "softmax"})}, "settings: expected none or at least 2"),
         ({"settings": [{"name": "a"}, {"name": "a"}]}, "settings: expected each once"),
         ({"settings": [{"name": "A b"}, {"name": "c"}]}, "small letters"),
         ({"settings": [{"nme": "a"}, {"name": "c"}]}, "unknown key 'nme'; did you mean 'name'"),
