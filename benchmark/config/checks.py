@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 Entries = TypeVar("Entries", bound=Sequence[Hashable])
@@ -60,10 +60,9 @@ def unique(entries: Entries) -> Entries:
     return entries
 
 
-Name = Annotated[
-    str,
-    holds(re.compile(r"[a-z0-9]+(?:[-.][a-z0-9]+)*").fullmatch, "small letters, digits, hyphens"),
-]
+Seed = Annotated[int, Field(ge=0)]
+_NAME = re.compile(r"[a-z0-9]+(?:[-.][a-z0-9]+)*")
+Name = Annotated[str, holds(_NAME.fullmatch, "small letters, digits and hyphens")]
 """Of generations and settings, which stand in cases, keys of ``--set`` and folders."""
 Names = Annotated[tuple[str, ...], AfterValidator(unique)]
 Words = Annotated[str, holds(str.strip, "a few words")]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import tarfile
+import zipfile
+import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -85,14 +88,36 @@ def data_root(root: Path | None, dataset: str) -> Path:
     return root
 
 
+_UNREADABLE = (
+    OSError, EOFError, UnicodeDecodeError, tarfile.TarError, zipfile.BadZipFile, zlib.error,
+    RuntimeError,
+)  # fmt: skip
+
+
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Name the file that cannot be read; ``path`` where the error itself names none."""
+    """Name the file or archive that cannot be read; ``path`` where the error names none."""
     try:
         yield
-    except (OSError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         place, reason = getattr(error, "filename", None), getattr(error, "strerror", None)
-        raise BenchError(f"{place or path}: cannot be read: {reason or error}") from error
+        text = reason or " ".join(str(error).split())
+        raise BenchError(f"{place or path}: cannot be read: {text}") from error
+
+
+def read_integers(path: Path, columns: int, expected: str) -> Ints:
+    """Integers of a text file, a few in each line, ``[n, columns]``.
+
+    Raises:
+        BenchError: If a line is something else, or there is none.
+    """
+    try:
+        table = np.loadtxt(path, np.int64, ndmin=2)
+    except (OSError, ValueError) as error:
+        raise BenchError(f"{path}: expected {expected} in each line: {error}") from error
+    if not len(table) or table.shape[1] != columns:
+        raise BenchError(f"{path}: expected {expected} in each line, got {table.shape[1]} values")
+    return table
 
 
 def first_of(root: Path, *names: str) -> Path:

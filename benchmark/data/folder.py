@@ -13,15 +13,16 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
-from benchmark.config.checks import in_range
+from benchmark.config.checks import Seed
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import IMAGES, Files, readable
-from benchmark.data.images import EncodedImages, View
+from benchmark.data.images import EncodedImages, Side, View
 from benchmark.data.readers import FileDatasetReader
 from benchmark.data.splits import seeded_order, two_thirds
 from benchmark.errors import BenchError
@@ -41,14 +42,9 @@ class Folder(FileDatasetReader):
 
     columns: ClassVar = frozenset({"templates"})
 
-    image_size: int = 64  # side of the square that the middle of each image is resized to
-    channels: int = 3  # 3 for colour, 1 for grey
-    seed: int = 0  # order of the classes, their split, the enrolled items
-
-    def __post_init__(self) -> None:
-        in_range(self, image_size="[8, 1024]", seed="[0, inf)")
-        if self.channels not in (1, 3):
-            raise ValueError(f"channels: expected 1 or 3, got {self.channels}")
+    image_size: Annotated[Side, Field(le=1024)] = 64  # of the square in the middle of each image
+    channels: Literal[1, 3] = 3  # 3 for colour, 1 for grey
+    seed: Seed = 0  # order of the classes, their split, the enrolled items
 
     def files(self, root: Path) -> list[Path]:
         """Every image."""

@@ -14,10 +14,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from benchmark.data.base import Ints, Pixels
 from benchmark.data.files import Files
@@ -32,6 +33,9 @@ HELD_BYTES = 2 * 2**30
 
 _FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
 _SEE_THROUGH = frozenset(("LA", "La", "PA", "RGBA", "RGBa"))
+
+Side = Annotated[int, Field(ge=8, le=2048)]
+Share = Annotated[float, Field(ge=0.1, le=10)]
 
 
 @dataclass(frozen=True)
@@ -50,19 +54,11 @@ class View:
             a box is enlarged.
     """
 
-    height: int
-    width: int
+    height: Side
+    width: Side
     channels: int = 3
     fit: Literal["middle", "whole", "box", "align"] = "middle"
-    keep: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not (8 <= self.height <= 2048 and 8 <= self.width <= 2048):
-            raise BenchError(
-                f"image size: expected 8 to 2048 pixels, got {self.height} x {self.width}"
-            )
-        if not 0.1 <= self.keep <= 10:
-            raise BenchError(f"keep: expected 0.1 to 10, got {self.keep:g}")
+    keep: Share = 1.0
 
 
 # Eyes, nose, corners of the mouth in a face of 112 x 112 (Deng et al., ArcFace, 2019).

@@ -20,8 +20,8 @@ import numpy as np
 
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints
-from benchmark.data.files import Files, Labelled, first_of, images_by_class, matches
-from benchmark.data.images import View, images_of
+from benchmark.data.files import Files, Labelled, first_of, images_by_class, matches, read_integers
+from benchmark.data.images import Side, View, images_of
 from benchmark.data.readers import FileDatasetReader
 from benchmark.data.recordio import read_faces
 from benchmark.errors import BenchError
@@ -45,7 +45,7 @@ class Ms1mv3Ijbc(FileDatasetReader):
     columns: ClassVar = frozenset({"templates"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True)}
 
-    image_size: int = 112  # side of an aligned face, pixels
+    image_size: Side = 112  # of an aligned face, pixels
 
     def files(self, root: Path) -> list[Path]:
         """The records or images to train on, and IJB-C's tables."""
@@ -141,11 +141,8 @@ def _listed(path: Path, subjects: dict[int, int]) -> Ints:
 
 def _pairs(path: Path, subjects: dict[int, int]) -> Ints:
     """Templates that 1:1 verification compares, ``[n_pair, 2]``."""
-    try:
-        table = np.loadtxt(path, np.int64, ndmin=2)
-    except (OSError, ValueError) as error:
-        raise BenchError(f"{path}: expected two templates and a label a line: {error}") from error
-    if not len(table) or table.shape[1] != 3 or not np.isin(table[:, 2], (0, 1)).all():
+    table = read_integers(path, 3, "two templates and 0 or 1")
+    if not np.isin(table[:, 2], (0, 1)).all():
         raise BenchError(f"{path}: expected two templates and 0 or 1 in each line")
     known = np.array(sorted(subjects))
     pairs = np.ascontiguousarray(table[:, :2])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.config.checks import in_range
+from benchmark.config.checks import Seed
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import templates_of_views
@@ -52,10 +51,7 @@ class Omniglot(FileDatasetReader):
     columns: ClassVar = frozenset({"cameras", "templates", "groups"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True), "seen": EvaluationSet()}
 
-    seed: int = 0  # order of the classes, their split, the writers held out, the templates
-
-    def __post_init__(self) -> None:
-        in_range(self, seed="[0, inf)")
+    seed: Seed = 0  # order of the classes, their split, the writers held out, the templates
 
     def files(self, root: Path) -> list[Path]:
         """The archives, or everything in the folders they extract to."""
@@ -166,19 +162,16 @@ def _drawings(root: Path) -> Drawings:
 
 def _zipped(path: Path) -> Iterator[tuple[str, bytes]]:
     """Names and bytes of an archive's files; nothing is written to disk."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for member in sorted(archive.infolist(), key=lambda m: m.filename):
-                if member.is_dir() or _STRAY.fullmatch(member.filename):
-                    continue
-                if member.file_size > _MOST_BYTES:
-                    raise BenchError(
-                        f"{path}: {member.filename}: expected at most {_MOST_BYTES} bytes, "
-                        f"got {member.file_size}"
-                    )
-                yield member.filename, archive.read(member)
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError) as error:
-        raise BenchError(f"{path}: archive is broken: {error}") from error
+    with readable(path), zipfile.ZipFile(path) as archive:
+        for member in sorted(archive.infolist(), key=lambda m: m.filename):
+            if member.is_dir() or _STRAY.fullmatch(member.filename):
+                continue
+            if member.file_size > _MOST_BYTES:
+                raise BenchError(
+                    f"{path}: {member.filename}: expected at most {_MOST_BYTES} bytes, "
+                    f"got {member.file_size}"
+                )
+            yield member.filename, archive.read(member)
 
 
 def _extracted(folder: Path) -> Iterator[tuple[str, bytes]]:

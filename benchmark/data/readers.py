@@ -11,11 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 import PIL
 
+from benchmark.config.checks import Seed
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, DatasetReader, ImageSet
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import Labelled, content_hash, data_root
-from benchmark.data.images import View, images_of
+from benchmark.data.images import Share, Side, View, images_of
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,9 @@ class PhotographDatasetReader(FileDatasetReader):
     columns: ClassVar = frozenset({"templates", "texts"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(), "seen": EvaluationSet()}
 
-    image_size: int = 224  # side of an image, pixels
-    keep: float = 0.875  # share of the short side that is kept: 224 of 256
-    seed: int = 0  # decides which items are enrolled, and in which gallery
+    image_size: Side = 224  # of an image, pixels
+    keep: Share = 0.875  # share of the short side that is kept: 224 of 256
+    seed: Seed = 0  # decides which items are enrolled, and in which gallery
 
     @abstractmethod
     def parts(self, root: Path) -> tuple[Labelled, Labelled, tuple[str, ...]]:

@@ -18,7 +18,7 @@ from typing import BinaryIO
 import numpy as np
 
 from benchmark.data.base import Ints
-from benchmark.data.files import readable
+from benchmark.data.files import read_integers, readable
 from benchmark.errors import BenchError
 
 _MAGIC = 0xCED7230A
@@ -67,12 +67,7 @@ def read_faces(rec: Path, idx: Path) -> tuple[Records, Ints]:
 
 def _offsets(idx: Path, rec: Path) -> dict[int, int]:
     """Where each record begins; the index has tab-separated keys and offsets."""
-    try:
-        table = np.loadtxt(idx, np.int64, ndmin=2)
-    except (OSError, ValueError, UnicodeDecodeError) as error:
-        raise BenchError(f"{idx}: expected a key and an offset in each line: {error}") from error
-    if not len(table) or table.shape[1] != 2:
-        raise BenchError(f"{idx}: expected a key and an offset in each line, got {table.shape[1:]}")
+    table = read_integers(idx, 2, "a key and an offset")
     size = rec.stat().st_size
     if table[:, 1].min() < 0 or table[:, 1].max() >= size:
         raise BenchError(f"{idx}: expected offsets below {size}, the size of {rec.name}")
