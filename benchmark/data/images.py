@@ -14,19 +14,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageOps
 from pydantic import Field
 
 from benchmark.data.base import Ints, Pixels
 from benchmark.data.files import Files
 from benchmark.data.recordio import Records
 from benchmark.errors import BenchError
-
-if TYPE_CHECKING:
-    from PIL.Image import Image as Picture
 
 HELD_BYTES = 2 * 2**30
 """Sets whose pixels are fewer are decoded once and kept as an array."""
@@ -75,7 +73,7 @@ def decode_view(
     where: str,
     geometry: NDArray[np.float32] | None = None,
     most_pixels: int | None = None,
-) -> NDArray[np.uint8]:
+) -> Pixels:
     """Decode the first frame of an image, upright, over white, as a view has it.
 
     Args:
@@ -91,8 +89,6 @@ def decode_view(
     Raises:
         BenchError: Naming ``where``, if it cannot be decoded or the box lies outside.
     """
-    from PIL import Image, ImageOps
-
     size = (view.width, view.height)
     try:
         opened = io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded
@@ -102,7 +98,7 @@ def decode_view(
                 raise BenchError(
                     f"{where}: expected at most {most_pixels} pixels, got {width} x {height}"
                 )
-            upright: Picture = image
+            upright: Image.Image = image
             if view.fit in ("middle", "whole"):  # the others count in pixels of the file
                 image.draft(None, (2 * size[0], 2 * size[1]))
                 upright = ImageOps.exif_transpose(image)
@@ -157,10 +153,8 @@ def _alignment(points: NDArray[np.float64], view: View) -> NDArray[np.float64]:
     return np.array([[turn.real, -turn.imag, shift.real], [turn.imag, turn.real, shift.imag]])
 
 
-def _plain(image: Picture, mode: str) -> Picture:
+def _plain(image: Image.Image, mode: str) -> Image.Image:
     """Eight bits a channel, without transparency."""
-    from PIL import Image
-
     if image.mode in ("F", "I") or image.mode.startswith("I;16"):
         return Image.fromarray(_eight_bits(np.asarray(image))).convert(mode)
     if image.mode in _SEE_THROUGH or "transparency" in image.info:
@@ -170,7 +164,7 @@ def _plain(image: Picture, mode: str) -> Picture:
     return image.convert("RGB").convert(mode) if image.mode != "L" else image.convert(mode)
 
 
-def _eight_bits(values: NDArray[np.generic]) -> NDArray[np.uint8]:
+def _eight_bits(values: NDArray[np.generic]) -> Pixels:
     """Integers beyond 255 are 16 bit; floating point up to 1 is a share, else out of 255."""
     wide = np.nan_to_num(values.astype(np.float64))
     most = float(wide.max(initial=0.0))

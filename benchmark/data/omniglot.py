@@ -70,33 +70,30 @@ class Omniglot(FileDatasetReader):
         """
         drawings = _drawings(root)
         classes, writers = _complete(drawings, root)
-        pixels = np.stack(
-            [[drawings[(*key, writer)] for writer in writers] for key in classes]
-        )  # [class, writer, 32, 32]
-        order = seeded_order([" ".join(key) for key in classes], self.seed)
-        classes, pixels = [classes[i] for i in order], pixels[order]
+        classes = [classes[i] for i in seeded_order([" ".join(key) for key in classes], self.seed)]
+        pixels = np.array([[drawings[(*key, writer)] for writer in writers] for key in classes])
         train, test = np.split(np.arange(len(classes)), [two_thirds(len(classes))])
         everyone = np.arange(len(writers))
         held = np.sort(generator(self.seed, 0).permutation(everyone)[:SEEN_WRITERS])
         kept = np.setdiff1d(everyone, held)
         train_set = ImageSet(_rows(pixels, train, kept), np.repeat(train, len(kept)))
-        alphabets = [alphabet for alphabet, _ in classes]
+        names = tuple(" ".join(key) for key in classes)
         evaluations = {
-            "test": self._items(pixels, alphabets, test, everyone),
-            "seen": self._items(pixels, alphabets, train, held),
+            "test": self._items(pixels, names, test, everyone),
+            "seen": self._items(pixels, names, train, held),
         }
         facts = {
             "writers": len(writers),
             "seen_writers": [writers[i] for i in held],
             "archives": [place.name for place in _places(root)],
         }
-        names = tuple(" ".join(key) for key in classes)
         return Dataset(self.name, train_set, evaluations, names, facts)
 
     def _items(
-        self, pixels: Pixels, alphabets: list[str], classes: Ints, writers: Ints
+        self, pixels: Pixels, class_names: tuple[str, ...], classes: Ints, writers: Ints
     ) -> Evaluation:
-        names, group = np.unique([alphabets[c] for c in classes], return_inverse=True)
+        alphabets = [self.class_group(class_names[c]) for c in classes]
+        names, group = np.unique(alphabets, return_inverse=True)
         n, rng = len(writers), generator(self.seed, 1, len(writers))
         return Evaluation.of(
             _rows(pixels, classes, writers), np.repeat(classes, n),
@@ -113,8 +110,8 @@ def _rows(pixels: Pixels, classes: Ints, writers: Ints) -> Pixels:
 
 def _complete(drawings: Drawings, root: Path) -> tuple[list[tuple[str, str]], list[int]]:
     """Classes and writers, sorted; every class must have been drawn by every writer."""
-    classes = sorted({(alphabet, character) for alphabet, character, _ in drawings})
-    writers = sorted({writer for _, _, writer in drawings})
+    classes = sorted({key[:2] for key in drawings})
+    writers = sorted({writer for *_, writer in drawings})
     for key, writer in itertools.product(classes, writers):
         if (*key, writer) not in drawings:
             raise BenchError(

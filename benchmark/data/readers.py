@@ -32,11 +32,7 @@ class FileDatasetReader(DatasetReader):
 
     @abstractmethod
     def files(self, root: Path) -> list[Path]:
-        """Every file that determines the dataset.
-
-        Raises:
-            BenchError: If a file is missing or not as expected, as :meth:`read` does.
-        """
+        """Every file that determines the dataset; BenchError if one is not as expected."""
 
     @abstractmethod
     def read(self, root: Path) -> Dataset:
@@ -49,10 +45,11 @@ class FileDatasetReader(DatasetReader):
     def source(self, root: Path | None) -> dict[str, Any]:
         """What determines the images: options, reading version, decoder, hash of the files."""
         root = data_root(root, self.name)
-        files = content_hash(self.folder(root), self.files(root))
-        # The decoder may move a pixel between releases.
-        decoder = f"pillow {PIL.__version__}"
-        return asdict(self) | {"reading": self.reading, "decoder": decoder, "files": files}
+        return asdict(self) | {
+            "reading": self.reading,
+            "decoder": f"pillow {PIL.__version__}",  # may move a pixel between releases
+            "files": content_hash(self.folder(root), self.files(root)),
+        }
 
     def load(self, root: Path | None) -> Dataset:
         """Read the dataset; large sets are decoded while they are used."""

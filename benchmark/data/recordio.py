@@ -61,17 +61,11 @@ def read_faces(rec: Path, idx: Path) -> tuple[Records, Ints]:
     Raises:
         BenchError: Naming the file and the record that is not as expected.
     """
-    with readable(rec), rec.open("rb") as file:
-        return _Reader(rec, file, _offsets(idx, rec)).faces()
-
-
-def _offsets(idx: Path, rec: Path) -> dict[int, int]:
-    """Where each record begins; the index has tab-separated keys and offsets."""
-    table = read_integers(idx, 2, "a key and an offset")
-    size = rec.stat().st_size
+    table, size = read_integers(idx, 2, "a key and an offset"), rec.stat().st_size
     if table[:, 1].min() < 0 or table[:, 1].max() >= size:
         raise BenchError(f"{idx}: expected offsets below {size}, the size of {rec.name}")
-    return dict(table.tolist())
+    with readable(rec), rec.open("rb") as file:
+        return _Reader(rec, file, dict(table.tolist())).faces()
 
 
 class _Reader:

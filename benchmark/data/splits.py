@@ -57,8 +57,7 @@ def select(
         labels: Class of each training image, ``[n]``; not every index needs to occur.
         classes: From and to, fractions of the classes that occur.
         images: From and to, fractions of each class's images.
-        order: Which classes come first: a seeded permutation, or ascending class index (a number:
-            10 comes after 9).
+        order: Which classes come first: a seeded permutation, or ascending index.
         image_order: Which images come first within a class: a seeded permutation, or row order.
         seed: Drives both permutations; the classes' does not depend on the images.
         only: Classes that may be taken; fractions count within them.
@@ -101,10 +100,10 @@ def rows_of(
         class_ids: Names of groups -> their classes.
     """
     options = dict(split)
-    groups, thinned = options.pop("groups", None), options.pop("thinned", ())
-    only = None if groups is None else class_ids(groups)
-    thinned = [(class_ids(names), share) for names, share in thinned]
-    return select(labels, only=only, thinned=thinned, **options)
+    if "groups" in options:
+        options["only"] = class_ids(options.pop("groups"))
+    options["thinned"] = [(class_ids(names), share) for names, share in split.get("thinned", ())]
+    return select(labels, **options)
 
 
 def _taken(
@@ -121,7 +120,7 @@ def _taken(
     rank = np.full(len(known), -1)
     rank[allowed] = np.arange(n) if order == "dataset" else generator(seed, 0).permutation(n)
     low, high = (boundary(fraction, n) for fraction in classes)
-    taken = allowed & (rank >= low) & (rank < high)
+    taken = (rank >= low) & (rank < high)  # low is at least 0
     for members, share in thinned:
         mine = np.flatnonzero(taken & np.isin(known, members))
         mine = mine[np.argsort(rank[mine])]

@@ -211,12 +211,12 @@ def test_source_tells_what_changes_the_images():
     [
         ({"strenght": 1.0}, "unknown key 'strenght'; did you mean 'strength'"),
         ({"strength": "1"}, "strength: expected a number, got '1'"),
-        ({"strength": -1.0}, "strength: expected 0 <= strength <= 4, got -1"),
+        ({"strength": -1.0}, "strength: expected at least 0, got -1"),
         ({"strength": float("nan")}, "strength: expected a finite number, got "),
-        ({"draws": 0}, "draws: expected 1 <= draws <= 100, got 0"),
+        ({"draws": 0}, "draws: expected at least 1, got 0"),
         ({"draws": True}, "draws: expected a whole number, got True"),
         ({"version": 2}, "version: expected one of [1], got 2"),
-        ({"seed": -1}, "seed: expected 0 <= seed, got -1"),
+        ({"seed": -1}, "seed: expected at least 0, got -1"),
     ],
 )
 def test_wrong_options(options, message):
