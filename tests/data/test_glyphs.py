@@ -211,7 +211,7 @@ def test_source_tells_what_changes_the_images():
     [
         ({"strenght": 1.0}, "unknown key 'strenght'; did you mean 'strength'"),
         ({"strength": "1"}, "strength: expected a number, got '1'"),
-        ({"strength": -1.0}, "strength: expected at least 0, got -1"),
+        ({"strength": -1.0}, "strength: expected at least 0.0, got -1"),
         ({"strength": float("nan")}, "strength: expected a finite number, got "),
         ({"draws": 0}, "draws: expected at least 1, got 0"),
         ({"draws": True}, "draws: expected a whole number, got True"),
