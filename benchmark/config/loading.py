@@ -28,11 +28,7 @@ def load_protocol(name: str) -> Protocol:
 
 
 def load_track(name: str) -> Track:
-    """A track by id, or by the path of a YAML file; ``extends`` is followed.
-
-    Raises:
-        BenchError: On an unknown name, or a file that is not as it should be.
-    """
+    """A track by id or path, as :func:`load_protocol` has it; ``extends`` is followed."""
     path, value = _read(name, registry.track_files(), "track")
     track = build(Track, _extended(path, value, ()), path.name)
     with located(path.name):

@@ -40,11 +40,7 @@ def known_methods() -> frozenset[str]:
 
 
 def with_setting(protocol: Protocol, name: str) -> Protocol:
-    """The protocol of one setting, ``arch-change:deeper``.
-
-    Raises:
-        BenchError: If there is no such setting.
-    """
+    """The protocol of one setting, ``arch-change:deeper``; BenchError if there is none."""
     names = [setting.name for setting in protocol.settings]
     if name not in names:
         words = nearest(name, names) or "; it has none"
@@ -124,10 +120,10 @@ class Draft:
     def change(
         self, changes: Mapping[str, Any], where: str, methods: frozenset[str] | None = None
     ) -> None:
-        """Make changes, or keep them until the models are known.
+        """Change ``owner.field``, or keep it until the models are known.
 
         Args:
-            changes: ``owner.field`` -> value.
+            changes: Fields -> values.
             where: What stands before the key in errors.
             methods: Those that are owners; by default every one.
         """
@@ -143,7 +139,9 @@ class Draft:
         self, owner: str, name: str, value: Any, where: str, methods: frozenset[str]
     ) -> None:
         names = [g.name for g in self.protocol.generations]
-        if owner in names:
+        if owner in names and name in _MODEL:
+            self.models.append((owner, name, value, where))
+        elif owner in names:
             self._change_generation(names.index(owner), name, value, where)
         elif owner in ("protocol", "evaluation"):
             self.protocol = _changed(self.protocol, (*_PLACES[owner], name), value, where)
@@ -164,9 +162,6 @@ class Draft:
 
     def _change_generation(self, i: int, name: str, value: Any, where: str) -> None:
         generations = list(self.protocol.generations)
-        if name in _MODEL:
-            self.models.append((generations[i].name, name, value, where))
-            return
         if name not in _GENERATION:
             raise BenchError(f"{where}: unknown key '{name}'{nearest(name, _MODEL | _GENERATION)}")
         generations[i] = _changed(generations[i], (name,), value, where)

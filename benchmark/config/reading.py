@@ -42,11 +42,7 @@ class _UniqueKeys(yaml.SafeLoader):
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Read the mapping in a YAML file.
-
-    Raises:
-        BenchError: If the file cannot be read, is not YAML, or holds no mapping.
-    """
+    """The mapping in a YAML file; BenchError if it cannot be read, or holds anything else."""
     try:
         value = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
     except (OSError, UnicodeDecodeError) as error:
@@ -108,11 +104,7 @@ def build(cls: type[T], values: Any, where: str) -> T:
 
 
 def parse(adapter: TypeAdapter[T], text: bytes, where: str) -> T:
-    """Validate JSON as a type.
-
-    Raises:
-        BenchError: Naming ``where``, the key, what was expected and what came.
-    """
+    """Validate JSON as a type; BenchError with ``where``, key, what was expected and what came."""
     try:
         return adapter.validate_json(text)
     except ValidationError as error:

@@ -107,22 +107,14 @@ def method_files() -> Mapping[str, MethodFile]:
 
 
 def known(kind: str, name: str, entries: Mapping[str, Entry]) -> Entry:
-    """The entry of a name.
-
-    Raises:
-        BenchError: On an unknown name, with the nearest known one.
-    """
+    """The entry of a name; BenchError with the nearest known one if there is none."""
     if name not in entries:
         raise unknown(kind, name, entries)
     return entries[name]
 
 
 def method_file(label: str) -> MethodFile:
-    """The file of ``bct`` or ``bct:distill``.
-
-    Raises:
-        BenchError: If the method or the variant is unknown.
-    """
+    """The file of ``bct`` or ``bct:distill``; BenchError if method or variant is unknown."""
     name, colon, variant = label.partition(":")
     file = known("method", name, method_files())
     if colon:
@@ -136,11 +128,7 @@ def method_class(name: str) -> type[MethodDeclaration]:
 
 
 def method(label: str, params: Mapping[str, Any] | None = None) -> MethodDeclaration:
-    """The adapter ``bct`` or ``bct:distill`` with its parameters.
-
-    Raises:
-        BenchError: On an unknown method, variant or parameter.
-    """
+    """The adapter ``bct`` or ``bct:distill`` with parameters; BenchError on an unknown name."""
     cls = method_class(label)
     variant = label.partition(":")[2]
     values = {**(cls.variants[variant] if variant else {}), **(params or {})}
@@ -182,22 +170,14 @@ def tasks() -> Mapping[str, str]:
 
 
 def check_options(name: str, options: Mapping[str, Any], where: str) -> DatasetDeclaration:
-    """A dataset with options, which are the fields of its class.
-
-    Raises:
-        BenchError: On an unknown dataset; else naming ``where`` and the option.
-    """
+    """A dataset with options, its class's fields; ``where`` is what a BenchError names first."""
     cls: type[DatasetDeclaration]
     cls = _only_class(known("dataset", name, datasets()), DatasetDeclaration)
     return build(cls, options, where)
 
 
 def task(name: str) -> TaskDeclaration:
-    """A task.
-
-    Raises:
-        BenchError: On an unknown name.
-    """
+    """A task; BenchError on an unknown name."""
     cls: type[TaskDeclaration] = _only_class(known("task", name, tasks()), TaskDeclaration)
     return cls()
 

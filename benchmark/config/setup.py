@@ -35,18 +35,14 @@ class Setup:
         Those of the id give way to the variant's own values, those of ``id:variant`` do not.
         """
         base, _, variant = method.partition(":")
-        changed = dict(self.methods.get(base, {}))
+        changed = self.methods.get(base, {})
         if variant and changed:
-            own = registry.method_class(base).variants.get(variant, {})
-            changed = {name: value for name, value in changed.items() if name not in own}
+            fixed = registry.method_class(base).variants.get(variant, {})
+            changed = {name: value for name, value in changed.items() if name not in fixed}
         return {**changed, **self.methods.get(method, {})}
 
     def recipe(self, generation: int) -> Recipe:
-        """The recipe of a generation's training: the track's with its model's changes.
-
-        Raises:
-            BenchError: If a change names nothing, or does not fit.
-        """
+        """The recipe of a generation's training: the track's with its model's changes."""
         values = {**dict(self.track.recipe), **self.models[generation].recipe}
         return build(Recipe, values, "models: recipe")
 

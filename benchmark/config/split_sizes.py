@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from benchmark.config import registry
 from benchmark.config.generations import GenerationSpec
@@ -12,15 +12,8 @@ from benchmark.config.setup import Setup
 from benchmark.config.tracks import Track
 
 
-@dataclass(frozen=True)
-class Size:
-    """A generation's training data.
-
-    Attributes:
-        classes: How many classes.
-        images: How many images.
-        exact: Is that their number, or about it, as classes differ in size?
-    """
+class Size(NamedTuple):
+    """Classes and images of a generation; exactly, or about where classes differ in size."""
 
     classes: int
     images: int

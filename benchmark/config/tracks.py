@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, JsonValue, model_validator
+from pydantic import AfterValidator, Field, JsonValue
 
-from benchmark.config.checks import Names, unique
+from benchmark.config.checks import Names, holds, unique
 from benchmark.config.reading import Model
 from benchmark.config.recipes import ModelSpec, Recipe
 
@@ -51,7 +51,9 @@ class Track(TrackRules):
     id: str
     version: int = Field(ge=1)
     title: str
-    models: Mapping[str, ModelSpec]
+    models: Annotated[
+        Mapping[str, ModelSpec], holds(lambda m: {"old", "new"} <= m.keys(), "'old' and 'new'")
+    ]
     """``old`` and ``new``, and any other that a protocol names."""
     recipe: Recipe
     needs_root: bool = False
@@ -59,10 +61,3 @@ class Track(TrackRules):
     note: str = ""
     extends: str | None = None
     """A track that this one changes; keys given here win."""
-
-    @model_validator(mode="after")
-    def _has_both_models(self) -> Track:
-        for name in ("old", "new"):
-            if name not in self.models:
-                raise ValueError(f"models: missing '{name}'")
-        return self

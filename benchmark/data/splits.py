@@ -10,9 +10,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.config import registry
 from benchmark.config.split_sizes import boundary
 from benchmark.data.base import Evaluation, Ints
-from benchmark.errors import BenchError, unknown
+from benchmark.errors import BenchError
 
 Order = Literal["seeded", "dataset"]
 Interval = tuple[float, float]
@@ -189,10 +190,8 @@ def narrow(
 
 def _in_groups(items: Evaluation, names: Sequence[str]) -> NDArray[np.bool_]:
     """Which of the items belong to some groups, ``[n]``."""
-    for name in names:
-        if name not in items.group_names:
-            raise unknown("group of the dataset", name, items.group_names)
-    return np.isin(items.group, [items.group_names.index(name) for name in names])
+    ids = {name: i for i, name in enumerate(items.group_names)}
+    return np.isin(items.group, [registry.known("group of the dataset", n, ids) for n in names])
 
 
 def _by_range(items: Evaluation, known: Ints, ranges: int, order: Order, seed: int) -> Evaluation:
