@@ -28,11 +28,9 @@ class Images(Protocol):
     @property
     def shape(self) -> tuple[int, ...]:
         """``(n, c, h, w)``."""
-        ...
 
     def __getitem__(self, rows: Ints) -> Pixels:
         """The images of ``rows``, ``[k, c, h, w]`` uint8."""
-        ...
 
 
 def take(images: Images, rows: Ints) -> Images:
@@ -133,11 +131,10 @@ class Dataset:
         digest = hashlib.sha256()
         for part in (self.train, *(self.evaluations[k] for k in sorted(self.evaluations))):
             for name, column in sorted(vars(part).items()):
-                if column is None:  # a column that came later renames no earlier dataset
-                    continue
-                digest.update(name.encode())
-                for array in column if isinstance(column, tuple) else (column,):
-                    _feed(digest, array)
+                if column is not None:  # a column that came later renames no earlier dataset
+                    digest.update(name.encode())
+                    for array in column if isinstance(column, tuple) else (column,):
+                        _feed(digest, array)
         digest.update("\0".join(self.class_names).encode())
         return digest.hexdigest()
 

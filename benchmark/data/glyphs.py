@@ -103,11 +103,10 @@ class Glyphs(DatasetReader):
         rows = rows[rendering.distinct(ink[rows])]
         order = rows[seeded_order([f"{codes[r]:x}" for r in rows], self.seed)]
         codes, ink = [codes[r] for r in order], ink[order]
-        if len(codes) <= TRAIN_CLASSES:
-            raise BenchError(
-                f"dataset glyphs: expected over {TRAIN_CLASSES} classes, got {len(codes)}"
-            )
-        train, test = np.split(np.arange(len(codes)), [TRAIN_CLASSES])
+        n = len(codes)
+        if n <= TRAIN_CLASSES:
+            raise BenchError(f"dataset glyphs: expected over {TRAIN_CLASSES} classes, got {n}")
+        train, test = np.split(np.arange(n), [TRAIN_CLASSES])
         if self.tuning:
             train, test = np.split(train, [TRAIN_CLASSES - TUNING_CLASSES])
         images = _images(ink, codes, train, part=_TRAIN, draws=self.draws, options=self)
@@ -117,7 +116,7 @@ class Glyphs(DatasetReader):
             "seen": _evaluation(ink, codes, train[::SEEN_EVERY], _SEEN, self),
         }
         names = tuple(unicodedata.name(chr(c)) for c in codes)
-        counts = {"classes": len(codes), "train_classes": len(train)}
+        counts = {"classes": n, "train_classes": len(train)}
         facts = self.source(None) | counts | {"cameras": rendering.FACES, "rendered": True}
         return Dataset(self.name, ImageSet(images, labels), evaluations, names, facts)
 

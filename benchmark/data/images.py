@@ -178,11 +178,7 @@ def _eight_bits(values: NDArray[np.generic]) -> Pixels:
 class EncodedImages:
     """Random access to images that are decoded on demand: ``[n, c, h, w]`` uint8.
 
-    Args:
-        source: Where they lie.
-        view: How a picture becomes ``[c, h, w]``.
-        geometry: For each image its box ``[n, 4]`` or its landmarks ``[n, 10]``, if the view
-            needs one.
+    Where the view needs it, ``geometry`` has the box ``[n, 4]`` or landmarks ``[n, 10]`` of each.
     """
 
     def __init__(

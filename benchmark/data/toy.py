@@ -50,15 +50,12 @@ class Toy(DatasetReader):
         labels = np.repeat(np.arange(n), self.images)
         train = labels < self.classes
         again = _draw(n, self, noise=1)
-        return Dataset(
-            self.name,
-            ImageSet(images[train], labels[train]),
-            {
-                "test": _evaluation(images[~train], labels[~train], self),
-                "seen": _evaluation(again[train], labels[train], self),
-            },
-            tuple(f"pattern {i}" for i in range(n)),
-        )
+        evaluations = {
+            "test": _evaluation(images[~train], labels[~train], self),
+            "seen": _evaluation(again[train], labels[train], self),
+        }
+        names = tuple(f"pattern {i}" for i in range(n))
+        return Dataset(self.name, ImageSet(images[train], labels[train]), evaluations, names)
 
 
 def _draw(n: int, options: Toy, noise: int = 0) -> Pixels:
