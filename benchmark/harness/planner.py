@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmark.config import registry
 from benchmark.config.declarations import MethodDeclaration
-from benchmark.config.generations import share_classes
+from benchmark.config.generations import shared_classes
 from benchmark.config.recipes import ModelSpec, Recipe
 from benchmark.config.seeds import derive
 from benchmark.config.setup import Setup
@@ -123,7 +123,7 @@ class _Layout:
         """Each update, as it is known beforehand."""
         for i, (old, new) in enumerate(itertools.pairwise(self.setup.models), 1):
             before, after = self.generations[i - 1 : i + 1]
-            shared = share_classes(before, after, self.setup.members)
+            shared = bool(shared_classes(before, after, self.setup.members))
             yield Step(old, new, shared, self.setup.track.distance)
 
     def _seed_of(self, i: int) -> int:
