@@ -17,6 +17,7 @@ from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError, nearest
 from benchmark.metrics.catalog import describe
 from benchmark.records.record import Record
+from benchmark.records.selection import choose
 
 WORDS = "papers.yaml"
 
@@ -29,20 +30,21 @@ def _clean(text: str) -> str:
     return text
 
 
-def _given(text: str) -> str:
+def _not_empty(text: str) -> str:
     if not text:
         raise ValueError("expected a value, got none")
-    return _clean(text)
+    return text
 
 
 def _decimal(text: str) -> str:
-    if not re.fullmatch(r"-?\d+(\.\d+)?", _given(text)):
+    if text and not re.fullmatch(r"-?\d+(\.\d+)?", text):
         raise ValueError(f"expected a number such as 77.86, got '{text}'")
     return text
 
 
 Text = Annotated[str, AfterValidator(_clean)]
-Given = Annotated[str, AfterValidator(_given)]
+Given = Annotated[Text, AfterValidator(_not_empty)]
+Decimal = Annotated[Text, AfterValidator(_decimal)]
 
 
 class Paper(Model):
@@ -76,12 +78,10 @@ class Number(Model):
     """Model of the gallery."""
     metric: Given
     """Our metric where there is one."""
-    printed: Annotated[str, AfterValidator(_decimal)] = Field(alias="value")
+    printed: Annotated[Decimal, AfterValidator(_not_empty)] = Field(alias="value")
     """The value with its digits, in ``unit``."""
     unit: Literal["%", "fraction", "M", "count"]
-    printed_std: Annotated[str, AfterValidator(lambda text: text and _decimal(text))] = Field(
-        alias="std"
-    )
+    printed_std: Decimal = Field(alias="std")
     """Standard deviation; empty if none is printed."""
     note: Text
     """Caveats."""
@@ -159,16 +159,13 @@ class _Words(Model):
 
 
 def default_folder() -> Path:
-    """``results/published`` here, in the checkout that this package runs from, or its copy.
+    """``results/published`` here, in the checkout that this package runs from, or a wheel's copy.
 
     Raises:
         BenchError: If there is none.
     """
-    here = Path("results/published")
-    checkout = Path(__file__).parents[2] / here
-    # A wheel has a copy in the package.
-    packed = Path(__file__).parents[2] / "compatbench" / "published"
-    for folder in (here, checkout, packed):
+    here, root = Path("results/published"), Path(__file__).parents[2]
+    for folder in (here, root / here, root / "compatbench" / "published"):
         if (folder / WORDS).is_file():
             return folder
     raise BenchError(f"{here}: no published numbers here (a folder with {WORDS})")
@@ -223,16 +220,14 @@ def _check_names(number: Number, where: str, words: _Words) -> None:
         name = getattr(number, column)
         if name not in known:
             raise BenchError(f"{where}: {column}: unknown '{name}'{nearest(name, known)}")
-    if number.method not in words.methods:
+    for column, explained, look_up in (
+        ("method", words.methods, registry.method_file), ("metric", words.metrics, describe),
+    ):  # fmt: skip
+        name = getattr(number, column)
         try:
-            registry.method_file(number.method)
-        except BenchError as error:
-            raise BenchError(f"{where}: method: {error}, nor in {WORDS}") from error
-    if number.metric not in words.metrics:
-        try:
-            describe(number.metric)
-        except ValueError as error:
-            raise BenchError(f"{where}: metric: {error}, nor in {WORDS}") from error
+            _ = name in explained or look_up(name)
+        except (BenchError, ValueError) as error:
+            raise BenchError(f"{where}: {column}: {error}, nor in {WORDS}") from error
 
 
 def select(published: Published, **chosen: Sequence[str]) -> list[Number]:
@@ -246,35 +241,20 @@ def select(published: Published, **chosen: Sequence[str]) -> list[Number]:
     Raises:
         BenchError: If a value is in no number.
     """
-    found = list(published.numbers)
-    for column, values in chosen.items():
-        if not values:
-            continue
-        known = dict.fromkeys(str(getattr(n, column)) for n in published.numbers)
-        if column == "method":
-            known |= dict.fromkeys(name.partition(":")[0] for name in known)
-        for value in values:
-            if value not in known:
-                raise BenchError(f"published: {column}: unknown '{value}'{nearest(value, known)}")
-        found = [n for n in found if _fits(str(getattr(n, column)), values, column)]
-    return found
-
-
-def _fits(value: str, chosen: Sequence[str], column: str) -> bool:
-    return value in chosen or (column == "method" and value.partition(":")[0] in chosen)
+    message = "published: {field}: unknown '{value}'"
+    return choose(published.numbers, getattr, chosen, "method", message)
 
 
 def beside(published: Published, records: Iterable[Record]) -> list[Number]:
     """Numbers on the protocol and the data of some records, without changes to either."""
-    settings = {(r.protocol, track) for r in records if not r.changed for track in _data(r)}
+    settings = {
+        (record.protocol, data)
+        for record in records
+        if not record.changed
+        for data in (record.track, record.dataset.name)
+    }
     return [
         n
         for n in published.numbers
-        if any(
-            (n.protocol, track) in settings for track in (n.dataset, *published.tracks[n.dataset])
-        )
+        if any((n.protocol, data) in settings for data in (n.dataset, *published.tracks[n.dataset]))
     ]
-
-
-def _data(record: Record) -> tuple[str, str]:
-    return record.track, record.dataset.name

@@ -343,6 +343,14 @@ def record_path(root: Path, protocol: str, track: str, method: str, seed: int) -
     return folder / f"seed-{seed}.json"
 
 
+def json_schema() -> dict[str, Any]:
+    """What ``bench schema`` prints: types, limits, and in words what each field holds."""
+    return Record.model_json_schema(by_alias=True) | {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"CompatBench record, schema {SCHEMA}",
+    }
+
+
 def added_parameters(record: Record, alone: Record | None) -> int:
     """Parameters that a method adds: its parts', and its model's beyond the independent one's.
 
@@ -350,6 +358,6 @@ def added_parameters(record: Record, alone: Record | None) -> int:
         record: The method's; a negative result says that its model is the smaller one.
         alone: The record of ``independent`` beside it; without one, models count as alike.
     """
-    own, other = record.cost, None if alone is None else alone.cost.parameters
-    parts = own.added_parameters or 0
-    return parts + (own.parameters or 0) - other if other is not None else parts
+    parts = record.cost.added_parameters or 0
+    independent = None if alone is None else alone.cost.parameters
+    return parts if independent is None else parts + (record.cost.parameters or 0) - independent

@@ -14,7 +14,7 @@ from benchmark.harness.evaluation import partial_backfill
 from benchmark.harness.evaluation.cases import Case
 from benchmark.metrics.backfill_orders import by_score
 from benchmark.metrics.statistics import kendall_tau
-from benchmark.records.details import Answers, Details, Ordering, Picture
+from benchmark.records.details import QueryResults, Details, Ordering, Picture
 from benchmark.records.details_writer import pack
 from benchmark.tasks.base import TaskResult
 
@@ -44,7 +44,7 @@ class DetailsCollector:
     ) -> None:  # fmt: skip
         self.params, self.inputs, self.items = params, inputs, items
         self.class_names = class_names
-        self.answers: dict[tuple[str, str], Answers] = {}
+        self.results: dict[tuple[str, str], QueryResults] = {}
         self.picture: Picture | None = None
         first, last = params["generations"][0], params["generations"][-1]
         old = first + "'" * (len(params["generations"]) - 1)
@@ -56,7 +56,7 @@ class DetailsCollector:
         for result in results:
             for name, values in result.per_query.items():
                 n = len(values)
-                self.answers[case.name, name] = Answers(
+                self.results[case.name, name] = QueryResults(
                     np.asarray(values, np.float64), result.identities[name], np.arange(n), n
                 )
         if case.name == self.cross and not case.swapped:
@@ -66,7 +66,7 @@ class DetailsCollector:
     def pack(self) -> bytes:
         """The details file."""
         ordering = compare_priority(self.params, self.inputs, self.items)
-        return pack(Details(self.answers, self.picture, ordering), self.main)
+        return pack(Details(self.results, self.picture, ordering), self.main)
 
 
 def draw(
