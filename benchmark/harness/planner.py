@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from benchmark.config.seeds import derive
 from benchmark.config.setup import Setup
 from benchmark.contract import Step
 from benchmark.errors import BenchError, unknown
-from benchmark.harness.graph import Plan, Result, Stage, plain, record_key, source_hash
+from benchmark.harness.graph import Plan, Result, Stage, data_source, plain, record_key
 from benchmark.training.side_kinds import SIDES
 
 _NOT_EMBEDDING = ("transform_steps", "transform_batch", "side_epochs")
@@ -33,14 +33,7 @@ def make_plan(
     data_root: Path | None = None,
     first_seed: int | None = None,
 ) -> Plan:
-    """Lay out the stages of some methods and seeds.
-
-    Args:
-        setup: Protocol and track.
-        labels: Methods, ``bct`` or ``bct:distill``; ``independent`` is always among the results.
-        seeds: Seeds; each drives all generations.
-        data_root: Where the dataset lies, if it is not built in.
-        first_seed: Seed of the first generation, if it shall differ (BT2 appendix E).
+    """Lay out the stages of some methods and seeds; ``independent`` is always among the results.
 
     Raises:
         BenchError: On an unknown name or parameter, or a dataset that is not there.
@@ -68,15 +61,6 @@ def make_plan(
     return Plan(setup, tuple(results))
 
 
-def data_source(setup: Setup, data_root: Path | None) -> Mapping[str, Any]:
-    """What determines the data; without them what is declared, for plans that are only read."""
-    track = setup.track
-    if track.needs_root and data_root is None:
-        return {"declared": dict(track.facts)}
-    dataset = registry.check_options(track.dataset, track.data, f"track {track.id}: data")
-    return dataset.source(data_root)
-
-
 class _Layout:
     """The stages of one seed."""
 
@@ -87,44 +71,42 @@ class _Layout:
         self.names = [g.name for g in self.generations]
         self.n = len(self.generations)
         independent = registry.method("independent")
-        self.bound = self._evaluate("independent", independent, *self._chain("independent"))
+        chain = self._chain("independent", independent)
+        self.bound = self._evaluate("independent", independent, *chain)
 
     def result(self, label: str, key: str) -> Result:
         """The stages of one method, or the reason why it has none."""
         method = registry.method(label, self.setup.params(label))
         upper = self._upper_bound() if self.setup.protocol.upper == "all" else None
-        config = dataclasses.asdict(method)
-        result = Result(label, self.seed, key, config, None, self.bound, upper)
-        reason = self._refusal(method)
-        if reason is not None:
-            return dataclasses.replace(result, reason=reason)
-        if label == "independent":
-            return dataclasses.replace(result, evaluation=self.bound)
-        chain, updates = self._chain(label)
-        evaluation = self._evaluate(label, method, chain, updates)
-        return dataclasses.replace(result, evaluation=evaluation, updates=tuple(updates))
+        reason, evaluation, updates = self._refusal(method), None, list[Stage]()
+        if reason is None and label == "independent":
+            evaluation = self.bound
+        elif reason is None:
+            chain, updates = self._chain(label, method)
+            evaluation = self._evaluate(label, method, chain, updates)
+        return Result(
+            label, self.seed, self.first_seed, key, dataclasses.asdict(method), evaluation,
+            self.bound, upper, reason, tuple(updates),
+        )  # fmt: skip
 
     def _refusal(self, method: MethodDeclaration) -> str | None:
         """Why a method is not applicable here."""
         protocol = self.setup.protocol
         if "old_head" in method.needs and protocol.old_head == "discarded":
             return f"needs the old classifier, which protocol {protocol.id} discards"
+        reasons: list[str | None] = []
         if self.generations[0].queries == "texts":
-            if method.own_first:
-                return "trains the first generation its own way, on images; here queries are texts"
-            if method.runs_old_model:
-                return "runs the old model on images; here queries are texts"
-            if side_kind(method) is not None:
-                return "stores side-information of images; here queries are texts"
-        reasons = (method.refuses(step) for step in self._steps())
-        return next((reason for reason in reasons if reason is not None), None)
-
-    def _steps(self) -> Iterator[Step]:
-        """Each update, as it is known beforehand."""
+            needs_images = {
+                "trains the first generation its own way, on images": method.own_first,
+                "runs the old model on images": method.runs_old_model,
+                "stores side-information of images": side_kind(method) is not None,
+            }
+            reasons += [f"{why}; here queries are texts" for why, so in needs_images.items() if so]
         for i, (old, new) in enumerate(itertools.pairwise(self.setup.models), 1):
             before, after = self.generations[i - 1 : i + 1]
             shared = share_classes(before, after, self.setup.members)
-            yield Step(old, new, shared, self.setup.track.distance)
+            reasons.append(method.refuses(Step(old, new, shared, self.setup.track.distance)))
+        return next((reason for reason in reasons if reason is not None), None)
 
     def _seed_of(self, i: int) -> int:
         return self.first_seed if i == 0 else self.seed
@@ -196,9 +178,8 @@ class _Layout:
             inputs,
         )
 
-    def _chain(self, label: str) -> tuple[list[Stage], list[Stage]]:
+    def _chain(self, label: str, method: MethodDeclaration) -> tuple[list[Stage], list[Stage]]:
         """Models of the chain under a method, oldest first, and its update stages."""
-        method = registry.method(label, self.setup.params(label))
         first = self.train(0)
         if method.own_first:
             first = self._method_stage("first", label, method, 0, {"data": self.data})
@@ -271,7 +252,7 @@ class _Layout:
             {
                 "method": label,
                 "config": dataclasses.asdict(method),
-                "source": source_hash(label),
+                "source": registry.method_file(label).fingerprint,
                 "spec": _spec(self.setup.models[i]),
                 "recipe": recipe,
                 "splits": [self.setup.split(i)],

@@ -120,15 +120,8 @@ def make_request(
 ) -> Request:
     """Check the names and values of a run.
 
-    Args:
-        methods: Methods; ``independent`` is added.
-        protocol: A protocol, or its name.
-        track: Name of a track.
-        data_root: Folder of the images, for tracks that need one.
-        seeds: Seeds.
-        settings: Changes such as ``{"old.head": "arcface"}``.
-        first_seed: Fixes the first generation's seed apart from the others'.
-        without_data: The data may be missing: the request can be planned, not carried out.
+    Arguments are those of :func:`benchmark.api.run`; with ``without_data`` the data may be
+    missing: the request can be planned, not carried out.
 
     Raises:
         UnsuitedError: If the track does not have what the protocol needs.

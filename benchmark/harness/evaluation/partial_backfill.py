@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -25,7 +24,7 @@ from benchmark.tasks.base import BackfillState
 _DIGITS = 4
 """Curves are for plots; areas keep their precision."""
 
-NO_PRIORITY = "the method gives no priority"
+Floats = NDArray[np.float32]
 
 
 class LastUpdate(NamedTuple):
@@ -64,17 +63,17 @@ def evaluate_backfilling(
 
     Returns:
         What the task ``backfilling`` gives, the generations' names, and ``omitted``: order ->
-        why it cannot be made; a ``reason`` alone where nothing can be compared.
+        why it is not possible; a ``reason`` alone where nothing can be compared.
     """
     update = last_update(inputs)
-    old, new = params["generations"][-2:]
+    names = dict(zip(("old", "new"), params["generations"][-2:], strict=True))
     reason = _incomparable(update.state, params["distance"])
     if reason is not None:
-        return {"old": old, "new": new, "reason": reason}
+        return {**names, "reason": reason}
     known = known_items(params, inputs, items, update)
     orders, omitted = backfill_orders.make_orders(params["orders"], known)
     curves = registry.task("backfilling").evaluate(update.state, orders, items, params)
-    return {"old": old, "new": new, **_rounded(curves), "omitted": omitted}
+    return {**names, **_rounded(curves), "omitted": omitted}
 
 
 def _incomparable(state: BackfillState, distance: str) -> str | None:
@@ -89,8 +88,8 @@ def _incomparable(state: BackfillState, distance: str) -> str | None:
 def known_items(
     params: Mapping[str, Any], inputs: Inputs, items: Evaluation, update: LastUpdate
 ) -> backfill_orders.Items:
-    """What orders may be made of."""
-    state, why = update.state, {"priority": NO_PRIORITY}
+    """What orders may depend on."""
+    state, why = update.state, {"priority": "the method gives no priority"}
     new_head, why["logits"] = _new_head(inputs, update)
     old_head = _head(inputs.get("head_old"))
     why["old_logits"] = "the old classifier is not kept"
@@ -104,8 +103,8 @@ def known_items(
         labels=items.labels,
         seed=params["seed"],
         priority=_priority(update, inputs),
-        logits=None if new_head is None else apply(_Logits(new_head), state.stored),
-        old_logits=None if old_head is None else apply(_Logits(old_head), state.old),
+        logits=None if new_head is None else apply(_Function(new_head.logits), state.stored),
+        old_logits=None if old_head is None else apply(_Function(old_head.logits), state.old),
         l2=_true_distance(params, state, new_head),
         disc=losses,
         why=why,
@@ -114,17 +113,17 @@ def known_items(
 
 def priority(
     params: Mapping[str, Any], inputs: Inputs
-) -> tuple[NDArray[np.float32], NDArray[np.float64]] | None:
+) -> tuple[Floats, NDArray[np.float64]] | None:
     """The last update's own priority of all items, and the distances that it predicts.
 
     Returns:
         ``None`` where the method gives no priority, or old and new vectors cannot be compared.
     """
     update = last_update(inputs)
-    own = _priority(update, inputs)
-    if own is None or update.state.view.shape[1] != update.state.stored.shape[1]:
+    scores = _priority(update, inputs)
+    if scores is None or update.state.view.shape[1] != update.state.stored.shape[1]:
         return None
-    return own, _true_distance(params, update.state, _new_head(inputs, update)[0])
+    return scores, _true_distance(params, update.state, _new_head(inputs, update)[0])
 
 
 def _true_distance(
@@ -137,17 +136,23 @@ def _true_distance(
     return backfill_orders.squared_distance(state.stored, state.view, unit=unit)
 
 
-def _priority(update: LastUpdate, inputs: Inputs) -> NDArray[np.float32] | None:
+def _priority(update: LastUpdate, inputs: Inputs) -> Floats | None:
     if update.folder is None or not has_part(update.folder, "priority"):
         return None
     stored = load_stored(inputs, update.generation)
-    scores: NDArray[np.float32] = apply_part(update.folder, "priority", *stored)
+    scores: Floats = apply_part(update.folder, "priority", *stored)
     if scores.shape != (len(stored[0]),) or not np.isfinite(scores).all():
         raise BenchError(
             f"priority: expected a finite number for each of {len(stored[0])} items, got shape "
             f"{scores.shape}" + ("" if np.isfinite(scores).all() else " with NaN or infinity")
         )
     return scores
+
+
+def _head(folder: Path | None) -> Head | None:
+    if folder is None or not (folder / HEAD).exists():
+        return None
+    return load_module(folder / HEAD).eval()  # type: ignore[return-value]
 
 
 def _new_head(inputs: Inputs, update: LastUpdate) -> tuple[Head | None, str]:
@@ -162,9 +167,7 @@ def _new_head(inputs: Inputs, update: LastUpdate) -> tuple[Head | None, str]:
     return head, ""
 
 
-def _losses(
-    head: Head, stored: NDArray[np.float32], items: Evaluation
-) -> tuple[NDArray[np.float32] | None, str]:
+def _losses(head: Head, stored: Floats, items: Evaluation) -> tuple[Floats | None, str]:
     """The new classifier's loss of each item if it knows the classes of all, else the reason."""
     classes = head.classes.numpy()
     by_class = np.argsort(classes)
@@ -173,36 +176,18 @@ def _losses(
     known = int((classes[rows] == items.labels).sum())
     if known < len(rows):
         return None, f"the new classifier knows the classes of {known} of {len(rows)} items"
-    losses: NDArray[np.float32] = apply(_Losses(head), stored, rows)
-    return losses, ""
+    return apply(_Function(head.losses), stored, rows), ""
 
 
-class _Logits(Portable):
-    """A classifier's logits without margin, ``[n, d]`` -> ``[n, classes]``."""
+class _Function(Portable):
+    """A function of rows as a module, to be applied in blocks."""
 
-    def __init__(self, head: Head) -> None:
+    def __init__(self, function: Callable[..., Tensor]) -> None:
         super().__init__()
-        self.head = head
+        self.function = function
 
-    def forward(self, vectors: Tensor) -> Tensor:
-        return self.head.logits(vectors)
-
-
-class _Losses(Portable):
-    """A classifier's training loss of each row, ``[n, d]``, ``[n]`` -> ``[n]``."""
-
-    def __init__(self, head: Head) -> None:
-        super().__init__()
-        self.head = head
-
-    def forward(self, vectors: Tensor, rows: Tensor) -> Tensor:
-        return self.head.losses(vectors, rows.to(torch.int64))
-
-
-def _head(folder: Path | None) -> Head | None:
-    if folder is None or not (folder / HEAD).exists():
-        return None
-    return load_module(folder / HEAD)  # type: ignore[return-value]
+    def forward(self, *rows: Tensor) -> Tensor:
+        return self.function(*rows)
 
 
 def _rounded(value: Any) -> Any:
