@@ -14,7 +14,7 @@ import torch
 from benchmark.config import registry
 from benchmark.config.files import file_digest
 from benchmark.config.protocols import ProtocolRules
-from benchmark.config.reading import build
+from benchmark.config.reading import Model, build
 from benchmark.config.setup import Setup
 from benchmark.config.tracks import TrackRules
 from benchmark.harness.artifacts import DETAILS, read_backfilling, read_cases
@@ -87,11 +87,16 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
             "protocol": setup.protocol.model_dump(
                 mode="json", include={*ProtocolRules.model_fields}
             ),
-            "track": setup.track.model_dump(mode="json", include={*TrackRules.model_fields}),
+            "track": _plain(setup.track, TrackRules),
         },
         "details": None if folder is None else file_digest(folder / DETAILS),
     }
     return build(Record, values, "record")
+
+
+def _plain(spec: Model, base: type[Model]) -> dict[str, Any]:
+    """The fields of a specification that a base class has."""
+    return spec.model_dump(mode="json", include=set(base.model_fields))
 
 
 def _dataset(setup: Setup, result: Result, metas: Metas) -> dict[str, Any]:
