@@ -25,11 +25,7 @@ def run_in_ranks(stage: Stage, store: Store, out: Path, compute: Compute) -> Out
     Raises:
         BenchError: If a process fails.
     """
-    from torch.multiprocessing.spawn import (
-        ProcessExitedException,
-        ProcessRaisedException,
-        spawn,
-    )
+    from torch.multiprocessing.spawn import ProcessException, spawn
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -38,7 +34,7 @@ def run_in_ranks(stage: Stage, store: Store, out: Path, compute: Compute) -> Out
     try:
         # A rank that fails ends the others, which would wait for it for ever.
         spawn(_rank, args=arguments, nprocs=compute.devices)  # type: ignore[no-untyped-call]
-    except (ProcessRaisedException, ProcessExitedException) as error:
+    except ProcessException as error:
         raise BenchError(
             f"{stage.title}: process {error.error_index} of {compute.devices} failed: "
             f"{str(error).strip().splitlines()[-1]}"

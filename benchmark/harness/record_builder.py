@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Mapping
@@ -17,9 +18,9 @@ from benchmark.config.protocols import ProtocolRules
 from benchmark.config.reading import Model, build
 from benchmark.config.setup import Setup
 from benchmark.config.tracks import TrackRules
-from benchmark.harness.artifacts import DETAILS, read_backfilling, read_cases
+from benchmark.harness.artifacts import BACKFILLING, CASES, DETAILS
 from benchmark.harness.cost import cost
-from benchmark.harness.graph import TRAINING, Result
+from benchmark.harness.graph import TRAINING, Result, Stage
 from benchmark.harness.store import Store
 from benchmark.metrics import compatibility
 from benchmark.metrics.catalog import describe
@@ -35,13 +36,18 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
     """The record of one result of a plan, all of whose stages are finished."""
     evaluation = result.evaluation
     names = [g.name for g in setup.protocol.generations]
-    folder = None if evaluation is None else store.path(evaluation.name)
-    cases = {} if folder is None else read_cases(folder)
+    cases = {} if evaluation is None else _output(store, evaluation, CASES)
+    parts = {
+        part: {case: values[part] for case, values in cases.items()}
+        for part in ("scores", "intervals", "counts")
+    }
     bounds = _bounds(result, store, names)
     upper = f"upper-{setup.protocol.upper}" if setup.protocol.upper == "all" else "upper"
     metas = {s.name: store.meta(s.name) for s in result.stages}
     facts = {} if evaluation is None else metas[evaluation.name]["facts"]
-    scores = {case: values["scores"] for case, values in cases.items()}
+    # Not every machine has the precision of training that a recipe sets.
+    precisions = {m["run"]["precision"] for m in metas.values() if "precision" in m["run"]}
+    threads, precision = str(torch.get_num_threads()), ", ".join(sorted(precisions))
     values = {
         "schema": SCHEMA,
         "kind": "measured",
@@ -58,12 +64,10 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
         "changed": dict(setup.changed),
         "status": "not-applicable" if evaluation is None else "done",
         "reason": result.reason,
-        "scores": scores,
-        "intervals": {case: values["intervals"] for case, values in cases.items()},
-        "counts": {case: values["counts"] for case, values in cases.items()},
+        **parts,
         "bounds": bounds,
         "upper": upper,
-        **_verdicts(scores, bounds, bounds[upper], names),
+        **_verdicts(parts["scores"], bounds, bounds[upper], names),
         "dataset": _dataset(setup, result, metas),
         "models": dict(zip(names, setup.models, strict=True)),
         "recipe": setup.track.recipe,
@@ -78,20 +82,24 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
             for meta in metas.values()
             if "checkpoint" in meta["facts"]
         },
-        "environment": packages() | hardware() | _computation(metas),
+        "environment": packages() | hardware() | {"threads": threads, "precision": precision},
         "run": _run(result, metas),
-        "backfilling": None if folder is None else read_backfilling(folder),
+        "backfilling": evaluation and _output(store, evaluation, BACKFILLING),
         "side": facts.get("side"),
         "adapter": _adapter(result.label),
         "parameters": {
-            "protocol": setup.protocol.model_dump(
-                mode="json", include={*ProtocolRules.model_fields}
-            ),
+            "protocol": _plain(setup.protocol, ProtocolRules),
             "track": _plain(setup.track, TrackRules),
         },
-        "details": None if folder is None else file_digest(folder / DETAILS),
+        "details": evaluation and file_digest(store.path(evaluation.name) / DETAILS),
     }
     return build(Record, values, "record")
+
+
+def _output(store: Store, evaluation: Stage, name: str) -> Any:
+    """A JSON file of an evaluation; ``None`` where it is not written."""
+    path = store.path(evaluation.name) / name
+    return json.loads(path.read_text()) if path.exists() else None
 
 
 def _plain(spec: Model, base: type[Model]) -> dict[str, Any]:
@@ -169,12 +177,6 @@ def _times(runs: list[Mapping[str, Any]]) -> list[float] | None:
     return None
 
 
-def _computation(metas: Metas) -> dict[str, str]:
-    """Threads and the precision of training, which not every machine has as set."""
-    used = {meta["run"]["precision"] for meta in metas.values() if "precision" in meta["run"]}
-    return {"threads": str(torch.get_num_threads()), "precision": ", ".join(sorted(used))}
-
-
 def public(argv: list[str]) -> list[str]:
     """A command line for publication: folders of the machine it ran on become ``DIR``.
 
@@ -188,10 +190,10 @@ def public(argv: list[str]) -> list[str]:
 def _bounds(result: Result, store: Store, names: list[str]) -> dict[str, dict[str, float | None]]:
     """``lower``: the first generation by itself; ``upper``: the independent last one."""
     old, new = f"{names[0]}/{names[0]}", f"{names[-1]}/{names[-1]}"
-    bound = read_cases(store.path(result.bound.name))
+    bound = _output(store, result.bound, CASES)
     bounds = {"lower": bound[old]["scores"], "upper": bound[new]["scores"]}
     if result.upper is not None:
-        bounds["upper-all"] = read_cases(store.path(result.upper.name))[new]["scores"]
+        bounds["upper-all"] = _output(store, result.upper, CASES)[new]["scores"]
     return bounds
 
 

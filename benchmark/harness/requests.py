@@ -78,13 +78,9 @@ def make_requests(
 ) -> list[Request]:
     """A request for each setting of a protocol, or for the protocol.
 
-    Args:
-        methods: Methods.
-        protocol: A protocol.
-        track: A track.
-        on_unsuited: Called with what is wrong with a setting that does not suit the track, which
-            is then left out; one that is named alone is an error.
-        **options: As for :func:`make_request`.
+    ``on_unsuited`` is called with what is wrong with a setting that does not suit the track, which
+    is then left out; one that is named alone is an error. Options are those of
+    :func:`make_request`.
 
     Raises:
         BenchError: As :func:`make_request`, or if no setting suits the track.

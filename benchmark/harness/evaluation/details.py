@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from benchmark.data.base import Evaluation
 from benchmark.harness.artifacts import Inputs, load_stored
-from benchmark.harness.evaluation import partial_backfill
 from benchmark.harness.evaluation.cases import Case
+from benchmark.harness.evaluation.partial_backfill import LastUpdate
 from benchmark.metrics.backfill_orders import by_score
 from benchmark.metrics.statistics import kendall_tau
 from benchmark.records.details import Details, Ordering, Picture, QueryResults
@@ -144,10 +144,11 @@ def compare_priority(
     Returns:
         ``None`` where the method gives no priority, or distances have no meaning.
     """
-    scores = partial_backfill.priority(params, inputs)
-    if scores is None or len(items.gallery) < 2:
+    update, rows = LastUpdate(params, inputs), items.gallery
+    priority, state = update.priority(), update.state
+    if priority is None or state.view.shape[1] != state.stored.shape[1] or len(rows) < 2:
         return None
-    rows = items.gallery
+    scores = (priority, update.true_distance())
     predicted, true = (_share(by_score(score[rows], items.ids[rows])) for score in scores)
     some = np.sort(np.random.default_rng(0).permutation(len(rows))[:_POINTS])
     return Ordering(predicted[some], true[some], kendall_tau(predicted, true), len(rows))
