@@ -6,7 +6,6 @@ import csv
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -131,31 +130,20 @@ class Number(Model):
 COLUMNS = tuple(field.alias or name for name, field in Number.model_fields.items())[:-1]
 
 
-@dataclass(frozen=True)
-class Published:
-    """All numbers, and words about them.
-
-    Attributes:
-        papers: By id.
-        numbers: In the order of the papers and of their files.
-        tracks: Dataset -> our tracks with the same data.
-        words: Slugs of methods and metrics that are not ours -> what they mean.
-    """
+class Published(Model):
+    """All numbers, and what ``papers.yaml`` says about them."""
 
     papers: Mapping[str, Paper]
-    numbers: tuple[Number, ...]
-    tracks: Mapping[str, tuple[str, ...]]
-    words: Mapping[str, str]
-
-
-class _Words(Model):
-    """What ``papers.yaml`` holds."""
-
-    papers: Mapping[str, Paper]
+    """By id."""
     protocols: tuple[str, ...]
     datasets: Mapping[str, tuple[str, ...]]
+    """Dataset -> our tracks with the same data."""
     methods: Mapping[str, str] = {}
+    """Slugs of methods that are not ours -> what they mean."""
     metrics: Mapping[str, str] = {}
+    """The same of metrics."""
+    numbers: tuple[Number, ...] = ()
+    """In the order of the papers and of their files."""
 
 
 def default_folder() -> Path:
@@ -179,16 +167,16 @@ def read_published(folder: Path | None = None) -> Published:
             line that comes twice, a paper without a file or a file without a paper.
     """
     folder = folder or default_folder()
-    words = build(_Words, read_yaml(folder / WORDS), str(folder / WORDS))
+    words = build(Published, read_yaml(folder / WORDS), str(folder / WORDS))
     papers = words.papers
     for path in sorted(folder.glob("*.csv")):
         if path.stem not in papers:
             raise BenchError(f"{path}: not among the papers of {WORDS}{nearest(path.stem, papers)}")
     numbers = [number for name in papers for number in _read(folder / f"{name}.csv", words)]
-    return Published(papers, tuple(numbers), words.datasets, {**words.methods, **words.metrics})
+    return words.model_copy(update={"numbers": tuple(numbers)})
 
 
-def _read(path: Path, words: _Words) -> list[Number]:
+def _read(path: Path, words: Published) -> list[Number]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.reader(file, strict=True)
@@ -214,7 +202,7 @@ def _read(path: Path, words: _Words) -> list[Number]:
     return numbers
 
 
-def _check_names(number: Number, where: str, words: _Words) -> None:
+def _check_names(number: Number, where: str, words: Published) -> None:
     """Refuse names of protocols, datasets, methods and metrics that nothing explains."""
     for column, known in (("protocol", words.protocols), ("dataset", words.datasets)):
         name = getattr(number, column)
@@ -254,7 +242,8 @@ def beside(published: Published, records: Iterable[Record]) -> list[Number]:
         for data in (record.track, record.dataset.name)
     }
     return [
-        n
-        for n in published.numbers
-        if any((n.protocol, data) in settings for data in (n.dataset, *published.tracks[n.dataset]))
+        number
+        for number in published.numbers
+        for tracks in [published.datasets[number.dataset]]
+        if any((number.protocol, data) in settings for data in (number.dataset, *tracks))
     ]

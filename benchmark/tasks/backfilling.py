@@ -50,6 +50,12 @@ class Backfilling(GalleryTask):
     ) -> dict[str, Any]:
         """Curves of each order; without ``retrieval`` among the tasks of templates alone.
 
+        Args:
+            state: Embeddings of all items.
+            orders: Name -> all items, the first one to be backfilled first.
+            items: Which of them are queries and gallery, their classes, templates and groups.
+            options: ``distance``, ``fpir`` and ``tasks`` of the evaluation.
+
         Returns:
             ``offline``: metric -> score ``before`` (old queries, old gallery), ``after`` and
             ``area`` of a deployment that waits until all is backfilled. ``orders``: name ->

@@ -102,20 +102,7 @@ class BackfillState:
 
 @dataclass(frozen=True)
 class GalleryTask(TaskDeclaration):
-    """Base of a task that evaluates partly backfilled galleries."""
-
-    @abstractmethod
-    def evaluate(
-        self, state: BackfillState, orders: Mapping[str, Ints], items: Evaluation, options: Options
-    ) -> dict[str, Any]:
-        """Scores along the backfilling of a gallery, for each order.
-
-        Args:
-            state: Embeddings of all items.
-            orders: Name -> all items, the first one to be backfilled first.
-            items: Which of them are queries and gallery, their classes, templates and groups.
-            options: As of the evaluation.
-        """
+    """Base of a task that evaluates partly backfilled galleries, as ``Backfilling`` does."""
 
 
 def mean(values: NDArray[Any]) -> float:
