@@ -9,7 +9,7 @@ from typing import Literal
 
 from benchmark.config.files import writable, write_json
 from benchmark.harness.artifacts import DETAILS
-from benchmark.harness.execution import Compute, Reporter, Silent
+from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.executor import execute
 from benchmark.harness.graph import Plan, Result, data_source, record_key
 from benchmark.harness.requests import Key, Request
@@ -41,7 +41,7 @@ def carry_out(
         BenchError: On an output folder that cannot be written, or a full disk.
     """
     writable(out, "--out")
-    reporter = reporter or Silent()
+    reporter = reporter or Reporter()
     stored = [_stored_records(request, out, existing) for request in requests]
     plans = [_plan(request, known, out) for request, known in zip(requests, stored, strict=True)]
     results = [result for plan in plans if plan is not None for result in plan.results]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -23,27 +23,24 @@ WORDS = "papers.yaml"
 _LARGEST = {"%": 100.0, "fraction": 1.0, "M": math.inf, "count": math.inf}
 
 
-def _clean(text: str) -> str:
-    if not (text.isprintable() and text == text.strip()):
-        raise ValueError(f"unprintable text or spaces around it: {text!r}")
-    return text
+def _expected(test: Callable[[str], object], message: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not test(text):
+            raise ValueError(f"{message}, got {text!r}")
+        return text
+
+    return AfterValidator(check)
 
 
-def _not_empty(text: str) -> str:
-    if not text:
-        raise ValueError("expected a value, got none")
-    return text
-
-
-def _decimal(text: str) -> str:
-    if text and not re.fullmatch(r"-?\d+(\.\d+)?", text):
-        raise ValueError(f"expected a number such as 77.86, got '{text}'")
-    return text
-
-
-Text = Annotated[str, AfterValidator(_clean)]
-Given = Annotated[Text, AfterValidator(_not_empty)]
-Decimal = Annotated[Text, AfterValidator(_decimal)]
+Text = Annotated[
+    str,
+    _expected(lambda t: t.isprintable() and t == t.strip(), "unprintable text or spaces around it"),
+]
+_NOT_EMPTY = _expected(bool, "expected a value")
+Given = Annotated[Text, _NOT_EMPTY]
+Decimal = Annotated[
+    Text, _expected(re.compile(r"(-?\d+(\.\d+)?)?").fullmatch, "expected a number such as 77.86")
+]
 
 
 class Paper(Model):
@@ -77,7 +74,7 @@ class Number(Model):
     """Model of the gallery."""
     metric: Given
     """Our metric where there is one."""
-    printed: Annotated[Decimal, AfterValidator(_not_empty)] = Field(alias="value")
+    printed: Annotated[Decimal, _NOT_EMPTY] = Field(alias="value")
     """The value with its digits, in ``unit``."""
     unit: Literal["%", "fraction", "M", "count"]
     printed_std: Decimal = Field(alias="std")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmark import BenchError, load, run
-from benchmark.harness.execution import Compute, Silent
+from benchmark.harness.execution import Compute, Reporter
 from benchmark.records.files import read_record
 
 CPU = Compute("cpu")
@@ -295,7 +295,7 @@ def test_record_is_plain_json(done) -> None:
     assert len(path.read_bytes()) < 64 * 1024
 
 
-class Impatient(Silent):
+class Impatient(Reporter):
     """Stops the run within the training of bct."""
 
     def start(self, stage, number, total):
