@@ -92,7 +92,7 @@ def _resources(device: Device, timer: Timer) -> Iterator[dict[str, Any]]:
     on_gpu = torch_device(device).type == "cuda"
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()
-    with suppress(OSError):  # the peak of this process's memory begins anew (Linux)
+    with suppress(OSError):  # the peak of this process's memory is reset (Linux)
         Path("/proc/self/clear_refs").write_text("5")
     yield used
     used.update(timer.result())

@@ -34,6 +34,6 @@ def execute(
 
 
 def bounds(plan: Plan) -> set[str]:
-    """Names of the stages without which no record can be made."""
+    """Names of the stages without which there is no record."""
     ends = [end for result in plan.results for end in (result.bound, result.upper)]
     return {stage.name for end in ends if end is not None for stage in end.walk()}

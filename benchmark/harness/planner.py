@@ -208,7 +208,9 @@ class _Layout:
             inputs["independent_features"] = self.embed(model, training, what)
         kind = side_kind(method)
         if kind is not None:
-            inputs["side"] = self.embed(self.side(kind, last), training, self._seen(last, i, kind))
+            inputs["side"] = self.embed(
+                self.side(kind, last), training, self._seen(last, i, kind)
+            )
             # Nothing follows the last generation, nor a conversion that leaves some out.
             if i < self.n - 1 and last == i - 1:
                 side = self.side(kind, i)

@@ -119,7 +119,7 @@ def _dataset(setup: Setup, result: Result, metas: Metas) -> dict[str, Any]:
 
 
 def _adapter(label: str) -> dict[str, str]:
-    """The version of a method: its module, who ships it, and the hash of its code."""
+    """The version of a method: its module, its distribution, and the hash of its code."""
     file = registry.method_file(label)
     package = file.module.partition(".")[0]
     # Only for adapters of others: it reads the lists of all that is installed.

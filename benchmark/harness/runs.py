@@ -1,4 +1,4 @@
-"""Carry requests out: answer from records that are there, compute and write the others."""
+"""Carry requests out: take records that are there, compute and write the others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def carry_out(
     compute: Compute | None = None,
     reporter: Reporter | None = None,
 ) -> list[Record]:
-    """Run requests one after the other, having said what they leave out.
+    """Run requests one after the other, after reporting what they leave out.
 
     Arguments are those of :func:`benchmark.api.run`.
 
@@ -65,7 +65,7 @@ def carry_out(
 
 
 def _stored_records(request: Request, out: Path, existing: Existing) -> Records:
-    """Records that answer a request already; loads neither torch nor any method."""
+    """Records of a request that are there already; loads neither torch nor any method."""
     records: Records = {}
     if existing == "overwrite":
         return records

@@ -271,11 +271,9 @@ def _generation(inputs: Inputs, model: str, features: str, side: str, head: bool
     return Generation(encoder, classifier, vectors, side_info)  # type: ignore[arg-type]
 
 
-def _size(*modules: Portable | None) -> int:
+def _size(*modules: Portable) -> int:
     """Parameters of modules; those that they share count once."""
-    return sum(
-        {id(p): p.numel() for m in modules if m is not None for p in m.parameters()}.values()
-    )
+    return sum({id(p): p.numel() for module in modules for p in module.parameters()}.values())
 
 
 def _write_model(model: Portable, head: Portable | None, out: Path) -> Facts:

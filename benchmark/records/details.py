@@ -200,8 +200,7 @@ def read_details(path: Path, with_results: bool = True, digest: str | None = Non
         digest: Its SHA-256, as the record has it.
 
     Raises:
-        BenchError: If it is too large, damaged, of another record or schema, or says what cannot
-            be.
+        BenchError: If it is too large, damaged, of another record or schema, or inconsistent.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load

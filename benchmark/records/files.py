@@ -1,4 +1,4 @@
-"""Records on disk: found, read and validated."""
+"""Records on disk: listed, read and validated."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def read_record(path: Path) -> Record:
 
 
 def upgraded(value: dict[str, Any]) -> dict[str, Any]:
-    """A record of schema 1 or 2 in today's layout; its ``schema`` says what it was.
+    """A record of schema 1 or 2 in today's layout; its ``schema`` stays what it was.
 
     Times of a stage get today's names; what was measured in other units is left out.
     """

@@ -65,11 +65,11 @@ class Number(Model):
     method: Given
     """Our method where there is one."""
     variant: Text
-    """What the paper says of this row."""
+    """The paper's words for this row."""
     old_model: Text
     new_model: Text
     query: Text
-    """Model of the queries; empty where that says nothing."""
+    """Model of the queries; empty where the paper names none."""
     gallery: Text
     """Model of the gallery."""
     metric: Given
@@ -128,7 +128,7 @@ COLUMNS = tuple(field.alias or name for name, field in Number.model_fields.items
 
 
 class Published(Model):
-    """All numbers, and what ``papers.yaml`` says about them."""
+    """All numbers, with what ``papers.yaml`` holds about them."""
 
     papers: Mapping[str, Paper]
     """By id."""
