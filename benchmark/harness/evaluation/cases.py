@@ -102,10 +102,8 @@ def has_part(update: Path | None, part: str) -> bool:
 
 def convert(stored: Stored, update: Path | None) -> Stored:
     """A gallery after an update; as it is where the update converts nothing."""
-    if update is None or not has_part(update, "convert"):
-        return stored
-    converted: Stored = apply_part(update, "convert", *stored)
-    return converted
+    converted = None if update is None else apply_part(update, "convert", *stored)
+    return stored if converted is None else converted
 
 
 def view(queries: Vectors, update: Path | None) -> Vectors:
