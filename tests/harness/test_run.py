@@ -50,7 +50,7 @@ def test_cases_and_bounds(done) -> None:
                 assert low <= value <= high
 
 
-def test_judgement(done) -> None:
+def test_verdicts(done) -> None:
     for record in done[1].values():
         for metric, low in record.bounds["lower"].items():
             cross, high = record.scores["new/old"][metric], record.bounds["upper"][metric]

@@ -86,8 +86,8 @@ def test_losses_and_distances_are_those_that_training_had(inputs, items, arcface
     head = load_module(inputs["head_new"] / "head.safetensors")
     rows = [head.classes.tolist().index(label) for label in items.labels]
     stored = state.stored.astype(np.float64)
-    wanted = [arcface(head, stored[i : i + 1], rows[i : i + 1]) for i in range(len(rows))]
-    np.testing.assert_allclose(known.disc, wanted, rtol=1e-4)
+    expected = [arcface(head, stored[i : i + 1], rows[i : i + 1]) for i in range(len(rows))]
+    np.testing.assert_allclose(known.disc, expected, rtol=1e-4)
     unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (stored, state.new)]
     np.testing.assert_allclose(known.l2, ((unit[0] - unit[1]) ** 2).sum(1), rtol=1e-5)
 
@@ -96,8 +96,8 @@ def test_the_length_of_vectors_counts_for_a_softmax_head(inputs, items):
     save_module(Head("softmax", 6, [0, 1]), inputs["head_new"] / "head.safetensors")
     update = LastUpdate(PARAMS, inputs)
     state, known = update.state, update.known_items(items)
-    wanted = ((state.stored.astype(np.float64) - state.new) ** 2).sum(1)
-    np.testing.assert_allclose(known.l2, wanted, rtol=1e-6)
+    expected = ((state.stored.astype(np.float64) - state.new) ** 2).sum(1)
+    np.testing.assert_allclose(known.l2, expected, rtol=1e-6)
 
 
 def test_priority_sees_what_is_stored(inputs, items):
