@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -217,8 +217,7 @@ def read_details(path: Path, with_results: bool = True, digest: str | None = Non
         raise BenchError(f"{path}: schema: expected {SCHEMA}, got {schema!r}")
     header = build(Header, value, str(path))
     reader = _Reader(path, arrays, header)
-    stored = {(c.case, c.metric): (c, *reader.column(c)) for c in header.columns}
-    results = {key: reader.results(*parts) for key, parts in stored.items()} if with_results else {}
+    results = dict(reader.results(with_results))
     return Details(results, reader.picture(), reader.ordering(), header.left_out)
 
 
@@ -267,34 +266,29 @@ class _Reader:
             )
         return array
 
-    def column(self, column: Column) -> tuple[NDArray[np.uint8], QuerySet, NDArray[np.uint32]]:
-        """Whole numbers or packed bits as they are kept, their queries and identities."""
-        queries = self.header.queries.get(column.queries)
-        if queries is None:
-            raise BenchError(f"{self.path}: queries: no '{column.queries}'")
-        if queries.n > queries.n_queries:
-            most = queries.n_queries
-            raise BenchError(f"{self.path}: {column.queries}: expected at most {most} queries")
-        bits = column.levels == 1
-        n = (queries.n + 7) // 8 if bits else queries.n
-        array = self.array(column.array, np.uint8, (n,))
-        if not bits and int(array.max()) > column.levels:
-            raise BenchError(f"{self.path}: {column.array}: value above its scale")
-        return array, queries, self.array(column.queries, np.uint32, (queries.n,))
-
-    def results(
-        self, column: Column, array: NDArray[np.uint8], queries: QuerySet,
-        identity: NDArray[np.uint32],
-    ) -> QueryResults:  # fmt: skip
-        """Results by query of a checked column."""
-        n, n_queries, bits = queries.n, queries.n_queries, column.levels == 1
-        step = column.scale / column.levels
-        levels = np.unpackbits(array, count=n) if bits else array
-        rows = np.arange(n) if n == n_queries else kept_rows(n_queries, n)
-        values = levels.astype(np.float64) * step
-        return QueryResults(
-            values, identity.astype(np.int64), rows, n_queries, 0.0 if bits else step
-        )
+    def results(self, read: bool) -> Iterator[tuple[CaseMetric, QueryResults]]:
+        """Results by query of every case and metric; checked only, unless they are to be built."""
+        for column in self.header.columns:
+            name, queries = column.queries, self.header.queries.get(column.queries)
+            if queries is None:
+                raise BenchError(f"{self.path}: queries: no '{name}'")
+            n, n_queries, bits = queries.n, queries.n_queries, column.levels == 1
+            if n > n_queries:
+                raise BenchError(
+                    f"{self.path}: {column.queries}: expected at most {n_queries} queries"
+                )
+            identity = self.array(name, np.uint32, (n,))
+            levels = self.array(column.array, np.uint8, ((n + 7) // 8 if bits else n,))
+            if not bits and int(levels.max()) > column.levels:
+                raise BenchError(f"{self.path}: {column.array}: value above its scale")
+            if read:
+                step = column.scale / column.levels
+                rows = np.arange(n) if n == n_queries else kept_rows(n_queries, n)
+                levels = np.unpackbits(levels, count=n) if bits else levels
+                yield (column.case, column.metric), QueryResults(
+                    levels.astype(np.float64) * step, identity.astype(np.int64), rows, n_queries,
+                    0.0 if bits else step,
+                )  # fmt: skip
 
     def picture(self) -> Picture | None:
         """The t-SNE."""
