@@ -249,7 +249,7 @@ class _Site:
         if entry.path is None:
             return None, None
         try:
-            return own_details(entry.record, entry.path, answers=False), None
+            return own_details(entry.record, entry.path, with_results=False), None
         except BenchError as error:
             return None, skip(error, self.root)
 

@@ -186,7 +186,7 @@ def plot(
 @app.command(epilog="Example: `bench schema > record.schema.json`")
 def schema() -> None:
     """Print the JSON Schema of records."""
-    from benchmark.records.schema import json_schema
+    from benchmark.records.record import json_schema
 
     typer.echo(json.dumps(json_schema(), indent=1))
 

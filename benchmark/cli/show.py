@@ -14,6 +14,7 @@ from benchmark.config import registry
 from benchmark.config.files import writable
 from benchmark.config.loading import load_protocol, load_track
 from benchmark.errors import BenchError, unknown
+from benchmark.harness.execution import Reporter
 from benchmark.harness.store import Store, default_store
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from benchmark.report.text_table import TextTable
 
 
-class Progress:
+class Progress(Reporter):
     """One line a stage; on a terminal with a bar, elsewhere when the stage has ended."""
 
     def __init__(self) -> None:
