@@ -18,6 +18,7 @@ import torch
 from benchmark.metrics import retrieval
 from benchmark.perf import problems, readme
 from benchmark.ranking import engine, ranks, torch_backend
+from benchmark.report import render
 
 
 def rows(
@@ -74,4 +75,5 @@ def _scores(q: Any, g: Any, device: str, step: int) -> float:
 
 
 if __name__ == "__main__":
-    sys.stdout.write("\n".join(readme.table([("", rows(device=sys.argv[1]))])) + "\n")
+    table = readme.text_table([("", rows(device=sys.argv[1]))])
+    sys.stdout.write(render(table, "markdown"))

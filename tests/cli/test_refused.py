@@ -2,8 +2,9 @@
 
 import pytest
 
-from benchmark import BenchError, api, run
+from benchmark import BenchError, run
 from benchmark.cli.check import check_method
+from benchmark.harness import runs
 from benchmark.harness.execution import Compute
 from benchmark.records.files import read_records
 
@@ -103,6 +104,6 @@ def test_check_refuses_before_it_runs_anything(monkeypatch):
     def forbidden(*_, **__):
         raise AssertionError("a stage ran")
 
-    monkeypatch.setattr(api, "execute", forbidden)
+    monkeypatch.setattr(runs, "execute", forbidden)
     with pytest.raises(BenchError, match=f"check lwf: {NO_HEAD}; try another"):
         next(check_method("lwf", "open-class"))
