@@ -55,8 +55,8 @@ class BT2(CompatibleTraining[State]):
     l2 = l3 = 10). There K's rows and its inputs are unit vectors and its logits cosines. A
     cross-entropy's gradient grows with the scale of its logits, so, a departure from the formula
     as printed, l2 is divided by the scale of K: a margin head's is 16 to 64, and undivided the
-    term outweighs all others and new/new falls far (results/README.md has the comparison, made on
-    training classes).
+    term outweighs all others and new/new falls far (docs/results.md has the command of this
+    comparison, on training classes).
 
     phi'_new sees the images of the batch as they are augmented; kept features would be those of
     another augmentation.

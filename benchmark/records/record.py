@@ -113,7 +113,7 @@ class SideScores(Model):
 
 
 class SideInformation(Model):
-    """Side-information that the method asked for."""
+    """Side-information that the method uses."""
 
     kind: str
     generations: Mapping[str, SideScores]
@@ -178,7 +178,7 @@ class BackfillScores(Model):
     offline: Mapping[str, OfflineScore] = {}
     orders: Mapping[str, OrderCurves] = {}
     omitted: Mapping[str, str] = {}
-    """Order -> why it cannot be made."""
+    """Order -> why it is not possible."""
 
     @model_validator(mode="after")
     def _curves_of_one_length(self) -> BackfillScores:
