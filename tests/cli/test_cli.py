@@ -9,7 +9,25 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from benchmark.cli.app import main
+
+ROOT = Path(__file__).parents[2]
 RUN = ("run", "-m", "bct", "-p", "open-class", "-t", "toy", "--device", "cpu")
+
+
+@pytest.fixture
+def bench(capsys, monkeypatch):
+    """Run the command in this process; gives exit code, stdout, stderr."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def run(*words: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main([str(word) for word in words])
+        return (end.value.code, *capsys.readouterr())
+
+    return run
 
 
 def refused(answer, *words: str) -> None:
@@ -70,7 +88,7 @@ def test_refused(bench, tmp_path, words, named) -> None:
 
 def test_bad_yaml(bench, tmp_path) -> None:
     path = tmp_path / "mine.yaml"
-    good = (Path(__file__).parents[2] / "protocols" / "open-class.yaml").read_text()
+    good = (ROOT / "protocols" / "open-class.yaml").read_text()
     good = good.replace("id: open-class", "id: mine")
     for text, named in (
         (good.replace("question:", "qestion:"), "'question'"),
@@ -131,7 +149,7 @@ def test_full_disk(bench, tmp_path) -> None:
         refused(bench(*RUN, "--store", disk / "s", "--out", tmp_path / "o"), "full")
         assert list((disk / "s").rglob("*")), "what was stored must stay"
     finally:
-        subprocess.run(["umount", str(disk)], check=True)
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 def test_damaged_record(bench, tmp_path) -> None:
