@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.command import call
 from typer.testing import CliRunner
 
 from benchmark.cli.snippets import renew
@@ -94,17 +95,23 @@ def test_commands_exist() -> None:
 
 
 @pytest.mark.slow
-def test_runs_can_be_planned(bench) -> None:
+def test_runs_can_be_planned(monkeypatch) -> None:
     """Every complete ``bench run`` of a document; the data need not be there."""
     lines = {line for page in PAGES for line in commands(page) if line.startswith("bench run ")}
     lines = {line.replace(" --data-root DIR", "") for line in lines}
-    whole = [line for line in lines if "..." not in line and "-p" in line and line == line.lower()]
+    # Names in capitals or angle brackets, of the reader's own folder or method, stand for others.
+    whole = [
+        line
+        for line in lines
+        if "-p" in line
+        and line == line.lower()
+        and not re.search(r"\.\.\.|<|photos|your-method|cosine", line)
+    ]
     assert len(whole) > 40
+    monkeypatch.chdir(ROOT)
     for line in sorted(whole):
         words = [word for word in shlex.split(line)[1:] if word != "--dry-run"]
-        if "PATH.yaml" in words or "photos" in words or "your-method" in line:
-            continue
-        code, out, err = bench(*words, "--dry-run")
+        code, out, err = call(*words, "--dry-run")
         assert code == 0 and " stages, " in out, f"{line}: {err}"
 
 

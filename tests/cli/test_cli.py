@@ -8,26 +8,18 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-
-from benchmark.cli.app import main
+from support.command import call
 
 ROOT = Path(__file__).parents[2]
 RUN = ("run", "-m", "bct", "-p", "open-class", "-t", "toy", "--device", "cpu")
 
 
 @pytest.fixture
-def bench(capsys, monkeypatch):
-    """Run the command in this process; gives exit code, stdout, stderr."""
+def bench(monkeypatch):
+    """The command, run in this process."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "120")
-
-    def run(*words: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main([str(word) for word in words])
-        return (end.value.code, *capsys.readouterr())
-
-    return run
+    return call
 
 
 def refused(answer, *words: str) -> None:
