@@ -211,7 +211,7 @@ def perf(
     """Time the engine beside its peers, in one run."""
     from benchmark import perf as suite
     from benchmark.config.files import writable, write_json
-    from benchmark.perf.readme import text_table
+    from benchmark.perf.readme import table
 
     if what not in suite.names():
         raise unknown("benchmark", what, suite.names())
@@ -220,7 +220,7 @@ def perf(
     document = suite.document(
         what, queries=queries, gallery=gallery, dim=dim, classes=classes, items=items, side=side
     )
-    records.print_tables([text_table([("", document["rows"])])])
+    records.print_tables([table(document["rows"])])
     if as_json is not None:
         write_json(as_json, document)
 

@@ -126,12 +126,12 @@ def _write_reports(records: Sequence[Record], csv: Path, plots: Path, page: Path
     mark = plots / ".records"
     if page.exists() and mark.exists() and mark.read_text() == shown:
         return
-    import leaderboard
     from benchmark.report.plots import plot
+    from leaderboard.site import build
 
     plots.mkdir(parents=True, exist_ok=True)
     plot(list(records), plots)
-    leaderboard.build(list(records), page.parent, root=page.parents[1])
+    build(list(records), page.parent, root=page.parents[1])
     mark.write_text(shown)
 
 
