@@ -34,6 +34,7 @@ from benchmark.config.tracks import Track
 from benchmark.errors import UnsuitedError
 from benchmark.metrics.backfill_orders import ORDERS
 from benchmark.metrics.catalog import describe, examples
+from benchmark.records.record import Record
 from benchmark.records.selection import read_selection
 from benchmark.report import render
 from benchmark.report.card import method_card
@@ -232,19 +233,15 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 def _evidence(folder: str) -> list[str]:
     """How many methods have how many seeds, by protocol and track."""
-    seeds: dict[tuple[str, str], Counter[str]] = {}
-    precisions: dict[tuple[str, str], set[str]] = {}
-    for record in (stored.record for stored in read_selection([Path(folder)])):
-        if record.status == "done":
-            place = (record.protocol, record.track)
-            seeds.setdefault(place, Counter())[record.method] += 1
-            precision = record.environment.get("precision", "unknown")
-            precisions.setdefault(place, set()).add(precision)
+    places: dict[tuple[str, str], list[Record]] = {}
+    for record in (stored.record for stored in read_selection([Path(folder)], status=["done"])):
+        places.setdefault((record.protocol, record.track), []).append(record)
     rows = []
-    for place, counts in sorted(seeds.items()):
-        three = sum(n >= 3 for n in counts.values())
-        numbers = (str(len(counts)), str(three), ", ".join(sorted(precisions[place])))
-        rows.append((f"`{place[0]}`", f"`{place[1]}`", *numbers))
+    for (protocol, track), records in sorted(places.items()):
+        seeds = Counter(record.method for record in records)
+        three = sum(n >= 3 for n in seeds.values())
+        precisions = ", ".join(sorted({r.environment.get("precision", "unknown") for r in records}))
+        rows.append((f"`{protocol}`", f"`{track}`", str(len(seeds)), str(three), precisions))
     return _table("protocol|track|methods and variants|of these with 3 seeds|precision", *rows)
 
 
