@@ -122,7 +122,7 @@ class _Site:
         try:
             self.published = published.read_published()
         except BenchError:  # this installation has none
-            self.published = published.Published({}, (), {}, {})
+            self.published = published.Published(papers={}, protocols=(), datasets={})
 
     def write(self) -> Path:
         """Write everything; what an earlier site left behind goes."""
@@ -286,7 +286,7 @@ class _Site:
         record, path = entry.record, entry.path
         damaged = details = None
         try:
-            details = _read_details(entry, answers=False)
+            details = _read_details(entry, with_results=False)
         except BenchError as error:
             damaged = skip(error, self.root)
         address = record_address(board.slug, record)
@@ -301,9 +301,11 @@ class _Site:
         return damaged
 
 
-def _read_details(entry: Entry, *, answers: bool = True) -> Details | None:
+def _read_details(entry: Entry, *, with_results: bool = True) -> Details | None:
     """The details of a record; None where it has none. Damaged ones are a BenchError."""
-    return None if entry.path is None else find_details(entry.record, entry.path, answers=answers)
+    if entry.path is None:
+        return None
+    return find_details(entry.record, entry.path, with_results=with_results)
 
 
 def _safe(value: Any) -> Any:

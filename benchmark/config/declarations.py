@@ -123,14 +123,12 @@ class TaskDeclaration(ABC):
         text_queries: Does it evaluate the cases whose queries are texts, and only these?
         both_directions: Is ``old/new`` evaluated beside ``new/old``, as 1:1 verification has no
             gallery?
-        partial: Does it evaluate partly backfilled galleries instead of cases?
     """
 
     scores: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[str, ...]] = ()
     text_queries: ClassVar[bool] = False
     both_directions: ClassVar[bool] = False
-    partial: ClassVar[bool] = False
 
     @abstractmethod
     def evaluate(self, *embeddings: Any) -> Any:

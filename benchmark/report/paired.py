@@ -14,7 +14,7 @@ import numpy as np
 from benchmark.config import registry
 from benchmark.errors import BenchError, unknown
 from benchmark.metrics.statistics import holm, paired
-from benchmark.records.details import Answers, Details, find_details
+from benchmark.records.details import Details, QueryResults, find_details
 from benchmark.records.files import StoredRecord, read_record
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class _Pair:
 
     def columns(self, cases: Sequence[str], metrics: Sequence[str]) -> list[tuple[str, str]]:
         """Cases and metrics that both have, in the order asked for."""
-        every = [details.answers.keys() for side in self.details for details in side]
+        every = [details.results.keys() for side in self.details for details in side]
         both = [key for key in every[0] if all(key in keys for keys in every)]
         known = [list(dict.fromkeys(names)) for names in zip(*both, strict=True)] or [[], []]
         for kind, chosen, there in zip(("case", "metric"), (cases, metrics), known, strict=True):
@@ -154,7 +154,7 @@ class _Pair:
     def difference(self, case: str, metric: str, by: By, n: int, seed: int) -> Difference:
         """Compare the means over the seeds, query by query."""
         first = self.sides[0][0]
-        answers = [[details.answers[case, metric] for details in side] for side in self.details]
+        answers = [[details.results[case, metric] for details in side] for side in self.details]
         rows = _shared_rows([a for side in answers for a in side], first.path)
         values = [np.stack([_of_rows(a, a.values, rows) for a in side]) for side in answers]
         identity = _of_rows(answers[0][0], answers[0][0].identity, rows)
@@ -181,7 +181,7 @@ def _details(stored: StoredRecord) -> Details:
     return details
 
 
-def _shared_rows(answers: Sequence[Answers], path: Path) -> NDArray[np.int64]:
+def _shared_rows(answers: Sequence[QueryResults], path: Path) -> NDArray[np.int64]:
     """Queries that all have; they must be the same ones."""
     first = answers[0]
     rows = first.rows
@@ -194,7 +194,7 @@ def _shared_rows(answers: Sequence[Answers], path: Path) -> NDArray[np.int64]:
     return rows
 
 
-def _of_rows(answers: Answers, column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+def _of_rows(answers: QueryResults, column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
     return column[np.searchsorted(answers.rows, rows)]
 
 

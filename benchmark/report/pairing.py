@@ -14,7 +14,7 @@ from benchmark.report.scores import Span
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from benchmark.records.details import Answers, Details
+    from benchmark.records.details import Details, QueryResults
 
 Find = Callable[[Record], "Details | None"]
 
@@ -41,11 +41,11 @@ class PairedIntervals:
         low, high = np.quantile(drawn[0] - drawn[1], [0.025, 0.975])
         return float(low), float(high)
 
-    def _answers(self, record: Record, case: str, metric: str) -> Answers | None:
+    def _answers(self, record: Record, case: str, metric: str) -> QueryResults | None:
         if id(record) not in self._details:
             self._details[id(record)] = record, self._read(record)
         details = self._details[id(record)][1]
-        return None if details is None else details.answers.get((case, metric))
+        return None if details is None else details.results.get((case, metric))
 
     def _read(self, record: Record) -> Details | None:
         """A damaged file counts as none; whoever reads records says so."""
@@ -55,7 +55,7 @@ class PairedIntervals:
             return None
 
     def _means(
-        self, record: Record, case: str, metric: str, answers: Answers
+        self, record: Record, case: str, metric: str, answers: QueryResults
     ) -> NDArray[np.float64]:
         from benchmark.metrics.statistics import resampled
 
@@ -65,7 +65,7 @@ class PairedIntervals:
         return self._drawn[key]
 
 
-def _same_queries(a: Answers, b: Answers) -> bool:
+def _same_queries(a: QueryResults, b: QueryResults) -> bool:
     return (
         a.n_queries == b.n_queries
         and np.array_equal(a.rows, b.rows)
