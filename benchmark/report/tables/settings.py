@@ -23,7 +23,7 @@ from benchmark.report.text_table import (
     NOT_APPLICABLE,
     TextCell,
     TextTable,
-    score_cell,
+    score_cells,
     simple_table,
 )
 
@@ -117,30 +117,21 @@ def _lines(
 ) -> Iterator[list[str | TextCell]]:
     """A line for each method of one setting; the best of each column is marked."""
     done = {m: d for m, rs in methods.items() if (d := [r for r in rs if r.status == "done"])}
-    scores = {
-        case: {method: _score(records, case, key) for method, records in done.items()}
+    rivals = [method for method in done if method != "independent"]
+    columns = [
+        score_cells(
+            {method: _score(records, case, key) for method, records in done.items()},
+            key, () if case == _LOWER else rivals, spread=case != _LOWER,
+        )
         for case in cases
-    }
-    unit = numbers.metric(key).unit
-    best = {
-        case: numbers.best({m: s.value for m, s in of.items() if m != "independent"}, key)
-        for case, of in scores.items()
-        if case != _LOWER
-    }
+    ]  # fmt: skip
     for method in methods:
         if method not in done:
             yield [name, method, NOT_APPLICABLE]
             continue
         verdict = make_verdict(done[method], key)
-        cells = [
-            score_cell(
-                scores[case][method], unit,
-                best=method in best.get(case, ()), spread=case != _LOWER,
-            )
-            for case in cases
-        ]  # fmt: skip
         judged = (numbers.of_seeds(verdict.compatible), numbers.number(verdict.gain))
-        yield [name, method, *cells, *judged]
+        yield [name, method, *(column[method] for column in columns), *judged]
 
 
 def _score(records: Sequence[Record], case: str, key: str) -> Score:
