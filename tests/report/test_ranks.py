@@ -8,7 +8,7 @@ from support.records import make_record
 
 from benchmark.metrics import statistics
 from benchmark.records.details import Answers, Details
-from benchmark.report.pairing import PairedIntervals
+from benchmark.report.paired import PairedIntervals
 from benchmark.report.ranks import letter_groups, mean_ranks, places
 
 KEY, CASE = "cmc_at_1", "new/old"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmark.report import numbers
-from benchmark.report.derived import is_difference
+from benchmark.report import numbers, select
 from benchmark.report.scores import GAIN, MethodScores, ScoreTable
 from benchmark.report.text_table import (
     NOT_APPLICABLE,
@@ -74,7 +73,8 @@ def _cells(
         score = row.cells.get((metric, case))
         if score is not None and score.value is None and row.kind != "method":
             score = None
-        yield score_cell(score, unit, best=row.method in best[case], signed=is_difference(case))
+        signed = select.is_difference(case)
+        yield score_cell(score, unit, best=row.method in best[case], signed=signed)
     verdict = row.verdicts.get(metric)
     if verdict is None:
         yield from (TextCell(), TextCell())
