@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -165,3 +166,14 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
             partly.setdefault(seed_words(sorted(done)), []).append(method)
     for words, methods in partly.items():
         yield f"{', '.join(methods)}: {words} only."
+
+
+def stage_name(title: str, part: str) -> str:
+    """A stage's title as a reader would say it.
+
+    Example:
+        >>> stage_name("train old model (seed 0)", "model"), stage_name("fit fct (seed 1)", "map")
+        ('old model', 'fct: map')
+    """
+    words = re.sub(r"^(train|fit)\s+|\s*\(seed \d+\)$", "", title)
+    return words if part == "model" else f"{words}: {part}"

@@ -218,3 +218,24 @@ def mean_ranks(
         complete = bool(boards) and len(known) == len(boards)
         means[method] = math.fsum(known) / len(known) if complete else None
     return means
+
+
+def front(points: Mapping[str, tuple[float, float]], *, higher: bool = True) -> list[str]:
+    """Methods that no other one beats in both tests, by rising self-test.
+
+    Args:
+        points: Method -> self-test, cross-test.
+        higher: Is more better?
+
+    Example:
+        >>> front({"a": (1, 3), "b": (2, 2), "c": (1, 1)})
+        ['a', 'b']
+    """
+    sign = 1 if higher else -1
+
+    def beaten(x: float, y: float) -> bool:
+        others = (at for at in points.values() if at != (x, y))
+        return any(sign * u >= sign * x and sign * v >= sign * y for u, v in others)
+
+    kept = [method for method, at in points.items() if not beaten(*at)]
+    return sorted(kept, key=lambda method: (*points[method], method))

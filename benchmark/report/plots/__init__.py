@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
 from benchmark.report.plots import backfilling, bars, curves, heatmap, style, tradeoff
 from benchmark.report.scores import named_groups
 from benchmark.report.tables import settings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from benchmark.report.tables.backfilling import curve_metrics
 
 KINDS: dict[str, Callable[[Sequence[Record], str], Figure | None]] = {
     "tradeoff": tradeoff.draw,
@@ -63,7 +62,7 @@ def plot(
             if kind == "curves":
                 chosen = [""]  # of the loss
             elif kind == "backfilling" and metrics is None:
-                chosen = backfilling.metrics(members)
+                chosen = curve_metrics(members)
             for metric in chosen:
                 figure = KINDS[kind](members, metric)
                 if figure is not None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers
 from benchmark.report.scores import case_score, mean_score
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _BOUNDS = {"lower": "lower bound", "upper": "upper bound", "upper-all": "upper, all data"}
 INTERVAL: dict[str, Any] = {"estimator": "median", "errorbar": ("pi", 100)}
@@ -52,8 +51,6 @@ def scores(records: Sequence[Record], metric: str, cases: Sequence[str]) -> pd.D
         itself where no interval is known), ``text`` as tables print it, and ``seeds``, a list of
         the scores of several. A method that lacks a score of a seed has no row.
     """
-    import pandas as pd
-
     unit, factor = numbers.metric(metric).unit, scale(metric)
     done = [record for record in records if record.status == "done"]
     methods = sorted(dict.fromkeys(r.method for r in done), key=lambda m: m == "independent")

@@ -34,10 +34,6 @@ _SHARE, _MEAN = "average compatibility", "average accuracy"
 def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
     """A table for each protocol of three generations or more, and track.
 
-    Args:
-        records: Any records; those of two generations are passed over.
-        metrics: Keys, as a list or with commas between; ``all``; by default the main ones.
-
     Raises:
         BenchError: If a metric is in no record.
     """

@@ -58,11 +58,7 @@ def by_setting(members: Sequence[Record]) -> dict[str, list[Record]]:
 
 
 def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
-    """A table for each protocol with settings, track and metric.
-
-    Args:
-        records: Any records; those of protocols without settings are passed over.
-        metrics: Keys, as a list or with commas between; ``all``; by default the main ones.
+    """A table for each protocol with settings, track and metric; other records are passed over.
 
     Raises:
         BenchError: If a metric is in no record.
@@ -143,7 +139,7 @@ def _score(records: Sequence[Record], case: str, key: str) -> Score:
 
 def _notes(settings: Mapping[str, Sequence[Record]]) -> Iterator[str]:
     members = [record for of_setting in settings.values() for record in of_setting]
-    yield (f"Percent; {notes.interval_words(members)}. * is the best method of a setting's column.")
+    yield f"Percent; {notes.interval_words(members)}. * is the best method of a setting's column."
     yield (
         "Compatible: new/old > old/old (BCT eq. 2). Gain: share of the way from old/old to the "
         "upper bound that new/old goes (BCT eq. 9); none where not compatible."
@@ -152,10 +148,8 @@ def _notes(settings: Mapping[str, Sequence[Record]]) -> Iterator[str]:
     if any(len(r.models) > 2 for r in members):
         yield "old is the first generation, new the last; the tables by step stand apart."
     models = {name: models_words(of_setting[0]) for name, of_setting in settings.items()}
-    if len(set(models.values())) == 1:
-        yield f"Models: {models_words(members[0])}."
-    else:
-        yield from (f"{name}: {words}." for name, words in models.items())
+    models = models if len(set(models.values())) > 1 else {"Models": models_words(members[0])}
+    yield from (f"{name}: {words}." for name, words in models.items())
     for name, of_setting in settings.items():
         for record in of_setting:
             if record.status != "done":
@@ -165,8 +159,8 @@ def _notes(settings: Mapping[str, Sequence[Record]]) -> Iterator[str]:
 
 def models_words(record: Record) -> str:
     """What each generation is made of: ``old convnet-16, 64 dimensions, softmax``."""
-    words = []
-    for name, spec in record.models.items():
-        ends = ", ReLU" if spec.relu else ""
-        words.append(f"{name} {spec.backbone}, {spec.dim} dimensions, {spec.head}{ends}")
+    words = (
+        f"{name} {spec.backbone}, {spec.dim} dimensions, {spec.head}{', ReLU' if spec.relu else ''}"
+        for name, spec in record.models.items()
+    )
     return "; ".join(words) or "models unknown"

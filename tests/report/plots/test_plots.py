@@ -6,7 +6,7 @@ import pytest
 
 from benchmark.errors import BenchError
 from benchmark.report.plots import curves, plot, style, tradeoff
-from benchmark.report.plots.tradeoff import front
+from benchmark.report.ranks import front
 from leaderboard.cards import card
 
 
