@@ -236,7 +236,7 @@ def _table(
     names = select.generations(records)
     if select.AVG in keys:
         columns.append(select.averaged_case(names))
-    rows = [*_bounds(records, keys)]
+    rows = [*bounds(records, keys)]
     rows += [_method(members, keys, columns) for members in by_method(records, done=False).values()]
     rows.sort(key=lambda row: ("lower", "independent", "upper", "method").index(row.kind))
     return ScoreTable(
@@ -254,15 +254,15 @@ def _table(
     )
 
 
-def _bounds(records: Sequence[Record], keys: Sequence[str]) -> Iterator[MethodScores]:
-    """The lower bound and every upper bound, from whatever record of a seed has them."""
+def bounds(records: Sequence[Record], keys: Sequence[str]) -> Iterator[MethodScores]:
+    """The lower bound and every upper bound that was measured, mean over the seeds."""
     lower, upper = select.lower_case(records), select.self_case(records)
-    bounds: tuple[tuple[str, Kind, str, str, str], ...] = (
+    known: tuple[tuple[str, Kind, str, str, str], ...] = (
         ("lower", "lower", "lower bound", lower, select.cross_case(records)),
         ("upper", "upper", "upper bound", upper, upper),
         ("upper-all", "upper", "upper, all data", upper, upper),
     )
-    for name, kind, label, case, column in bounds:
+    for name, kind, label, case, column in known:
         seeds: dict[int, Record] = {}
         # The independent model's own record also knows the intervals of its bounds.
         for record in sorted(records, key=lambda record: record.method != "independent"):

@@ -14,7 +14,7 @@ from benchmark.config.sweep import Axis, parse_axes, points
 from benchmark.errors import BenchError
 from benchmark.records.files import read_records
 from benchmark.records.record import SCHEMA, Record
-from benchmark.report import sweeps
+from benchmark.report.tables import sweep as sweeps
 
 RUN = ("run", "-m", "mixbct", "-p", "open-class", "-t", "toy", "--device", "cpu")
 

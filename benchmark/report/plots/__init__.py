@@ -35,10 +35,9 @@ def plot(
     """Draw records; the same records give the same files, byte for byte.
 
     Args:
-        records: Any records; each protocol and track has its own plots.
-        folder: Where the files go; made if missing.
-        metrics: Keys, as a list or with commas between; ``all``; by default the main ones, of
-            backfilling all that have curves.
+        records: Any; each protocol and track has its own plots.
+        folder: Made if missing.
+        metrics: Keys; of backfilling by default all that have curves.
         kinds: ``tradeoff`` (cross-test against self-test), ``bars``, ``curves`` (training),
             ``backfilling`` (score while the gallery is backfilled), ``heatmap`` (cross-tests of a
             sequence, and of all settings of a protocol).

@@ -5,7 +5,7 @@ Beside the scores: flips against the gallery before backfilling, and the gap bet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -68,7 +68,7 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
     data = frame(records, metric)
     if data.empty:
         return None
-    looks = _looks(data["line"].unique(), orders(records))
+    looks = _looks(list(data["line"].unique()), orders(records))
     grid = sns.relplot(
         data, kind="line", x="share", y="score", col="panel", col_wrap=3, hue="line", style="line",
         hue_order=list(looks["palette"]), style_order=list(looks["palette"]), sort=False,
@@ -83,12 +83,13 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
     return grid.figure
 
 
-def _looks(lines: Iterable[str], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _looks(lines: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Seaborn's ``palette`` and ``dashes`` of methods, then orders, then the offline deployment."""
     looks = style.looks(line for line in lines if not line.startswith("by ") and line != OFFLINE)
     for i, name in enumerate(names):
         again, place = divmod(i, len(style.PALETTE))
         looks["palette"][f"by {name}"] = style.PALETTE[place]
         looks["dashes"][f"by {name}"] = style.DASHES[1 if is_oracle(name) else 2 * again]
-    looks["palette"][OFFLINE], looks["dashes"][OFFLINE] = style.GREY, style.DASHES[2]
+    if OFFLINE in lines:
+        looks["palette"][OFFLINE], looks["dashes"][OFFLINE] = style.GREY, style.DASHES[2]
     return looks

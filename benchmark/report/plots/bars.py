@@ -15,7 +15,7 @@ from benchmark.report.plots import frames, style
 def draw(records: Sequence[Record], metric: str) -> Figure | None:
     """Draw a panel for each test, a dot for each of several seeds; None without a score."""
     tests = {select.cross_case(records): "cross-test", select.self_case(records): "self-test"}
-    data = frames.scores(records, metric, list(tests))
+    data = frames.means(records, metric, list(tests))
     if data.empty:
         return None
     methods = list(dict.fromkeys(data["method"]))

@@ -28,7 +28,7 @@ def frame(records: Sequence[Record], metric: str) -> pd.DataFrame:
     for row, members, case in _rows(records):
         older = min(case.split()[0].split("/"), key=select.generations(members).index)
         own = f"{older}/{older}"
-        scores = frames.scores(members, metric, [case, own])
+        scores = frames.means(members, metric, [case, own])
         scores = scores.pivot(index="method", columns="case", values="score")
         scores = scores.reindex(columns=[case, own])
         # Of the first generation the shared lower bound, whatever a method has in its place.

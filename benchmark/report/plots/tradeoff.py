@@ -24,7 +24,7 @@ _CROWD = 12
 def draw(records: Sequence[Record], metric: str) -> Figure | None:
     """Draw a point with both intervals for each method; None where no method has both tests."""
     cross, own = select.cross_case(records), select.self_case(records)
-    data = _frame(frames.scores(records, metric, [own, cross]), own, cross)
+    data = _frame(frames.means(records, metric, [own, cross]), own, cross)
     if data.empty:
         return None
     about, crowded = numbers.metric(metric), len(data) > _CROWD
