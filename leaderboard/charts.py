@@ -9,8 +9,7 @@ from typing import Any
 from benchmark.metrics.backfill_orders import is_oracle
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
-from benchmark.report.plots import backfilling as backfilling_plots
-from benchmark.report.plots.tradeoff import front
+from benchmark.report.ranks import front
 from benchmark.report.scores import by_method, case_score
 from benchmark.report.tables import backfilling, sequence
 from leaderboard.boards import Board
@@ -82,7 +81,7 @@ def _quality(board: Board, boards: Iterable[Board]) -> list[dict[str, Any]]:
 
 def _backfilling(records: Sequence[Record]) -> dict[str, Any] | None:
     """Backfilling curves: metric -> method -> order -> percent at even points."""
-    keys = backfilling_plots.metrics(records)
+    keys = backfilling.curve_metrics(records)
     if not keys:
         return None
     offline = next(r.backfilling.offline for r in records if r.backfilling and r.orders)
@@ -91,7 +90,7 @@ def _backfilling(records: Sequence[Record]) -> dict[str, Any] | None:
         "curves": {
             key: {
                 method: {name: [round(v, 2) for v in curve] for name, curve in orders.items()}
-                for method, orders in backfilling_plots.curves(records, key).items()
+                for method, orders in backfilling.curves(records, key).items()
             }
             for key in keys
         },

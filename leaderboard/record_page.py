@@ -17,7 +17,7 @@ from benchmark.errors import BenchError
 from benchmark.records.details import Details
 from benchmark.records.record import Record
 from benchmark.report import numbers
-from benchmark.report.plots.curves import name as stage_name
+from benchmark.report.notes import stage_name
 from benchmark.report.scores import Score
 from benchmark.report.tables import backfilling
 from benchmark.report.text_table import TextCell, TextTable, score_cell, simple_table

@@ -22,7 +22,7 @@ from benchmark.records import published
 from benchmark.records.details import Details, details_path, find_details
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers
-from benchmark.report.pairing import PairedIntervals
+from benchmark.report.paired import PairedIntervals
 from benchmark.report.ranks import MEAN_RULE, RULE
 from benchmark.report.renderers import csv
 from benchmark.report.tables import backfilling, sequence, side_information
