@@ -1,7 +1,5 @@
 """What charts are drawn from, as plain values that a page carries with it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any

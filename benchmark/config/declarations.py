@@ -4,8 +4,6 @@ The classes that do the work derive from these: ``benchmark.contract.Method``,
 ``benchmark.data.base.DatasetReader`` and the tasks of ``benchmark.tasks``.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field

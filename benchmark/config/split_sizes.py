@@ -1,7 +1,5 @@
 """What each generation of a protocol sees on a track, from the track's declared numbers alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What the datasets that are read from files share."""
 
-from __future__ import annotations
-
 import dataclasses
 from abc import abstractmethod
 from dataclasses import asdict, dataclass

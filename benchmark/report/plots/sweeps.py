@@ -1,7 +1,5 @@
 """Plots of a sweep: score against the first swept value, a panel for each case."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

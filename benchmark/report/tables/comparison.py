@@ -1,7 +1,5 @@
 """The table of a comparison of two methods: a line for each protocol, track, case and metric."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """Tables of published numbers: apart from measured ones, and never ranked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from textwrap import wrap
 

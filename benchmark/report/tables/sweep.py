@@ -1,7 +1,5 @@
 """The table of a sweep: a row for each method and value, a block for each metric."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
