@@ -9,17 +9,9 @@ from typing import Any
 from benchmark.config.loading import load_protocol
 from benchmark.errors import BenchError
 from benchmark.records.record import Record
-from benchmark.report import notes, numbers, select
+from benchmark.report import notes, numbers, scores, select
 from benchmark.report.ranks import Paired, Place, places
-from benchmark.report.scores import (
-    MethodScores,
-    Score,
-    ScoreTable,
-    Verdict,
-    by_method,
-    group,
-    make_table,
-)
+from benchmark.report.scores import MethodScores, Score, ScoreTable, Verdict
 from leaderboard.cards import MethodInfo
 from leaderboard.costs import COSTS, cost_text, method_costs
 from leaderboard.names import file_name
@@ -171,7 +163,7 @@ def make_boards(
 ) -> list[Board]:
     """A board for each protocol, track and setting, the unmodified ones first."""
     by_record = {id(entry.record): entry for entry in entries}
-    groups = group(entry.record for entry in by_record.values())
+    groups = scores.group(entry.record for entry in by_record.values())
     newest: dict[tuple[str, str], tuple[int, int]] = {}
     for first, *_ in groups:
         key, version = _version(first)
@@ -205,9 +197,9 @@ def _board(
     records = [entry.record for entry in entries]
     first = records[0]
     known = select.metrics(records, "all")
-    table = make_table(records, [m for m in known if not m.startswith(_PARTS)] or known)
+    table = scores.make_table(records, [m for m in known if not m.startswith(_PARTS)] or known)
     main = [m for m in select.metrics(records) if m in table.metrics]
-    methods = by_method(records, done=False)
+    methods = scores.by_method(records, done=False)
     alone = methods.get("independent", ())
     changes = ", ".join(f"{key}={value}" for key, value in first.changed.items())
     track = notes.track_title(first) + (f" ({changes})" if changes else "")
@@ -254,7 +246,7 @@ def _numbers(board: Board, row: MethodScores, metric: str) -> dict[str, Any]:
     for case in board.table.cases:
         score = row.cells.get((metric, case), NO_SCORE)
         ends = {case: score.value, f"{case} low": score.low, f"{case} high": score.high}
-        cells |= {name: _short(value) for name, value in ends.items()}
+        cells |= {name: rounded(value) for name, value in ends.items()}
     verdict = row.verdicts.get(metric, NO_VERDICT)
     for name, answer in (("compatible", verdict.compatible), ("not hurting", verdict.not_hurting)):
         cells[name] = None if answer is None else numbers.of_seeds(answer)
@@ -264,11 +256,11 @@ def _numbers(board: Board, row: MethodScores, metric: str) -> dict[str, Any]:
         "kind": row.kind, "method": row.full,
         "family": board.info[row.method].family if method else "bound",
         "metric": metric, "rank": place.rank, "group": place.letters or None, **cells,
-        "gain": _short(verdict.gain), **{key: costs.get(key) for key in board.cost_keys},
+        "gain": rounded(verdict.gain), **{key: costs.get(key) for key in board.cost_keys},
         "seeds": " ".join(map(str, row.seeds)), "reason": row.reason,
     }  # fmt: skip
 
 
-def _short(value: float | None) -> float | None:
+def rounded(value: float | None, digits: int = 6) -> float | None:
     """A score with six decimals, more than any number of queries gives."""
-    return None if value is None else round(float(value), 6)
+    return None if value is None else round(float(value), digits)

@@ -1,6 +1,7 @@
 """What charts are drawn from, as plain values that a page carries with it."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -10,10 +11,10 @@ from benchmark.report import numbers, select
 from benchmark.report.ranks import front
 from benchmark.report.scores import by_method, case_score
 from benchmark.report.tables import backfilling, sequence
-from leaderboard.boards import Board
+from leaderboard.boards import Board, rounded
 from leaderboard.costs import COSTS
 
-_DIGITS = 5
+_rounded = partial(rounded, digits=5)
 _GROUPS = 40
 """At most so many groups have a share shown: a chart of more says nothing."""
 
@@ -68,8 +69,8 @@ def _quality(board: Board, boards: Iterable[Board]) -> list[dict[str, Any]]:
         metrics = {}
         for key in (key for key in other.metrics if key in board.metrics):
             cells = {row.method: row.cells.get((key, other.cross)) for row in rows}
-            scores = {m: _short(c.value) for m, c in cells.items() if c and c.value is not None}
-            metrics[key] = {"lower": _short(other.bound("lower", key)), "scores": scores}
+            scores = {m: _rounded(c.value) for m, c in cells.items() if c and c.value is not None}
+            metrics[key] = {"lower": _rounded(other.bound("lower", key)), "scores": scores}
         tracks.append({
             "slug": other.slug, "label": other.track, "data": other.first.dataset.name,
             "metrics": metrics, "current": other is board,
@@ -93,10 +94,10 @@ def _backfilling(records: Sequence[Record]) -> dict[str, Any] | None:
             for key in keys
         },
         "offline": {
-            key: {end: _short(value) for end, value in ends} for key, ends in offline.items()
+            key: {end: _rounded(value) for end, value in ends} for key, ends in offline.items()
         },
         "areas": {
-            f"{row.method}\n{row.order}": {key: _short(s.value) for key, s in row.areas.items()}
+            f"{row.method}\n{row.order}": {key: _rounded(s.value) for key, s in row.areas.items()}
             for row in backfilling.order_scores(records)
         },
         "oracles": [order for order in backfilling.orders(records) if is_oracle(order)],
@@ -117,7 +118,7 @@ def _groups(records: Sequence[Record]) -> dict[str, Any] | None:
         for order, curves in scores.orders.items():
             parts = (curves.groups.share, curves.groups.cmc_at_1)
             if all(len(part) >= len(names) for part in parts):
-                orders[order] = [[_short(v) for v in part[: len(names)]] for part in parts]
+                orders[order] = [[_rounded(v) for v in part[: len(names)]] for part in parts]
         if names and orders and list(scores.groups)[:_GROUPS] == names:
             methods[record.method] = orders
     return {"names": names, "methods": methods} if methods else None
@@ -132,12 +133,8 @@ def _sequence(records: Sequence[Record]) -> dict[str, Any] | None:
     keys = select.metrics(records, "all")
     for case, key, method in product(sequence.cases(records), keys, methods):
         query, _, gallery = case.partition("/")
-        value = _short(case_score(methods[method], case, key).value)
+        value = _rounded(case_score(methods[method], case, key).value)
         direct = gallery.endswith(" direct")
         cell = [query, gallery.removesuffix(" direct"), value, direct]
         scores.setdefault(key, {}).setdefault(method, []).append(cell)
     return {"generations": list(records[0].models), "scores": scores}
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else round(float(value), _DIGITS)

@@ -10,10 +10,8 @@ from benchmark.report.ranks import Place, mean_ranks
 from benchmark.report.scores import MethodScores
 from benchmark.report.text_table import (
     NOT_APPLICABLE,
-    TextBlock,
     TextCell,
     TextColumn,
-    TextRow,
     TextTable,
     simple_table,
 )
@@ -21,7 +19,7 @@ from leaderboard.boards import NO_SCORE, NO_VERDICT, Board
 from leaderboard.cards import MethodInfo
 from leaderboard.costs import cost_words
 from leaderboard.names import method_href
-from leaderboard.tables import method_cell
+from leaderboard.tables import method_cell, with_methods
 
 ROUTES = {
     "train": ("Train the new model to be compatible", "the gallery stays as it is"),
@@ -115,17 +113,15 @@ def matrix(columns: Sequence[Board], general: Sequence[Board]) -> TextTable:
         family = families.get(info[method].family, 9)
         return float("inf") if mean is None else mean, family, method.partition(":")
 
-    rows = []
+    lines = []
     for method in sorted(info, key=order):
         mean = means[method]
         words, sort = (numbers.DASH, "") if mean is None else (f"{mean:.1f}", f"{mean:.3f}")
-        cells = (TextCell(words, sort=sort), *(_standing(board, method) for board in columns))
-        name = method_cell(method, "", info[method].family)
-        rows.append(TextRow((name,), (cells,), attributes={"data-method": method}))
-    heads = [TextColumn(notes.protocol_title(board.first), board.track) for board in columns]
-    block = TextBlock("", (TextColumn("mean rank"), *heads))
-    labels = (TextColumn("method", heading=True),)
-    return TextTable("Rank and cross-test of each method", "", labels, (block,), tuple(rows))
+        names = [method_cell(method, "", info[method].family), TextCell(words, sort=sort)]
+        lines.append([*names, *(_standing(board, method) for board in columns)])
+    boards = [TextColumn(notes.protocol_title(board.first), board.track) for board in columns]
+    title = "Rank and cross-test of each method"
+    return with_methods(simple_table(title, "", ["method"], ["mean rank", *boards], lines))
 
 
 def _standing(board: Board, method: str) -> TextCell:
