@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Sequence
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 Entries = TypeVar("Entries", bound=Sequence[Hashable])
-
-NAME = re.compile(r"[a-z0-9]+(?:[-.][a-z0-9]+)*")
-"""Names of generations and settings, which stand in cases, keys of ``--set`` and folders."""
 
 
 def in_range(params: Any, **ranges: str) -> None:
@@ -34,39 +34,39 @@ def in_range(params: Any, **ranges: str) -> None:
             raise ValueError(f"{name}: expected {low:g} {left} {name}{limit}, got {value}")
 
 
-def name_of(name: str) -> str:
-    """Refuse a name that is more than small letters, digits and hyphens."""
-    if not NAME.fullmatch(name):
-        raise ValueError(f"expected small letters, digits and hyphens, got '{name}'")
-    return name
+def holds(check: Callable[[Any], Any], expected: str) -> AfterValidator:
+    """A check for ``Annotated``: what is true for values that fit, and what fits, in words."""
 
+    def checked(value: Any) -> Any:
+        if not check(value):
+            raise PydanticCustomError("expected", f"expected {expected}")
+        return value
 
-def not_blank(text: str) -> str:
-    """Refuse a text without a word."""
-    if not text.strip():
-        raise ValueError("expected a few words, got none")
-    return text
-
-
-def fractions(interval: tuple[float, float]) -> tuple[float, float]:
-    """Refuse an interval that is empty, reversed or not within [0, 1]."""
-    low, high = interval
-    if not 0.0 <= low < high <= 1.0:
-        raise ValueError(f"expected 0 <= low < high <= 1, got [{low}, {high}]")
-    return interval
+    return AfterValidator(checked)
 
 
 def unique(entries: Entries) -> Entries:
-    """Refuse an entry that is given twice.
+    """Refuse an entry, or a name of entries that have names, that is given twice.
 
     Example:
         >>> unique(["random", "entropy", "random"])
         Traceback (most recent call last):
         ValueError: expected each once, got 'random' twice
     """
-    seen = set()
-    for entry in entries:
-        if entry in seen:
-            raise ValueError(f"expected each once, got '{entry}' twice")
-        seen.add(entry)
+    names = [getattr(entry, "name", entry) for entry in entries]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"expected each once, got '{name}' twice")
     return entries
+
+
+Seed = Annotated[int, Field(ge=0)]
+_NAME = re.compile(r"[a-z0-9]+(?:[-.][a-z0-9]+)*")
+Name = Annotated[str, holds(_NAME.fullmatch, "small letters, digits and hyphens")]
+"""Of generations and settings, which stand in cases, keys of ``--set`` and folders."""
+Names = Annotated[tuple[str, ...], AfterValidator(unique)]
+Words = Annotated[str, holds(str.strip, "a few words")]
+Interval = Annotated[
+    tuple[float, float], holds(lambda ends: 0 <= ends[0] < ends[1] <= 1, "0 <= low < high <= 1")
+]
+"""``[low, high]`` with 0 <= low < high <= 1."""

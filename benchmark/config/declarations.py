@@ -26,6 +26,7 @@ class MethodDeclaration(ABC):
         own_first: True when the first generation is trained the method's own way.
         runs_old_model: True when the old model itself embeds new images, beside or instead of the
             new one; such a method cannot serve text queries, whose old model reads texts.
+        control: Is it a control, which a page shows without a rank?
         trains: What is trained at an update, in words for its card; empty: a new model, or none
             without ``own_model``.
         variants: Named sets of parameters.
@@ -36,6 +37,7 @@ class MethodDeclaration(ABC):
     own_model: ClassVar[bool] = True
     own_first: ClassVar[bool] = False
     runs_old_model: ClassVar[bool] = False
+    control: ClassVar[bool] = False
     trains: ClassVar[str] = ""
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
@@ -121,14 +123,12 @@ class TaskDeclaration(ABC):
         text_queries: Does it evaluate the cases whose queries are texts, and only these?
         both_directions: Is ``old/new`` evaluated beside ``new/old``, as 1:1 verification has no
             gallery?
-        partial: Does it evaluate partly backfilled galleries instead of cases?
     """
 
     scores: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[str, ...]] = ()
     text_queries: ClassVar[bool] = False
     both_directions: ClassVar[bool] = False
-    partial: ClassVar[bool] = False
 
     @abstractmethod
     def evaluate(self, *embeddings: Any) -> Any:

@@ -6,16 +6,13 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field
 
-from benchmark.config.checks import fractions, name_of, unique
+from benchmark.config.checks import Interval, Name, Names, holds
 from benchmark.config.reading import Model
 
 RESERVED = ("recipe", "recipe.augment", "data", "track", "protocol", "evaluation")
 """What ``--set`` changes beside generations and methods."""
-
-Interval = Annotated[tuple[float, float], AfterValidator(fractions)]
-"""``[low, high]`` with 0 <= low < high <= 1."""
 
 Members = Callable[[Iterable[str]], Iterable[str]]
 """Names of groups -> the dataset's groups; before the dataset is known the names themselves."""
@@ -24,7 +21,9 @@ Members = Callable[[Iterable[str]], Iterable[str]]
 class GenerationSpec(Model):
     """One generation of a protocol: its share of the training data and its model."""
 
-    name: Annotated[str, AfterValidator(name_of)]
+    name: Annotated[
+        Name, holds(lambda name: name not in RESERVED, f"none of {', '.join(RESERVED)}")
+    ]
     """Its name in cases (``old``, ``new``) and in ``--set old.head=...``."""
     classes: Interval = (0.0, 1.0)
     """Interval of the classes, as fractions."""
@@ -32,19 +31,13 @@ class GenerationSpec(Model):
     """Interval of the images of each class, as fractions."""
     model: str | None = None
     """Which of the track's models; by default ``old`` for the first, else ``new``."""
-    groups: Annotated[tuple[str, ...], AfterValidator(unique)] = ()
+    groups: Names = ()
     """Only classes of these of the track's groups; fractions count within them."""
     thinned: Mapping[str, Annotated[float, Field(gt=0, le=1)]] = {}
     """One of the track's groups -> the share of its classes that stays."""
     queries: Literal["images", "texts"] = "images"
     """What its queries are. With ``texts`` it is a text and an image encoder that are trained as
     one; methods see the embeddings of the images' texts (BT2 4.7)."""
-
-    @model_validator(mode="after")
-    def _not_reserved(self) -> GenerationSpec:
-        if self.name in RESERVED:
-            raise ValueError(f"name: '{self.name}' is what --set calls something else")
-        return self
 
     @property
     def roles(self) -> set[str]:
@@ -58,8 +51,8 @@ def intersection(one: tuple[float, float], other: tuple[float, float]) -> list[f
     return [low, high] if low < high else []
 
 
-def share_classes(one: GenerationSpec, other: GenerationSpec, members: Members) -> bool:
-    """May two generations have a class in common?
+def shared_classes(one: GenerationSpec, other: GenerationSpec, members: Members) -> str:
+    """Classes that two generations may have in common, in words; empty if there are none.
 
     Fractions count within a generation's groups, so they part the classes of two generations
     only where both have the same groups; otherwise only groups without a common member do.
@@ -67,13 +60,17 @@ def share_classes(one: GenerationSpec, other: GenerationSpec, members: Members) 
     Example:
         >>> old = GenerationSpec(name="old", classes=(0.0, 0.5), groups=("home",))
         >>> new = GenerationSpec(name="new", classes=(0.5, 1.0), groups=("home", "scarce"))
-        >>> share_classes(old, new, tuple)
-        True
+        >>> shared_classes(old, new, tuple)
+        'groups home, within which their fractions count differently,'
     """
     left, right = {*members(one.groups)}, {*members(other.groups)}
     if left == right:
-        return bool(intersection(one.classes, other.classes))
-    return not left or not right or not left.isdisjoint(right)
+        classes = intersection(one.classes, other.classes)
+        return f"classes {classes}" if classes else ""
+    if left and right and left.isdisjoint(right):
+        return ""
+    groups = ", ".join(sorted(left & right or left | right))
+    return f"groups {groups}, within which their fractions count differently,"
 
 
 def overlap(generations: Sequence[GenerationSpec], members: Members) -> str | None:
@@ -82,19 +79,13 @@ def overlap(generations: Sequence[GenerationSpec], members: Members) -> str | No
     Images count within each class, whatever the groups, so their intervals can always be compared.
     """
     for one, other in itertools.combinations(generations, 2):
-        images = intersection(one.images, other.images)
-        if images and share_classes(one, other, members):
-            shared = _shared_classes(one, other, members)
+        images, classes = (
+            intersection(one.images, other.images),
+            shared_classes(one, other, members),
+        )
+        if images and classes:
             return (
-                f"'{one.name}' and '{other.name}' share {shared} and "
+                f"'{one.name}' and '{other.name}' share {classes} and "
                 f"images {images}, which 'apart' rules out"
             )
     return None
-
-
-def _shared_classes(one: GenerationSpec, other: GenerationSpec, members: Members) -> str:
-    left, right = {*members(one.groups)}, {*members(other.groups)}
-    if left == right:
-        return f"classes {intersection(one.classes, other.classes)}"
-    groups = sorted(left & right or left | right)
-    return f"groups {', '.join(groups)}, within which their fractions count differently,"

@@ -11,7 +11,7 @@ from benchmark.config.protocols import Protocol
 from benchmark.config.reading import build, read_yaml
 from benchmark.config.setup import Setup
 from benchmark.config.tracks import Track
-from benchmark.errors import BenchError, unknown
+from benchmark.errors import BenchError, located
 
 
 def load_protocol(name: str) -> Protocol:
@@ -28,20 +28,14 @@ def load_protocol(name: str) -> Protocol:
 
 
 def load_track(name: str) -> Track:
-    """A track by id, or by the path of a YAML file; ``extends`` is followed.
-
-    Raises:
-        BenchError: On an unknown name, or a file that is not as it should be.
-    """
+    """A track by id or path, as :func:`load_protocol` has it; ``extends`` is followed."""
     path, value = _read(name, registry.track_files(), "track")
     track = build(Track, _extended(path, value, ()), path.name)
-    datasets, protocols = registry.datasets(), registry.protocol_files()
-    if track.dataset not in datasets:
-        raise BenchError(f"{path.name}: {unknown('dataset', track.dataset, datasets)}")
-    for protocol in track.protocols:
-        if protocol.partition(":")[0] not in protocols:
-            wrong = unknown("protocol", protocol, protocols)
-            raise BenchError(f"{path.name}: protocols: {wrong}")
+    with located(path.name):
+        registry.known("dataset", track.dataset, registry.datasets())
+    with located(f"{path.name}: protocols"):
+        for protocol in track.protocols:
+            registry.known("protocol", protocol.partition(":")[0], registry.protocol_files())
     return track
 
 
@@ -61,9 +55,8 @@ def set_up(
 
 
 def _read(name: str, files: Mapping[str, Path], kind: str) -> tuple[Path, dict[str, Any]]:
-    path = Path(name) if name.endswith((".yaml", ".yml")) else files.get(name)
-    if path is None:
-        raise unknown(kind, name, files)
+    is_path = name.endswith((".yaml", ".yml"))
+    path = Path(name) if is_path else registry.known(kind, name, files)
     value = read_yaml(path)
     if value.get("id") != path.stem:
         raise BenchError(
@@ -78,18 +71,16 @@ def _extended(path: Path, value: dict[str, Any], seen: tuple[str, ...]) -> dict[
         return value
     if base in seen:
         raise BenchError(f"{path.name}: extends: goes in a circle over '{base}'")
-    parent, below = _read(str(base), registry.track_files(), "track")
-    inherited = _extended(parent, below, (*seen, str(base)))
+    parent, values = _read(str(base), registry.track_files(), "track")
+    inherited = _extended(parent, values, (*seen, str(base)))
     # Another dataset has other options and other groups.
     if value.get("dataset", inherited.get("dataset")) != inherited.get("dataset"):
         inherited = {k: v for k, v in inherited.items() if k not in ("data", "groups")}
-    return _merge(inherited, value)
+    return _merged(inherited, value)
 
 
-def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(below)
-    for key, value in above.items():
-        old = merged.get(key)
-        nested = isinstance(old, dict) and isinstance(value, dict)
-        merged[key] = _merge(old, value) if nested else value  # type: ignore[arg-type]
-    return merged
+def _merged(below: Any, above: Any) -> Any:
+    """Two mappings, nested ones as well; of anything else ``above`` holds."""
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return above
+    return below | {k: _merged(below[k], v) if k in below else v for k, v in above.items()}

@@ -7,14 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
-from benchmark.config.checks import name_of, not_blank, unique
-from benchmark.config.generations import GenerationSpec, Interval, overlap
+from benchmark.config.checks import Interval, Name, Names, Words, holds, unique
+from benchmark.config.generations import GenerationSpec, overlap
 from benchmark.config.reading import Model
-from benchmark.errors import nearest
+from benchmark.errors import unknown
 from benchmark.metrics.backfill_orders import ORDERS
-
-Names = Annotated[tuple[str, ...], AfterValidator(unique)]
-Words = Annotated[str, AfterValidator(not_blank)]
 
 
 class EvaluationSpec(Model):
@@ -26,7 +23,7 @@ class EvaluationSpec(Model):
     """Only items of this interval of the training classes, as fractions."""
     groups: Names = ()
     """Only items of these of the track's groups."""
-    ranges: int = Field(0, ge=0)
+    ranges: Annotated[int, Field(ge=0), holds(lambda n: n != 1, "0 or at least 2")] = 0
     """Items are grouped by this many ranges of the training classes (FCT C); 0: by the dataset's
     groups."""
     against: str | None = None
@@ -34,8 +31,6 @@ class EvaluationSpec(Model):
 
     @model_validator(mode="after")
     def _one_grouping(self) -> EvaluationSpec:
-        if self.ranges == 1:
-            raise ValueError("ranges: expected 0 or at least 2, got 1")
         if self.ranges and self.against is not None:
             raise ValueError("expected ranges or against, got both")
         return self
@@ -49,7 +44,7 @@ class EvaluationSpec(Model):
 class Setting(Model):
     """A row group of a protocol's table: the protocol with some fields changed."""
 
-    name: Annotated[str, AfterValidator(name_of)]
+    name: Name
     """``--protocol arch-change:deeper`` runs the setting ``deeper`` alone."""
     title: str = ""
     """In words; by default its name."""
@@ -60,8 +55,8 @@ class Setting(Model):
 class ProtocolRules(Model):
     """What a protocol fixes beside its name and words; records keep it."""
 
-    generations: tuple[GenerationSpec, ...]
-    tasks: Names
+    generations: Annotated[tuple[GenerationSpec, ...], Field(min_length=2), AfterValidator(unique)]
+    tasks: Annotated[Names, Field(min_length=1)]
     """Names of ``benchmark.tasks``."""
     old_head: Literal["kept", "discarded"] = "kept"
     """May a method see the old classifier?"""
@@ -85,12 +80,16 @@ class ProtocolRules(Model):
     evaluation: EvaluationSpec = EvaluationSpec()
     set: Mapping[str, JsonValue] = {}
     """Changes in the words of ``--set``, of a setting."""
-    settings: tuple[Setting, ...] = ()
+    settings: Annotated[
+        tuple[Setting, ...],
+        holds(lambda s: len(s) != 1, "none or at least 2"),
+        AfterValidator(unique),
+    ] = ()
     """Row groups of the table, each the protocol with some fields changed."""
 
 
-class ProtocolHeader(Model):
-    """Name and words of a protocol."""
+class Protocol(ProtocolRules):
+    """A protocol as a YAML file of ``protocols/`` has it."""
 
     id: str
     version: int = Field(ge=1)
@@ -98,24 +97,8 @@ class ProtocolHeader(Model):
     source: Words
     question: Words
 
-
-class Protocol(ProtocolRules, ProtocolHeader):
-    """A protocol as a YAML file of ``protocols/`` has it."""
-
     @model_validator(mode="after")
     def _consistent(self) -> Protocol:
-        names = [g.name for g in self.generations]
-        if len(names) < 2:
-            raise ValueError(f"generations: expected at least 2, got {len(names)}")
-        for key, entries in (("generations", names), ("settings", [s.name for s in self.settings])):
-            try:
-                unique(entries)
-            except ValueError as error:
-                raise ValueError(f"{key}: {error}") from error
-        if len(self.settings) == 1:
-            raise ValueError("settings: expected at least 2, got 1")
-        if not self.tasks:
-            raise ValueError("tasks: expected at least one")
         # On a track, whose groups may share members, it is checked again.
         shared = overlap(self.generations, tuple) if self.apart else None
         if shared is not None:
@@ -133,7 +116,7 @@ class Protocol(ProtocolRules, ProtocolHeader):
             raise ValueError("orders: expected at least one for backfilling")
         for name in self.orders:
             if name not in ORDERS:
-                raise ValueError(f"orders: unknown order '{name}'{nearest(name, ORDERS)}")
+                raise ValueError(f"orders: {unknown('order', name, ORDERS)}")
 
     def _check_texts(self) -> None:
         texts = [g.name for g in self.generations if g.queries == "texts"]

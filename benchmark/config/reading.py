@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -16,6 +17,7 @@ from pydantic_core import ErrorDetails
 from benchmark.errors import BenchError, nearest
 
 T = TypeVar("T")
+_adapter: Callable[[Any], TypeAdapter[Any]] = functools.cache(TypeAdapter)
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 """No unknown key, no conversion of types, no NaN; dataclasses set it as ``__pydantic_config__``."""
@@ -40,11 +42,7 @@ class _UniqueKeys(yaml.SafeLoader):
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Read the mapping in a YAML file.
-
-    Raises:
-        BenchError: If the file cannot be read, is not YAML, or holds no mapping.
-    """
+    """The mapping in a YAML file; BenchError if it cannot be read, or holds anything else."""
     try:
         value = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
     except (OSError, UnicodeDecodeError) as error:
@@ -80,15 +78,13 @@ def _value(text: str, key: str) -> Any:
         raise BenchError(f"--set {key}: cannot read the value '{text}'") from error
     if isinstance(value, str) and value == text and any(c.isdigit() for c in text):
         # YAML 1.1 reads 1e-3 as text; people mean a number, but not by a quoted one or by nan.
-        try:
+        with contextlib.suppress(ValueError):
             return float(value)
-        except ValueError:
-            return value
     return value
 
 
 def build(cls: type[T], values: Any, where: str) -> T:
-    """Make an object from a mapping of plain values: no unknown key, no wrong type.
+    """An object from a mapping of plain values: no unknown key, no wrong type.
 
     Args:
         cls: A :class:`Model`, or a dataclass whose ``__pydantic_config__`` is ``STRICT``.
@@ -98,32 +94,23 @@ def build(cls: type[T], values: Any, where: str) -> T:
     Raises:
         BenchError: On an unknown or missing key, or a value of the wrong type.
     """
-    adapter: TypeAdapter[T] = _adapter(cls)  # type: ignore[arg-type]
     try:
         # JSON has lists only; strict Python values would have to be tuples where the type is one.
         text = json.dumps(values, default=_plain)
     except (TypeError, ValueError) as error:
         raise BenchError(f"{where}: expected plain values, got {values!r:.200}") from error
-    return parse(adapter, text.encode(), where)
+    value: T = parse(_adapter(cls), text.encode(), where)
+    return value
 
 
 def parse(adapter: TypeAdapter[T], text: bytes, where: str) -> T:
-    """Validate JSON as a type.
-
-    Raises:
-        BenchError: Naming ``where``, the key, what was expected and what came.
-    """
+    """Validate JSON as a type; BenchError with ``where``, key, what was expected and what came."""
     try:
         return adapter.validate_json(text)
     except ValidationError as error:
         # A misspelt key is also a missing one: the misspelling says more.
         details = min(error.errors(include_url=False), key=lambda e: e["type"] not in _UNKNOWN)
         raise BenchError(_line(adapter, details, where)) from error
-
-
-@functools.cache
-def _adapter(cls: Any) -> Any:
-    return TypeAdapter(cls)
 
 
 def _plain(value: Any) -> Any:
@@ -135,12 +122,6 @@ def _plain(value: Any) -> Any:
 
 
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
-_LIMITS = {
-    "greater_than_equal": ("at least", "ge"),
-    "greater_than": ("more than", "gt"),
-    "less_than_equal": ("at most", "le"),
-    "less_than": ("less than", "lt"),
-}
 _EXPECTED = {
     "int_type": "a whole number",
     "float_type": "a number",
@@ -153,43 +134,37 @@ _EXPECTED = {
     "mapping_type": "a mapping",
     "tuple_type": "a list",
     "list_type": "a list",
+    "too_long": "a list of {max_length}",
+    "too_short": "a list of at least {min_length}",
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "at most {le}",
+    "less_than": "less than {lt}",
+    "literal_error": "{expected}",
 }
+"""Type of an error of pydantic -> what was expected, with the values of its context."""
 
 
-def _line(adapter: TypeAdapter[Any], error: ErrorDetails, where: str) -> str:  # noqa: PLR0911
+def _line(adapter: TypeAdapter[Any], error: ErrorDetails, where: str) -> str:
     """An error of pydantic as one line in our words."""
     path = [part for part in error["loc"] if not _branch(part)]
-    kind, got = error["type"], error["input"]
-    if kind in (*_UNKNOWN, "missing"):
-        *above, key = path
-        if isinstance(key, int):  # a fixed number of values
-            return (
-                f"{_place(where, above)}: expected more than {len(got)} values, got {_shown(got)}"
-            )
-        if kind == "missing":
-            return f"{_place(where, above)}: missing key '{key}'"
-        known = _fields(adapter, above)
-        return f"{_place(where, above)}: unknown key '{key}'{nearest(str(key), known)}"
-    place = _place(where, path)
+    kind, got, context = error["type"], error["input"], error.get("ctx", {})
+    key = path.pop() if kind in (*_UNKNOWN, "missing") else None
+    text = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).removeprefix(".")
+    place = f"{where}: {text}" if text else where
+    if kind in _UNKNOWN:
+        return f"{place}: unknown key '{key}'{nearest(str(key), _fields(adapter._type, path))}"
+    if kind == "missing" and not isinstance(key, int):
+        return f"{place}: missing key '{key}'"
     if kind == "value_error":
-        return f"{place}: {error['ctx']['error']}"
-    if kind == "literal_error":
-        return f"{place}: expected {error['ctx']['expected']}, got {_shown(got)}"
-    if kind in ("too_long", "too_short"):
-        limits = error["ctx"]
-        n = limits.get("max_length", limits.get("min_length"))
-        return f"{place}: expected {n} values, got {limits['actual_length']}"
-    if kind in _LIMITS:
-        words, limit = _LIMITS[kind]
-        return f"{place}: expected {words} {error['ctx'][limit]}, got {_shown(got)}"
-    if kind in _EXPECTED:
-        return f"{place}: expected {_EXPECTED[kind]}, got {_shown(got)}"
-    message = " ".join(error["msg"].split()).replace("Input should be ", "expected ")
-    return f"{place}: {message}, got {_shown(got)}"
-
-
-def _shown(value: Any) -> str:
-    return f"{value!r:.60}"
+        return f"{place}: {context['error']}"
+    if kind == "missing":  # a value of a list of some length
+        expected = f"expected a list of more than {key}"
+    elif kind in _EXPECTED:
+        expected = "expected " + _EXPECTED[kind].format(**context)
+    else:
+        expected = " ".join(error["msg"].split()).replace("Input should be ", "expected ")
+    return f"{place}: {expected}, got {got!r:.60}"
 
 
 def _branch(part: Any) -> bool:
@@ -199,19 +174,11 @@ def _branch(part: Any) -> bool:
     )
 
 
-def _place(where: str, path: Iterable[Any]) -> str:
-    """``file: a.b[0]``."""
-    text = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).removeprefix(".")
-    return f"{where}: {text}" if text else where
-
-
-def _fields(adapter: TypeAdapter[Any], path: list[Any]) -> list[str]:
+def _fields(kind: Any, path: Iterable[Any]) -> list[str]:
     """Names that are known at a place of a type."""
-    kind: Any = adapter._type
     for part in path:
-        fields = getattr(kind, "model_fields", None)
-        annotation = fields[part].annotation if fields and part in fields else None
-        kind = _inner(annotation if annotation is not None else kind)
+        fields = getattr(kind, "model_fields", {})
+        kind = _inner(fields[part].annotation if part in fields else kind)
     if dataclasses.is_dataclass(kind):
         return [field.name for field in dataclasses.fields(kind)]
     return list(getattr(kind, "model_fields", ()))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import Field, JsonValue, field_validator, model_validator
+from pydantic import Field, JsonValue, model_validator
 
+from benchmark.config.checks import holds
 from benchmark.config.reading import Model
 
 BACKBONES = "convnet-, plain-, mobilenet- or vit-<width>[x<depth>], or timm:<name>"
 OWN_BACKBONE = re.compile(r"(convnet|plain|mobilenet|vit)-([1-9]\d*)(?:x([1-9]\d*))?")
 """Family, width, and depth: blocks a stage, or layers of a transformer."""
+# timm's own names are checked when timm is loaded, which takes seconds.
+_BACKBONE = re.compile(f"{OWN_BACKBONE.pattern}|timm:.+")
 
 HeadKind = Literal["softmax", "norm-softmax", "cosface", "arcface"]
 HEADS: tuple[str, ...] = get_args(HeadKind)
@@ -21,7 +24,10 @@ HEADS: tuple[str, ...] = get_args(HeadKind)
 class ModelSpec(Model):
     """An embedding model and its classifier."""
 
-    backbone: str
+    # timm's own names are checked when timm is loaded, which takes seconds.
+    backbone: Annotated[
+        str, holds(re.compile(f"{OWN_BACKBONE.pattern}|timm:.+").fullmatch, BACKBONES)
+    ]
     """A name of ``benchmark.models.backbones``, or ``timm:<name>``."""
     dim: int = Field(ge=1)
     """Embedding dimension."""
@@ -41,14 +47,6 @@ class ModelSpec(Model):
     recipe: Mapping[str, JsonValue] = {}
     """What its training changes of the track's recipe: a transformer wants another optimiser than
     a convolutional network (BT2 section 4.4)."""
-
-    @field_validator("backbone")
-    @classmethod
-    def _known_backbone(cls, name: str) -> str:
-        # timm's own names are checked when timm is loaded, which takes seconds.
-        if not (OWN_BACKBONE.fullmatch(name) or re.fullmatch("timm:.+", name)):
-            raise ValueError(f"expected {BACKBONES}, got '{name}'")
-        return name
 
     @model_validator(mode="after")
     def _triplets_need_positives(self) -> ModelSpec:

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from benchmark.config.declarations import (
-    DatasetDeclaration,
-    MethodDeclaration,
-    TaskDeclaration,
-)
+from benchmark.config.declarations import DatasetDeclaration, MethodDeclaration, TaskDeclaration
 from benchmark.config.reading import build
 from benchmark.errors import BenchError, unknown
+
+Entry = TypeVar("Entry")
 
 GROUP = "compatbench.methods"
 
@@ -47,17 +45,16 @@ class MethodFile:
     @property
     def summary(self) -> str:
         """First line of the docstring."""
-        doc = ast.get_docstring(ast.parse(self.source)) or ""
-        return doc.partition("\n")[0]
+        return (ast.get_docstring(ast.parse(self.source)) or "").partition("\n")[0]
 
     @property
     def variants(self) -> tuple[str, ...]:
         """Names of the declared variants."""
         for node in ast.walk(ast.parse(self.source)):
             if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                if any(isinstance(t, ast.Name) and t.id == "variants" for t in targets):
-                    return tuple(k.value for k in node.value.keys if isinstance(k, ast.Constant))  # type: ignore[misc]
+                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+                if ast.unparse(target) == "variants":
+                    return tuple(ast.literal_eval(key) for key in node.value.keys if key)
         return ()
 
 
@@ -73,18 +70,16 @@ def fingerprint(source: bytes) -> str:
 
 
 def _code(node: Any) -> Any:
-    if isinstance(node, list):
-        return [_code(part) for part in node if not _is_words(part)]
+    if isinstance(node, list):  # without texts that stand alone: docstrings, notes below a field
+        return [_code(n) for n in node if not (isinstance(n, ast.Expr) and _is_text(n.value))]
     if not isinstance(node, ast.AST):
         return repr(node)
     parts = {name: _code(value) for name, value in ast.iter_fields(node) if value is not None}
     return {"": type(node).__name__, **{name: part for name, part in parts.items() if part != []}}
 
 
-def _is_words(node: Any) -> bool:
-    """A text that stands alone, such as a docstring or what is written below a field."""
-    alone = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return alone and isinstance(node.value.value, str)
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _folder(package: str) -> Path:
@@ -97,51 +92,43 @@ def _folder(package: str) -> Path:
 @cache
 def method_files() -> Mapping[str, MethodFile]:
     """Every method: the files in ``methods/`` and the entry points of other packages."""
-    found = {}
-    for path in sorted(_folder("methods").glob("*.py")):
-        if not path.stem.startswith("_"):
-            name = path.stem.replace("_", "-")
-            found[name] = MethodFile(name, f"methods.{path.stem}", path)
+    files = {}
+    for path in sorted(_folder("methods").glob("[!_]*.py")):
+        name = path.stem.replace("_", "-")
+        files[name] = MethodFile(name, f"methods.{path.stem}", path)
     for entry in entry_points(group=GROUP):
         spec = importlib.util.find_spec(entry.module)
         if spec is None or spec.origin is None:
             raise BenchError(f"entry point {GROUP}: '{entry.value}' cannot be found")
-        if entry.name in found:
+        if entry.name in files:
             raise BenchError(f"entry point {GROUP}: method '{entry.name}' exists already")
-        found[entry.name] = MethodFile(entry.name, entry.module, Path(spec.origin))
-    return found
+        files[entry.name] = MethodFile(entry.name, entry.module, Path(spec.origin))
+    return files
+
+
+def known(kind: str, name: str, entries: Mapping[str, Entry]) -> Entry:
+    """The entry of a name; BenchError with the nearest known one if there is none."""
+    if name not in entries:
+        raise unknown(kind, name, entries)
+    return entries[name]
 
 
 def method_file(label: str) -> MethodFile:
-    """The file of ``bct`` or ``bct:distill``.
-
-    Raises:
-        BenchError: If the method or the variant is unknown.
-    """
+    """The file of ``bct`` or ``bct:distill``; BenchError if method or variant is unknown."""
     name, colon, variant = label.partition(":")
-    files = method_files()
-    if name not in files:
-        raise unknown("method", name, files)
-    if colon and variant not in files[name].variants:
-        raise unknown(f"variant of {name}", variant, files[name].variants)
-    return files[name]
+    file = known("method", name, method_files())
+    if colon:
+        known(f"variant of {name}", variant, dict.fromkeys(file.variants))
+    return file
 
 
 def method_class(name: str) -> type[MethodDeclaration]:
-    """The adapter class in a method's file.
-
-    Raises:
-        BenchError: If the method is unknown, or its file has not one adapter.
-    """
+    """The adapter class in a method's file; BenchError if there is not one."""
     return _only_class(method_file(name).module, MethodDeclaration)
 
 
 def method(label: str, params: Mapping[str, Any] | None = None) -> MethodDeclaration:
-    """The adapter ``bct`` or ``bct:distill`` with its parameters.
-
-    Raises:
-        BenchError: On an unknown method, variant or parameter.
-    """
+    """The adapter ``bct`` or ``bct:distill`` with parameters; BenchError on an unknown name."""
     cls = method_class(label)
     variant = label.partition(":")[2]
     values = {**(cls.variants[variant] if variant else {}), **(params or {})}
@@ -150,24 +137,24 @@ def method(label: str, params: Mapping[str, Any] | None = None) -> MethodDeclara
 
 def protocol_files() -> dict[str, Path]:
     """Protocol id to file."""
-    return {p.stem: p for p in sorted(_folder("protocols").glob("*.yaml"))}
+    return {path.stem: path for path in sorted(_folder("protocols").glob("*.yaml"))}
 
 
 def track_files() -> dict[str, Path]:
     """Track id to file."""
-    return {p.stem: p for p in sorted((_folder("protocols") / "tracks").glob("*.yaml"))}
+    return {path.stem: path for path in sorted(_folder("protocols").glob("tracks/*.yaml"))}
 
 
 def _modules(package: str, base: str) -> dict[str, str]:
     """Modules of a package with a class whose base's name ends so, found without importing them."""
-    found = {}
+    modules = {}
     for path in sorted(_folder(package).glob("*.py")):
         classes = [n for n in ast.parse(path.read_bytes()).body if isinstance(n, ast.ClassDef)]
         # A class that is itself named so is a base, too.
         bases = [ast.unparse(b) for c in classes if not c.name.endswith(base) for b in c.bases]
         if any(name.endswith(base) for name in bases):
-            found[path.stem] = f"{package}.{path.stem}"
-    return found
+            modules[path.stem] = f"{package}.{path.stem}"
+    return modules
 
 
 @cache
@@ -182,35 +169,17 @@ def tasks() -> Mapping[str, str]:
     return _modules("benchmark.tasks", "Task")
 
 
-def dataset(name: str) -> type[DatasetDeclaration]:
-    """The class of a dataset; its fields are the dataset's options.
-
-    Raises:
-        BenchError: On an unknown name.
-    """
-    if name not in datasets():
-        raise unknown("dataset", name, datasets())
-    return _only_class(datasets()[name], DatasetDeclaration)
-
-
 def check_options(name: str, options: Mapping[str, Any], where: str) -> DatasetDeclaration:
-    """A dataset with options.
-
-    Raises:
-        BenchError: Naming ``where``, the option and the nearest known one.
-    """
-    return build(dataset(name), options, where)
+    """A dataset with options, its class's fields; ``where`` is what a BenchError names first."""
+    cls: type[DatasetDeclaration]
+    cls = _only_class(known("dataset", name, datasets()), DatasetDeclaration)
+    return build(cls, options, where)
 
 
 def task(name: str) -> TaskDeclaration:
-    """A task.
-
-    Raises:
-        BenchError: On an unknown name.
-    """
-    if name not in tasks():
-        raise unknown("task", name, tasks())
-    return _only_class(tasks()[name], TaskDeclaration)()
+    """A task; BenchError on an unknown name."""
+    cls: type[TaskDeclaration] = _only_class(known("task", name, tasks()), TaskDeclaration)
+    return cls()
 
 
 def _only_class(module_name: str, base: Any) -> Any:
@@ -218,8 +187,11 @@ def _only_class(module_name: str, base: Any) -> Any:
     module = importlib.import_module(module_name)
     classes = [
         c
-        for _, c in inspect.getmembers(module, inspect.isclass)
-        if issubclass(c, base) and c.__module__ == module.__name__ and not inspect.isabstract(c)
+        for c in vars(module).values()
+        if inspect.isclass(c)
+        and issubclass(c, base)
+        and c.__module__ == module_name
+        and not inspect.isabstract(c)
     ]
     if len(classes) != 1:
         names = ", ".join(c.__name__ for c in classes) or "none"

@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """``"0"``, ``"0,1,2"`` or ``"0-4"`` as numbers.
-
-    Raises:
-        BenchError: If it is anything else.
+    """``"0"``, ``"0,1,2"`` or ``"0-4"`` as numbers; BenchError if it is anything else.
 
     Example:
         >>> parse_seeds("0-2,7")
@@ -49,8 +46,7 @@ def generator(seed: int, *names: str | int) -> torch.Generator:
 def drawing_from(seed: int, *names: str | int) -> Iterator[None]:
     """Torch's global generator stands at the stream ``names`` of ``seed`` inside the block.
 
-    For initial weights, which torch draws globally: they neither depend on nor move what
-    anybody else draws.
+    For initial weights, which torch draws globally: no other draw moves them, nor they another.
     """
     import torch
 

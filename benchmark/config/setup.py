@@ -35,32 +35,22 @@ class Setup:
         Those of the id give way to the variant's own values, those of ``id:variant`` do not.
         """
         base, _, variant = method.partition(":")
-        changed = dict(self.methods.get(base, {}))
+        changed = self.methods.get(base, {})
         if variant and changed:
-            own = registry.method_class(base).variants.get(variant, {})
-            changed = {name: value for name, value in changed.items() if name not in own}
+            fixed = registry.method_class(base).variants.get(variant, {})
+            changed = {name: value for name, value in changed.items() if name not in fixed}
         return {**changed, **self.methods.get(method, {})}
 
     def recipe(self, generation: int) -> Recipe:
-        """The recipe of a generation's training: the track's with its model's changes.
-
-        Raises:
-            BenchError: If a change names nothing, or does not fit.
-        """
-        changes = self.models[generation].recipe
-        if not changes:
-            return self.track.recipe
-        return build(Recipe, {**dict(self.track.recipe), **changes}, "models: recipe")
+        """The recipe of a generation's training: the track's with its model's changes."""
+        values = {**dict(self.track.recipe), **self.models[generation].recipe}
+        return build(Recipe, values, "models: recipe")
 
     def split(self, generation: int) -> dict[str, Any]:
         """Which training images a generation sees, as stages name it."""
         protocol, g = self.protocol, self.protocol.generations[generation]
-        split: dict[str, Any] = {
-            "classes": g.classes, "images": g.images, "order": protocol.order,
-            "seed": protocol.split_seed,
-        }  # fmt: skip
-        if protocol.image_order != "seeded":
-            split["image_order"] = protocol.image_order
+        split = {"classes": g.classes, "images": g.images, **self._order()}
+        split |= protocol.model_dump(include={"image_order"}, exclude_defaults=True)
         if g.groups:
             split["groups"] = self.members(g.groups)
         if g.thinned:
@@ -69,19 +59,18 @@ class Setup:
 
     def narrowing(self) -> dict[str, Any]:
         """Which items are evaluated, as far as the protocol says more than the track."""
-        protocol, chosen = self.protocol, self.protocol.evaluation
-        narrow: dict[str, Any] = {}
-        if chosen.classes != (0.0, 1.0):
-            narrow["classes"] = chosen.classes
-        if chosen.ranges:
-            narrow["ranges"] = chosen.ranges
+        chosen = self.protocol.evaluation
+        narrow = chosen.model_dump(include={"classes", "ranges"}, exclude_defaults=True)
         if narrow:  # ranges of classes count as the splits do
-            narrow |= {"order": protocol.order, "seed": protocol.split_seed}
+            narrow |= self._order()
         if chosen.groups:
             narrow["groups"] = self.members(chosen.groups)
         if chosen.against is not None:
             narrow["against"] = [chosen.against, self.members([chosen.against])]
         return {"narrow": narrow} if narrow else {}
+
+    def _order(self) -> dict[str, Any]:
+        return {"order": self.protocol.order, "seed": self.protocol.split_seed}
 
     @property
     def part(self) -> str:

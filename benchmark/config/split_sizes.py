@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from benchmark.config import registry
 from benchmark.config.generations import GenerationSpec
@@ -12,15 +12,8 @@ from benchmark.config.setup import Setup
 from benchmark.config.tracks import Track
 
 
-@dataclass(frozen=True)
-class Size:
-    """A generation's training data.
-
-    Attributes:
-        classes: How many classes.
-        images: How many images.
-        exact: Is that their number, or about it, as classes differ in size?
-    """
+class Size(NamedTuple):
+    """Classes and images of a generation; exactly, or about where classes differ in size."""
 
     classes: int
     images: int
@@ -30,7 +23,7 @@ class Size:
 def declared_sizes(track: Track) -> dict[str, int]:
     """``train_classes`` and ``train_images`` of a track without its data, where they are known.
 
-    A dataset that is drawn tells them for any options; of others the track does.
+    A dataset that is drawn has them for any options, of others the track has.
     """
     dataset = registry.check_options(track.dataset, track.data, f"{track.id}.yaml: data")
     return dataset.sizes() or dict(track.facts)
@@ -48,9 +41,8 @@ def size(generation: GenerationSpec, facts: dict[str, int]) -> Size | None:
         return None
     n, total = facts["train_classes"], facts["train_images"]
     low, high = (boundary(share, n) for share in generation.classes)
-    each = _each(facts)
-    if each is not None:
-        first, last = (boundary(share, each) for share in generation.images)
+    if total % n == 0:
+        first, last = (boundary(share, total // n) for share in generation.images)
         return Size(high - low, (high - low) * (last - first), exact=True)
     share = (generation.images[1] - generation.images[0]) * (high - low) / n
     return Size(high - low, round(total * share), exact=(high - low, share) == (n, 1.0))
@@ -64,7 +56,7 @@ def lack(
     How large groups are, only the data tells: they are no larger than the whole.
 
     Args:
-        generation: What it asks for.
+        generation: Its share of the data.
         facts: The declared numbers; without them nothing is sure.
         members: Names of groups -> the dataset's groups.
 
@@ -83,10 +75,11 @@ def lack(
     gone = [role for role, share in generation.thinned.items() if not boundary(share, most)]
     if generation.groups and {*members(generation.groups)} <= {*members(gone)}:
         return f"thinned to {_thinned(generation)}: expected at least one class, got none"
-    each = _each(facts)
-    first, last = (boundary(share, each or total) for share in generation.images)
-    if first == last if each else not last:
-        of = f"{total:,}" if each is None else f"each class's {each:,}"
+    # Classes of one size have the same share each, of others only the first image is sure.
+    even = total % n == 0
+    first, last = (boundary(share, total // n if even else total) for share in generation.images)
+    if first == last if even else not last:
+        of = f"each class's {total // n:,}" if even else f"{total:,}"
         return none_of("images", generation.images, of)
     return None
 
@@ -100,23 +93,17 @@ def _known(facts: dict[str, int]) -> bool:
     return {"train_classes", "train_images"} <= set(facts)
 
 
-def _each(facts: dict[str, int]) -> int | None:
-    """Images of every class, where they divide evenly; else classes differ in size."""
-    each, rest = divmod(facts["train_images"], facts["train_classes"])
-    return each if not rest else None
-
-
 def generation_lines(setup: Setup) -> Iterator[str]:
     """A line for each generation: its data and its model."""
     facts = declared_sizes(setup.track)
     for generation, model in zip(setup.protocol.generations, setup.models, strict=True):
-        found = size(generation, facts)
+        share = size(generation, facts)
         data = _shares(generation)
-        if found is not None:
-            about = "" if found.exact else "about "
+        if share is not None:
+            about = "" if share.exact else "about "
             data += (
-                f": {found.classes:,} of {facts['train_classes']:,} classes, {about}"
-                f"{found.images:,} of {facts['train_images']:,} images"
+                f": {share.classes:,} of {facts['train_classes']:,} classes, {about}"
+                f"{share.images:,} of {facts['train_images']:,} images"
             )
         queries = ", text queries" if generation.queries == "texts" else ""
         losses = f"{model.head} and triplet" if model.triplet else model.head
@@ -126,10 +113,8 @@ def generation_lines(setup: Setup) -> Iterator[str]:
 
 def _shares(generation: GenerationSpec) -> str:
     """``classes 0-30 %``."""
-    parts = []
-    for name, (low, high) in (("classes", generation.classes), ("images", generation.images)):
-        if (low, high) != (0.0, 1.0):
-            parts.append(f"{name} {100 * low:.4g}-{100 * high:.4g} %")
+    intervals = generation.model_dump(include={"classes", "images"}, exclude_defaults=True)
+    parts = [f"{k} {100 * low:.4g}-{100 * high:.4g} %" for k, (low, high) in intervals.items()]
     if generation.groups:
         parts.append(f"groups {', '.join(generation.groups)}")
     if generation.thinned:

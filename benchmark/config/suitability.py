@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmark.config import registry
 from benchmark.config.declarations import DatasetDeclaration
-from benchmark.config.generations import GenerationSpec, overlap
+from benchmark.config.generations import overlap
 from benchmark.config.setup import Setup
 from benchmark.config.split_sizes import boundary, declared_sizes, lack, none_of
 from benchmark.errors import UnsuitedError, nearest
@@ -34,23 +34,18 @@ def _check_groups(setup: Setup, dataset: DatasetDeclaration, file: str) -> None:
     if any(protocol.roles) and "groups" not in dataset.columns:
         raise UnsuitedError(f"{file}: dataset {track.dataset} of track {track.id} has no groups")
     for i, generation in enumerate(protocol.generations):
-        _check_thinned(setup, generation, f"{file}: generations[{i}]")
+        taken = {*setup.members(generation.groups)}
+        for role in generation.thinned if taken else ():  # what is not taken cannot become thinner
+            outside = sorted({*setup.members([role])} - taken)
+            if outside:
+                raise UnsuitedError(
+                    f"{file}: generations[{i}]: thinned.{role}: expected groups among those of "
+                    f"{', '.join(generation.groups)} on track {track.id}, got also "
+                    f"{', '.join(outside)}"
+                )
     shared = overlap(protocol.generations, setup.members) if protocol.apart else None
     if shared is not None:
         raise UnsuitedError(f"{file}: generations: on track {track.id} {shared}")
-
-
-def _check_thinned(setup: Setup, generation: GenerationSpec, where: str) -> None:
-    """A group that is not taken at all cannot become thinner."""
-    taken = {*setup.members(generation.groups)}
-    for role in generation.thinned if taken else ():
-        outside = sorted({*setup.members([role])} - taken)
-        if outside:
-            raise UnsuitedError(
-                f"{where}: thinned.{role}: expected groups among those of "
-                f"{', '.join(generation.groups)} on track {setup.track.id}, got also "
-                f"{', '.join(outside)}"
-            )
 
 
 def _check_tasks(setup: Setup, dataset: DatasetDeclaration, file: str) -> None:

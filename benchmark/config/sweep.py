@@ -24,9 +24,14 @@ class Axis:
     key: str
     values: tuple[Any, ...]
 
+    @property
+    def fields(self) -> list[str]:
+        """The fields that move together."""
+        return self.key.split("+")
+
 
 def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
-    """``["mixbct.ratio=0.1,0.2"]`` as axes.
+    """Axes as the command line has them.
 
     Raises:
         BenchError: If a key comes twice, or has fewer than two different values.
@@ -46,26 +51,18 @@ def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
         if len(values) < 2 or len(set(values)) < len(values):
             raise BenchError(f"--sweep {key}: expected several different values, got '{listed}'")
         axes.append(Axis(key, values))
-    keys = [key for axis in axes for key in axis.key.split("+")]
+    keys = [key for axis in axes for key in axis.fields]
     if len(set(keys)) < len(keys):
         raise BenchError(f"--sweep: a key is given twice: {', '.join(keys)}")
     return tuple(axes)
 
 
 def points(axes: Sequence[Axis], settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The settings of each run: every combination of the values.
-
-    Raises:
-        BenchError: If a swept key is also set.
-    """
-    swept = [key for axis in axes for key in axis.key.split("+")]
-    for key in swept:
-        if key in settings:
-            raise BenchError(f"--sweep {key}: also given by --set")
+    """The settings of each run, every combination of values; BenchError if a swept key is set."""
+    for axis in axes:
+        for key in axis.fields:
+            if key in settings:
+                raise BenchError(f"--sweep {key}: also given by --set")
     for values in itertools.product(*(axis.values for axis in axes)):
-        moved = {
-            key: value
-            for axis, value in zip(axes, values, strict=True)
-            for key in axis.key.split("+")
-        }
-        yield {**settings, **moved}
+        changes = [dict.fromkeys(a.fields, v) for a, v in zip(axes, values, strict=True)]
+        yield {**settings, **{k: v for change in changes for k, v in change.items()}}

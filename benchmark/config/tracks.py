@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, JsonValue, model_validator
+from pydantic import AfterValidator, Field, JsonValue
 
-from benchmark.config.checks import unique
+from benchmark.config.checks import Names, holds, unique
 from benchmark.config.reading import Model
 from benchmark.config.recipes import ModelSpec, Recipe
 
 Rates = Annotated[tuple[float, ...], AfterValidator(unique)]
-Groups = Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(unique)]
 
 
 class TrackRules(Model):
@@ -36,9 +35,7 @@ class TrackRules(Model):
     }  # fmt: skip
     """A dataset that comes with the package, and its options: where side-information from another
     domain is learned."""
-    groups: Mapping[
-        str, Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(unique)]
-    ] = {}
+    groups: Mapping[str, Annotated[Names, Field(min_length=1)]] = {}
     """Name -> groups of the dataset; protocols use these names."""
     protocols: Mapping[str, Mapping[str, JsonValue]] = {}
     """Protocol -> what it changes on this track, in the words of ``--set``: Places has 182 old
@@ -48,18 +45,15 @@ class TrackRules(Model):
     ``test_images``."""
 
 
-class TrackHeader(Model):
-    """Name of a track."""
+class Track(TrackRules):
+    """A track as a YAML file of ``protocols/tracks/`` has it."""
 
     id: str
     version: int = Field(ge=1)
     title: str
-
-
-class Track(TrackRules, TrackHeader):
-    """A track as a YAML file of ``protocols/tracks/`` has it."""
-
-    models: Mapping[str, ModelSpec]
+    models: Annotated[
+        Mapping[str, ModelSpec], holds(lambda m: {"old", "new"} <= m.keys(), "'old' and 'new'")
+    ]
     """``old`` and ``new``, and any other that a protocol names."""
     recipe: Recipe
     needs_root: bool = False
@@ -67,10 +61,3 @@ class Track(TrackRules, TrackHeader):
     note: str = ""
     extends: str | None = None
     """A track that this one changes; keys given here win."""
-
-    @model_validator(mode="after")
-    def _has_both_models(self) -> Track:
-        for name in ("old", "new"):
-            if name not in self.models:
-                raise ValueError(f"models: missing '{name}'")
-        return self

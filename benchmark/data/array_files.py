@@ -18,17 +18,10 @@ Vectors = NDArray[np.float32]
 
 
 def open_rows(name: str, path: str | Path) -> np.memmap[Any, np.dtype[Any]]:
-    """Check an npy file; its rows are not read yet, :func:`row_blocks` reads them.
-
-    Args:
-        name: What an error names first.
-        path: The file.
-
-    Returns:
-        ``[n, dim]`` numbers, mapped.
+    """Map an npy file of numbers ``[n, dim]``, whose rows :func:`row_blocks` reads.
 
     Raises:
-        BenchError: If it is not an npy file of numbers ``[n, dim]``, rows one after another.
+        BenchError: Naming ``name``, if it is anything else or its rows are not one after another.
     """
     try:
         rows = np.load(Path(path), mmap_mode="r")

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from benchmark.config import registry
 from benchmark.config.declarations import DatasetDeclaration
-from benchmark.errors import unknown
 
 Ints = NDArray[np.int64]
 Pixels = NDArray[np.uint8]
@@ -29,11 +28,9 @@ class Images(Protocol):
     @property
     def shape(self) -> tuple[int, ...]:
         """``(n, c, h, w)``."""
-        ...
 
     def __getitem__(self, rows: Ints) -> Pixels:
         """The images of ``rows``, ``[k, c, h, w]`` uint8."""
-        ...
 
 
 def take(images: Images, rows: Ints) -> Images:
@@ -102,10 +99,10 @@ class Evaluation(ImageSet):
         its own and the one group ``all``; no template is searched for or enrolled.
         """
         rows = np.arange(len(labels))
-        alone = dict.fromkeys(("ids", "query", "gallery", "camera", "media", "template"), rows)
         defaults: dict[str, Any] = {
-            **alone, "group": np.zeros(len(rows), np.int64), "probes": rows[:0], "galleries": (),
-            "group_names": ("all",),
+            **dict.fromkeys(("ids", "query", "gallery", "camera", "media", "template"), rows),
+            "group": np.zeros(len(rows), np.int64), "group_names": ("all",),
+            "probes": rows[:0], "galleries": (),
         }  # fmt: skip
         return cls(images, labels, **defaults | columns)
 
@@ -134,11 +131,10 @@ class Dataset:
         digest = hashlib.sha256()
         for part in (self.train, *(self.evaluations[k] for k in sorted(self.evaluations))):
             for name, column in sorted(vars(part).items()):
-                if column is None:  # a column that came later renames no earlier dataset
-                    continue
-                digest.update(name.encode())
-                for array in column if isinstance(column, tuple) else (column,):
-                    _feed(digest, array)
+                if column is not None:  # a column that came later renames no earlier dataset
+                    digest.update(name.encode())
+                    for array in column if isinstance(column, tuple) else (column,):
+                        _feed(digest, array)
         digest.update("\0".join(self.class_names).encode())
         return digest.hexdigest()
 
@@ -156,10 +152,7 @@ def _feed(digest: hashlib._Hash, column: Any) -> None:
 
 @dataclass(frozen=True)
 class DatasetReader(DatasetDeclaration):
-    """Base of a dataset: one in each file of ``benchmark/data`` that holds a dataset.
-
-    Its fields are the options that a track may set.
-    """
+    """Base of a dataset, whose fields are the options that a track may set: one a file."""
 
     @property
     def name(self) -> str:
@@ -168,24 +161,15 @@ class DatasetReader(DatasetDeclaration):
 
     @abstractmethod
     def load(self, root: Path | None) -> Dataset:
-        """Read or draw the dataset.
-
-        Args:
-            root: Folder of its files; ``None`` for what is built in.
+        """Read the dataset from its folder, or draw what is built in.
 
         Raises:
-            BenchError: If the files are missing or not as they should be.
+            BenchError: If files are missing or not as they should be.
         """
 
     def evaluation(self, dataset: Dataset, name: str) -> Evaluation:
-        """One of the evaluation sets of the loaded dataset.
-
-        Raises:
-            BenchError: If there is none of this name.
-        """
-        if name not in dataset.evaluations:
-            raise unknown(f"evaluation set of {dataset.name}", name, dataset.evaluations)
-        return dataset.evaluations[name]
+        """One of the evaluation sets of the loaded dataset; BenchError if there is none."""
+        return registry.known(f"evaluation set of {dataset.name}", name, dataset.evaluations)
 
     def class_group(self, class_name: str) -> str:
         """Group of a class; datasets whose ``columns`` have ``groups`` override it."""
@@ -193,9 +177,5 @@ class DatasetReader(DatasetDeclaration):
 
 
 def read_options(name: str, options: Mapping[str, object] | None = None) -> DatasetReader:
-    """A dataset with options.
-
-    Raises:
-        BenchError: On an unknown name or option.
-    """
+    """A dataset with options; BenchError on an unknown name or option."""
     return cast(DatasetReader, registry.check_options(name, options or {}, f"dataset {name}"))

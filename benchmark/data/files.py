@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import tarfile
+import zipfile
+import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -68,11 +71,7 @@ Labelled = tuple[Files, Ints]
 
 
 def data_root(root: Path | None, dataset: str) -> Path:
-    """The data root, known to be a folder that can be listed.
-
-    Raises:
-        BenchError: If it is not given, missing, not a folder, or not readable.
-    """
+    """The data root; BenchError if it is not given, or no folder that can be listed."""
     where = f"dataset {dataset}: data root"
     if root is None:
         raise BenchError(f"{where}: expected one (--data-root DIR), got none")
@@ -85,14 +84,36 @@ def data_root(root: Path | None, dataset: str) -> Path:
     return root
 
 
+_UNREADABLE = (
+    OSError, EOFError, UnicodeDecodeError, tarfile.TarError, zipfile.BadZipFile, zlib.error,
+    RuntimeError,
+)  # fmt: skip
+
+
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Name the file that cannot be read; ``path`` where the error itself names none."""
+    """Name the file or archive that cannot be read; ``path`` where the error names none."""
     try:
         yield
-    except (OSError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         place, reason = getattr(error, "filename", None), getattr(error, "strerror", None)
-        raise BenchError(f"{place or path}: cannot be read: {reason or error}") from error
+        text = reason or " ".join(str(error).split())
+        raise BenchError(f"{place or path}: cannot be read: {text}") from error
+
+
+def read_integers(path: Path, columns: int, expected: str) -> Ints:
+    """Integers of a text file, a few in each line, ``[n, columns]``.
+
+    Raises:
+        BenchError: If a line is something else, or there is none.
+    """
+    try:
+        table = np.loadtxt(path, np.int64, ndmin=2)
+    except (OSError, ValueError) as error:
+        raise BenchError(f"{path}: expected {expected} in each line: {error}") from error
+    if not len(table) or table.shape[1] != columns:
+        raise BenchError(f"{path}: expected {expected} in each line, got {table.shape[1]} values")
+    return table
 
 
 def first_of(root: Path, *names: str) -> Path:
@@ -106,13 +127,8 @@ def first_of(root: Path, *names: str) -> Path:
 def matches(path: Path, pattern: re.Pattern[str], expected: str) -> Iterator[re.Match[str]]:
     """A match for every line of a text file that is not empty.
 
-    Args:
-        path: The file.
-        pattern: Of a whole line.
-        expected: The pattern in words.
-
     Raises:
-        BenchError: Naming the line that is something else.
+        BenchError: Naming the line that is something else, and what was ``expected``.
     """
     with readable(path), path.open(encoding="utf-8-sig", newline=None) as file:
         for number, line in enumerate(file, 1):
@@ -128,7 +144,7 @@ def images_by_class(root: Path, folder: str, pattern: re.Pattern[str], expected:
     """Images in folders named by the number of their class, in the order of these numbers.
 
     Args:
-        root: What the names are relative to.
+        root: What the images' names are relative to.
         folder: Holds a folder for each class.
         pattern: Of the folders' names, with the number as its first group.
         expected: The pattern in words.
@@ -179,14 +195,9 @@ def _listed(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def content_hash(root: Path, files: Sequence[Path]) -> str:
-    """SHA-256 over relative names, sizes and contents; times in place of contents when large.
+    """SHA-256 over names relative to ``root``, sizes and contents of files in any order.
 
-    Args:
-        root: What the names are relative to.
-        files: Files below it, in any order.
-
-    Raises:
-        BenchError: If a file cannot be read.
+    Times stand for contents of more than ``SMALL_BYTES`` in all.
     """
     digest = hashlib.sha256()
     with readable(root):

@@ -13,15 +13,16 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
-from benchmark.config.checks import in_range
+from benchmark.config.checks import Seed
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import IMAGES, Files, readable
-from benchmark.data.images import EncodedImages, View
+from benchmark.data.images import EncodedImages, Side, View
 from benchmark.data.readers import FileDatasetReader
 from benchmark.data.splits import seeded_order, two_thirds
 from benchmark.errors import BenchError
@@ -41,14 +42,9 @@ class Folder(FileDatasetReader):
 
     columns: ClassVar = frozenset({"templates"})
 
-    image_size: int = 64  # side of the square that the middle of each image is resized to
-    channels: int = 3  # 3 for colour, 1 for grey
-    seed: int = 0  # order of the classes, their split, the enrolled items
-
-    def __post_init__(self) -> None:
-        in_range(self, image_size="[8, 1024]", seed="[0, inf)")
-        if self.channels not in (1, 3):
-            raise ValueError(f"channels: expected 1 or 3, got {self.channels}")
+    image_size: Annotated[Side, Field(le=1024)] = 64  # of the square in the middle of each image
+    channels: Literal[1, 3] = 3  # 3 for colour, 1 for grey
+    seed: Seed = 0  # order of the classes, their split, the enrolled items
 
     def files(self, root: Path) -> list[Path]:
         """Every image."""
@@ -61,29 +57,28 @@ class Folder(FileDatasetReader):
         and query/ does not find itself.
         """
         parts = _layout(root)
-        layout = "one folder a class" if "all" in parts else "train, gallery, query"
+        facts = {"layout": "one folder a class" if "all" in parts else "train, gallery, query"}
         if "all" in parts:
             parts = self._divided(root, parts["all"])
         train, gallery, query = (parts[name] for name in PARTS)
-        if not _classes(gallery) & _classes(query):
+        if not {name for name, _ in gallery} & {name for name, _ in query}:
             raise BenchError(
                 f"{root}: gallery and query have no class in common: gallery has {_some(gallery)}, "
                 f"query has {_some(query)}"
             )
         _need_two(root, train, " to train on")
-        for name in ("train", "gallery"):
-            n = len(_classes(parts[name]))
+        for part in ("train", "gallery"):
+            n = len({name for name, _ in parts[part]})
             if n < 2:
-                raise BenchError(f"{root}: {name}: expected at least 2 classes, got {n}")
+                raise BenchError(f"{root}: {part}: expected at least 2 classes, got {n}")
         names = dict.fromkeys([*self._ordered(train), *self._ordered(gallery + query)])
         index = {name: i for i, name in enumerate(names)}
-        train.sort(key=lambda item: index[item[0]])
         images = ImageSet(*self._images(root, index, train))
         items = self._items(root, index, gallery, query)
-        return Dataset(self.name, images, {"test": items}, tuple(names), facts={"layout": layout})
+        return Dataset(self.name, images, {"test": items}, tuple(names), facts)
 
     def _ordered(self, listing: Listing) -> list[str]:
-        names = sorted(_classes(listing))
+        names = sorted({name for name, _ in listing})
         return [names[i] for i in seeded_order(names, self.seed)]
 
     def _divided(self, root: Path, listing: Listing) -> dict[str, Listing]:
@@ -95,12 +90,13 @@ class Folder(FileDatasetReader):
                 f"{root}: expected at least 4 classes to split, got {len(names)}: {_some(listing)}"
             )
         trained = set(names[: two_thirds(len(names))])
-        train = [item for item in listing if item[0] in trained]
         test = [item for item in listing if item[0] not in trained]
+        train = [item for item in listing if item[0] in trained]
         return {"train": train, "gallery": test, "query": test}
 
     def _images(self, root: Path, index: dict[str, int], listing: Listing) -> tuple[Pixels, Ints]:
-        """Images ``[n, channels, size, size]`` uint8, and their labels ``[n]``."""
+        """Images by class ``[n, channels, size, size]`` uint8, and their labels ``[n]``."""
+        listing = sorted(listing, key=lambda item: index[item[0]])
         files = Files(root, tuple(path.relative_to(root).as_posix() for _, path in listing))
         view = View(self.image_size, self.image_size, self.channels)
         labels = np.array([index[name] for name, _ in listing], np.int64)
@@ -110,28 +106,22 @@ class Folder(FileDatasetReader):
         self, root: Path, index: dict[str, int], gallery: Listing, query: Listing
     ) -> Evaluation:
         """The photographs to evaluate, equal files of a class once, by path of the first."""
-        items = sorted(gallery + query, key=lambda item: index[item[0]])
         keys = {}
-        for name, path in dict.fromkeys(items):
+        first: dict[tuple[str, str], Path] = {}
+        for name, path in sorted(gallery + query, key=lambda item: index[item[0]]):
             with readable(path):
-                keys[name, path] = name, hashlib.sha256(path.read_bytes()).hexdigest()
-        paths: dict[tuple[str, str], Path] = {}
-        for item in items:
-            paths.setdefault(keys[item], item[1])
-        listing = [(name, path) for (name, _), path in paths.items()]
+                key = keys[name, path] = name, hashlib.sha256(path.read_bytes()).hexdigest()
+            first.setdefault(key, path)
+        listing = [(name, path) for (name, _), path in first.items()]
         _need_two(root, listing, " to evaluate (equal files count once)")
         members = [{keys[item] for item in part} for part in (gallery, query)]
-        rows = [np.flatnonzero([key in part for key in paths]) for part in members]
+        rows = [np.flatnonzero([key in part for key in first]) for part in members]
         images, labels = self._images(root, index, listing)
         return single_item_templates(images, labels, seed=self.seed, gallery=rows[0], query=rows[1])
 
 
-def _classes(listing: Listing) -> set[str]:
-    return {name for name, _ in listing}
-
-
 def _some(listing: Listing) -> str:
-    names = sorted(_classes(listing))
+    names = sorted({name for name, _ in listing})
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
@@ -157,12 +147,12 @@ def _layout(root: Path) -> dict[str, Listing]:
 
 
 def _listed(folder: Path) -> Listing:
-    loose = _sifted(p for p in folder.iterdir() if p.is_file() and p.suffix.lower() in IMAGES)
+    loose = _sifted(p for p in folder.iterdir() if p.suffix.lower() in IMAGES)
     if loose:
         raise BenchError(f"{loose[0]}: expected inside a folder named after its class")
     listing: Listing = []
     for place in _folders(folder):
-        images = _sifted(path for path in place.rglob("*") if path.is_file())
+        images = _sifted(place.rglob("*"))
         if not images:
             raise BenchError(f"{place}: class without an image")
         listing += [(place.name, path) for path in images]
@@ -181,13 +171,12 @@ def _folders(folder: Path) -> list[Path]:
 def _sifted(paths: Iterable[Path]) -> list[Path]:
     """Images, sorted; hidden files and notes are passed over, anything else is refused."""
     images = []
-    for path in sorted(paths):
+    for path in sorted(p for p in paths if p.is_file() and not p.name.startswith(".")):
         suffix = path.suffix.lower()
-        if path.name.startswith(".") or path.name.lower() in _STRAY or suffix in _BESIDE:
-            continue
-        if suffix not in IMAGES:
+        if suffix in IMAGES:
+            images.append(path)
+        elif path.name.lower() not in _STRAY and suffix not in _BESIDE:
             raise BenchError(
                 f"{path}: unexpected file: expected an image ({' '.join(sorted(IMAGES))})"
             )
-        images.append(path)
     return images

@@ -14,11 +14,12 @@ import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
-from benchmark.config.checks import in_range
+from benchmark.config.checks import Seed, holds
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data import rendering
 from benchmark.data.base import JUNK, Dataset, DatasetReader, Evaluation, ImageSet, Ints, Pixels
@@ -60,18 +61,15 @@ class Glyphs(DatasetReader):
         "across": EvaluationSet(unseen=True, rules_out=_JUNK_IS_A_CLASS),
     }
 
-    strength: float = 1.0  # multiplies every distortion
-    draws: int = 2  # training images of each class in each face
-    seed: int = 0  # order of the classes, their split, and every draw
-    version: int = 1  # of the distortion
+    strength: Annotated[float, Field(ge=0, le=4)] = 1.0  # multiplies every distortion
+    draws: Annotated[int, Field(ge=1, le=100)] = 2  # training images of each class in each face
+    seed: Seed = 0  # order of the classes, their split, and every draw
+    version: Annotated[int, holds(AMOUNTS.get, f"one of {sorted(AMOUNTS)}")] = (
+        1  # of the distortion
+    )
     # Evaluate on the last 390 training classes instead, and train on the other 910: so settings
     # are chosen without a look at the test classes.
     tuning: bool = False
-
-    def __post_init__(self) -> None:
-        in_range(self, strength="[0, 4]", draws="[1, 100]", seed="[0, inf)")
-        if self.version not in AMOUNTS:
-            raise ValueError(f"version: expected one of {sorted(AMOUNTS)}, got {self.version}")
 
     def source(self, root: Path | None) -> dict[str, Any]:  # noqa: ARG002
         """Options, rendering version, renderer and fonts determine the images."""
@@ -105,11 +103,10 @@ class Glyphs(DatasetReader):
         rows = rows[rendering.distinct(ink[rows])]
         order = rows[seeded_order([f"{codes[r]:x}" for r in rows], self.seed)]
         codes, ink = [codes[r] for r in order], ink[order]
-        if len(codes) <= TRAIN_CLASSES:
-            raise BenchError(
-                f"dataset glyphs: expected over {TRAIN_CLASSES} classes, got {len(codes)}"
-            )
-        train, test = np.split(np.arange(len(codes)), [TRAIN_CLASSES])
+        n = len(codes)
+        if n <= TRAIN_CLASSES:
+            raise BenchError(f"dataset glyphs: expected over {TRAIN_CLASSES} classes, got {n}")
+        train, test = np.split(np.arange(n), [TRAIN_CLASSES])
         if self.tuning:
             train, test = np.split(train, [TRAIN_CLASSES - TUNING_CLASSES])
         images = _images(ink, codes, train, part=_TRAIN, draws=self.draws, options=self)
@@ -119,7 +116,7 @@ class Glyphs(DatasetReader):
             "seen": _evaluation(ink, codes, train[::SEEN_EVERY], _SEEN, self),
         }
         names = tuple(unicodedata.name(chr(c)) for c in codes)
-        counts = {"classes": len(codes), "train_classes": len(train)}
+        counts = {"classes": n, "train_classes": len(train)}
         facts = self.source(None) | counts | {"cameras": rendering.FACES, "rendered": True}
         return Dataset(self.name, ImageSet(images, labels), evaluations, names, facts)
 

@@ -14,24 +14,26 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageOps
+from pydantic import Field
 
 from benchmark.data.base import Ints, Pixels
 from benchmark.data.files import Files
 from benchmark.data.recordio import Records
 from benchmark.errors import BenchError
 
-if TYPE_CHECKING:
-    from PIL.Image import Image as Picture
-
 HELD_BYTES = 2 * 2**30
 """Sets whose pixels are fewer are decoded once and kept as an array."""
 
 _FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
 _SEE_THROUGH = frozenset(("LA", "La", "PA", "RGBA", "RGBa"))
+
+Side = Annotated[int, Field(ge=8, le=2048)]
+Share = Annotated[float, Field(ge=0.1, le=10)]
 
 
 @dataclass(frozen=True)
@@ -50,19 +52,11 @@ class View:
             a box is enlarged.
     """
 
-    height: int
-    width: int
+    height: Side
+    width: Side
     channels: int = 3
     fit: Literal["middle", "whole", "box", "align"] = "middle"
-    keep: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not (8 <= self.height <= 2048 and 8 <= self.width <= 2048):
-            raise BenchError(
-                f"image size: expected 8 to 2048 pixels, got {self.height} x {self.width}"
-            )
-        if not 0.1 <= self.keep <= 10:
-            raise BenchError(f"keep: expected 0.1 to 10, got {self.keep:g}")
+    keep: Share = 1.0
 
 
 # Eyes, nose, corners of the mouth in a face of 112 x 112 (Deng et al., ArcFace, 2019).
@@ -79,7 +73,7 @@ def decode_view(
     where: str,
     geometry: NDArray[np.float32] | None = None,
     most_pixels: int | None = None,
-) -> NDArray[np.uint8]:
+) -> Pixels:
     """Decode the first frame of an image, upright, over white, as a view has it.
 
     Args:
@@ -95,8 +89,6 @@ def decode_view(
     Raises:
         BenchError: Naming ``where``, if it cannot be decoded or the box lies outside.
     """
-    from PIL import Image, ImageOps
-
     size = (view.width, view.height)
     try:
         opened = io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded
@@ -106,7 +98,7 @@ def decode_view(
                 raise BenchError(
                     f"{where}: expected at most {most_pixels} pixels, got {width} x {height}"
                 )
-            upright: Picture = image
+            upright: Image.Image = image
             if view.fit in ("middle", "whole"):  # the others count in pixels of the file
                 image.draft(None, (2 * size[0], 2 * size[1]))
                 upright = ImageOps.exif_transpose(image)
@@ -161,10 +153,8 @@ def _alignment(points: NDArray[np.float64], view: View) -> NDArray[np.float64]:
     return np.array([[turn.real, -turn.imag, shift.real], [turn.imag, turn.real, shift.imag]])
 
 
-def _plain(image: Picture, mode: str) -> Picture:
+def _plain(image: Image.Image, mode: str) -> Image.Image:
     """Eight bits a channel, without transparency."""
-    from PIL import Image
-
     if image.mode in ("F", "I") or image.mode.startswith("I;16"):
         return Image.fromarray(_eight_bits(np.asarray(image))).convert(mode)
     if image.mode in _SEE_THROUGH or "transparency" in image.info:
@@ -174,7 +164,7 @@ def _plain(image: Picture, mode: str) -> Picture:
     return image.convert("RGB").convert(mode) if image.mode != "L" else image.convert(mode)
 
 
-def _eight_bits(values: NDArray[np.generic]) -> NDArray[np.uint8]:
+def _eight_bits(values: NDArray[np.generic]) -> Pixels:
     """Integers beyond 255 are 16 bit; floating point up to 1 is a share, else out of 255."""
     wide = np.nan_to_num(values.astype(np.float64))
     most = float(wide.max(initial=0.0))
@@ -188,11 +178,7 @@ def _eight_bits(values: NDArray[np.generic]) -> NDArray[np.uint8]:
 class EncodedImages:
     """Random access to images that are decoded on demand: ``[n, c, h, w]`` uint8.
 
-    Args:
-        source: Where they lie.
-        view: How a picture becomes ``[c, h, w]``.
-        geometry: For each image its box ``[n, 4]`` or its landmarks ``[n, 10]``, if the view
-            needs one.
+    Where the view needs it, ``geometry`` has the box ``[n, 4]`` or landmarks ``[n, 10]`` of each.
     """
 
     def __init__(

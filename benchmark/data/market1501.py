@@ -17,7 +17,7 @@ import numpy as np
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import JUNK, Dataset, Evaluation, ImageSet, Ints
 from benchmark.data.files import Files, first_of, names_in
-from benchmark.data.images import View, images_of
+from benchmark.data.images import Side, View, images_of
 from benchmark.data.readers import FileDatasetReader
 from benchmark.errors import BenchError
 
@@ -39,8 +39,8 @@ class Market1501(FileDatasetReader):
         "test": EvaluationSet(unseen=True, rules_out=_RANKED_WITHOUT_CAMERAS)
     }
 
-    height: int = 256  # of an image, pixels
-    width: int = 128  # boxes are stretched to it
+    height: Side = 256  # of an image, pixels
+    width: Side = 128  # boxes are stretched to it
 
     def folder(self, root: Path) -> Path:
         """The folder that the archive extracts to, or the root."""

@@ -20,8 +20,8 @@ import numpy as np
 
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints
-from benchmark.data.files import Files, Labelled, first_of, images_by_class, matches
-from benchmark.data.images import View, images_of
+from benchmark.data.files import Files, Labelled, first_of, images_by_class, matches, read_integers
+from benchmark.data.images import Side, View, images_of
 from benchmark.data.readers import FileDatasetReader
 from benchmark.data.recordio import read_faces
 from benchmark.errors import BenchError
@@ -45,7 +45,7 @@ class Ms1mv3Ijbc(FileDatasetReader):
     columns: ClassVar = frozenset({"templates"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True)}
 
-    image_size: int = 112  # side of an aligned face, pixels
+    image_size: Side = 112  # of an aligned face, pixels
 
     def files(self, root: Path) -> list[Path]:
         """The records or images to train on, and IJB-C's tables."""
@@ -68,16 +68,15 @@ class Ms1mv3Ijbc(FileDatasetReader):
     def _items(self, root: Path, first_class: int) -> tuple[Evaluation, Ints]:
         """Faces of IJB-C, whose classes count from ``first_class``, and the subjects' numbers."""
         face_table, member_table, pair_table, *lists = _tables(root)
-        lines = matches(face_table, _FACE, "1.jpg, ten coordinates and a score")
-        faces = [(m[1], [float(v) for v in m[2].split()], float(m[3])) for m in lines]
-        names, points, scores = zip(*faces, strict=True) if faces else ((), (), ())
-        members = [m.groups() for m in matches(member_table, _MEMBER, "1.jpg 1 69544")]
-        if not names or names != tuple(name for name, _, _ in members):
+        faces = [*matches(face_table, _FACE, "1.jpg, ten coordinates and a score")]
+        members = [*matches(member_table, _MEMBER, "1.jpg 1 69544")]
+        names = [m[1] for m in faces]
+        if not names or names != [m[1] for m in members]:
             raise BenchError(
                 f"{member_table}: expected the {len(names)} images of {face_table.name} in their "
                 f"order, got {len(members)}, or others"
             )
-        template, media = np.array([m[1:] for m in members]).astype(np.int64).T
+        template, media = np.array([m.groups()[1:] for m in members]).astype(np.int64).T
         subjects: dict[int, int] = {}
         first, second, probes = (_listed(path, subjects) for path in lists)
         unlisted = set(template.tolist()) ^ subjects.keys()
@@ -87,12 +86,14 @@ class Ms1mv3Ijbc(FileDatasetReader):
                 f"template {min(unlisted)} is missing in one of them"
             )
         view = View(self.image_size, self.image_size, fit="align")
+        points = np.array([[float(v) for v in m[2].split()] for m in faces], np.float32)
         files = Files.checked(face_table.parents[1], [f"loose_crop/{name}" for name in names])
         known, labels = np.unique([subjects[t] for t in template.tolist()], return_inverse=True)
         items = Evaluation.of(
-            images_of(files, view, np.array(points, np.float32)), labels + first_class,
+            images_of(files, view, points), labels + first_class,
             media=media, template=template, probes=probes, galleries=(first, second),
-            weight=np.array(scores, np.float32), pairs=_pairs(pair_table, subjects),
+            weight=np.array([float(m[3]) for m in faces], np.float32),
+            pairs=_pairs(pair_table, subjects),
         )  # fmt: skip
         return items, known
 
@@ -141,11 +142,8 @@ def _listed(path: Path, subjects: dict[int, int]) -> Ints:
 
 def _pairs(path: Path, subjects: dict[int, int]) -> Ints:
     """Templates that 1:1 verification compares, ``[n_pair, 2]``."""
-    try:
-        table = np.loadtxt(path, np.int64, ndmin=2)
-    except (OSError, ValueError) as error:
-        raise BenchError(f"{path}: expected two templates and a label a line: {error}") from error
-    if not len(table) or table.shape[1] != 3 or not np.isin(table[:, 2], (0, 1)).all():
+    table = read_integers(path, 3, "two templates and 0 or 1")
+    if not np.isin(table[:, 2], (0, 1)).all():
         raise BenchError(f"{path}: expected two templates and 0 or 1 in each line")
     known = np.array(sorted(subjects))
     pairs = np.ascontiguousarray(table[:, :2])

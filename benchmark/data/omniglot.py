@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.config.checks import in_range
+from benchmark.config.checks import Seed
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import templates_of_views
@@ -52,10 +51,7 @@ class Omniglot(FileDatasetReader):
     columns: ClassVar = frozenset({"cameras", "templates", "groups"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True), "seen": EvaluationSet()}
 
-    seed: int = 0  # order of the classes, their split, the writers held out, the templates
-
-    def __post_init__(self) -> None:
-        in_range(self, seed="[0, inf)")
+    seed: Seed = 0  # order of the classes, their split, the writers held out, the templates
 
     def files(self, root: Path) -> list[Path]:
         """The archives, or everything in the folders they extract to."""
@@ -74,33 +70,30 @@ class Omniglot(FileDatasetReader):
         """
         drawings = _drawings(root)
         classes, writers = _complete(drawings, root)
-        pixels = np.stack(
-            [[drawings[(*key, writer)] for writer in writers] for key in classes]
-        )  # [class, writer, 32, 32]
-        order = seeded_order([" ".join(key) for key in classes], self.seed)
-        classes, pixels = [classes[i] for i in order], pixels[order]
+        classes = [classes[i] for i in seeded_order([" ".join(key) for key in classes], self.seed)]
+        pixels = np.array([[drawings[(*key, writer)] for writer in writers] for key in classes])
         train, test = np.split(np.arange(len(classes)), [two_thirds(len(classes))])
         everyone = np.arange(len(writers))
         held = np.sort(generator(self.seed, 0).permutation(everyone)[:SEEN_WRITERS])
         kept = np.setdiff1d(everyone, held)
         train_set = ImageSet(_rows(pixels, train, kept), np.repeat(train, len(kept)))
-        alphabets = [alphabet for alphabet, _ in classes]
+        names = tuple(" ".join(key) for key in classes)
         evaluations = {
-            "test": self._items(pixels, alphabets, test, everyone),
-            "seen": self._items(pixels, alphabets, train, held),
+            "test": self._items(pixels, names, test, everyone),
+            "seen": self._items(pixels, names, train, held),
         }
         facts = {
             "writers": len(writers),
             "seen_writers": [writers[i] for i in held],
             "archives": [place.name for place in _places(root)],
         }
-        names = tuple(" ".join(key) for key in classes)
         return Dataset(self.name, train_set, evaluations, names, facts)
 
     def _items(
-        self, pixels: Pixels, alphabets: list[str], classes: Ints, writers: Ints
+        self, pixels: Pixels, class_names: tuple[str, ...], classes: Ints, writers: Ints
     ) -> Evaluation:
-        names, group = np.unique([alphabets[c] for c in classes], return_inverse=True)
+        alphabets = [self.class_group(class_names[c]) for c in classes]
+        names, group = np.unique(alphabets, return_inverse=True)
         n, rng = len(writers), generator(self.seed, 1, len(writers))
         return Evaluation.of(
             _rows(pixels, classes, writers), np.repeat(classes, n),
@@ -117,8 +110,8 @@ def _rows(pixels: Pixels, classes: Ints, writers: Ints) -> Pixels:
 
 def _complete(drawings: Drawings, root: Path) -> tuple[list[tuple[str, str]], list[int]]:
     """Classes and writers, sorted; every class must have been drawn by every writer."""
-    classes = sorted({(alphabet, character) for alphabet, character, _ in drawings})
-    writers = sorted({writer for _, _, writer in drawings})
+    classes = sorted({key[:2] for key in drawings})
+    writers = sorted({writer for *_, writer in drawings})
     for key, writer in itertools.product(classes, writers):
         if (*key, writer) not in drawings:
             raise BenchError(
@@ -166,19 +159,16 @@ def _drawings(root: Path) -> Drawings:
 
 def _zipped(path: Path) -> Iterator[tuple[str, bytes]]:
     """Names and bytes of an archive's files; nothing is written to disk."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for member in sorted(archive.infolist(), key=lambda m: m.filename):
-                if member.is_dir() or _STRAY.fullmatch(member.filename):
-                    continue
-                if member.file_size > _MOST_BYTES:
-                    raise BenchError(
-                        f"{path}: {member.filename}: expected at most {_MOST_BYTES} bytes, "
-                        f"got {member.file_size}"
-                    )
-                yield member.filename, archive.read(member)
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError) as error:
-        raise BenchError(f"{path}: archive is broken: {error}") from error
+    with readable(path), zipfile.ZipFile(path) as archive:
+        for member in sorted(archive.infolist(), key=lambda m: m.filename):
+            if member.is_dir() or _STRAY.fullmatch(member.filename):
+                continue
+            if member.file_size > _MOST_BYTES:
+                raise BenchError(
+                    f"{path}: {member.filename}: expected at most {_MOST_BYTES} bytes, "
+                    f"got {member.file_size}"
+                )
+            yield member.filename, archive.read(member)
 
 
 def _extracted(folder: Path) -> Iterator[tuple[str, bytes]]:

@@ -11,11 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 import PIL
 
+from benchmark.config.checks import Seed
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, DatasetReader, ImageSet
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import Labelled, content_hash, data_root
-from benchmark.data.images import View, images_of
+from benchmark.data.images import Share, Side, View, images_of
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,7 @@ class FileDatasetReader(DatasetReader):
 
     @abstractmethod
     def files(self, root: Path) -> list[Path]:
-        """Every file that determines the dataset.
-
-        Raises:
-            BenchError: If a file is missing or not as expected, as :meth:`read` does.
-        """
+        """Every file that determines the dataset; BenchError if one is not as expected."""
 
     @abstractmethod
     def read(self, root: Path) -> Dataset:
@@ -48,10 +45,11 @@ class FileDatasetReader(DatasetReader):
     def source(self, root: Path | None) -> dict[str, Any]:
         """What determines the images: options, reading version, decoder, hash of the files."""
         root = data_root(root, self.name)
-        files = content_hash(self.folder(root), self.files(root))
-        # The decoder may move a pixel between releases.
-        decoder = f"pillow {PIL.__version__}"
-        return asdict(self) | {"reading": self.reading, "decoder": decoder, "files": files}
+        return asdict(self) | {
+            "reading": self.reading,
+            "decoder": f"pillow {PIL.__version__}",  # may move a pixel between releases
+            "files": content_hash(self.folder(root), self.files(root)),
+        }
 
     def load(self, root: Path | None) -> Dataset:
         """Read the dataset; large sets are decoded while they are used."""
@@ -71,9 +69,9 @@ class PhotographDatasetReader(FileDatasetReader):
     columns: ClassVar = frozenset({"templates", "texts"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(), "seen": EvaluationSet()}
 
-    image_size: int = 224  # side of an image, pixels
-    keep: float = 0.875  # share of the short side that is kept: 224 of 256
-    seed: int = 0  # decides which items are enrolled, and in which gallery
+    image_size: Side = 224  # of an image, pixels
+    keep: Share = 0.875  # share of the short side that is kept: 224 of 256
+    seed: Seed = 0  # decides which items are enrolled, and in which gallery
 
     @abstractmethod
     def parts(self, root: Path) -> tuple[Labelled, Labelled, tuple[str, ...]]:

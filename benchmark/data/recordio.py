@@ -18,7 +18,7 @@ from typing import BinaryIO
 import numpy as np
 
 from benchmark.data.base import Ints
-from benchmark.data.files import readable
+from benchmark.data.files import read_integers, readable
 from benchmark.errors import BenchError
 
 _MAGIC = 0xCED7230A
@@ -61,22 +61,11 @@ def read_faces(rec: Path, idx: Path) -> tuple[Records, Ints]:
     Raises:
         BenchError: Naming the file and the record that is not as expected.
     """
-    with readable(rec), rec.open("rb") as file:
-        return _Reader(rec, file, _offsets(idx, rec)).faces()
-
-
-def _offsets(idx: Path, rec: Path) -> dict[int, int]:
-    """Where each record begins; the index has tab-separated keys and offsets."""
-    try:
-        table = np.loadtxt(idx, np.int64, ndmin=2)
-    except (OSError, ValueError, UnicodeDecodeError) as error:
-        raise BenchError(f"{idx}: expected a key and an offset in each line: {error}") from error
-    if not len(table) or table.shape[1] != 2:
-        raise BenchError(f"{idx}: expected a key and an offset in each line, got {table.shape[1:]}")
-    size = rec.stat().st_size
+    table, size = read_integers(idx, 2, "a key and an offset"), rec.stat().st_size
     if table[:, 1].min() < 0 or table[:, 1].max() >= size:
         raise BenchError(f"{idx}: expected offsets below {size}, the size of {rec.name}")
-    return dict(table.tolist())
+    with readable(rec), rec.open("rb") as file:
+        return _Reader(rec, file, dict(table.tolist())).faces()
 
 
 class _Reader:
@@ -116,29 +105,26 @@ class _Reader:
         where = f"{self.path}: record {key}"
         if key not in self.offsets:
             raise BenchError(f"{where}: not in the index")
-        length, end = self._span(self.offsets[key], where)
-        start = self.offsets[key] + _RECORD.size
-        flag, label, _, _ = _HEADER.unpack(_read(self.file, start, _HEADER.size, where))
-        if flag > _MOST_LABELS or length < _HEADER.size + 4 * flag:
-            raise BenchError(f"{where}: expected at most {_MOST_LABELS} labels, got {flag}")
-        more = struct.unpack(f"<{flag}f", _read(self.file, start + _HEADER.size, 4 * flag, where))
-        start += _HEADER.size + 4 * flag
-        return more or (label,), start, end - start
-
-    def _span(self, offset: int, where: str) -> tuple[int, int]:
-        """Length of the first part, and where the last one ends."""
-        first, end, kinds = None, offset, (_ONLY, _FIRST)
-        while True:
+        start = end = self.offsets[key]
+        lengths: list[int] = []
+        kinds: tuple[int, ...] = (_ONLY, _FIRST)
+        while kinds:
             magic, length = _RECORD.unpack(_read(self.file, end, _RECORD.size, where))
             kind, length = length >> 29, length & (1 << 29) - 1
             if magic != _MAGIC:
                 raise BenchError(f"{where}: expected the magic number {_MAGIC:#x}, got {magic:#x}")
             if kind not in kinds:
                 raise BenchError(f"{where}: expected a part of kind {kinds} at byte {end}, {kind}")
-            first, end = length if first is None else first, end + _RECORD.size + length
-            if kind in (_ONLY, _LAST):
-                return first, end
-            kinds = (_MIDDLE, _LAST)
+            lengths.append(length)
+            end += _RECORD.size + length
+            kinds = () if kind in (_ONLY, _LAST) else (_MIDDLE, _LAST)
+        start += _RECORD.size
+        flag, label, _, _ = _HEADER.unpack(_read(self.file, start, _HEADER.size, where))
+        if flag > _MOST_LABELS or lengths[0] < _HEADER.size + 4 * flag:
+            raise BenchError(f"{where}: expected at most {_MOST_LABELS} labels, got {flag}")
+        more = struct.unpack(f"<{flag}f", _read(self.file, start + _HEADER.size, 4 * flag, where))
+        start += _HEADER.size + 4 * flag
+        return more or (label,), start, end - start
 
 
 def _read(file: BinaryIO, offset: int, size: int, where: str) -> bytes:

@@ -11,16 +11,18 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import ImageFont, features
 
+from benchmark.data.base import Ints, Pixels
 from benchmark.errors import BenchError
 
 Floats = NDArray[np.float32]
 
-FACES = tuple(
-    f"DejaVu{family}{'-' + style if style else ''}"
-    for family, slanted in (("Sans", "Oblique"), ("SansMono", "Oblique"), ("Serif", "Italic"))
-    for style in ("", "Bold", slanted, "Bold" + slanted)
-)
+FACES = (
+    "DejaVuSans", "DejaVuSans-Bold", "DejaVuSans-Oblique", "DejaVuSans-BoldOblique",
+    "DejaVuSansMono", "DejaVuSansMono-Bold", "DejaVuSansMono-Oblique", "DejaVuSansMono-BoldOblique",
+    "DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-Italic", "DejaVuSerif-BoldItalic",
+)  # fmt: skip
 """The 12 faces, in the order that numbers the cameras."""
 
 SIZE = 64
@@ -41,20 +43,15 @@ MOST_PAPER, MOST_CONTRAST = np.float32(0.4), np.float32(0.75)
 
 @cache
 def faces() -> tuple[Path, ...]:
-    """The font files, found without importing matplotlib.
-
-    Raises:
-        BenchError: If one of them is missing.
-    """
+    """The font files, found without importing matplotlib; BenchError if one is missing."""
     spec = importlib.util.find_spec("matplotlib")
-    if spec is None or not spec.submodule_search_locations:
+    if spec is None or spec.origin is None:
         raise BenchError("dataset glyphs: needs the fonts that matplotlib installs, not found")
-    folder = Path(next(iter(spec.submodule_search_locations))) / "mpl-data" / "fonts" / "ttf"
-    paths = tuple(folder / f"{name}.ttf" for name in FACES)
+    paths = [Path(spec.origin).parent / f"mpl-data/fonts/ttf/{name}.ttf" for name in FACES]
     for path in paths:
         if not path.is_file():
             raise BenchError(f"dataset glyphs: font file missing: {path}")
-    return paths
+    return tuple(paths)
 
 
 @cache
@@ -66,8 +63,6 @@ def font_hash() -> str:
 
 def renderer() -> str:
     """The FreeType that draws, which may move a pixel from one release to the next."""
-    from PIL import features
-
     return f"freetype {features.version('freetype2')}"
 
 
@@ -83,15 +78,13 @@ def code_points() -> list[int]:
     return sorted(c for c in common - {*blocks} if unicodedata.category(chr(c))[0] in "LNSP")
 
 
-def draw(codes: list[int]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+def draw(codes: list[int]) -> tuple[Pixels, NDArray[np.bool_]]:
     """Draw characters at one em size on one baseline, centred from left to right.
 
     Returns:
         Ink ``[n, 12, 64, 64]`` uint8, 255 fully covered; and ``[n]`` bool, whether the drawing is
         visible and whole within the frame in every face.
     """
-    from PIL import ImageFont
-
     ink = np.zeros((len(codes), len(FACES), SIZE, SIZE), np.uint8)
     whole = np.ones(len(codes), np.bool_)
     for f, path in enumerate(faces()):
@@ -108,7 +101,7 @@ def draw(codes: list[int]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
     return ink, whole & (ink.max((2, 3)) > SIZE).all(1)
 
 
-def distinct(ink: NDArray[np.uint8]) -> NDArray[np.int64]:
+def distinct(ink: Pixels) -> Ints:
     """Rows of ``ink`` that equal no earlier kept one (see ``SAME``), ascending, ``[k]``.
 
     A float product at 16 px proposes pairs: a mean over cells never lies further apart than the
@@ -123,14 +116,12 @@ def distinct(ink: NDArray[np.uint8]) -> NDArray[np.int64]:
     norm = np.einsum("ij,ij->i", flat, flat)
     apart = (norm[:, None] + norm[None] - 2 * flat @ flat.T) * 4
     near = np.triu(apart < (SAME + 0.01) * least / 1020, 1)
-    gone = np.zeros(n, np.bool_)
+    kept = np.ones(n, np.bool_)
     for i in range(n):
-        if gone[i]:
-            continue
-        for j in np.flatnonzero(near[i] & ~gone):
+        for j in np.flatnonzero(near[i] & kept) if kept[i] else ():
             difference = (cells[i] - cells[j]).ravel().astype(np.int64)
-            gone[j] = difference @ difference < SAME * 1020 * least[i, j]
-    return np.flatnonzero(~gone)
+            kept[j] = difference @ difference >= SAME * 1020 * least[i, j]
+    return np.flatnonzero(kept)
 
 
 def script(code: int) -> str:
@@ -139,14 +130,15 @@ def script(code: int) -> str:
     >>> [script(ord(c)) for c in "aЖ→½∑"]
     ['Latin', 'Cyrillic', 'Arrows', 'Numbers', 'Mathematical symbols']
     """
-    name, category = unicodedata.name(chr(code)), unicodedata.category(chr(code))
-    first = name.split()[0].title()
+    first, category = (
+        unicodedata.name(chr(code)).split()[0].title(),
+        unicodedata.category(chr(code)),
+    )
     if category in ("Lu", "Ll", "Lt", "Lo") and first in _SCRIPTS:
         return first
-    for low, high, group in _RANGES:
-        if low <= code <= high:
-            return group
-    return _CATEGORIES.get(category[0] if category != "Sm" else category, "Other")
+    ranges = (group for low, high, group in _RANGES if low <= code <= high)
+    kind = _CATEGORIES.get(category) or _CATEGORIES.get(category[0], "Other")
+    return next(ranges, kind)
 
 
 _SCRIPTS = ("Latin", "Greek", "Cyrillic", "Armenian", "Georgian")
@@ -179,12 +171,8 @@ class Amounts:
 
 
 def distort(
-    ink: NDArray[np.uint8],
-    uniform: Floats,
-    noise: Floats,
-    strength: float,
-    amounts: Amounts,
-) -> NDArray[np.uint8]:
+    ink: Pixels, uniform: Floats, noise: Floats, strength: float, amounts: Amounts
+) -> Pixels:
     """Warp, downscale and light drawings: dark ink on light paper.
 
     Args:
@@ -211,7 +199,7 @@ def distort(
     return np.clip(np.rint(value * 255), 0, 255).astype(np.uint8)
 
 
-def _warp(ink: NDArray[np.uint8], draws: Floats, a: Amounts) -> Floats:
+def _warp(ink: Pixels, draws: Floats, a: Amounts) -> Floats:
     """Share of each output pixel that ink covers, ``[k, 32, 32]``."""
     rotation, shear, scale, aspect, shift_x, shift_y = draws
     k, size = ink.shape[:2]
@@ -241,7 +229,7 @@ def _warp(ink: NDArray[np.uint8], draws: Floats, a: Amounts) -> Floats:
     return covered
 
 
-def _blurred(ink: NDArray[np.uint8]) -> Floats:
+def _blurred(ink: Pixels) -> Floats:
     """Ink in [0, 1] within a border of one pixel, blurred by [1 2 1] each way: antialiasing."""
     wide = np.pad(ink, ((0, 0), (2, 2), (2, 2))).astype(np.float32)
     tall = wide[:, :-2] + 2 * wide[:, 1:-1] + wide[:, 2:]

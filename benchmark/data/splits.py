@@ -10,9 +10,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.config import registry
 from benchmark.config.split_sizes import boundary
 from benchmark.data.base import Evaluation, Ints
-from benchmark.errors import BenchError, unknown
+from benchmark.errors import BenchError
 
 Order = Literal["seeded", "dataset"]
 Interval = tuple[float, float]
@@ -57,8 +58,7 @@ def select(
         labels: Class of each training image, ``[n]``; not every index needs to occur.
         classes: From and to, fractions of the classes that occur.
         images: From and to, fractions of each class's images.
-        order: Which classes come first: a seeded permutation, or ascending class index (a number:
-            10 comes after 9).
+        order: Which classes come first: a seeded permutation, or ascending index.
         image_order: Which images come first within a class: a seeded permutation, or row order.
         seed: Drives both permutations; the classes' does not depend on the images.
         only: Classes that may be taken; fractions count within them.
@@ -101,10 +101,10 @@ def rows_of(
         class_ids: Names of groups -> their classes.
     """
     options = dict(split)
-    groups, thinned = options.pop("groups", None), options.pop("thinned", ())
-    only = None if groups is None else class_ids(groups)
-    thinned = [(class_ids(names), share) for names, share in thinned]
-    return select(labels, only=only, thinned=thinned, **options)
+    if "groups" in options:
+        options["only"] = class_ids(options.pop("groups"))
+    options["thinned"] = [(class_ids(names), share) for names, share in split.get("thinned", ())]
+    return select(labels, **options)
 
 
 def _taken(
@@ -121,7 +121,7 @@ def _taken(
     rank = np.full(len(known), -1)
     rank[allowed] = np.arange(n) if order == "dataset" else generator(seed, 0).permutation(n)
     low, high = (boundary(fraction, n) for fraction in classes)
-    taken = allowed & (rank >= low) & (rank < high)
+    taken = (rank >= low) & (rank < high)  # low is at least 0
     for members, share in thinned:
         mine = np.flatnonzero(taken & np.isin(known, members))
         mine = mine[np.argsort(rank[mine])]
@@ -190,10 +190,8 @@ def narrow(
 
 def _in_groups(items: Evaluation, names: Sequence[str]) -> NDArray[np.bool_]:
     """Which of the items belong to some groups, ``[n]``."""
-    for name in names:
-        if name not in items.group_names:
-            raise unknown("group of the dataset", name, items.group_names)
-    return np.isin(items.group, [items.group_names.index(name) for name in names])
+    ids = {name: i for i, name in enumerate(items.group_names)}
+    return np.isin(items.group, [registry.known("group of the dataset", n, ids) for n in names])
 
 
 def _by_range(items: Evaluation, known: Ints, ranges: int, order: Order, seed: int) -> Evaluation:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.config.checks import Seed
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, DatasetReader, Evaluation, ImageSet, Pixels
 from benchmark.data.enrolment import enrol
@@ -28,7 +29,7 @@ class Toy(DatasetReader):
     images: int = 8  # of each class, a multiple of 4
     size: int = 16  # side of an image, pixels
     noise: float = 0.1  # its standard deviation, as a share of the range
-    seed: int = 0
+    seed: Seed = 0
 
     def source(self, root: Path | None) -> dict[str, Any]:  # noqa: ARG002
         """The options determine the images."""
@@ -49,15 +50,12 @@ class Toy(DatasetReader):
         labels = np.repeat(np.arange(n), self.images)
         train = labels < self.classes
         again = _draw(n, self, noise=1)
-        return Dataset(
-            self.name,
-            ImageSet(images[train], labels[train]),
-            {
-                "test": _evaluation(images[~train], labels[~train], self),
-                "seen": _evaluation(again[train], labels[train], self),
-            },
-            tuple(f"pattern {i}" for i in range(n)),
-        )
+        evaluations = {
+            "test": _evaluation(images[~train], labels[~train], self),
+            "seen": _evaluation(again[train], labels[train], self),
+        }
+        names = tuple(f"pattern {i}" for i in range(n))
+        return Dataset(self.name, ImageSet(images[train], labels[train]), evaluations, names)
 
 
 def _draw(n: int, options: Toy, noise: int = 0) -> Pixels:

@@ -16,11 +16,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.config.checks import Seed
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, Images, ImageSet, Ints
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import Files, Labelled, images_by_class, matches
-from benchmark.data.images import View, images_of
+from benchmark.data.images import Side, View, images_of
 from benchmark.data.readers import FileDatasetReader
 from benchmark.data.splits import generator
 from benchmark.errors import BenchError
@@ -40,9 +41,9 @@ class VggFace2(FileDatasetReader):
     columns: ClassVar = frozenset({"templates", "groups"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True)}
 
-    image_size: int = 224  # side, pixels; FCT found it better than the usual 112
+    image_size: Side = 224  # pixels; FCT found it better than the usual 112
     per_person: int = 50  # images of each test subject that are evaluated (FCT 4.1)
-    seed: int = 0  # draws these, and decides which are enrolled in which gallery
+    seed: Seed = 0  # draws these, and decides which are enrolled in which gallery
 
     def files(self, root: Path) -> list[Path]:
         """Every image and table."""
@@ -69,9 +70,10 @@ class VggFace2(FileDatasetReader):
         names = tuple(f"n{p:06d} {gender.get(p, '')}".strip() for p in people)
         groups = [self.class_group(name) for name in names]
         group_names, group = np.unique(groups, return_inverse=True)
+        item_labels = test_labels + len(trained)
         items = single_item_templates(
-            self._images(test, test_boxes), test_labels + len(trained), seed=self.seed,
-            group=group[test_labels + len(trained)], group_names=tuple(group_names.tolist()),
+            self._images(test, test_boxes), item_labels, seed=self.seed,
+            group=group[item_labels], group_names=tuple(group_names.tolist()),
         )  # fmt: skip
         train_set = ImageSet(self._images(train, boxes), labels)
         facts = {"boxes": boxes is not None}

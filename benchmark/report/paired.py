@@ -16,7 +16,7 @@ import numpy as np
 from benchmark.config import registry
 from benchmark.errors import BenchError, unknown
 from benchmark.metrics.statistics import holm, paired, resampled
-from benchmark.records.details import Answers, Details, find_details
+from benchmark.records.details import Details, QueryResults, find_details
 from benchmark.records.files import StoredRecord, read_record
 from benchmark.records.record import Record
 from benchmark.report.scores import Span
@@ -99,7 +99,7 @@ def compare(
             first = by_seed[seeds[0]]
             details = [[_details(side[setting][seed]) for seed in seeds] for side in groups]
             for column in _columns([*first.record.models], [*chain(*details)], cases, metrics):
-                answers = [[each.answers[column] for each in side] for side in details]
+                answers = [[each.results[column] for each in side] for side in details]
                 differences.append(_difference(first, seeds, column, answers, by, n, seed))
     if not differences:
         methods = [dict.fromkeys(s.record.method for s in side) for side in (left, right)]
@@ -145,7 +145,7 @@ def _columns(
     names: Sequence[str], details: Sequence[Details], cases: Sequence[str], metrics: Sequence[str]
 ) -> list[tuple[str, str]]:
     """Cases and metrics that all details have, in the order of the chosen ones."""
-    both = [key for key in details[0].answers if all(key in each.answers for each in details)]
+    both = [key for key in details[0].results if all(key in each.results for each in details)]
     known = [list(dict.fromkeys(each)) for each in zip(*both, strict=True)] or [[], []]
     for kind, chosen, there in zip(("case", "metric"), (cases, metrics), known, strict=True):
         for name in chosen:
@@ -161,7 +161,7 @@ def _difference(
     first: StoredRecord,
     seeds: Sequence[int],
     column: tuple[str, str],
-    answers: Sequence[Sequence[Answers]],
+    answers: Sequence[Sequence[QueryResults]],
     by: By,
     n: int,
     seed: int,
@@ -185,7 +185,7 @@ def _difference(
     )  # fmt: skip
 
 
-def _of_rows(answers: Answers, column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+def _of_rows(answers: QueryResults, column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
     return column[np.searchsorted(answers.rows, rows)]
 
 
@@ -235,7 +235,7 @@ class PairedIntervals:
         low, high = np.quantile(drawn[0] - drawn[1], [0.025, 0.975])
         return float(low), float(high)
 
-    def _answers(self, record: Record) -> Mapping[tuple[str, str], Answers]:
+    def _answers(self, record: Record) -> Mapping[tuple[str, str], QueryResults]:
         if id(record) not in self._details:
             try:
                 details = self._find(record)
@@ -243,4 +243,4 @@ class PairedIntervals:
                 details = None
             self._details[id(record)] = record, details
         details = self._details[id(record)][1]
-        return {} if details is None else details.answers
+        return {} if details is None else details.results

@@ -102,7 +102,7 @@ def test_models_refused():
 
 
 def test_a_track_has_an_old_and_a_new_model(toy):
-    with pytest.raises(BenchError, match="missing 'new'"):
+    with pytest.raises(BenchError, match="models: expected 'old' and 'new'"):
         build(Track, {**dict(toy), "models": {"old": toy.models["old"]}}, "toy.yaml")
 
 

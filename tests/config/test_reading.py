@@ -102,7 +102,7 @@ def test_a_dataclass_is_read_as_strictly():
         ({"flag": "yes"}, "flag: expected true or false"),
         ({"kind": "c"}, "kind: expected 'a' or 'b', got 'c'"),
         ({"kind": ["a"]}, "kind: expected 'a' or 'b'"),
-        ({"pair": [0, 1, 2]}, "pair: expected 2 values, got 3"),
+        ({"pair": [0, 1, 2]}, "pair: expected a list of 2, got [0, 1, 2]"),
         ({"pair": 0.5}, "pair: expected a list, got 0.5"),
         ({"pair": "01"}, "pair: expected a list"),
         ({"pair": [0, "x"]}, "pair[1]: expected a number, got 'x'"),

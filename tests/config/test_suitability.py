@@ -1,17 +1,15 @@
-"""What is refused before anything is planned: names, overlaps, data that is not there."""
+"""What a track cannot serve, and the plan of every protocol on every track without its data."""
 
-import numpy as np
+import re
+
 import pytest
 import yaml
 
+from benchmark.cli.app import main
 from benchmark.config import registry
-from benchmark.config.generations import GenerationSpec, overlap, share_classes
-from benchmark.config.loading import load_protocol, load_track, set_up
-from benchmark.config.protocols import Protocol
-from benchmark.config.reading import build
-from benchmark.config.split_sizes import Size, declared_sizes, lack, size
-from benchmark.data.base import read_options
-from benchmark.data.splits import rows_of
+from benchmark.config.loading import load_protocol
+from benchmark.config.overrides import expand
+from benchmark.config.split_sizes import size
 from benchmark.errors import BenchError
 from benchmark.harness.requests import make_request as request
 
@@ -20,127 +18,12 @@ MINE = {
     "id": "mine", "version": 1, "title": "Mine", "source": "s", "question": "q",
     "generations": [OLD, NEW], "tasks": ["retrieval"],
 }  # fmt: skip
-GROUPS = {"letters": ("Latin", "Greek"), "scarce": ("Greek",), "signs": ("Arrows",)}
 
 
 def write(folder, **changes):
     path = folder / "mine.yaml"
     path.write_text(yaml.safe_dump({**MINE, **changes}))
     return str(path)
-
-
-# --- apart
-
-
-def members(roles):
-    return [name for role in roles for name in GROUPS[role]]
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "shared"),
-    [
-        ({}, {}, True),
-        ({"classes": (0, 0.3)}, {"classes": (0.3, 1)}, False),
-        ({"classes": (0, 0.3)}, {"classes": (0.3, 1), "groups": ("letters",)}, True),
-        ({"classes": (0, 0.3), "groups": ("letters",)}, {"classes": (0.3, 1)}, True),
-        ({"groups": ("letters",)}, {"groups": ("signs",)}, False),
-        ({"groups": ("letters",)}, {"groups": ("scarce",)}, True),
-        ({"groups": ("letters",), "classes": (0.0, 0.5)},
-         {"groups": ("scarce",), "classes": (0.5, 1.0)}, True),
-        ({"groups": ("letters", "scarce"), "classes": (0.0, 0.5)},
-         {"groups": ("letters",), "classes": (0.5, 1.0)}, False),
-        ({"groups": ("letters",)}, {"groups": ("letters",), "classes": (0.5, 1.0)}, True),
-    ],
-)  # fmt: skip
-def test_fractions_part_classes_of_the_same_groups_alone(one, other, shared):
-    """Greek is a letter: fractions of letters and of Greek are of different wholes."""
-    pair = GenerationSpec(name="one", **one), GenerationSpec(name="other", **other)
-    assert share_classes(*pair, members) == share_classes(*pair[::-1], members) == shared
-    assert (overlap(pair, members) is not None) == shared
-    early, late = ((0.0, 0.5), (0.5, 1.0))
-    halves = (
-        pair[0].model_copy(update={"images": early}),
-        pair[1].model_copy(update={"images": late}),
-    )
-    assert overlap(halves, members) is None, "images count within each class"
-
-
-def test_apart_is_looked_at_in_the_file_and_again_on_the_track(tmp_path):
-    def two(old, new):
-        early = {"name": "old", "groups": old, "classes": [0, 0.5]}
-        late = {"name": "new", "groups": new, "classes": [0.5, 1]}
-        return {"apart": True, "generations": [early, late]}
-
-    with pytest.raises(BenchError, match=r"mine.yaml: generations: .* share groups home, within"):
-        load_protocol(write(tmp_path, **two(old=["home"], new=["home", "away"])))
-    assert request(["bct"], write(tmp_path, **two(old=["home"], new=["away"])), "toy").setup
-    assert request(["bct"], write(tmp_path, **two(old=["away"], new=["scarce"])), "toy").setup
-    path = write(tmp_path, **two(old=["home"], new=["scarce"]))
-    assert request(["bct"], path, "toy").setup, "home is even, scarce is odd"
-    with pytest.raises(BenchError, match=r"mine.yaml: .* on track glyphs .* share groups Latin"):
-        request(["bct"], path, "glyphs")
-
-
-# --- names, where a file is read
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"set": {"protocol.tasks": ["retreival"]}},
-         r"set: protocol.tasks: tasks\[0\]: unknown task 'retreival'; did you mean 'retrieval'"),
-        ({"settings": [{"name": "a"}, {"name": "b", "set": {"protocol.tasks": ["retreival"]}}]},
-         r"settings 'b': protocol.tasks: tasks\[0\]: unknown task 'retreival'"),
-        ({"tasks": ["groups", "retrieval", "reidentification"]},
-         r"tasks\[2\]: expected scores of other names than those of retrieval, got "
-         "reidentification, which has cmc_at_1, cmc_at_5, map too"),
-        ({"settings": [{"name": "a"}, {"name": "b", "set": {
-            "protocol.tasks": ["reidentification", "retrieval"]}}]},
-         r"settings 'b': protocol.tasks: tasks\[1\]: .*than those of reidentification, got retr"),
-        ({"version": 0}, "version: expected at least 1, got 0"),
-        ({"source": ""}, "source: expected a few words"),
-        ({"question": "  "}, "question: expected a few words"),
-        ({"generations": [OLD, {"name": "new/er"}]}, "name: expected small letters"),
-        ({"generations": [OLD, {"name": "old'"}]}, "name: expected small letters"),
-        ({"generations": [OLD, {"name": "recipe"}]}, "'recipe' is what --set calls something else"),
-        ({"generations": [OLD, {"name": "data"}]}, "'data' is what --set calls something else"),
-        ({"generations": [OLD, {"name": "bct"}]}, "'bct' is the name of a method"),
-    ],
-)  # fmt: skip
-def test_protocols_refused(tmp_path, changes, words):
-    with pytest.raises(BenchError, match=words) as caught:
-        load_protocol(write(tmp_path, **changes))
-    assert str(caught.value).startswith("mine.yaml: ") and "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("key", "words"),
-    [
-        ("bt2.extr", "method bt2: unknown key 'extr'; did you mean 'extra'"),
-        ("fct.widht", "method fct: unknown key 'widht'; did you mean 'width'"),
-    ],
-)
-def test_a_protocol_s_parameters_of_any_method_are_checked_in_planning(tmp_path, key, words):
-    asked = request(["bct"], write(tmp_path, set={key: 8}), "toy")
-    with pytest.raises(BenchError, match=words):
-        asked.plan()
-
-
-def test_options_that_the_dataset_does_not_have(tmp_path):
-    protocol = build(Protocol, MINE, "p.yaml")
-    with pytest.raises(BenchError, match=r"--set data.classez: unknown key .* mean 'classes'"):
-        set_up(protocol, load_track("toy"), {"data.classez": 8}, [])
-    path = tmp_path / "other.yaml"
-    value = {"id": "other", "version": 1, "title": "O", "extends": "toy", "data": {"classez": 8}}
-    path.write_text(yaml.safe_dump(value))
-    with pytest.raises(BenchError, match=r"other.yaml: data: unknown key 'classez'"):
-        request(["bct"], "open-class", str(path))
-    path.write_text(yaml.safe_dump({**value, "version": 0, "data": {}}))
-    with pytest.raises(BenchError, match=r"other.yaml: version: expected at least 1"):
-        load_track(str(path))
-
-
-# --- what a track does not have
 
 
 def test_a_group_that_is_not_taken_cannot_become_thinner(tmp_path):
@@ -193,61 +76,6 @@ def test_what_surely_has_nothing_is_no_plan(tmp_path, changes, words):
         request(["bct"], write(tmp_path, **changes), "glyphs")
 
 
-@pytest.mark.parametrize("seed", range(200))
-def test_sizes_are_those_of_the_split_and_what_is_refused_has_none(seed):
-    """Classes of one size: the plan counts what the split takes; with groups it knows less."""
-    rng = np.random.default_rng(seed)
-    n, each = rng.integers(1, 40), rng.integers(1, 30)
-    ends = np.sort(rng.random((2, 2)).round(rng.integers(1, 4)), axis=1)
-    ends[rng.random((2, 2)) < 0.3] = 0
-    ends[:, 1][ends[:, 1] <= ends[:, 0]] = 1
-    group = np.flatnonzero(rng.random(n) < 0.5)
-    share = float(rng.choice([0.01, 0.1, 1.0]))
-    roles = {"groups": ("some",), "thinned": {"some": share}} if seed % 2 else {}
-    asked = GenerationSpec(
-        name="old", classes=tuple(ends[0].tolist()), images=tuple(ends[1].tolist()), **roles
-    )
-    split = {"classes": asked.classes, "images": asked.images, "order": "seeded", "seed": seed}
-    if roles:
-        split |= {"groups": ["some"], "thinned": [[["some"], share]]}
-    facts = {"train_classes": int(n), "train_images": int(n * each)}
-    try:
-        rows = len(rows_of(np.repeat(np.arange(n), each), split, lambda _: group))
-    except BenchError:
-        rows = 0
-    found, why = size(asked, facts), lack(asked, facts, list)
-    assert found is None if roles else (found.images, found.exact) == (rows, True)
-    assert not (rows and why) and (roles or bool(why) == (not rows)), (asked, rows, why)
-
-
-def test_unequal_classes_are_about_counted():
-    """Nothing is sure but what lies before the first image of the largest class there can be."""
-    facts = {"train_classes": 3, "train_images": 100}
-    few = GenerationSpec(name="old", images=(0.5, 0.51))
-    assert size(few, facts) == Size(3, 1, exact=False) and lack(few, facts, list) is None
-    assert "of 100: expected" in lack(GenerationSpec(name="old", images=(0.0, 0.004)), facts, list)
-    assert lack(GenerationSpec(name="old", images=(0.0, 0.006)), facts, list) is None
-    assert lack(GenerationSpec(name="old", images=(0.0, 0.004)), {}, list) is None
-
-
-def test_declared_numbers_are_those_of_the_data():
-    for name, options in (("toy", {"classes": 8, "images": 4}), ("glyphs", {"draws": 1}),
-                          ("glyphs", {"draws": 1, "tuning": True})):  # fmt: skip
-        reader = read_options(name, options)
-        made = reader.load(None)
-        trained = {*made.train.labels.tolist()}
-        assert reader.sizes() == {
-            "train_classes": len(trained), "train_images": len(made.train),
-        }  # fmt: skip
-        for part, items in made.evaluations.items():
-            assert (
-                trained.isdisjoint(items.labels.tolist()) == reader.evaluation_sets[part].unseen
-            ), part
-    assert declared_sizes(load_track("glyphs"))["train_images"] == 31200
-    assert declared_sizes(load_track("places365"))["train_classes"] == 365
-    assert declared_sizes(load_track("omniglot")) == {}
-
-
 def test_re_identification_data_rules_plain_retrieval_out(tmp_path):
     with pytest.raises(BenchError, match=r"tasks\[0\]: dataset market1501 .* rules retrieval out"):
         request(["bct"], write(tmp_path), "market1501", without_data=True)
@@ -274,3 +102,158 @@ def test_every_task_but_one_is_ruled_out_where_there_is_junk(task, tmp_path):
     with pytest.raises(BenchError, match=r"market1501.yaml: tasks\[0\]: .* rules"):
         request(["bct"], "market1501", "glyphs", settings={"protocol.tasks": ["retrieval"]})
     assert request(["bct"], "market1501", "glyphs").setup.part == "across"
+
+
+# --- every protocol on every track
+
+PAPERS = ("cifar100", "imagenet", "places365", "vggface2", "ms1mv3-ijbc", "market1501")
+METHODS = ["independent", "bct"]
+PROTOCOLS = [s.id for name in registry.protocol_files() for s in expand(load_protocol(name))]
+REASONS = {
+    "no templates": r"tasks\[\d+\]: \w+ needs templates, which dataset",
+    "no cameras": r"tasks\[\d+\]: reidentification needs cameras, which dataset",
+    "no texts": r"tasks\[\d+\]: text_retrieval needs texts, which dataset",
+    "no group": r"track [\w-]+ has no group 'home'; it names none|has no group '\w+'",
+    "no groups": r"has no groups$|tasks\[\d+\]: groups needs groups, which dataset",
+    "no set": r"evaluation: part: dataset \w+ of track [\w-]+ has no evaluation set 'seen'",
+    "no model": r"model: track [\w-]+ has no model '[\w-]+'",
+    "ruled out": r"tasks\[\d+\]: dataset \w+ of track [\w-]+ rules \w+ out on its evaluation set ",
+}
+
+
+def outcome(protocol, track):
+    """``plan``, or the reason why there is none."""
+    try:
+        asked = request(METHODS, protocol, track, without_data=True)
+        plan = asked.plan()
+    except BenchError as error:
+        text = str(error)
+        assert "\n" not in text and re.match(r"[\w-]+\.yaml: ", text), text
+        found = [name for name, pattern in REASONS.items() if re.search(pattern, text)]
+        assert len(found) == 1, text
+        return found[0]
+    assert len(plan.results) == len(METHODS)
+    assert any(result.evaluation is not None for result in plan.results[1:])
+    assert all(result.reason for result in plan.results if result.evaluation is None)
+    return "plan"
+
+
+@pytest.fixture(scope="module")
+def matrix():
+    # Tracks that change glyphs serve what it serves.
+    return {(p, t): outcome(p, t) for p in PROTOCOLS for t in ("glyphs", "omniglot", *PAPERS)}
+
+
+DOMAINS = dict.fromkeys(["out-of-domain", "disjoint"], "no group")
+NO_GROUPS = DOMAINS | {"bias": "no group"}
+NO_SEEN = dict.fromkeys(["unseen", "class-range"], "no set")
+PICTURES = NO_GROUPS | {"market1501": "no cameras"}
+UNSUITED = {
+    "glyphs": {},
+    "omniglot": NO_GROUPS | {"modality": "no texts"},
+    "cifar100": PICTURES,
+    "imagenet": PICTURES,
+    "places365": PICTURES,
+    "vggface2": DOMAINS | NO_SEEN | {"market1501": "no cameras", "modality": "no texts"},
+    "ms1mv3-ijbc": PICTURES | NO_SEEN | {"modality": "no texts"},
+    "market1501": NO_GROUPS
+    | dict.fromkeys(["ijbc-1v1", "ijbc-1vn"], "no templates")
+    | dict.fromkeys(["backfill", "modality"], "ruled out")
+    | NO_SEEN
+    | dict.fromkeys(["sequential-architectures", "arch-change:transformer"], "no model"),
+}
+"""Track -> protocol or setting -> why it does not run there. All else does."""
+
+
+@pytest.mark.parametrize("track", UNSUITED)
+def test_what_runs_where(matrix, track):
+    reasons = UNSUITED[track]
+    wanted = {p: reasons.get(p, reasons.get(p.partition(":")[0], "plan")) for p in PROTOCOLS}
+    assert {p: matrix[p, track] for p in PROTOCOLS} == wanted
+
+
+def planned(matrix, track):
+    """The protocols that run on a track, as they are there."""
+    for name in PROTOCOLS:
+        if matrix[name, track] == "plan":
+            yield request(["bct"], name, track, without_data=True).setup.protocol
+
+
+def test_items_are_ranked_only_where_that_means_something(matrix):
+    """Market-1501 has cameras and junk; IJB-C's 469,375 images are for templates alone."""
+    for protocol in planned(matrix, "market1501"):
+        assert protocol.tasks == ("reidentification",), protocol.id
+    for protocol in planned(matrix, "ms1mv3-ijbc"):
+        assert not {"retrieval", "reidentification"} & {*protocol.tasks}, protocol.id
+        assert {"verification", "identification"} & {*protocol.tasks}, protocol.id
+
+
+def generations(protocol, track):
+    """Of each generation its backbone and head, and how many classes it sees."""
+    setup = request(["independent"], protocol, track, without_data=True).setup
+    facts = dict(setup.track.facts)
+    seen = [size(g, facts).classes for g in setup.protocol.generations]
+    return [(m.backbone, m.head, n) for m, n in zip(setup.models, seen, strict=True)], setup
+
+
+def test_four_architectures_of_bt2():
+    """Section 4.8: AlexNet, VGG, ResNet, ViT; timm has no AlexNet, for which VGG-11 stands."""
+    found, setup = generations("sequential-architectures", "imagenet")
+    names = ["vgg11_bn", "vgg13_bn", "resnet50", "vit_base_patch16_224"]
+    assert found == [(f"timm:{name}", "softmax", 1000) for name in names]
+    assert [m.dim for m in setup.models] == [128] * 4
+    assert [setup.recipe(i).epochs for i in range(4)] == [100, 100, 100, 25]
+    found, setup = generations("sequential-architectures", "ms1mv3-ijbc")
+    assert [head for _, head, _ in found] == ["arcface"] * 4
+    assert found[3][0] == "timm:vit_small_patch16_224" and setup.recipe(3).optimizer == "adamw"
+
+
+def test_everything_changes_as_in_mixbct():
+    """Appendix C.4, Table 9: the top 30, 70 and 100 % of the people."""
+    found, setup = generations("sequential-mixed", "ms1mv3-ijbc")
+    assert found == [
+        ("timm:resnet18", "softmax", 28029), ("timm:resnet18", "arcface", 65402),
+        ("timm:resnet50", "arcface", 93431),
+    ]  # fmt: skip
+    assert (setup.protocol.order, setup.protocol.old_head) == ("dataset", "discarded")
+    assert setup.protocol.tasks == ("verification", "identification")
+    found, setup = generations("sequential-mixed", "imagenet")
+    assert [n for *_, n in found] == [300, 700, 1000] and setup.protocol.order == "seeded"
+    assert [(b, h) for b, h, _ in found] == [
+        ("timm:resnet18", "softmax"), ("timm:resnet18", "arcface"), ("timm:resnet50", "arcface"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("track", "protocol", "old"),
+    [
+        ("imagenet", "extended-class", 500), ("places365", "extended-class", 182),
+        ("vggface2", "extended-class", 863), ("cifar100", "extended-class", 50),
+        ("ms1mv3-ijbc", "open-class", 28029), ("imagenet", "sequential", 250),
+        ("vggface2", "dimension:size-x1", 863), ("places365", "dimension:size-x1", 182),
+        ("market1501", "data-share:first-50", 376),
+    ],
+)  # fmt: skip
+def test_published_numbers_of_classes(track, protocol, old):
+    setup = request(["bct"], protocol, track, without_data=True).setup
+    assert size(setup.protocol.generations[0], setup.track.facts).classes == old
+    assert setup.protocol.order == "dataset"
+
+
+def test_the_command_says_what_is_missing(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit) as end:
+        main(["run", "-m", "bct", "-p", "extended-class", "-t", "imagenet", "--dry-run",
+              "--store", str(tmp_path)])  # fmt: skip
+    assert end.value.code == 0
+    out = capsys.readouterr().out
+    assert "500 of 1,000 classes, about 640,584 of 1,281,167 images" in out
+    assert "to do   train old model (seed 0)\n" in out and "give --data-root" in out
+    with pytest.raises(SystemExit) as end:
+        main(["run", "-m", "bct", "-p", "market1501", "-t", "imagenet", "--dry-run"])
+    assert end.value.code == 2
+    err = capsys.readouterr().err
+    assert err.startswith("bench: market1501.yaml: tasks[0]: reidentification needs cameras")
+    with pytest.raises(SystemExit):
+        main(["run", "-m", "bct", "-p", "extended-class", "-t", "imagenet"])
+    assert "needs --data-root" in capsys.readouterr().err

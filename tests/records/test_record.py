@@ -15,8 +15,7 @@ from support.stored import OLDER, older, write
 from benchmark import BenchError, load
 from benchmark.cli.app import main
 from benchmark.records.files import find_records, read_record, read_records, upgraded
-from benchmark.records.record import OLDEST, SCHEMA
-from benchmark.records.schema import json_schema
+from benchmark.records.record import OLDEST, SCHEMA, json_schema
 
 
 def command(capsys, *words) -> tuple[int, str, str]:
@@ -100,7 +99,7 @@ BAD = {
     changed(scores={"new/old": {"map": 1.5}}): "scores.new/old.map: expected at most 1",
     changed(bounds={"lower": {"map": -1}}): "bounds.lower.map: expected at least 0",
     changed(scores={"new/old": {"map": float("nan")}}): "not valid JSON",
-    changed(intervals={"new/old": {"map": [0.5]}}): "new/old.map: expected more than 1 values",
+    changed(intervals={"new/old": {"map": [0.5]}}): "new/old.map: expected a list of more than 1",
     changed(intervals={"new/old": {"map": [0.5, 0.4]}}): "expected [low, high]",
     changed(intervals={"new/old": 5}): "intervals.new/old: expected a mapping",
     changed(cost={"parameters": "many"}): "cost.parameters: expected a whole number",

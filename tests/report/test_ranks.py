@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.records import make_record
 
 from benchmark.metrics import statistics
-from benchmark.records.details import Answers, Details
+from benchmark.records.details import Details, QueryResults
 from benchmark.report.paired import PairedIntervals
 from benchmark.report.ranks import letter_groups, mean_ranks, places
 
@@ -120,7 +120,7 @@ def test_pairs_are_the_paired_bootstrap_by_hand():
     def find(record):
         mine = values[record.method]
         rows = np.arange(len(mine))
-        answers = Answers(mine, identity[: len(mine)], rows, len(mine))
+        answers = QueryResults(mine, identity[: len(mine)], rows, len(mine))
         return Details({(CASE, KEY): answers})
 
     pairs = PairedIntervals(find)

@@ -122,7 +122,7 @@ def _provenance(record: Record) -> dict[str, Any]:
 
 
 def _details(record: Record, details: Details) -> dict[str, str]:
-    cases = ", ".join(dict.fromkeys(case for case, _ in details.answers))
+    cases = ", ".join(dict.fromkeys(case for case, _ in details.results))
     facts = {"file": str(record.details), "results by query": cases or "none"}
     if details.picture is not None:
         facts["t-SNE"] = ", ".join(details.picture.classes)

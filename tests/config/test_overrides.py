@@ -185,7 +185,7 @@ TWO = {"apart": True, "generations": [OLD, {"name": "new", "classes": [0.5, 1]}]
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"settings": settings({"old.head": "softmax"})}, "settings: expected at least 2, got 1"),
+        ({"settings": settings({"old.head": "softmax"})}, "settings: expected none or at least 2"),
         ({"settings": [{"name": "a"}, {"name": "a"}]}, "settings: expected each once"),
         ({"settings": [{"name": "A b"}, {"name": "c"}]}, "small letters"),
         ({"settings": [{"nme": "a"}, {"name": "c"}]}, "unknown key 'nme'; did you mean 'name'"),
@@ -210,7 +210,7 @@ def test_files_refused(tmp_path, changes, words) -> None:
         ("old.haed", "softmax", "unknown key 'haed'; did you mean 'head'"),
         ("old.classes", [0.5, 0.2], "classes: expected 0 <= low"),
         ("new.classes", [0.4, 1], r"share classes \[0.4, 0.5\]"),
-        ("protocol.tasks", [], "tasks: expected at least one"),
+        ("protocol.tasks", [], "tasks: expected a list of at least 1"),
         ("evaluation.ranges", 1, "ranges: expected 0 or at least 2"),
         ("bt3.extra", 8, "unknown owner 'bt3'"),
         ("head", "softmax", "expected owner.field"),
