@@ -14,6 +14,7 @@ from benchmark.cli.records import print_tables
 from benchmark.config.files import digest, writable
 from benchmark.config.split_sizes import generation_lines
 from benchmark.config.sweep import Axis
+from benchmark.harness.execution import Reporter
 from benchmark.harness.graph import Stage
 from benchmark.harness.requests import Request
 from benchmark.harness.store import Store, default_store
