@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test slow lint format results tables site clean
+.PHONY: run test slow lint format results tables figures site clean
 
 run: $(STAMP)  ## The main job: three methods on the default track, a table, plots and a page.
 	$(BIN)/bench run --methods bct,fct,mixbct --protocol open-class
@@ -56,6 +56,23 @@ tables: $(STAMP)  ## Generated parts of the documents, and the README's plot.
 	$(BIN)/python -m benchmark.cli.snippets README.md docs/*.md
 	$(BIN)/bench plot results --out runs/figures -p open-class -t glyphs -m independent,bct,fct,mixbct --seeds 0-2 --metrics map
 	cp runs/figures/open-class-glyphs-tradeoff-map.png results/figures/
+	$(BIN)/python -m benchmark.perf.readme
+
+# Timings mean something only where nothing else runs.
+PERF := $(BIN)/bench perf
+FIGURES := benchmark/perf/figures
+
+figures: $(STAMP)  ## The figures of benchmark/perf/README.md, measured on this machine.
+	$(PERF) ranking --json $(FIGURES)/ranking.json
+	$(PERF) ranking --classes 100 --json $(FIGURES)/ranking-many-matches.json
+	$(PERF) ranking --queries 10000 --gallery 10000 --classes 200 --json $(FIGURES)/ranking-peers.json
+	$(PERF) ranking --queries 10000 --gallery 10000 --json $(FIGURES)/ranking-few-matches.json
+	$(PERF) ranking --queries 20000 --gallery 10000 --classes 200 --json $(FIGURES)/growth-small.json
+	$(PERF) ranking --queries 20000 --gallery 100000 --classes 2000 --json $(FIGURES)/growth-middle.json
+	$(PERF) ranking --queries 20000 --gallery 1000000 --classes 20000 --json $(FIGURES)/growth-large.json
+	$(PERF) backfill --json $(FIGURES)/backfill.json
+	$(PERF) backfill --queries 20000 --gallery 20000 --classes 400 --json $(FIGURES)/backfill-small.json
+	for name in verification identification training convert tolerance; do $(PERF) $$name --json $(FIGURES)/$$name.json || exit; done
 	$(BIN)/python -m benchmark.perf.readme
 
 site: $(STAMP)  ## The static leaderboard of the committed records.

@@ -47,7 +47,7 @@ def run(
         settings: Changes such as ``{"old.head": "arcface", "bct.weight": 2.0}``.
         first_seed: Fixes the first generation's seed apart from the others'.
         existing: ``skip`` answers from records of the same work; ``missing`` keeps any record
-            that is there; ``overwrite`` computes everything anew.
+            that is there; ``overwrite`` computes everything again.
         store: Folder of stage outputs.
         out: Folder of records.
         compute: Device and engine.

@@ -12,7 +12,7 @@ class BenchError(Exception):
 
 
 class UnsuitedError(BenchError):
-    """A track does not have what a protocol asks for; on others, or otherwise set, it may run."""
+    """A track does not have what a protocol needs; on others, or otherwise set, it may run."""
 
 
 class RefusedError(BenchError):
@@ -43,7 +43,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> BenchError:
-    """The error for a name that nobody knows.
+    """The error for an unknown name.
 
     Example:
         >>> str(unknown("method", "btc", ["bct", "l2"]))

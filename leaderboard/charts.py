@@ -9,8 +9,7 @@ from typing import Any
 from benchmark.metrics.backfill_orders import is_oracle
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
-from benchmark.report.plots import backfilling as backfilling_plots
-from benchmark.report.plots.tradeoff import front
+from benchmark.report.ranks import front
 from benchmark.report.scores import by_method, case_score
 from benchmark.report.tables import backfilling, sequence
 from leaderboard.boards import Board, flat_rows, number_columns
@@ -94,13 +93,13 @@ def quality(board: Board, boards: Iterable[Board]) -> list[dict[str, Any]]:
 
 def refill_data(records: Sequence[Record]) -> dict[str, Any] | None:
     """Backfilling curves: metric -> method -> order -> percent at even points."""
-    keys = backfilling_plots.metrics(records)
+    keys = backfilling.curve_metrics(records)
     if not keys:
         return None
     offline = next(r.backfilling.offline for r in records if r.backfilling and r.orders)
     return {
         "metrics": [{"key": key, "label": numbers.metric(key).label} for key in keys],
-        "curves": {key: _rounded(backfilling_plots.curves(records, key), 2) for key in keys},
+        "curves": {key: _rounded(backfilling.curves(records, key), 2) for key in keys},
         "offline": {
             key: {end: _short(value) for end, value in ends} for key, ends in offline.items()
         },

@@ -15,7 +15,7 @@ from benchmark.records.details import Details, details_path
 from benchmark.records.details import find_details as find
 from benchmark.records.record import Record
 from benchmark.report import numbers
-from benchmark.report.plots.curves import name as stage_name
+from benchmark.report.notes import stage_name
 from leaderboard.boards import Board
 from leaderboard.names import file_name
 from leaderboard.provenance import command, origins

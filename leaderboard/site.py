@@ -21,7 +21,7 @@ from benchmark.records.details import Details, details_path
 from benchmark.records.details import find_details as own_details
 from benchmark.records.record import Record
 from benchmark.report import numbers
-from benchmark.report.pairing import PairedIntervals
+from benchmark.report.paired import PairedIntervals
 from benchmark.report.ranks import MEAN_RULE, RULE
 from leaderboard import overview, published, sections
 from leaderboard.blocks import block, worded
@@ -249,7 +249,7 @@ class _Site:
         if entry.path is None:
             return None, None
         try:
-            return own_details(entry.record, entry.path, answers=False), None
+            return own_details(entry.record, entry.path, with_results=False), None
         except BenchError as error:
             return None, skip(error, self.root)
 

@@ -17,13 +17,9 @@ def reversed_gradient(x: Tensor, strength: float) -> Tensor:
 
 
 class Boundary(nn.Module):
-    """The sphere of each class around its old centre, with an elastic radius.
+    """The sphere of each class around the centre of its old features, with an elastic radius.
 
-    Args:
-        features: Old features, ``[n, d]``.
-        labels: Their classes, ``[n]``, 0 to C - 1.
-        n_classes: C.
-        threshold: T, the radius that all boundaries tend to.
+    ``threshold`` is T, the radius that all boundaries tend to.
     """
 
     centre: Tensor
@@ -86,11 +82,11 @@ class AdvBCT(CompatibleTraining[State]):
 
     L_adv is the cross-entropy of the discriminator on new and on old features; its gradient
     reaches the new ones reversed, at a strength 2 / (1 + exp(-10 p)) - 1 that rises from 0 to 1.
-    The card of this method is from its published code; there the weight falls epoch by epoch from
-    (N + 1) / N to 2 / N, here step by step from 1 to 0. As there, new and old features pass the
-    discriminator apart: in one batch norm a difference of mean or length is seen at once, and
-    fighting it costs the classification its first epochs. On several devices its batch norm, and
-    the mean over what lies beyond a boundary, are of each one's share of the batch.
+    The formulas are the published code's, but that there the weight falls epoch by epoch from
+    (N + 1) / N to 2 / N, here step by step from 1 to 0. New and old features pass the discriminator
+    apart: in one batch norm a difference of mean or length is seen at once, and fighting it costs
+    the classification its first epochs. On several devices its batch norm, and the mean over what
+    lies beyond a boundary, are of each one's share of the batch.
     """
 
     paper = (
@@ -117,13 +113,12 @@ class AdvBCT(CompatibleTraining[State]):
 
     def loss(self, batch: Batch, head: Head, state: State) -> Tensor:
         """Classification, discriminator, boundary."""
-        new, old, labels = batch.new, batch.old.detach(), batch.labels
+        new, labels = batch.new, batch.labels
         strength = 2 / (1 + math.exp(-self.steepness * batch.progress)) - 1
         of_new = state.discriminator(reversed_gradient(new, strength))
-        of_old = state.discriminator(old)
-        adversarial = F.cross_entropy(of_new, torch.zeros_like(labels)) + F.cross_entropy(
-            of_old, torch.ones_like(labels)
-        )
+        of_old = state.discriminator(batch.old.detach())
+        adversarial = F.cross_entropy(of_new, torch.zeros_like(labels))
+        adversarial = adversarial + F.cross_entropy(of_old, torch.ones_like(labels))
         weight = self.adversarial * (1 - batch.progress)
         beyond = state.boundary(new, labels)
         return head(new, labels) + weight * adversarial + self.border * beyond

@@ -5,14 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from benchmark.contract import (
-    Batch,
-    Head,
-    OldClassifier,
-    OldClassifierTraining,
-    Portable,
-    UpdateJob,
-)
+from benchmark.contract import Batch, OldClassifier, OldClassifierTraining, Portable, UpdateJob
+from benchmark.models.heads import Head
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from benchmark.contract import (
     Step,
     Update,
     UpdateJob,
-    old_classifier,
 )
 from benchmark.models.basis import BasisTransformation, Composed
 from benchmark.models.parts import FirstDims, Frozen
@@ -29,17 +28,12 @@ class State(nn.Module):
     def __init__(self, job: UpdateJob, basis: BasisTransformation) -> None:
         super().__init__()
         self.basis, self.teacher = basis, Frozen(job.require_independent().model)
-        self.old_classifier = old_classifier(job, synthesize=True)
+        self.old_classifier = OldClassifier.of(job, synthesize=True)
         self.scale = logit_scale(self.old_classifier, job.old.features)
 
 
 def logit_scale(old: OldClassifier, stored: Tensor) -> float:
-    """Scale of the cosines in the logits of K; a softmax K multiplies by both lengths.
-
-    Args:
-        old: The old classifier K.
-        stored: Old vectors, ``[n, d_old]``.
-    """
+    """Scale of the cosines in the logits of K; a softmax K multiplies by both vectors' lengths."""
     if old.scale is not None:
         return old.scale
     return float(old.weight.norm(dim=1).mean() * stored.norm(dim=1).mean())
@@ -54,22 +48,19 @@ class BT2(CompatibleTraining[State]):
     weights; these are those of the published configurations (an earlier state of that code has
     l2 = l3 = 10). There K's rows and its inputs are unit vectors and its logits cosines. A
     cross-entropy's gradient grows with the scale of its logits, so, a departure from the formula
-    as printed, l2 is divided by the scale of K: a margin head's is 16 to 64, and undivided the
-    term outweighs all others and new/new falls far (results/README.md has the comparison, made on
-    training classes).
-
-    phi'_new sees the images of the batch as they are augmented; kept features would be those of
-    another augmentation.
+    as printed, l2 is divided by the scale of K: a margin head's is 16 to 64, and undivided, on
+    training classes, the term outweighs all others and new/new falls far. phi'_new sees the images
+    of the batch as they are augmented.
 
     Each update is longer by ``extra`` than the old vectors or the independent model, whichever is
     longer (4.8 adds as many each time, and leaves open how): where the old vectors are the
     longer ones, phi_2 fills the difference too, so that ``extra`` dimensions stay free of them.
-    ``extra`` is at most either embedding's size: 128 on 64 dimensions is 64.
     """
 
     paper = "Zhou et al., BT2: Backward-compatible Training with Basis Transformation, ICCV 2023"
     variants = {"transformer": {"classify": "phi_new"}}
     needs = ("independent",)
+    uses = ("stored old features", "the old classifier where it is kept")
     changes = ("training", "dimension")
     ranges = {
         "extra": "[1, inf)", "factor": "(0, inf)", "match_new": "[0, inf)", "influence": "[0, inf)",
@@ -82,11 +73,6 @@ class BT2(CompatibleTraining[State]):
     influence: float = 10.0  # lambda_2 at scale 1, section 4.3; value of the published code
     match_old: float = 5.0  # lambda_3, section 4.3; value of the published code
     classify: Literal["phi_3", "phi_new"] = "phi_3"  # phi_new for transformers, section 4.3
-
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """Old features; K. The teacher sees the images as they are augmented."""
-        return (*super().uses, "the old classifier where it is kept")
 
     def refuses(self, step: Step) -> str | None:
         """Any sizes will do, but directions alone are kept."""
@@ -139,9 +125,8 @@ def head_of_phi_new(head: Head, basis: BasisTransformation) -> Head:
     reader = basis.reader().to(head.weight)
     length = math.sqrt(1 + basis.factor**2) / basis.factor
     scale = head.scale * length if head.normalised else head.scale
-    wide = Head(
-        head.kind, reader.shape[1], head.classes.tolist(), scale, head.margin, head.smoothing
-    )
+    classes = head.classes.tolist()
+    wide = Head(head.kind, reader.shape[1], classes, scale, head.margin, head.smoothing)
     with torch.no_grad():
         wide.weight.copy_(head.weight @ reader)
         if wide.bias is not None and head.bias is not None:

@@ -7,16 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.contract import (
-    Batch,
-    CompatibleTraining,
-    Head,
-    Portable,
-    RefusedError,
-    Step,
-    UpdateJob,
-)
-from benchmark.models.heads import SimplexHead
+from benchmark.contract import Batch, CompatibleTraining, Portable, RefusedError, Step, UpdateJob
+from benchmark.models.heads import Head, SimplexHead
 from benchmark.models.parts import Frozen
 
 
@@ -36,9 +28,9 @@ class DSimplex(CompatibleTraining[State]):
     """Cross-entropy under a classifier whose rows are the vertices of a regular simplex.
 
     The first generation is trained so as well. Vertices of classes that are not in the data stay
-    in the softmax: places kept for later. By default there is one for each class of the data set,
-    those of the evaluation too: later classes are not known beforehand, so the simplex has room
-    for them; of those classes nothing but their number is used.
+    in the softmax: places kept for later. By default there is one for each class of the dataset,
+    those of the evaluation too, of which nothing but their number is used. The embedding has one
+    dimension less than the simplex has vertices, whatever the track says.
 
     ``hoc`` (higher-order compatibility) trains the later generations with
     weight * cross-entropy + (1 - weight) * L_hoc (eq. 3),
@@ -46,11 +38,8 @@ class DSimplex(CompatibleTraining[State]):
     (eq. 4), o the features of the generation before, of the same augmented images, all
     normalised. In the published code the pairs of one class stay in the sum with exp(0); here
     they are left out. Each generation starts from the initial weights of every method, as a
-    replaced model does; the paper also goes on from the one before.
-
-    On several devices the other classes of L_hoc are those in each device's share of the batch.
-
-    The embedding has one dimension less than the simplex has vertices, whatever the track says.
+    replaced model does; the paper also goes on from the one before. On several devices the other
+    classes of L_hoc are those in each device's share of the batch.
     """
 
     paper = (
@@ -107,13 +96,9 @@ class DSimplex(CompatibleTraining[State]):
 
 
 def hoc_loss(new: Tensor, old: Tensor, labels: Tensor, mu: float) -> Tensor:
-    """L_hoc (eq. 4): each old feature near the new one of its image, far from other classes.
+    """L_hoc (eq. 4) of new features ``[B, d]`` and old ones of the same images; mu scales cosines.
 
-    Args:
-        new: ``[B, d]``, with gradient.
-        old: ``[B, d]``, of the same images.
-        labels: ``[B]``.
-        mu: Scale of the cosines.
+    Each old feature is pulled to the new one of its image, and pushed from other classes.
     """
     scores = mu * F.normalize(old) @ F.normalize(new).T
     other = labels[:, None] != labels

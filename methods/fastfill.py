@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from benchmark.contract import Fitted, Pairs, SideInformationMap, Trainer
-from benchmark.models.transformation import Transformation
-from benchmark.models.uncertain import Uncertain
+from benchmark.models.transformation import Transformation, Uncertain
 
 
 @dataclass(frozen=True)
@@ -17,7 +16,8 @@ class FastFill(SideInformationMap):
 
     L_l2 is the squared distance to the new embedding, L_disc the loss of the new classifier, as
     it was trained, on the transformed old one. sigma^2, the item's own, orders the backfilling:
-    largest first.
+    largest first. Its log is a linear layer on the transformed embedding (appendix A.2), before
+    normalisation, which the paper leaves open.
 
     The paper prints of lambda only that it is a function of the dimension. At 1 / d the squared
     distance and the logarithm are twice the negative log-likelihood of a Gaussian with covariance
@@ -28,10 +28,6 @@ class FastFill(SideInformationMap):
     With ``diagonal``, dimension j has a variance s_j of its own: the squared distance is summed
     over (error_j)^2 / s_j, the log is the mean of log s_j, and L_disc, which belongs to no
     dimension, is divided by their geometric mean. Equal variances give eq. 5 again.
-
-    psi, which gives log sigma^2, is a linear layer on the transformed embedding as in appendix A.2;
-    where embeddings are normalised, as in the paper's VGGFace2 alone, A.2 does not say whether it
-    reads the vector before or after, and here psi reads it before normalisation.
 
     Side-information is of appendix B.2.
     """
@@ -73,7 +69,7 @@ class FastFill(SideInformationMap):
             module: Any, old: Tensor, side: Tensor | None, new: Tensor, rows: Tensor
         ) -> Tensor:
             converted, logs = module.estimates(old, side)
-            disc = None if head is None else head.losses(converted, rows)
+            disc = None if head is None else head(converted, rows, reduction="none")
             return self.loss(converted - new, disc, logs).mean()
 
         tensors = (pairs.old, pairs.side, target, labels)
@@ -82,13 +78,9 @@ class FastFill(SideInformationMap):
         return self.with_side(h, curves, pairs, trainer, priority)
 
     def loss(self, error: Tensor, disc: Tensor | None, log_variance: Tensor | None) -> Tensor:
-        """The loss of each item, ``[n]``.
+        """The loss of each item, ``[n]``, by its error h(o) - f, ``[n, d]``, and L_disc, ``[n]``.
 
-        Args:
-            error: h(o) - f, ``[n, d]``.
-            disc: L_disc, ``[n]``; ``None`` without it.
-            log_variance: log sigma^2, ``[n, 1]``; ``[n, d]`` where it is diagonal; ``None`` without
-                uncertainty.
+        log sigma^2 is ``[n, 1]``, or ``[n, d]`` where it is diagonal, or ``None``.
         """
         near = error.square() if self.losses != "disc" else torch.zeros_like(error)
         far = torch.zeros_like(near[:, 0]) if disc is None else disc

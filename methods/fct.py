@@ -22,11 +22,10 @@ class FCT(SideInformationMap):
     """min over h of ||h(o, side) - f||^2 on the new data (section 3.3).
 
     Where a later update follows, g(o, side) is fitted to the new side-information likewise: a
-    second network of the same architecture, squared error (section 4.4).
-
-    Normalised embeddings make h normalise its output (appendix D.7). In a chain the next h then
-    normalises its input, which the paper leaves open: converted vectors and those that the
-    replaced model itself has stored must look alike to it.
+    second network of the same architecture, squared error (section 4.4). Normalised embeddings
+    make h normalise its output (appendix D.7). In a chain the next h then normalises its input,
+    which the paper leaves open: converted vectors and those that the replaced model itself has
+    stored must look alike to it.
 
     ``side`` is of sections 3.4 and 5.1; the widths of the variants are those of Table 11.
     """

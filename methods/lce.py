@@ -6,8 +6,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from benchmark.contract import Fitted, LearnedMap, Pairs, Portable, Trainer
-from benchmark.models.bottleneck import Bottlenecks
-from benchmark.models.transformation import Transformation
+from benchmark.models.transformation import Bottlenecks, Transformation
 from benchmark.training.prototypes import ClassCones
 
 
@@ -22,6 +21,7 @@ class LCE(LearnedMap):
 
     paper = "Meng et al., Learning Compatible Embeddings, ICCV 2021"
     variants = {"mlp": {"map": "mlp"}}
+    uses = ("old and new features of the same images", "the new classifier", "labels")
     ranges = {
         "weight": "[0, inf)", "blocks": "[1, inf)", "bottleneck": "[1, inf)", "width": "[1, inf)",
     }  # fmt: skip
@@ -31,11 +31,6 @@ class LCE(LearnedMap):
     blocks: int = 4  # of rbt; published code
     bottleneck: int = 16  # of rbt; published code
     width: int = 2048  # of mlp, FCT appendix D.1
-
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """The new classifier's loss, and a cone of each class."""
-        return (*super().uses, "the new classifier", "labels")
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Train h on labels alone: no new embedding enters but in its class's cone."""

@@ -28,10 +28,8 @@ class LowRank(VectorMap):
 
     The best one is the full ridge solution A projected on the leading principal directions of its
     fitted values (the paper's theorem 1 with the identity as weights; with a penalty, the fitted
-    values of the pairs and of the penalty's rows together, whose second moments are A x^T y).
-
-    From 64 to 64 dimensions rank 32 stores 64 * 32 + 32 * 64 + 64 = 4,160 numbers, exactly as many
-    as ``linear`` (64 * 64 + 64): it is smaller in what it can express, not in what it stores.
+    values of the pairs and of the penalty's rows together, whose second moments are A x^T y). At
+    half the dimensions it stores as many numbers as ``linear``.
     """
 
     paper = "Izenman, Reduced-Rank Regression for the Multivariate Linear Model, 1975"

@@ -4,14 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from benchmark.contract import (
-    Batch,
-    CompatibleTraining,
-    Head,
-    OldClassifier,
-    UpdateJob,
-    old_classifier,
-)
+from benchmark.contract import Batch, CompatibleTraining, Head, OldClassifier, UpdateJob
 
 
 @dataclass(frozen=True)
@@ -32,7 +25,7 @@ class LwF(CompatibleTraining[OldClassifier]):
 
     def prepare(self, job: UpdateJob) -> OldClassifier:
         """The frozen old classifier as it is."""
-        return old_classifier(job, synthesize=False)
+        return OldClassifier.of(job, synthesize=False)
 
     def loss(self, batch: Batch, head: Head, state: OldClassifier) -> Tensor:
         """Classification plus distillation, a mean over the whole batch."""

@@ -43,13 +43,7 @@ class MixBCT(CompatibleTraining[CredibleMask]):
 
 
 def chosen_rows(credible: Tensor, ratio: float, rng: torch.Generator) -> Tensor:
-    """Draw floor(ratio * B) of the credible rows, or all of them where they are fewer.
-
-    Args:
-        credible: Whether the row's old feature may replace the new one, ``[B]`` bool.
-        ratio: Share of the batch, alpha.
-        rng: Random stream.
-    """
+    """Draw floor(ratio * B) rows where the mask ``[B]`` is true, or all where these are fewer."""
     rows = credible.nonzero().squeeze(1)
     # 0.57 * 100 is 56.999...: the floor of what is meant, not of what is represented.
     count = min(int(ratio * len(credible) + 1e-9), len(rows))

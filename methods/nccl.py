@@ -6,15 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.contract import (
-    Batch,
-    CompatibleTraining,
-    Head,
-    OldClassifier,
-    RefusedError,
-    UpdateJob,
-    old_classifier,
-)
+from benchmark.contract import Batch, CompatibleTraining, OldClassifier, RefusedError, UpdateJob
+from benchmark.models.heads import Head
 from benchmark.training.credibility import near_one_class
 from benchmark.training.memory_bank import MemoryBank, contrastive_loss
 
@@ -45,6 +38,7 @@ class NCCL(CompatibleTraining[State]):
         "Wu et al., Neighborhood Consensus Contrastive Learning for Backward-Compatible "
         "Representation, AAAI 2022; compared in MixBCT section 4.4"
     )
+    uses = ("stored old features", "the old classifier where it is kept")
     ranges = {
         "features": "[0, inf)", "logits": "[0, inf)", "tau": "(0, inf)", "size": "[1, inf)",
         "doubt": "[0, inf)",
@@ -56,18 +50,13 @@ class NCCL(CompatibleTraining[State]):
     size: int = 8192  # of the memory, MixBCT section 4.4; 2,048 in NCCL
     doubt: float = 0.5  # share of log C that a credible entropy may reach; published code of MixBCT
 
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """Old features, and K for the logits; where there is none, the new classifier."""
-        return (*super().uses, "the old classifier where it is kept")
-
     def prepare(self, job: UpdateJob) -> State:
         """An empty memory, and which old features may enter it."""
         old, data = job.old.features, job.data
         credible = near_one_class(old, data.labels, self.doubt)
         if not credible.any():
             raise RefusedError(f"nccl: no old feature has an entropy below {self.doubt} log C")
-        kept = None if job.old.head is None else old_classifier(job, synthesize=False)
+        kept = None if job.old.head is None else OldClassifier.of(job, synthesize=False)
         n_logits = len(data.classes) if kept is None else len(kept.weight)
         # No image twice: of few images an epoch fits in.
         bank = MemoryBank(min(self.size, len(data)), old.shape[1], n_logits)

@@ -11,12 +11,9 @@ from benchmark.models.parts import FirstDims
 
 
 class Concatenation(Portable):
-    """The vectors of two models, one after the other.
+    """The vectors of two models, the old one's first and as it is.
 
-    Args:
-        old: The old model, whose vector comes first and as it is.
-        new: The new model.
-        parts: Number of models in the old one; 0: lengths stay as they are.
+    ``parts`` is the number of models in the old one; with 0 the new vector keeps its length.
     """
 
     def __init__(self, old: Portable, new: Portable, parts: int) -> None:

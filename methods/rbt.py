@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from benchmark.contract import Fitted, LearnedMap, Pairs, Trainer, kl_divergence, squared_distance
-from benchmark.models.bottleneck import Bottlenecks
+from benchmark.models.transformation import Bottlenecks
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,7 @@ from benchmark.contract import FittedMap, Portable, Trainer, VectorMap, fit_map,
 
 
 class Residual(Portable):
-    """``x + MLP(x)``; between unequal dimensions ``S x + MLP(x)``. The MLP starts at zero.
-
-    Args:
-        dim_in: Dimension of the input.
-        hidden: Width of the one hidden layer.
-        dim_out: Dimension of the output.
-    """
+    """``x + MLP(x)``; between unequal dimensions ``S x + MLP(x)``. The MLP starts at zero."""
 
     def __init__(self, dim_in: int, hidden: int, dim_out: int) -> None:
         super().__init__()

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.exceptions import TyperException
 
 from benchmark import __version__
-from benchmark.cli import records
+from benchmark.cli import options, records
 from benchmark.errors import BenchError, nearest, unknown
 
 app = typer.Typer(
@@ -30,106 +29,68 @@ app = typer.Typer(
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
-class Existing(StrEnum):
-    """What to do with results that are there already."""
-
-    skip = "skip"
-    missing = "missing"
-    overwrite = "overwrite"
-
-
-class Engine(StrEnum):
-    """Who carries the stages out."""
-
-    local = "local"
-    ray = "ray"
-
-
-class Kind(StrEnum):
-    """What can be listed."""
-
-    methods = "methods"
-    protocols = "protocols"
-    tracks = "tracks"
-
-
-Methods = Annotated[
-    str | None,
-    typer.Option(
-        "--methods",
-        "-m",
-        help="Methods, with commas: `bct,fct:simclr,mixbct`. Only a dry run goes without, with "
-        "`independent`.",
-        show_default=False,
-    ),
-]
-ProtocolName = Annotated[
-    str,
-    typer.Option(
-        "--protocol",
-        "-p",
-        help="A protocol, one of its settings (`arch-change:deeper`), or the path of a YAML file.",
-    ),
-]
-TrackName = Annotated[
-    str, typer.Option("--track", "-t", help="A track, or the path of a YAML file.")
-]
-DataRoot = Annotated[
-    Path | None, typer.Option("--data-root", help="Folder of the images, if the track needs one.")
-]
-Seeds = Annotated[str, typer.Option("--seeds", help="Seeds: `0`, `0,1,2` or `0-4`.")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Change a field: `old.head=arcface`, `bct.weight=2`. Repeatable."),
-]
-Out = Annotated[Path, typer.Option("--out", help="Folder of records, tables, plots and the page.")]
-
-
 @app.command(
     epilog="Examples: `bench run -m bct,fct,mixbct -p open-class` · "
     "`bench run -m l2 -p open-data --seeds 0-2 --set l2.weight=5` · "
     "`bench run -m bct -p extended-class -t folder --data-root photos`"
 )
 def run(
-    protocol: ProtocolName,
-    methods: Methods = None,
-    track: TrackName = "glyphs",
-    data_root: DataRoot = None,
-    seeds: Seeds = "0",
-    settings: Settings = None,
-    sweep: Annotated[
+    protocol: options.Protocol,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--methods",
+            "-m",
+            help="Methods, with commas: `bct,fct:simclr,mixbct`. Only a dry run goes without, "
+            "with `independent`.",
+            show_default=False,
+        ),
+    ] = None,
+    track: Annotated[
+        str, typer.Option("--track", "-t", help="A track, or the path of a YAML file.")
+    ] = "glyphs",
+    data_root: Annotated[
+        Path | None, typer.Option(help="Folder of the images, if the track needs one.")
+    ] = None,
+    seeds: Annotated[str, typer.Option(help="Seeds: `0`, `0,1,2` or `0-4`.")] = "0",
+    settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--sweep", help="Run at each value of a field: `mixbct.ratio=0.1,0.3`. Repeatable."
+            "--set", help="Change a field: `old.head=arcface`, `bct.weight=2`. Repeatable."
         ),
+    ] = None,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(help="Run at each value of a field: `mixbct.ratio=0.1,0.3`. Repeatable."),
     ] = None,
     first_seed: Annotated[
-        int | None, typer.Option("--first-seed", help="Fix the first generation's seed apart.")
+        int | None, typer.Option(help="Fix the first generation's seed apart.")
     ] = None,
     device: Annotated[
-        str, typer.Option("--device", help="`auto`, `cpu`, `cuda`, `mps`; `cuda:2` is two of them.")
+        str, typer.Option(help="`auto`, `cpu`, `cuda`, `mps`; `cuda:2` is two of them.")
     ] = "auto",
     engine: Annotated[
-        Engine, typer.Option("--engine", help="`local`, or `ray` for a cluster.")
-    ] = Engine.local,
+        Literal["local", "ray"], typer.Option(help="`local`, or `ray` for a cluster.")
+    ] = "local",
     existing: Annotated[
-        Existing,
+        Literal["skip", "missing", "overwrite"],
         typer.Option(
-            "--existing",
             help="`skip` answers from results of the same work, `missing` keeps any result that "
-            "is there, `overwrite` computes everything anew.",
+            "is there, `overwrite` computes everything anew."
         ),
-    ] = Existing.skip,
+    ] = "skip",
     store: Annotated[
-        Path | None, typer.Option("--store", help="Folder of stage outputs; else the user's cache.")
+        Path | None, typer.Option(help="Folder of stage outputs; else the user's cache.")
     ] = None,
-    out: Out = Path("runs"),
+    out: Annotated[Path, typer.Option(help="Folder of records, tables, plots and the page.")] = (
+        Path("runs")
+    ),
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and what of it is stored.")
     ] = False,
 ) -> None:
     """Run methods under a protocol and show how they compare."""
-    from benchmark.cli import show
+    from benchmark.cli import running
     from benchmark.config.reading import parse_settings
     from benchmark.config.seeds import parse_seeds
     from benchmark.config.sweep import parse_axes, points
@@ -154,41 +115,43 @@ def run(
     ]  # fmt: skip
     for line in dict.fromkeys(map(str, unsuited)):
         typer.echo(f"bench: {line}", err=True)
-    chosen = parse_device(device)
-    compute = Compute(chosen.accelerator, chosen.devices, str(engine))
+    accelerator = parse_device(device)
     if dry_run:
         if methods is None:
             typer.echo("methods independent, as no others are given with -m (bench list methods)")
-        show.print_plans(requests, store, out)
+        running.print_plans(requests, store, out)
         return
-    with show.Progress() as reporter:
-        found = carry_out(requests, existing.value, store, out, compute, reporter)
+    compute = Compute(accelerator.accelerator, accelerator.devices, engine)
+    with running.Progress() as reporter:
+        results = carry_out(requests, existing, store, out, compute, reporter)
     if axes:
-        show.print_sweep(found, axes, out)
+        running.print_sweep(results, axes, out)
     else:
-        show.print_results(found, requests[0].folder(out))
+        running.print_results(results, requests[0].folder(out))
 
 
 @app.command("list", epilog="Examples: `bench list methods` · `bench list tracks --json`")
 def list_(
-    kind: Annotated[Kind, typer.Argument(help="What to list.")],
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    kind: Annotated[
+        Literal["methods", "protocols", "tracks"], typer.Argument(help="What to list.")
+    ],
+    as_json: options.AsJson = False,
 ) -> None:
     """List methods, protocols or tracks, one line each."""
-    from benchmark.cli import show
+    from benchmark.cli import catalog
 
-    show.print_list(kind.value, as_json=as_json)
+    catalog.print_list(kind, as_json=as_json)
 
 
 @app.command(epilog="Examples: `bench info mixbct` · `bench info open-class` · `bench info glyphs`")
 def info(
     name: Annotated[str, typer.Argument(help="A method, protocol or track.")],
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show the card of a method, protocol or track."""
-    from benchmark.cli import show
+    from benchmark.cli import catalog
 
-    show.print_card(name, as_json=as_json)
+    catalog.print_card(name, as_json=as_json)
 
 
 app.add_typer(records.app)
@@ -199,7 +162,7 @@ app.add_typer(records.app)
 )
 def check(
     method: Annotated[str, typer.Argument(help="A method, `bct` or `bct:distill`.")],
-    protocol: ProtocolName = "open-class",
+    protocol: options.Protocol = "open-class",
 ) -> None:
     """Try a method in seconds: train, embed, score, write, read back, repeat bit for bit."""
     from benchmark.cli.check import check_method
@@ -221,6 +184,9 @@ def doctor() -> None:
         raise BenchError("doctor: some parts do not work, see the lines marked BAD")
 
 
+Size = Annotated[int | None, typer.Option(min=1)]
+
+
 @app.command(
     epilog="Example: `bench perf ranking --queries 10000 --gallery 10000 --json perf.json`"
 )
@@ -232,20 +198,20 @@ def perf(
             " `tolerance`."
         ),
     ],
-    queries: Annotated[int | None, typer.Option("--queries", min=1)] = None,
-    gallery: Annotated[int | None, typer.Option("--gallery", min=1)] = None,
-    dim: Annotated[int | None, typer.Option("--dim", min=1)] = None,
-    classes: Annotated[int | None, typer.Option("--classes", min=1)] = None,
-    items: Annotated[int | None, typer.Option("--items", min=1)] = None,
-    side: Annotated[int | None, typer.Option("--side", min=0)] = None,
+    queries: Size = None,
+    gallery: Size = None,
+    dim: Size = None,
+    classes: Size = None,
+    items: Size = None,
+    side: Annotated[int | None, typer.Option(min=0)] = None,
     as_json: Annotated[
         Path | None, typer.Option("--json", help="Write the rows and their origin to a file.")
     ] = None,
 ) -> None:
     """Time the engine beside its peers, in one run."""
     from benchmark import perf as suite
-    from benchmark.cli import show
     from benchmark.config.files import writable, write_json
+    from benchmark.perf.readme import table
 
     if what not in suite.names():
         raise unknown("benchmark", what, suite.names())
@@ -254,36 +220,9 @@ def perf(
     document = suite.document(
         what, queries=queries, gallery=gallery, dim=dim, classes=classes, items=items, side=side
     )
-    show.print_rows(document["rows"])
+    records.print_tables([table(document["rows"])])
     if as_json is not None:
         write_json(as_json, document)
-
-
-@app.command(
-    epilog="Examples: `bench leaderboard --out site` · `bench leaderboard runs --out site`"
-)
-def leaderboard(
-    out: Annotated[Path, typer.Option("--out", help="Folder of the site.")],
-    runs: Annotated[
-        Path | None,
-        typer.Argument(
-            help="Folder of records; by default `results/measured` if it is there, else `runs`."
-        ),
-    ] = None,
-) -> None:
-    """Write records as a static site, which opens from disk."""
-    from benchmark.config.files import plain_io_errors, writable
-    from leaderboard.site import build_folder
-
-    writable(out, "--out")
-    committed = Path("results/measured")
-    with plain_io_errors(out):
-        page, skipped = build_folder(
-            runs or (committed if committed.is_dir() else Path("runs")), out
-        )
-    for each in skipped:
-        typer.echo(f"bench: {each}", err=True)
-    typer.echo(page)
 
 
 @app.callback(invoke_without_command=True)

@@ -3,52 +3,47 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
+
+from benchmark.api import run
 from benchmark.config import registry
+from benchmark.config.files import writable
 from benchmark.errors import BenchError
-from benchmark.records.record import Record
+from benchmark.harness.execution import Compute
+from benchmark.harness.requests import make_requests
+from benchmark.harness.store import default_store
+from benchmark.records.provenance import hardware, packages
 
 
 def check_method(label: str, protocol: str, track: str = "toy") -> Iterator[str]:
-    """Train, embed, score, write and read back a method on the toy track, twice.
-
-    Args:
-        label: A method.
-        protocol: The protocol to try it under.
-        track: The track to try it on.
-
-    Yields:
-        A line for each thing that was found right.
+    """Train, embed, score, write and read back a method, twice; a line for each step that is right.
 
     Raises:
-        BenchError: If something is wrong: the two runs differ, or a score is missing.
+        BenchError: If the method cannot be applied, a score is missing, or the two runs differ.
     """
-    from benchmark.api import run
-    from benchmark.harness.execution import Compute
-    from benchmark.harness.requests import make_requests
-
     registry.method_file(label)
     planned = make_requests([label], protocol, track)[-1].plan().results[-1]
     if planned.reason is not None:
         raise _refused(label, planned.reason)
     with tempfile.TemporaryDirectory(prefix="bench-check-") as folder:
-        root = Path(folder)
-        runs = [
-            run([label], protocol, track, store=root / f"store{i}", out=root / f"runs{i}",
-                compute=Compute("cpu"))[-1]
+        first, second = (
+            run([label], protocol, track, store=Path(folder, f"store{i}"),
+                out=Path(folder, f"runs{i}"), compute=Compute("cpu"))[-1]
             for i in range(2)
-        ]  # fmt: skip
-    record = runs[0]
-    if record.status != "done":  # it refused at work
-        raise _refused(label, str(record.reason))
-    yield f"trained, embedded, scored: {_summary(record)}"
-    missing = [f"{c} {m}" for c, s in record.scores.items() for m, v in s.items() if v is None]
+        )  # fmt: skip
+    if first.status != "done":  # it refused at work
+        raise _refused(label, str(first.reason))
+    hits = {case: first.scores[case].get("cmc_at_1") for case in sorted(first.scores)}
+    shown = ", ".join(f"{case} {hit:.3f}" for case, hit in hits.items() if hit is not None)
+    yield f"trained, embedded, scored: {shown}"
+    missing = [f"{c} {m}" for c, s in first.scores.items() for m, v in s.items() if v is None]
     if missing:
         raise BenchError(f"check {label}: no score for {', '.join(missing)}")
     yield "record written, validated and read back"
-    different = [k for k, v in runs[0].result().items() if v != runs[1].result()[k]]
+    different = [key for key, value in first.result().items() if value != second.result()[key]]
     if different:
         raise BenchError(f"check {label}: two runs of one seed differ in {', '.join(different)}")
     yield "a second run from scratch gives the same record, bit for bit"
@@ -59,54 +54,46 @@ def _refused(label: str, reason: str) -> BenchError:
     return BenchError(f"check {label}: {reason}; try another --protocol")
 
 
-def _summary(record: Record) -> str:
-    cases = sorted(record.scores)
-    return ", ".join(
-        f"{c} {record.scores[c]['cmc_at_1']:.3f}" for c in cases if "cmc_at_1" in record.scores[c]
-    )
-
-
 def diagnose() -> Iterator[tuple[str, str, bool]]:
     """What this installation has: name, state, and whether that is sound."""
-    from benchmark.config.files import writable
-    from benchmark.harness.store import default_store
-    from benchmark.records.provenance import hardware, packages
-
     for name, state in (packages() | hardware()).items():
         yield name, state, True
-    yield _device()
+    yield _tried("device", _device)
     for kind, names in (
         ("methods", registry.method_files()), ("protocols", registry.protocol_files()),
         ("tracks", registry.track_files()),
     ):  # fmt: skip
         yield kind, ", ".join(names), bool(names)
+    yield _tried("store", _store)
+    yield _tried("ranking kernel", _kernel)
+
+
+def _tried(name: str, attempt: Callable[[], str]) -> tuple[str, str, bool]:
     try:
-        writable(default_store(), "store")
-        yield "store", f"{default_store()} can be written", True
+        return name, attempt(), True
     except BenchError as error:
-        yield "store", str(error), False
-    yield _kernel()
+        return name, str(error), False
+    except Exception as error:  # whatever a broken driver or compiler raises
+        return name, f"{type(error).__name__}: {error}", False
 
 
-def _device() -> tuple[str, str, bool]:
+def _device() -> str:
     from benchmark.training.device import Device, device_name
 
-    try:
-        return "device", device_name(Device()), True
-    except Exception as error:  # whatever a broken driver raises
-        return "device", f"{type(error).__name__}: {error}", False
+    return device_name(Device())
 
 
-def _kernel() -> tuple[str, str, bool]:
-    import numpy as np
+def _store() -> str:
+    writable(default_store(), "store")
+    return f"{default_store()} can be written"
 
+
+def _kernel() -> str:
     from benchmark.ranking.ranks import rank
 
     vectors = np.eye(4, dtype=np.float32)
     labels = np.array([0, 0, 1, 1])
-    try:
-        ranks = rank(vectors, vectors, labels, labels).first_rank
-    except Exception as error:  # whatever a broken compiler raises
-        return "ranking kernel", f"{type(error).__name__}: {error}", False
-    good = bool((ranks == 1).all())
-    return "ranking kernel", "compiles and ranks" if good else f"wrong ranks {ranks}", good
+    ranks = rank(vectors, vectors, labels, labels).first_rank
+    if (ranks != 1).any():
+        raise BenchError(f"wrong ranks {ranks}")
+    return "compiles and ranks"

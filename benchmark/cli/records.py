@@ -1,56 +1,25 @@
-"""The verbs of ``bench`` that read records: parse, call, print."""
+"""The verbs of ``bench`` that read records and published numbers: parse, call, print."""
 
 from __future__ import annotations
 
 import json
-from enum import StrEnum
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from benchmark.cli import options
+from benchmark.cli.options import split
+from benchmark.errors import BenchError
+
+if TYPE_CHECKING:
+    from benchmark.records.files import StoredRecord
+    from benchmark.records.record import Record
+    from benchmark.report import TextTable
+
 app = typer.Typer()
-
-
-class Format(StrEnum):
-    """How a table is written."""
-
-    terminal = "terminal"
-    csv = "csv"
-    markdown = "markdown"
-    latex = "latex"
-
-
-class By(StrEnum):
-    """What a bootstrap draws."""
-
-    identity = "identity"
-    query = "query"
-
-
-Runs = Annotated[
-    list[Path] | None,
-    typer.Argument(help="Folders of records, or single ones; by default `runs`.", metavar="RUNS"),
-]
-Form = Annotated[Format, typer.Option("--format", "-f", help="How to write it.")]
-Only = "with commas; else all."
-Methods = Annotated[str, typer.Option("--methods", "-m", help=f"Methods, {Only}")]
-Protocols = Annotated[str, typer.Option("--protocol", "-p", help=f"Protocols, {Only}")]
-Tracks = Annotated[str, typer.Option("--track", "-t", help=f"Tracks, {Only}")]
-Seeds = Annotated[str, typer.Option("--seeds", help="Seeds: `0`, `0,1,2` or `0-4`; else all.")]
-Metrics = Annotated[
-    str,
-    typer.Option(
-        "--metrics", help="Metrics, with commas, or `all`; else the main ones. `avg` is MixBCT's."
-    ),
-]
-Cases = Annotated[
-    str,
-    typer.Option(
-        "--cases",
-        help="Cases, with commas, or `all`; else the main ones. `A - B` is their difference.",
-    ),
-]
 
 
 @app.command(
@@ -58,27 +27,48 @@ Cases = Annotated[
     "`bench table results -p open-class -m bct,fct --seeds 0-2 --cases 'new/old - old/old'`"
 )
 def table(
-    runs: Runs = None,
-    form: Form = Format.terminal,
-    metrics: Metrics = "",
-    cases: Cases = "",
-    methods: Methods = "",
-    protocols: Protocols = "",
-    tracks: Tracks = "",
-    seeds: Seeds = "",
+    runs: options.Runs = None,
+    form: options.Form = "terminal",
+    metrics: options.Metrics = "",
+    cases: options.Cases = "",
+    methods: options.Methods = "",
+    protocols: options.Protocols = "",
+    tracks: options.Tracks = "",
+    seeds: options.Seeds = "",
     published: Annotated[
         bool,
         typer.Option("--published", help="Also what papers print on the same protocol and data."),
     ] = False,
 ) -> None:
     """Print records as a table."""
-    from benchmark.cli import show
+    from benchmark.report.tables import csv_tables, record_tables
 
-    chosen = _selected(runs, methods, protocols, tracks, seeds)
-    records = [found.record for found in chosen]
-    show.print_table(records, form.value, metrics, cases)
+    records = [one.record for one in selected(runs, methods, protocols, tracks, seeds)]
+    make = csv_tables if form == "csv" else record_tables
+    print_tables(make(records, metrics or None, cases or None), form)
+    if form != "terminal":
+        typer.echo()
     if published:
-        show.print_beside(records, form.value, metrics)
+        _print_published_beside(records, form, metrics)
+
+
+def _print_published_beside(records: Sequence[Record], form: str, metrics: str) -> None:
+    """Print what papers print on the protocols and data of some records, apart from these."""
+    from benchmark.records.published import beside, read_published
+    from benchmark.report import make_tables
+    from benchmark.report.renderers import csv
+    from benchmark.report.tables import published
+
+    every = read_published()
+    shown = {key for table in make_tables(records, metrics or None) for key in table.metrics}
+    numbers = [n for n in beside(every, records) if n.metric in shown]
+    if form == "csv":
+        typer.echo(csv.render([published.csv_table(numbers)], heading=False).rstrip("\n"))
+    elif numbers:
+        typer.echo()
+        print_tables(published.make_tables(numbers, every), form)
+    elif form == "terminal":
+        typer.echo("\nNo paper prints numbers on these protocols and data.")
 
 
 @app.command(
@@ -86,25 +76,31 @@ def table(
     "`bench show results -m bct -p open-class --seeds 0`"
 )
 def show(
-    runs: Runs = None,
-    methods: Methods = "",
-    protocols: Protocols = "",
-    tracks: Tracks = "",
-    seeds: Seeds = "",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="For programs: the record itself.")
-    ] = False,
+    runs: options.Runs = None,
+    methods: options.Methods = "",
+    protocols: options.Protocols = "",
+    tracks: options.Tracks = "",
+    seeds: options.Seeds = "",
+    as_json: options.AsJson = False,
 ) -> None:
     """Show all that records say: scores, cost, data, times, provenance."""
-    from benchmark.cli import show as printer
+    from benchmark.records.details import find_details
+    from benchmark.report.tables.record import facts, text_table
 
-    chosen = _selected(runs, methods, protocols, tracks, seeds)
+    chosen = selected(runs, methods, protocols, tracks, seeds)
     if as_json:
-        found = [one.record.as_json() for one in chosen]
-        typer.echo(json.dumps(found[0] if len(found) == 1 else found, indent=1, ensure_ascii=False))
+        values = [one.record.as_json() for one in chosen]
+        one_or_all = values[0] if len(values) == 1 else values
+        typer.echo(json.dumps(one_or_all, indent=1, ensure_ascii=False))
         return
     for one in chosen:
-        printer.print_record(one.record, one.path)
+        try:
+            details = find_details(one.record, one.path)
+        except BenchError as error:
+            _print_skipped(error)
+            details = None
+        print_tables([text_table(one.record)])
+        typer.echo("\n".join([*facts(one.record, details), ""]))
 
 
 @app.command(
@@ -115,27 +111,27 @@ def show(
 def compare(
     left: Annotated[str, typer.Argument(help="A method, or a record's file.", metavar="A")],
     right: Annotated[str, typer.Argument(help="Another.", metavar="B")],
-    runs: Runs = None,
-    form: Form = Format.terminal,
-    metrics: Metrics = "",
-    cases: Cases = "",
-    protocols: Protocols = "",
-    tracks: Tracks = "",
-    seeds: Seeds = "",
+    runs: options.Runs = None,
+    form: options.Form = "terminal",
+    metrics: options.Metrics = "",
+    cases: options.Cases = "",
+    protocols: options.Protocols = "",
+    tracks: options.Tracks = "",
+    seeds: options.Seeds = "",
     by: Annotated[
-        By,
+        Literal["identity", "query"],
         typer.Option("--by", help="Draw whole identities, or queries as if they were independent."),
-    ] = By.identity,
+    ] = "identity",
 ) -> None:
     """Compare two methods query by query: difference, interval, p-value."""
-    from benchmark.cli import show
-    from benchmark.report import paired as comparison
+    from benchmark.report import paired
+    from benchmark.report.tables.comparison import text_table
 
     files = all(Path(word).suffix == ".json" for word in (left, right))
-    records = [] if files else _selected(runs, "", protocols, tracks, seeds)
-    pair = [comparison.find(word, records) for word in (left, right)]
-    lines = comparison.compare(*pair, cases=_words(cases), metrics=_words(metrics), by=by.value)
-    show.print_comparison(lines, left, right, by.value, form.value)
+    records = [] if files else selected(runs, "", protocols, tracks, seeds)
+    pair = [paired.find(word, records) for word in (left, right)]
+    lines = paired.compare(*pair, cases=split(cases), metrics=split(metrics), by=by)
+    print_tables([text_table(lines, left, right, by)], form)
 
 
 @app.command(
@@ -146,66 +142,112 @@ def published(
     folder: Annotated[
         Path | None, typer.Argument(help="Folder of the numbers; by default the project's own.")
     ] = None,
-    form: Form = Format.terminal,
-    papers: Annotated[str, typer.Option("--paper", help=f"Papers, {Only}")] = "",
-    protocols: Protocols = "",
-    datasets: Annotated[str, typer.Option("--dataset", help=f"Datasets, {Only}")] = "",
-    methods: Methods = "",
-    metrics: Annotated[str, typer.Option("--metrics", help=f"Metrics, {Only}")] = "",
+    form: options.Form = "terminal",
+    papers: options.Papers = "",
+    protocols: options.Protocols = "",
+    datasets: options.Datasets = "",
+    methods: options.Methods = "",
+    metrics: options.PaperMetrics = "",
 ) -> None:
     """Show numbers that papers print; they are never ranked with measured ones."""
-    from benchmark.cli import show
+    from benchmark.records.published import read_published, select
+    from benchmark.report.tables.published import make_tables, summary
 
-    chosen = {
+    every = read_published(folder)
+    words = {
         "paper": papers, "protocol": protocols, "dataset": datasets, "method": methods,
         "metric": metrics,
     }  # fmt: skip
-    show.print_published(folder, form.value, {k: _words(v) for k, v in chosen.items()})
+    if form == "terminal" and not any(words.values()):
+        typer.echo(summary(every).rstrip())
+        return
+    numbers = select(every, **{key: split(text) for key, text in words.items()})
+    if not numbers:
+        raise BenchError("published: no number has all of these")
+    print_tables(make_tables(numbers, every), form)
 
 
 @app.command(epilog="Examples: `bench plot runs` · `bench plot runs --out figures --metrics map`")
 def plot(
-    runs: Runs = None,
+    runs: options.Runs = None,
     out: Annotated[Path, typer.Option("--out", help="Folder of the plots.")] = Path("plots"),
     metrics: Annotated[str, typer.Option("--metrics", help="Metrics, with commas.")] = "",
-    methods: Methods = "",
-    protocols: Protocols = "",
-    tracks: Tracks = "",
-    seeds: Seeds = "",
+    methods: options.Methods = "",
+    protocols: options.Protocols = "",
+    tracks: options.Tracks = "",
+    seeds: options.Seeds = "",
 ) -> None:
     """Draw records as PNG and SVG."""
     from benchmark.config.files import writable
     from benchmark.report import plots
 
-    records = [f.record for f in _selected(runs, methods, protocols, tracks, seeds)]
+    records = [one.record for one in selected(runs, methods, protocols, tracks, seeds)]
     writable(out, "--out")
-    for path in plots.plot(records, out, metrics=_words(metrics) or None):
+    for path in plots.plot(records, out, metrics=split(metrics) or None):
         typer.echo(path)
 
 
 @app.command(epilog="Example: `bench schema > record.schema.json`")
 def schema() -> None:
     """Print the JSON Schema of records."""
-    from benchmark.records.schema import json_schema
+    from benchmark.records.record import json_schema
 
     typer.echo(json.dumps(json_schema(), indent=1))
 
 
-def _selected(
+@app.command(
+    epilog="Examples: `bench leaderboard --out site` · `bench leaderboard runs --out site`"
+)
+def leaderboard(
+    out: Annotated[Path, typer.Option("--out", help="Folder of the site.")],
+    runs: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Folder of records; by default `results/measured` if it is there, else `runs`."
+        ),
+    ] = None,
+) -> None:
+    """Write records as a static site, which opens from disk."""
+    from benchmark.config.files import plain_io_errors, writable
+    from leaderboard.site import build_folder
+
+    writable(out, "--out")
+    committed = Path("results/measured")
+    runs = runs or (committed if committed.is_dir() else Path("runs"))
+    with plain_io_errors(out):
+        page, skipped = build_folder(runs, out)
+    for each in skipped:
+        typer.echo(f"bench: {each}", err=True)
+    typer.echo(page)
+
+
+def selected(
     runs: list[Path] | None, methods: str, protocols: str, tracks: str, seeds: str
-) -> list[Any]:
+) -> list[StoredRecord]:
+    """Records below some folders that an option chooses; damaged ones are named and skipped."""
     from benchmark.config.seeds import parse_seeds
     from benchmark.records.selection import read_selection
 
     return read_selection(
         runs or [Path("runs")],
-        on_damaged=lambda error: typer.echo(f"bench: skipped {error}", err=True),
-        method=_words(methods),
-        protocol=_words(protocols),
-        track=_words(tracks),
+        on_damaged=_print_skipped,
+        method=split(methods),
+        protocol=split(protocols),
+        track=split(tracks),
         seed=parse_seeds(seeds) if seeds else [],
     )
 
 
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+def _print_skipped(error: BenchError) -> None:
+    typer.echo(f"bench: skipped {error}", err=True)
+
+
+def print_tables(tables: Sequence[TextTable], form: str = "terminal") -> None:
+    """Print tables, on a terminal with colour."""
+    from benchmark.report import render
+    from benchmark.report.renderers import terminal
+
+    if form == "terminal":
+        terminal.show(tables)
+    else:
+        sys.stdout.write(render(tables, form).rstrip() + "\n")

@@ -5,9 +5,8 @@ The comment that opens a part says what generates it, ``<!-- end -->`` closes it
     <!-- bench table results -p open-class -f markdown -->
     <!-- end -->
 
-``bench ...`` is a command that prints Markdown; ``rows: bench ...`` keeps the rows of its tables
-and leaves out titles and notes. ``docs NAME ...`` is one of ``GENERATORS``, which read protocols,
-tracks, adapters, the metric catalogue, pydantic models and records.
+``bench ...`` is a command that prints Markdown; ``docs NAME ...`` is one of ``GENERATORS``, which
+read protocols, tracks, adapters, the metric catalogue, pydantic models and records.
 """
 
 from __future__ import annotations
@@ -20,23 +19,32 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from typer.testing import CliRunner
+
+from benchmark.cli import catalog
+from benchmark.cli.app import app
 from benchmark.config import registry
-from benchmark.config.loading import load_protocol, load_track, set_up
+from benchmark.config.loading import load_protocol, set_up
 from benchmark.config.overrides import expand
 from benchmark.config.protocols import Protocol
 from benchmark.config.reading import Model
 from benchmark.config.tracks import Track
 from benchmark.errors import UnsuitedError
+from benchmark.metrics.backfill_orders import ORDERS
+from benchmark.metrics.catalog import describe, examples
+from benchmark.records.record import Record
+from benchmark.records.selection import read_selection
+from benchmark.report import render
+from benchmark.report.card import method_card
+from benchmark.report.text_table import simple_table
+from benchmark.training.side_kinds import SIDES
 
-if TYPE_CHECKING:
-    from benchmark.records.record import Record
-
-_PART = re.compile(r"(<!-- (rows: bench|bench|docs) (.+?) -->\n)(.*?)(<!-- end -->)", re.S)
+_PART = re.compile(r"(<!-- (bench|docs) (.+?) -->\n)(.*?)(<!-- end -->)", re.S)
 
 
-def renew(text: str, kinds: Sequence[str] = ("rows: bench", "bench", "docs")) -> str:
+def renew(text: str, kinds: Sequence[str] = ("bench", "docs")) -> str:
     """A file's text with its generated parts as they are now.
 
     Args:
@@ -52,9 +60,7 @@ def renew(text: str, kinds: Sequence[str] = ("rows: bench", "bench", "docs")) ->
         if kind not in kinds:
             return part[0]
         words = shlex.split(command)
-        body = _generated(words) if kind == "docs" else command_output(words)
-        if kind == "rows: bench":
-            body = re.sub(r"\n{3,}", "\n\n", re.sub(r"(?m)^(?!\|).*$", "", body))
+        body = command_output(words) if kind == "bench" else _generated(*words)
         return f"{opening}{body.strip()}\n{closing}"
 
     return _PART.sub(generate, text)
@@ -66,29 +72,22 @@ def command_output(words: list[str]) -> str:
     Raises:
         ValueError: If it fails.
     """
-    from typer.testing import CliRunner
-
-    from benchmark.cli.app import app
-
     result = CliRunner().invoke(app, words)
     if result.exit_code != 0:
         raise ValueError(f"bench {shlex.join(words)}: {result.stderr or result.exception}")
     return result.stdout
 
 
-def _generated(words: Sequence[str]) -> str:
-    name, *arguments = words
+def _generated(name: str, *arguments: str) -> str:
     if name not in GENERATORS:
         raise ValueError(f"docs {name}: expected one of {', '.join(GENERATORS)}")
     return "\n".join(GENERATORS[name](*arguments))
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """A table whose cells hold Markdown, such as code, which tables of scores escape."""
-    yield f"| {' | '.join(heads)} |"
-    yield "|---" * len(heads) + "|"
-    for row in rows:
-        yield "| " + " | ".join(" ".join(cell.replace("|", r"\|").split()) for cell in row) + " |"
+def _table(heads: str, *rows: Sequence[str]) -> list[str]:
+    """A table of words; heads are separated by ``|``."""
+    lines = [[cell.replace("``", "`") for cell in row] for row in rows]
+    return [render(simple_table("", "", heads.split("|"), (), lines), "markdown").strip()]
 
 
 def _codes(names: Iterable[object]) -> str:
@@ -97,14 +96,13 @@ def _codes(names: Iterable[object]) -> str:
 
 def _markdown(docstring: str) -> str:
     """A docstring's paragraphs: code in single backticks, angle brackets as text."""
-    parts = docstring.replace("``", "`").split("`")
+    parts = re.sub(r":\w+:`", "`", docstring.replace("``", "`")).split("`")
     return "`".join(p if i % 2 else p.replace("<", r"\<") for i, p in enumerate(parts))
 
 
-def _protocols() -> Iterator[str]:
-    every = [load_protocol(name) for name in registry.protocol_files()]
-    rows = [(f"`{p.id}`", p.question, p.source) for p in every]
-    yield from _table(("protocol", "question", "source"), rows)
+def _protocols() -> list[str]:
+    rows = [(f"`{p.id}`", p.question, p.source) for p in catalog.protocols()]
+    return _table("protocol|question|source", *rows)
 
 
 def _protocol(name: str) -> Iterator[str]:
@@ -119,30 +117,28 @@ def _protocol(name: str) -> Iterator[str]:
         yield f"- Settings: {'; '.join(settings)}."
 
 
-def _tracks() -> Iterator[str]:
-    every = [load_track(name) for name in registry.track_files()]
-    heads = ("track", "what", "dataset", "models", "`--data-root`")
+def _tracks() -> list[str]:
     rows = [
         (
-            f"`{t.id}`", f"{t.title}. {t.note}", f"`{t.dataset}`, set `{t.evaluation}`",
+            f"`{t.id}`", catalog.summary(t), f"`{t.dataset}`, set `{t.evaluation}`",
             ", ".join(f"`{t.models[m].backbone}` {t.models[m].dim}" for m in ("old", "new")),
             "needed" if t.needs_root else "",
         )
-        for t in every
+        for t in catalog.tracks()
     ]  # fmt: skip
-    yield from _table(heads, rows)
+    return _table("track|what|dataset|models|`--data-root`", *rows)
 
 
-def _suits() -> Iterator[str]:
+def _suits() -> list[str]:
     """Which protocols run on which tracks, as a dry run says it."""
-    tracks = [load_track(name) for name in registry.track_files()]
+    tracks = catalog.tracks()
     rows = []
-    for name in registry.protocol_files():
-        settings = list(expand(load_protocol(name)))
+    for protocol in catalog.protocols():
+        settings = list(expand(protocol))
         counts = [sum(_suited(setting, track) for setting in settings) for track in tracks]
         words = {0: "", len(settings): "yes"}
-        rows.append((f"`{name}`", *(words.get(count, "some") for count in counts)))
-    yield from _table(("protocol", *(f"`{track.id}`" for track in tracks)), rows)
+        rows.append((f"`{protocol.id}`", *(words.get(count, "some") for count in counts)))
+    return _table("|".join(["protocol", *(f"`{track.id}`" for track in tracks)]), *rows)
 
 
 def _suited(protocol: Protocol, track: Track) -> bool:
@@ -155,14 +151,9 @@ def _suited(protocol: Protocol, track: Track) -> bool:
 
 def _methods() -> Iterator[str]:
     """A table of all adapters, then each one's card without its costs."""
-    from benchmark.report.card import method_card
-
     cards = [method_card(name, Path("no-records")) for name in registry.method_files()]
-    rows = [
-        (f"`{c['method']}`", _codes(c["variants"]), _markdown(c["summary"]), c["paper"])
-        for c in cards
-    ]
-    yield from _table(("method", "variants", "idea", "source"), rows)
+    rows = [(f"`{c['method']}`", _codes(c["variants"]), c["summary"], c["paper"]) for c in cards]
+    yield from _table("method|variants|idea|source", *rows)
     for card in cards:
         yield f"\n### `{card['method']}`\n\n{_markdown(card['idea'])}\n"
         yield f"- Source: {card['paper']}."
@@ -176,36 +167,30 @@ def _methods() -> Iterator[str]:
             yield f"- Variant `{card['method']}:{name}`: {changed}"
 
 
-def _metrics() -> Iterator[str]:
-    from benchmark.metrics.catalog import describe, examples
-
+def _metrics() -> list[str]:
     better = {True: "higher", False: "lower", None: "neither"}
-    every = [describe(key) for key in examples()]
-    rows = [(f"`{m.key}`", m.label, better[m.higher_is_better], m.unit, m.rules) for m in every]
-    yield from _table(("key", "label", "better", "unit", "rules"), rows)
+    metrics = sorted(map(describe, examples()), key=lambda metric: metric.key)
+    rows = [(f"`{m.key}`", m.label, better[m.higher_is_better], m.unit, m.rules) for m in metrics]
+    return _table("key|label|better|unit|rules", *rows)
 
 
-def _tasks() -> Iterator[str]:
+def _tasks() -> list[str]:
     rows = []
     for name, module in registry.tasks().items():
         task = registry.task(name)
         summary = (importlib.import_module(module).__doc__ or "").partition("\n")[0]
         rows.append((f"`{name}`", summary, _codes(task.scores), _codes(task.needs)))
-    yield from _table(("task", "what", "scores", "needs of the dataset"), rows)
+    return _table("task|what|scores|needs of the dataset", *rows)
 
 
-def _orders() -> Iterator[str]:
-    from benchmark.metrics.backfill_orders import ORDERS
-
+def _orders() -> list[str]:
     rows = [(f"`{name}`", _codes(order.needs)) for name, order in ORDERS.items()]
-    yield from _table(("order", "needs"), rows)
+    return _table("order|needs", *rows)
 
 
-def _sides() -> Iterator[str]:
-    from benchmark.training.side_kinds import SIDES
-
+def _sides() -> list[str]:
     rows = [(f"`{name}`", s.title, s.data, str(s.bits)) for name, s in SIDES.items()]
-    yield from _table(("kind", "what", "training images", "bits of a number"), rows)
+    return _table("kind|what|training images|bits of a number", *rows)
 
 
 def _fields(module: str) -> Iterator[str]:
@@ -220,14 +205,13 @@ def _fields(module: str) -> Iterator[str]:
         keys = [model.model_fields[key].alias or key for key in own]
         yield f"\n**`{name}`**: {_markdown(inspect.getdoc(model) or '')}\n"
         rows = [_field(key, properties[key]) for key in keys]
-        yield from _table(("field", "type", "default", "meaning"), rows)
+        yield from _table("field|type|default|meaning", *rows)
 
 
 def _field(key: str, schema: Mapping[str, Any]) -> tuple[str, str, str, str]:
     # The defaults of a nested model stand at its own fields.
     default = "" if "$ref" in schema else f"`{schema['default']!r}`" if "default" in schema else ""
-    meaning = _markdown(" ".join(schema.get("description", "").split()))
-    return f"`{key}`", _type(schema), default, meaning
+    return f"`{key}`", _type(schema), default, schema.get("description", "")
 
 
 def _type(schema: Mapping[str, Any]) -> str:
@@ -241,34 +225,27 @@ def _type(schema: Mapping[str, Any]) -> str:
     if values:
         return _codes(values)
     if isinstance(schema.get("additionalProperties"), dict):
-        return f"name -> {_type(schema['additionalProperties'])}"
+        return f"name to {_type(schema['additionalProperties'])}"
     if schema.get("type") == "array":
-        items = schema.get("items") or schema["prefixItems"][0]
-        return f"list of {_type(items)}"
+        return f"list of {_type(schema.get('items') or schema['prefixItems'][0])}"
     return str(schema.get("type", "any"))
 
 
-def _evidence(folder: str) -> Iterator[str]:
+def _evidence(folder: str) -> list[str]:
     """How many methods have how many seeds, by protocol and track."""
-    from benchmark.records.selection import read_selection
-
     places: dict[tuple[str, str], list[Record]] = {}
-    for stored in read_selection([Path(folder)]):
-        record = stored.record
-        if record.status == "done":
-            places.setdefault((record.protocol, record.track), []).append(record)
+    for record in (stored.record for stored in read_selection([Path(folder)], status=["done"])):
+        places.setdefault((record.protocol, record.track), []).append(record)
     rows = []
     for (protocol, track), records in sorted(places.items()):
         seeds = Counter(record.method for record in records)
         three = sum(n >= 3 for n in seeds.values())
-        precision = sorted({r.environment.get("precision", "unknown") for r in records})
-        counts = (str(len(seeds)), str(three), ", ".join(precision))
-        rows.append((f"`{protocol}`", f"`{track}`", *counts))
-    heads = ("protocol", "track", "methods and variants", "of these with 3 seeds", "precision")
-    yield from _table(heads, rows)
+        precisions = ", ".join(sorted({r.environment.get("precision", "unknown") for r in records}))
+        rows.append((f"`{protocol}`", f"`{track}`", str(len(seeds)), str(three), precisions))
+    return _table("protocol|track|methods and variants|of these with 3 seeds|precision", *rows)
 
 
-GENERATORS: Mapping[str, Callable[..., Iterator[str]]] = {
+GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "protocols": _protocols, "protocol": _protocol, "tracks": _tracks, "suits": _suits,
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
     "fields": _fields, "evidence": _evidence,

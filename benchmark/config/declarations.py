@@ -121,14 +121,12 @@ class TaskDeclaration(ABC):
         text_queries: It evaluates the cases whose queries are texts, and only these.
         both_directions: ``old/new`` is evaluated beside ``new/old``, as 1:1 verification has no
             gallery.
-        partial: It evaluates partly backfilled galleries instead of cases.
     """
 
     scores: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[str, ...]] = ()
     text_queries: ClassVar[bool] = False
     both_directions: ClassVar[bool] = False
-    partial: ClassVar[bool] = False
 
     @abstractmethod
     def evaluate(self, *embeddings: Any) -> Any:

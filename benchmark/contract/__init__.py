@@ -8,7 +8,7 @@ losses and maps share.
 
 from benchmark.config.seeds import drawing_from
 from benchmark.contract.bases import CompatibleTraining, FeatureTransformation, FittedMap, VectorMap
-from benchmark.contract.classifiers import OldClassifier, OldClassifierTraining, old_classifier
+from benchmark.contract.classifiers import OldClassifier, OldClassifierTraining
 from benchmark.contract.conversion import Conversion
 from benchmark.contract.maps import (
     LearnedMap,
@@ -31,5 +31,5 @@ __all__ = [
     "FeatureTransformation", "Fitted", "FittedMap", "Generation", "Head", "LearnedMap", "Method",
     "OldClassifier", "OldClassifierTraining", "Pairs", "Portable", "RefusedError",
     "SideInformationMap", "Step", "Trainer", "TrainingData", "Update", "UpdateJob", "VectorMap",
-    "drawing_from", "fit_map", "kl_divergence", "old_classifier", "squared_distance",
+    "drawing_from", "fit_map", "kl_divergence", "squared_distance",
 ]  # fmt: skip

@@ -28,16 +28,12 @@ def apply_part(folder: Path, name: str, *arrays: Any) -> Any:
 
 
 def apply(module: Portable, *arrays: Any) -> Any:
-    """Call a module on arrays, in blocks of one size.
+    """Call a module on arrays ``[n, ...]``, in blocks of one size; ``None`` is passed on.
 
     The output of an item depends neither on its neighbours nor on its place.
 
-    Args:
-        module: Rows of tensors -> rows, or a tuple of them.
-        arrays: ``[n, ...]`` each; ``None`` is passed on as it is.
-
     Returns:
-        Its output as float32 arrays ``[n, ...]``; ``None`` where it gives none.
+        Its output, rows or a tuple of them, as float32 ``[n, ...]``; ``None`` where it gives none.
 
     Raises:
         BenchError: If there is no row, or the module refuses its input.
@@ -46,30 +42,24 @@ def apply(module: Portable, *arrays: Any) -> Any:
     n = next(len(a) for a in arrays if a is not None)
     if n == 0:
         raise BenchError("expected at least one vector, got none")
-    outputs = [
-        _apply_block(module, [None if a is None else a[start : start + BLOCK] for a in arrays])
-        for start in range(0, n, BLOCK)
-    ]
+    try:
+        with torch.inference_mode():
+            outputs = [
+                module(*(None if a is None else _block(a[start : start + BLOCK]) for a in arrays))
+                for start in range(0, n, BLOCK)
+            ]
+    except ValueError as error:
+        raise BenchError(str(error)) from error
     if isinstance(outputs[0], tuple):
         return tuple(_join(parts, n) for parts in zip(*outputs, strict=True))
     return _join(outputs, n)
 
 
-def _apply_block(module: Portable, arrays: list[Any]) -> Any:
+def _block(rows: Any) -> Tensor:
     """One block, filled up with zeros: a smaller product sums in another order."""
-    tensors: list[Tensor | None] = []
-    for rows in arrays:
-        if rows is None:
-            tensors.append(None)
-        else:
-            block = np.zeros((BLOCK, *rows.shape[1:]), rows.dtype)
-            block[: len(rows)] = rows
-            tensors.append(torch.from_numpy(block))
-    try:
-        with torch.inference_mode():
-            return module(*tensors)
-    except ValueError as error:
-        raise BenchError(str(error)) from error
+    block = np.zeros((BLOCK, *rows.shape[1:]), rows.dtype)
+    block[: len(rows)] = rows
+    return torch.from_numpy(block)
 
 
 def _join(blocks: Any, n: int) -> Vectors | None:
@@ -77,12 +67,7 @@ def _join(blocks: Any, n: int) -> Vectors | None:
 
 
 def as_vectors(name: str, values: Any, dim: int | None = None) -> Vectors:
-    """Numbers as a float32 array ``[n, dim]``.
-
-    Args:
-        name: What an error names first.
-        values: An array or tensor.
-        dim: Its dimension, if known.
+    """An array or tensor of numbers as float32 ``[n, dim]``; an error begins with ``name``.
 
     Raises:
         BenchError: If the shape is another, or a value is not a finite number.
@@ -93,9 +78,8 @@ def as_vectors(name: str, values: Any, dim: int | None = None) -> Vectors:
             vectors = np.asarray(to_numpy(values)).astype(np.float32, copy=False)
     except (TypeError, ValueError) as error:
         raise BenchError(f"{name}: expected numbers [n, {dim or 'dim'}], got others") from error
-    if vectors.ndim != 2 or 0 in vectors.shape or (dim is not None and vectors.shape[1] != dim):
-        expected = "dim" if dim is None else dim
-        raise BenchError(f"{name}: expected [n, {expected}], got {list(vectors.shape)}")
+    if vectors.ndim != 2 or 0 in vectors.shape or vectors.shape[1] != (dim or vectors.shape[1]):
+        raise BenchError(f"{name}: expected [n, {dim or 'dim'}], got {list(vectors.shape)}")
     require_finite(name, vectors)
     return vectors
 

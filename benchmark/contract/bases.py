@@ -66,22 +66,19 @@ class CompatibleTraining(Method, Generic[State]):
         return job.new_model()
 
     def prepare(self, job: UpdateJob) -> State:  # noqa: ARG002
-        """State that the loss needs; called once before training.
+        """State that the loss needs; called once before training, under the seed of the update.
 
         Parameters of the module are trained along. Its buffers are kept in the checkpoint, so a
         resumed training goes on with them; they keep their shapes. A finished network goes in
-        as ``Frozen(network)``. Initial weights are drawn from the seed of the update.
+        as ``Frozen(network)``.
         """
         return nn.Module()  # type: ignore[return-value]
 
     @abstractmethod
     def loss(self, batch: Batch, head: Head, state: State) -> Tensor:
-        """The training loss of a batch, a scalar.
+        """The training loss of a batch, a scalar; ``head(features, labels)`` is the classifier's.
 
-        Args:
-            batch: Images, labels, new features with gradient, stored old features.
-            head: The new classifier; ``head(features, labels)`` is its own loss.
-            state: What :meth:`prepare` returned.
+        ``state`` is the result of :meth:`prepare`.
         """
 
     def refresh(self, state: State, job: UpdateJob, epoch: Epoch) -> None:
@@ -186,10 +183,7 @@ class FeatureTransformation(Method):
             old.features, new.features, job.data.labels, old.side, new.head, job.distance,
             new.side, old.head, chained=len(job.chain) > 1,
         )  # fmt: skip
-        fitted = self.learn(pairs, job.trainer)
-        return Update(
-            new.model, new.head, fitted.convert, fitted.query_view, fitted.priority, fitted.curves
-        )
+        return Update(new.model, new.head, **vars(self.learn(pairs, job.trainer)))
 
 
 @dataclass(frozen=True)
@@ -211,10 +205,8 @@ class VectorMap(FeatureTransformation):
     def fit_vectors(self, source: Tensor, target: Tensor, trainer: Trainer) -> FittedMap:
         """The map ``[n, d_source]`` -> ``[n, d_target]`` and training curves, if any.
 
-        Args:
-            source: ``[n, d_source]`` float32; unit vectors where only directions matter.
-            target: ``[n, d_target]`` float32; likewise.
-            trainer: The loop, its recipe with the budget of steps.
+        Both are float32, and unit vectors where only directions matter; the recipe of ``trainer``
+        has the budget of steps.
         """
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:

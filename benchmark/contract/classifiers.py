@@ -1,7 +1,7 @@
 """The frozen old classifier on new features: as it was kept, from old features, or both."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -49,9 +49,7 @@ class OldClassifier(nn.Module):
     def losses(self, features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Cross-entropy of each feature whose class the classifier knows.
 
-        Args:
-            features: ``[n, d]``; of longer ones the first ``dim`` dimensions count.
-            labels: Classes of the new data, ``[n]``.
+        Of features ``[n, d]`` the first ``dim`` dimensions count; labels are of the new data.
 
         Returns:
             Losses, ``[n]``, 0 where the class is unknown; and whether it is known, bool ``[n]``.
@@ -65,53 +63,47 @@ class OldClassifier(nn.Module):
     def distillation(self, batch: Batch, temperature: float) -> Tensor:
         """Cross-entropy between the outputs for old and for new features, ``[B]``.
 
-        Args:
-            batch: Of longer features the first ``dim`` dimensions count.
-            temperature: Divisor of the logits, beside the classifier's own scale.
+        Of longer features the first ``dim`` dimensions count; the temperature divides the logits,
+        beside the classifier's own scale.
         """
         targets = F.softmax(self.logits(batch.old.detach()) / temperature, dim=1)
         logits = self.logits(batch.new[:, : self.dim]) / temperature
         return F.cross_entropy(logits, targets, reduction="none")
 
+    @classmethod
+    def of(cls, job: UpdateJob, *, synthesize: bool) -> Self:
+        """The frozen old classifier K of an update.
 
-def old_classifier(job: UpdateJob, *, synthesize: bool) -> OldClassifier:
-    """The frozen old classifier K of an update.
+        A kept K keeps its form and scale, without its margin. ``synthesize`` adds a row for each
+        class that K does not know: the mean old feature of the class. Its length and bias, which
+        the paper leaves open (its classifiers are cosines), are the means of those of K's rows,
+        which favours no class. Where K is discarded, or knows no class of the new data, every row
+        is such a mean, normalised, and the logits are cosines at the new classifier's scale: at
+        scale 1 a softmax over C cosines cannot fall below log C - 2 and would teach nothing.
 
-    A kept K keeps its form and scale, without its margin; a row is synthesized as the mean old
-    feature of the class. Its length and its bias, which the paper leaves open (its classifiers
-    are cosines), are the means of those of K's rows, which favours no class.
-    Where K is discarded, or knows no class of the new data, every row is such a mean, normalised,
-    and the logits are cosines at the new classifier's scale: at scale 1 a softmax over C cosines
-    cannot fall below log C - 2 and would teach nothing.
-
-    Args:
-        job: The update.
-        synthesize: Add rows for classes that K does not know.
-
-    Source:
-        BCT section 2.5; MixBCT section 3.1 (the old classifier is discarded).
-    """
-    data, kept = job.data, job.old.head
-    n_classes = len(data.classes)
-    means = class_means(job.old.features, data.labels, n_classes)
-    known = None if kept is None else torch.isin(data.classes, kept.classes)
-    if kept is None or known is None or (synthesize and not known.any()):
-        return OldClassifier(F.normalize(means), None, job.spec.scale, torch.arange(n_classes))
-    rows = torch.full((n_classes,), -1)
-    order = kept.classes.argsort()
-    rows[known] = order[torch.searchsorted(kept.classes, data.classes[known], sorter=order)]
-    weight: Tensor = kept.weight.detach()
-    bias: Tensor | None = kept.bias
-    if synthesize and not known.all():
-        new_rows = means[~known]
-        rows[~known] = torch.arange(len(new_rows)) + len(weight)
-        new_rows = F.normalize(new_rows)
-        if not kept.normalised:
-            # As long as K's own: a mean feature is much longer, and would outvote them.
-            new_rows = new_rows * weight.norm(dim=1).mean()
-        weight = torch.cat([weight, new_rows])
-        bias = None if bias is None else torch.cat([bias, bias.mean().expand(len(new_rows))])
-    return OldClassifier(weight, bias, kept.scale if kept.normalised else None, rows)
+        Source:
+            BCT section 2.5; MixBCT section 3.1 (the old classifier is discarded).
+        """
+        data, kept = job.data, job.old.head
+        n_classes = len(data.classes)
+        means = F.normalize(class_means(job.old.features, data.labels, n_classes))
+        known = None if kept is None else torch.isin(data.classes, kept.classes)
+        if kept is None or known is None or (synthesize and not known.any()):
+            return cls(means, None, job.spec.scale, torch.arange(n_classes))
+        rows = torch.full((n_classes,), -1)
+        order = kept.classes.argsort()
+        rows[known] = order[torch.searchsorted(kept.classes, data.classes[known], sorter=order)]
+        weight: Tensor = kept.weight.detach()
+        bias: Tensor | None = kept.bias
+        if synthesize and not known.all():
+            new_rows = means[~known]
+            rows[~known] = torch.arange(len(new_rows)) + len(weight)
+            if not kept.normalised:
+                # As long as K's own: a mean feature is much longer, and would outvote them.
+                new_rows = new_rows * weight.norm(dim=1).mean()
+            weight = torch.cat([weight, new_rows])
+            bias = None if bias is None else torch.cat([bias, bias.mean().expand(len(new_rows))])
+        return cls(weight, bias, kept.scale if kept.normalised else None, rows)
 
 
 @dataclass(frozen=True)
@@ -151,4 +143,4 @@ class OldClassifierTraining(CompatibleTraining[OldClassifier]):
 
     def prepare(self, job: UpdateJob) -> OldClassifier:
         """The frozen old classifier, in ``synthesize`` with rows for all classes."""
-        return old_classifier(job, synthesize=self.unknown == "synthesize")
+        return OldClassifier.of(job, synthesize=self.unknown == "synthesize")

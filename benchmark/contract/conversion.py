@@ -1,18 +1,20 @@
 """A fitted conversion of a stored gallery, on plain arrays and on files."""
 
-import dataclasses
 import json
 import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import NonNegativeInt, PositiveInt, TypeAdapter
 
 from benchmark.config.files import file_digest, plain_io_errors
+from benchmark.config.reading import Model, parse
 from benchmark.contract.arrays import BLOCK, Vectors, apply, as_ids, as_vectors, require_finite
 from benchmark.data.array_files import open_rows, row_blocks, writing
 from benchmark.errors import BenchError
@@ -20,30 +22,29 @@ from benchmark.metrics.backfill_orders import by_score
 from benchmark.models.module import Portable, load_module, save_module
 from benchmark.training.loop import Curve
 
-PARTS = ("convert", "query_view", "priority")
+PartName = Literal["convert", "query_view", "priority"]
+PARTS: tuple[str, ...] = get_args(PartName)
 META = "conversion.json"
-FORMAT = 1
 
 
-@dataclass(frozen=True)
-class Dims:
-    """Dimensions that a conversion was fitted with.
+class Dims(Model):
+    """Dimensions of stored vectors, new vectors and side-information (0: none) of a fit."""
 
-    Attributes:
-        old: Dimension of stored vectors.
-        new: Dimension of new vectors.
-        side: Dimension of side-information; 0 is none.
-    """
+    old: PositiveInt
+    new: PositiveInt
+    side: NonNegativeInt = 0
 
-    old: int
-    new: int
-    side: int = 0
 
-    def __post_init__(self) -> None:
-        for name, least in (("old", 1), ("new", 1), ("side", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"dims: expected {name} as a number from {least}, got {value!r}")
+class _Meta(Model):
+    """The file beside the parts of a stored conversion; ``parts`` has the digest of each."""
+
+    format: Literal[1]
+    method: str
+    params: dict[str, Any]
+    distance: Literal["cosine", "l2"]
+    dims: Dims
+    maps_side: bool
+    parts: dict[PartName, str]
 
 
 @dataclass(frozen=True)
@@ -69,11 +70,7 @@ class Conversion:
     curves: Mapping[str, Curve] = field(default_factory=dict)
 
     def convert(self, vectors: ArrayLike, side: ArrayLike | None = None) -> Any:
-        """Stored vectors after the update.
-
-        Args:
-            vectors: ``[n, d_old]``, by the old model.
-            side: ``[n, s]``, where the map was fitted with side-information.
+        """Convert stored vectors ``[n, d_old]`` and side-information ``[n, s]``, if fitted with it.
 
         Returns:
             ``[n, d]`` float32; with ``maps_side`` a pair of them and the new side-information.
@@ -87,8 +84,7 @@ class Conversion:
     def view(self, queries: ArrayLike) -> Vectors:
         """New queries ``[n, d_new]`` in the space of the converted gallery, ``[n, d]``."""
         vectors = as_vectors("queries", queries, self.dims.new)
-        part = self.parts.get("query_view")
-        return vectors if part is None else apply(part, vectors)
+        return apply(self.parts["query_view"], vectors) if "query_view" in self.parts else vectors
 
     def priority(self, vectors: ArrayLike, side: ArrayLike | None = None) -> Vectors:
         """Priority of stored items in backfilling: ``[n]``, larger first.
@@ -110,10 +106,7 @@ class Conversion:
     ) -> NDArray[np.int64]:
         """Rows in the order of backfilling: largest priority first, ties by id.
 
-        Args:
-            vectors: ``[n, d_old]``.
-            side: ``[n, s]``, where the map was fitted with side-information.
-            ids: ``[n]``, each once; by default the row.
+        Vectors and side-information are as of :meth:`convert`, ids by default the rows.
 
         Raises:
             BenchError: As :meth:`priority`; if ids are not one an item, or one comes twice.
@@ -137,8 +130,8 @@ class Conversion:
             source: npy file, ``[n, d_old]``.
             target: npy file to write, ``[n, d]`` float32.
             side: npy file, ``[n, s]``, where the map was fitted with side-information.
-            target_side: npy file of the side-information after the update; needed where the map
-                gives new side-information, without which the next update cannot be made.
+            target_side: npy file to write of the new side-information; needed where the map gives
+                it, as the next update cannot be made without.
 
         Returns:
             Number of items.
@@ -149,7 +142,7 @@ class Conversion:
         """
         rows = open_rows("source", source)
         sides = None if side is None else open_rows("side", side)
-        self._check_sizes("source", rows.shape, None if sides is None else sides.shape)
+        self._check_sizes("source", rows, sides)
         if target_side is not None and sides is None:
             raise BenchError("target_side: the map was fitted without side-information")
         if self.maps_side and target_side is None:
@@ -160,11 +153,11 @@ class Conversion:
             if path.resolve() in taken:
                 raise BenchError(f"{path}: expected another file than is read or written already")
             taken.add(path.resolve())
+        side_blocks = repeat(None) if sides is None else row_blocks(sides, BLOCK)
+        blocks = zip(row_blocks(rows, BLOCK), side_blocks, strict=False)
         with writing(targets, len(rows)) as writers:
-            side_blocks = None if sides is None else row_blocks(sides, BLOCK)
-            for start, block in enumerate(row_blocks(rows, BLOCK)):
+            for start, (block, side_block) in enumerate(blocks):
                 require_finite(str(source), block, start * BLOCK)
-                side_block = None if side_blocks is None else next(side_blocks)
                 if side_block is not None:
                     require_finite(str(side), side_block, start * BLOCK)
                 for write, part in zip(writers, self._convert(block, side_block), strict=False):
@@ -185,27 +178,22 @@ class Conversion:
         try:
             part.mkdir(parents=True)
             with plain_io_errors(part):
-                self._write(part)
+                files = {name: part / f"{name}.safetensors" for name in self.parts}
+                for name, path in files.items():
+                    save_module(self.parts[name], path)
+                meta = {
+                    "format": 1, "method": self.method, "params": dict(self.params),
+                    "distance": self.distance, "dims": self.dims.model_dump(),
+                    "maps_side": self.maps_side,
+                    "parts": {name: file_digest(path) for name, path in files.items()},
+                }  # fmt: skip
+                (part / META).write_text(json.dumps(meta, indent=1) + "\n")
                 shutil.rmtree(folder, ignore_errors=True)
                 part.replace(folder)
         except OSError as error:
             raise BenchError(f"{folder}: cannot be written: {error.strerror}") from error
         finally:
             shutil.rmtree(part, ignore_errors=True)
-
-    def _write(self, folder: Path) -> None:
-        for name, part in self.parts.items():
-            save_module(part, folder / f"{name}.safetensors")
-        meta = {
-            "format": FORMAT,
-            "method": self.method,
-            "params": dict(self.params),
-            "distance": self.distance,
-            "dims": dataclasses.asdict(self.dims),
-            "maps_side": self.maps_side,
-            "parts": {n: file_digest(folder / f"{n}.safetensors") for n in self.parts},
-        }
-        (folder / META).write_text(json.dumps(meta, indent=1) + "\n")
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -216,25 +204,15 @@ class Conversion:
         """
         folder = Path(folder)
         try:
-            meta = json.loads((folder / META).read_text())
-            if meta["format"] != FORMAT:
-                raise BenchError(f"{folder}: expected format {FORMAT}, got {meta['format']}")
-            if set(meta["parts"]) - set(PARTS):
-                raise BenchError(f"{folder}: expected parts {', '.join(PARTS)}")
-            files = {name: folder / f"{name}.safetensors" for name in meta["parts"]}
+            meta = parse(TypeAdapter(_Meta), (folder / META).read_bytes(), str(folder / META))
+            files = {name: folder / f"{name}.safetensors" for name in meta.parts}
             for name, path in files.items():
-                if file_digest(path) != meta["parts"][name]:
+                if file_digest(path) != meta.parts[name]:
                     raise BenchError(f"{path}: damaged, its digest is another")
-            parts = {name: load_module(path).eval() for name, path in files.items()}
-            if not isinstance(meta["params"], dict):
-                raise BenchError(f"{folder}: expected params by name, got {meta['params']!r}")
-            return cls(
-                meta["method"], meta["params"], meta["distance"], Dims(**meta["dims"]),
-                meta["maps_side"], parts,
-            )  # fmt: skip
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            text = " ".join(str(error).split())
-            raise BenchError(f"{folder}: not a stored conversion: {text}") from error
+        except OSError as error:
+            raise BenchError(f"{folder}: not a stored conversion: {error}") from error
+        parts = {str(name): load_module(path).eval() for name, path in files.items()}
+        return cls(meta.method, meta.params, meta.distance, meta.dims, meta.maps_side, parts)
 
     def _convert(self, vectors: Vectors, side: Vectors | None) -> tuple[Vectors, Vectors | None]:
         part = self.parts.get("convert")
@@ -243,15 +221,12 @@ class Conversion:
     def _stored(self, vectors: ArrayLike, side: ArrayLike | None) -> tuple[Vectors, Vectors | None]:
         stored = as_vectors("vectors", vectors)
         stored_side = None if side is None else as_vectors("side", side)
-        side_shape = None if stored_side is None else stored_side.shape
-        self._check_sizes("vectors", stored.shape, side_shape)
+        self._check_sizes("vectors", stored, stored_side)
         return stored, stored_side
 
-    def _check_sizes(self, name: str, shape: tuple[int, ...], side: tuple[int, ...] | None) -> None:
-        expected_side = (shape[0], self.dims.side) if self.dims.side else None
-        for label, got, expected in (
-            (name, shape, (shape[0], self.dims.old)), ("side", side, expected_side)
-        ):  # fmt: skip
+    def _check_sizes(self, name: str, vectors: Vectors, side: Vectors | None) -> None:
+        for label, rows, dim in ((name, vectors, self.dims.old), ("side", side, self.dims.side)):
+            expected = [len(vectors), dim] if dim else "no side-information"
+            got = "no side-information" if rows is None else list(rows.shape)
             if got != expected:
-                fitted, given = (list(x) if x else "no side-information" for x in (expected, got))
-                raise BenchError(f"{label}: expected {fitted}, got {given}")
+                raise BenchError(f"{label}: expected {expected}, got {got}")

@@ -2,7 +2,7 @@
 
 import copy
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,26 +25,17 @@ RECIPE = Recipe(epochs=1)
 
 
 def make_pairs(method: Method, distance: str, chained: bool, **arrays: Any) -> Pairs:
-    """Arrays as pairs of tensors.
-
-    Args:
-        method: The method that they are for.
-        distance: As of :class:`Pairs`.
-        chained: As of :class:`Pairs`.
-        arrays: The other fields of :class:`Pairs`, as arrays or ``None``.
+    """Fields of :class:`Pairs`, as arrays or ``None``, as pairs of tensors for a method.
 
     Raises:
         BenchError: If they do not belong together, or the method needs more.
     """
-    name, given = method_name(method), {k: v for k, v in arrays.items() if v is not None}
+    name, given = _name(method), {k: v for k, v in arrays.items() if v is not None}
     needs_side = any(need.startswith("side:") for need in method.needs)
     takes_side = needs_side or any(f.name == "side" for f in dataclasses.fields(method))
     has_side, missing = "side" in given, {*method.needs} - given.keys()
     for refused, reason in (
-        (
-            distance not in ("cosine", "l2"),
-            f"distance: expected 'cosine' or 'l2', got {distance!r}",
-        ),
+        (distance not in ("cosine", "l2"), f"distance: expected cosine or l2, got {distance!r}"),
         (needs_side and not has_side, f"side: {name} needs side-information here, got none"),
         (has_side and not takes_side, f"side: {name} has no use for side-information"),
         ("new_side" in given and not has_side, "new_side: expected together with side"),
@@ -53,16 +44,14 @@ def make_pairs(method: Method, distance: str, chained: bool, **arrays: Any) -> P
     ):
         if refused:
             raise BenchError(reason)
-    vectors = {
-        key: torch.from_numpy(np.array(as_vectors(key, given[key])))
-        for key in ("old", "new", "side", "new_side")
-        if key in given
-    }
-    if len(vectors["old"]) < 2:
-        raise BenchError(f"old: expected at least 2 pairs, got {len(vectors['old'])}")
-    heads = {key: as_head(key, given[key]) for key in ("head", "old_head") if key in given}
-    labels = as_labels(given["labels"]) if "labels" in given else None
-    return Pairs(**vectors, **heads, labels=labels, distance=distance, chained=chained)  # type: ignore[arg-type]
+    readers: dict[str, Callable[[str, Any], Any]] = {
+        "labels": _as_labels, "head": _as_head, "old_head": _as_head,
+        **dict.fromkeys(("old", "new", "side", "new_side"), _as_tensor),
+    }  # fmt: skip
+    fields = {key: readers[key](key, value) for key, value in given.items()}
+    if len(fields["old"]) < 2:
+        raise BenchError(f"old: expected at least 2 pairs, got {len(fields['old'])}")
+    return Pairs(**fields, distance=distance, chained=chained)
 
 
 def check_same_items(old_ids: Sequence[Any] | None, new_ids: Sequence[Any] | None, n: int) -> None:
@@ -75,16 +64,20 @@ def check_same_items(old_ids: Sequence[Any] | None, new_ids: Sequence[Any] | Non
     old, new = as_ids("old_ids", old_ids), as_ids("new_ids", new_ids)
     if len(old) != len(new):
         raise BenchError(f"new_ids: expected {len(old)} as old_ids, got {len(new)}")
+    if len(old) != n:
+        raise BenchError(f"old_ids: expected {n} as old, got {len(old)}")
     for row, (a, b) in enumerate(zip(old, new, strict=True)):
         if a != b:
             raise BenchError(
                 f"new_ids: expected the order of old_ids, got {b!r} for {a!r} in row {row}"
             )
-    if len(old) != n:
-        raise BenchError(f"old_ids: expected {n} as old, got {len(old)}")
 
 
-def as_head(name: str, value: Any) -> Head:
+def _as_tensor(name: str, values: Any) -> Tensor:
+    return torch.from_numpy(np.array(as_vectors(name, values)))
+
+
+def _as_head(name: str, value: Any) -> Head:
     """A frozen classifier: a copy of a :class:`Head`, ``[C, d]`` weights, or a pair with biases.
 
     Bare weights are those of a softmax classifier, which reads the lengths of vectors.
@@ -94,24 +87,23 @@ def as_head(name: str, value: Any) -> Head:
     if isinstance(value, tuple) and len(value) != 2:
         raise BenchError(f"{name}: expected weights, or weights and biases, got {len(value)} parts")
     weight, bias = value if isinstance(value, tuple) else (value, None)
-    rows = as_vectors(name, weight)
+    rows = _as_tensor(name, weight)
     head = Head("softmax", rows.shape[1], range(len(rows)))
     with torch.no_grad():
-        head.weight.copy_(torch.from_numpy(np.array(rows)))
+        head.weight.copy_(rows)
         if bias is not None and head.bias is not None:
-            shift = as_vectors(f"{name} bias", np.reshape(to_numpy(bias), (1, -1)), len(rows))[0]
-            head.bias.copy_(torch.from_numpy(np.array(shift)))
+            shift = as_vectors(f"{name} bias", np.reshape(to_numpy(bias), (1, -1)), len(rows))
+            head.bias.copy_(torch.from_numpy(shift[0].copy()))
     return head.eval().requires_grad_(False)
 
 
-def as_labels(values: Any) -> Tensor:
-    """Whole numbers as int64."""
+def _as_labels(name: str, values: Any) -> Tensor:
     try:
         labels = np.asarray(to_numpy(values))
     except ValueError as error:  # ragged
-        raise BenchError("labels: expected whole numbers [n], got lists of them") from error
+        raise BenchError(f"{name}: expected whole numbers [n], got lists of them") from error
     if labels.dtype.kind not in "iu":
-        raise BenchError(f"labels: expected whole numbers, got {labels.dtype}")
+        raise BenchError(f"{name}: expected whole numbers, got {labels.dtype}")
     return torch.from_numpy(labels.astype(np.int64))
 
 
@@ -127,18 +119,19 @@ def make_conversion(method: Method, fitted: Fitted, pairs: Pairs) -> Conversion:
     """The fitted parts as a conversion that can be saved."""
     parts = {name: getattr(fitted, name) for name in PARTS}
     parts = {name: part.cpu().eval() for name, part in parts.items() if part is not None}
-    d_side, maps_side = 0, False
+    dims = {"old": pairs.old.shape[1], "new": pairs.new.shape[1]}
+    maps_side = False
     if pairs.side is not None:
-        d_side, side = pairs.side.shape[1], pairs.side[:2]
+        dims["side"], side = pairs.side.shape[1], pairs.side[:2]
         with torch.inference_mode():
             maps_side = "convert" in parts and parts["convert"](pairs.old[:2], side)[1] is not side
     return Conversion(
-        method_name(method), dataclasses.asdict(method), pairs.distance,
-        Dims(pairs.old.shape[1], pairs.new.shape[1], d_side), maps_side, parts, fitted.curves,
+        _name(method), dataclasses.asdict(method), pairs.distance, Dims(**dims), maps_side, parts,
+        fitted.curves,
     )  # fmt: skip
 
 
-def method_name(method: Method) -> str:
+def _name(method: Method) -> str:
     """The id of a method that has one, else the name of its class."""
     module = type(method).__module__
     files = registry.method_files().values()

@@ -35,7 +35,6 @@ class _Fit(nn.Module):
         self.steps, self.freeze_from, self.step = steps, freeze_norm * steps, 0
 
     def start(self, _: int, progress: float, __: torch.Generator) -> None:
-        """Take the step that an epoch starts from, after a resumption too."""
         self.step = round(progress * self.steps)
 
     def forward(self, rows: Tensor) -> Tensor:
@@ -52,9 +51,9 @@ class _Fit(nn.Module):
 def fit_map(
     make: Callable[[], Map], loss: MapLoss, tensors: Sequence[Tensor | None], trainer: Trainer, *,
     lr: float, weight_decay: float, warmup: float, freeze_norm: float = 1.0,
-    schedule: str = "cosine", frozen: Sequence[nn.Module | None] = (), name: str = "map",
+    frozen: Sequence[nn.Module | None] = (), name: str = "map",
 ) -> tuple[Map, dict[str, Curve]]:  # fmt: skip
-    """Train a map with Adam on batches of paired vectors.
+    """Train a map with Adam and a cosine schedule on batches of paired vectors.
 
     Args:
         make: Builds the map; called under the seed of the update.
@@ -62,11 +61,10 @@ def fit_map(
             recipe's precision, so a map gives float32 where differences matter.
         tensors: Paired rows, ``[n, ...]``; ``None`` is passed on as it is.
         trainer: The loop; its recipe holds the steps and the batch.
-        lr: Learning rate of Adam.
-        weight_decay: Weight decay of Adam, added to the gradient.
+        lr: Learning rate.
+        weight_decay: Added to the gradient, as Adam does.
         warmup: Share of the steps with a rising learning rate.
         freeze_norm: Share of the steps after which batch-norm statistics stay as they are.
-        schedule: ``cosine``, ``linear`` or ``constant``.
         frozen: Modules that ``loss`` reads and that do not learn: on the device of the batches
             during the fit, on the CPU again afterwards.
         name: Name of the training in checkpoints and random streams.
@@ -88,7 +86,7 @@ def fit_map(
     curve = trainer.run(
         fit, next(len(t) for t in tensors if t is not None),
         Budget(recipe.transform_steps, recipe.transform_batch), optimizer=adam,
-        schedule=lambda p: rate(p, schedule, warmup), on_epoch=fit.start, name=name,
+        schedule=lambda p: rate(p, "cosine", warmup), on_epoch=fit.start, name=name,
     )  # fmt: skip
     held.cpu()
     return module.cpu().eval(), {name: curve}

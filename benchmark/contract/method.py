@@ -51,7 +51,7 @@ class UpdateJob:
 
     Attributes:
         data: Training data of the new generation.
-        chain: The earlier generations, oldest first; at least one.
+        chain: The earlier generations, oldest first; none for ``own_first``.
         independent: The new generation trained without any constraint, if ``needs`` says so;
             its ``side`` is the new side-information, where a later update builds on it.
         spec: Spec of the new model.
@@ -75,21 +75,13 @@ class UpdateJob:
 
     @property
     def old(self) -> Generation:
-        """The generation that is being replaced.
-
-        Raises:
-            ValueError: In the training of the first generation, which replaces none.
-        """
+        """The generation that is being replaced; a ValueError where this is the first one."""
         if not self.chain:
             raise ValueError("job.old: the first generation replaces none")
         return self.chain[-1]
 
     def require_independent(self) -> Generation:
-        """The independent new generation, for methods that need it.
-
-        Raises:
-            ValueError: If the plan provides none.
-        """
+        """The independent new generation; a ValueError if the plan provides none."""
         if self.independent is None:
             raise ValueError("job.independent: expected the independent new model, got none")
         return self.independent
@@ -101,12 +93,7 @@ class UpdateJob:
     def new_model(
         self, dim: int | None = None, head_dim: int | None = None
     ) -> tuple[Encoder, Head]:
-        """A new model and classifier with the initial weights of every method.
-
-        Args:
-            dim: Dimension of the encoder; by default the track's.
-            head_dim: Dimension of the classifier; by default the encoder's.
-        """
+        """As :func:`benchmark.training.embedding.new_model`: the start of every method."""
         return new_model(self.spec, self.data, self.trainer, dim, head_dim)
 
 
@@ -117,11 +104,10 @@ class Update:
     Attributes:
         model: phi_new: images ``[n, c, h, w]`` in [-1, 1] -> ``[n, d_new]``.
         head: Its classifier: the next update's old head.
-        convert: Stored gallery -> converted gallery, called with vectors ``[n, d]`` and
-            side-information ``[n, s]`` or ``None``, gives the same two; ``None`` leaves
-            the gallery as it is.
-        query_view: New query vectors -> the space of the converted gallery; ``None`` is the
-            identity (BT2: the first d_old dimensions).
+        convert: Stored gallery -> converted gallery: vectors ``[n, d]`` and side-information
+            ``[n, s]`` or ``None`` -> the same two; by default the identity.
+        query_view: New query vectors -> the space of the converted gallery (BT2: the first d_old
+            dimensions); by default the identity.
         priority: Stored gallery -> ``[n]``; larger is backfilled first, ties by id.
         curves: Training curves by name.
     """
@@ -138,11 +124,8 @@ class Update:
 class Step:
     """An update as a plan knows it, before anything is trained.
 
-    Attributes:
-        old: Spec of the old model.
-        new: Spec of the new model.
-        shared_classes: Whether the two generations have a class in common.
-        distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
+    ``shared_classes``: the two generations have a class in common; the rest is as of
+    :class:`UpdateJob`.
     """
 
     old: ModelSpec
@@ -178,11 +161,7 @@ class Method(MethodDeclaration):
         raise NotImplementedError(f"{type(self).__name__}.first")
 
     def fit(self, *_: Any, **__: Any) -> Any:
-        """Fit on plain arrays, as the transformations of ``benchmark.contract.bases`` do.
-
-        Raises:
-            BenchError: The method trains a model, on images.
-        """
+        """Refuse plain arrays by a BenchError; a ``FeatureTransformation`` fits on them."""
         raise BenchError(
             f"{type(self).__name__} trains a model on images; only methods that map stored "
             "vectors fit on arrays"

@@ -93,22 +93,15 @@ class Pairs:
     def classifier(self, user: str) -> Head:
         """A copy of the new classifier, which may be frozen.
 
-        Args:
-            user: Start of the error: the method, and the parameter that needs the classifier.
-
         Raises:
-            BenchError: If the classifier is missing.
+            BenchError: If it is missing; ``user`` is the method and the parameter that needs it.
         """
         if self.head is None:
             raise BenchError(f"{user} needs the new classifier (head)")
         return copy.deepcopy(self.head)
 
     def classifier_and_labels(self, user: str) -> tuple[Head, Tensor]:
-        """As :meth:`classifier`, with the labels.
-
-        Raises:
-            BenchError: If either is missing.
-        """
+        """As :meth:`classifier`, with the labels, which may be missing too."""
         if self.head is None or self.labels is None:
             raise BenchError(f"{user} needs the new classifier (head) and labels")
         return self.classifier(user), self.labels

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,16 +38,3 @@ def load_stored(inputs: Inputs, i: int) -> Stored:
     """What a gallery of generation ``i`` keeps; its embeddings are also its queries."""
     side = inputs.get(f"side{i}")
     return load_vectors(inputs[f"vectors{i}"]), None if side is None else load_vectors(side)
-
-
-def read_cases(folder: Path) -> dict[str, dict[str, Any]]:
-    """Case -> scores, intervals, counts of an evaluation."""
-    value: dict[str, dict[str, Any]] = json.loads((folder / CASES).read_text())
-    return value
-
-
-def read_backfilling(folder: Path) -> dict[str, Any] | None:
-    """Scores of partly backfilled galleries of an evaluation; ``None`` without any."""
-    path = folder / BACKFILLING
-    value: dict[str, Any] | None = json.loads(path.read_text()) if path.exists() else None
-    return value

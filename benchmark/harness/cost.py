@@ -5,33 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from benchmark.data.serialization import read_dataset
 from benchmark.harness.graph import Result, Stage
 from benchmark.harness.store import Store
+from benchmark.models.module import load_module
 from benchmark.records.record import Cost
-
-if TYPE_CHECKING:
-    from torch import nn
 
 _FLOAT = 4  # bytes of a stored number
 
 
 def cost(result: Result, metas: Mapping[str, Any], store: Store) -> Cost:
-    """The cost of a result.
-
-    Args:
-        result: Method and seed.
-        metas: Facts and times of each of its stages, by the stage's name.
-        store: Where the stages lie.
-    """
+    """The cost of a result, from facts and times of each of its stages by the stage's name."""
     facts = [metas[s.name]["facts"] for s in result.updates]
     # Not the models of side-information, which are no part of the new one.
     trained = [m["facts"] for m in metas.values() if m["kind"] == "train"]
-    own = next((f["parameters"] for f in reversed(facts) if "parameters" in f), None)
+    new_model = next((f for f in reversed(facts) if "parameters" in f), trained[-1])
     work = {} if result.evaluation is None else _work(result.evaluation, metas, store)
     return Cost(
-        parameters=trained[-1]["parameters"] if own is None else own,
+        parameters=new_model["parameters"],
         added_parameters=sum(f.get("added_parameters", 0) for f in facts),
         **work,
     )
@@ -39,25 +36,24 @@ def cost(result: Result, metas: Mapping[str, Any], store: Store) -> Cost:
 
 def _work(evaluation: Stage, metas: Mapping[str, Any], store: Store) -> dict[str, Any]:
     """Multiply-adds and bytes of one item."""
-    import torch
-
     inputs = evaluation.inputs
-    embedded = [inputs[role] for role in _in_order(inputs, "vectors")]
-    updates = [store.path(inputs[r].name) for r in _in_order(inputs, "update")]
+    n = sum(role.startswith("vectors") for role in inputs)
+    embedded = [inputs[f"vectors{i}"] for i in range(n)]
+    updates = [store.path(inputs[f"update{i}"].name) for i in range(1, n) if f"update{i}" in inputs]
     old, new = (metas[embedded[i].name]["facts"]["dim"] for i in (0, -1))
     sides = metas[evaluation.name]["facts"].get("side", {}).get("generations", {})
     side = next(iter(sides.values()), {"dim": 0, "bytes": 0})
-    stored: tuple[Any, ...] = (torch.zeros(1, old), torch.zeros(1, side["dim"]) if sides else None)
-    first_side = stored[1]
+    first_side = torch.zeros(1, side["dim"]) if sides else None
+    stored: tuple[Any, ...] = (torch.zeros(1, old), first_side)
+    queries: tuple[Any, ...] = (torch.zeros(1, new),)
     convert = query = 0
     for folder in updates:
         work, stored = _apply(folder / "convert.safetensors", *stored)
         convert += work
-    queries: tuple[Any, ...] = (torch.zeros(1, new),)
     for folder in reversed(updates):
         work, queries = _apply(folder / "query_view.safetensors", *queries)
         query += work
-    # Side-information that a conversion makes anew has numbers where the first may have bits.
+    # Side-information that a conversion computes has numbers where the first may have bits.
     beside = side["bytes"] if stored[1] is first_side else _FLOAT * stored[1].shape[1]
     return {
         "multiply_adds": _embedding(embedded[-1], store),
@@ -71,25 +67,16 @@ def _work(evaluation: Stage, metas: Mapping[str, Any], store: Store) -> dict[str
     }
 
 
-def _in_order(inputs: Mapping[str, Stage], role: str) -> list[str]:
-    """``vectors0``, ``vectors1``, ..., ``vectors10``."""
-    return sorted((r for r in inputs if r.startswith(role)), key=lambda r: (len(r), r))
-
-
-def _apply(path: Path, *given: Any) -> tuple[int, tuple[Any, ...]]:
+def _apply(path: Path, *arrays: Any) -> tuple[int, tuple[Any, ...]]:
     """Multiply-adds of a part of an update, and its output; without one the input."""
-    from benchmark.models.module import load_module
-
     if not path.exists():
-        return 0, given
-    work, out = multiply_adds(load_module(path), *given)
+        return 0, arrays
+    work, out = multiply_adds(load_module(path), *arrays)
     return work, out if isinstance(out, tuple) else (out,)
 
 
 def _embedding(stage: Stage, store: Store) -> int:
     """Multiply-adds of embedding an image as a stage does."""
-    from benchmark.data.serialization import read_dataset
-
     shape = read_dataset(store.path(stage.inputs["data"].name)).train.images.shape[1:]
     folder = store.path(stage.inputs["model"].name)
     return _of_image(folder / f"{stage.params['file']}.safetensors", shape)
@@ -97,14 +84,10 @@ def _embedding(stage: Stage, store: Store) -> int:
 
 @cache
 def _of_image(path: Path, shape: tuple[int, ...]) -> int:
-    import torch
-
-    from benchmark.models.module import load_module
-
     return multiply_adds(load_module(path), torch.zeros(1, *shape))[0]
 
 
-def multiply_adds(module: nn.Module, *given: Any) -> tuple[int, Any]:
+def multiply_adds(module: nn.Module, *inputs: Any) -> tuple[int, Any]:
     """How many products of numbers a module sums, and its output.
 
     Counted are convolutions and matrix products, as torch counts them (two operations each);
@@ -115,10 +98,7 @@ def multiply_adds(module: nn.Module, *given: Any) -> tuple[int, Any]:
         >>> multiply_adds(torch.nn.Linear(8, 3), torch.zeros(1, 8))[0]
         24
     """
-    import torch
-    from torch.utils.flop_counter import FlopCounterMode
-
     module.eval()
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
-        out = module(*given)
+        out = module(*inputs)
     return counter.get_total_flops() // 2, out

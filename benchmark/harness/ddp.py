@@ -13,7 +13,7 @@ from benchmark.harness.execution import Compute, Outcome, measured
 from benchmark.harness.graph import Stage
 from benchmark.harness.store import Store
 
-_ANSWER = "rank-0.json"
+_OUTCOME = "rank-0.json"
 
 
 def run_in_ranks(stage: Stage, store: Store, out: Path, compute: Compute) -> Outcome:
@@ -25,11 +25,7 @@ def run_in_ranks(stage: Stage, store: Store, out: Path, compute: Compute) -> Out
     Raises:
         BenchError: If a process fails.
     """
-    from torch.multiprocessing.spawn import (
-        ProcessExitedException,
-        ProcessRaisedException,
-        spawn,
-    )
+    from torch.multiprocessing.spawn import ProcessException, spawn
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -38,25 +34,25 @@ def run_in_ranks(stage: Stage, store: Store, out: Path, compute: Compute) -> Out
     try:
         # A rank that fails ends the others, which would wait for it for ever.
         spawn(_rank, args=arguments, nprocs=compute.devices)  # type: ignore[no-untyped-call]
-    except (ProcessRaisedException, ProcessExitedException) as error:
+    except ProcessException as error:
         raise BenchError(
             f"{stage.title}: process {error.error_index} of {compute.devices} failed: "
             f"{str(error).strip().splitlines()[-1]}"
         ) from error
-    answer = out / _ANSWER
-    facts, used = json.loads(answer.read_text())
-    answer.unlink()
+    outcome = out / _OUTCOME
+    facts, used = json.loads(outcome.read_text())
+    outcome.unlink()
     return facts, used
 
 
 def _rank(rank: int, port: int, stage: Stage, root: Path, out: Path, compute: Compute) -> None:
-    # LOCAL_RANK tells Fabric that somebody else made the processes.
+    # LOCAL_RANK tells Fabric that the processes are there already.
     os.environ |= {
         "LOCAL_RANK": str(rank), "RANK": str(rank), "NODE_RANK": "0",
         "WORLD_SIZE": str(compute.devices), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
     }  # fmt: skip
     if rank == 0:
-        (out / _ANSWER).write_text(json.dumps(measured(stage, root, out, compute)))
+        (out / _OUTCOME).write_text(json.dumps(measured(stage, root, out, compute)))
         return
     # Only rank 0 writes an output; all of them resume from its checkpoint.
     with tempfile.TemporaryDirectory() as discarded:

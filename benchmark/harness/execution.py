@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from benchmark.harness.graph import Stage
 from benchmark.harness.timing import Timer, convolution
@@ -18,34 +18,18 @@ Outcome = tuple[dict[str, Any], dict[str, Any]]
 """Facts of a stage; its time, memory and device."""
 
 
-class Reporter(Protocol):
-    """Callbacks of a run."""
+class Reporter:
+    """Callbacks of a run; those of this base do nothing."""
 
     def left_out(self, label: str, reason: str) -> None:
         """A method is not applicable; called before anything runs."""
-        ...
-
-    def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:
-        """A stage begins; returns the progress callback, which takes the share that is done."""
-        ...
-
-    def done(self, stage: Stage, seconds: float) -> None:
-        """A stage has ended."""
-        ...
-
-
-class Silent:
-    """Callbacks that do nothing."""
-
-    def left_out(self, label: str, reason: str) -> None:
-        """Do nothing."""
 
     def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:  # noqa: ARG002
-        """Return a progress callback that does nothing."""
+        """A stage begins; returns the progress callback, which takes the share that is done."""
         return lambda share: None
 
     def done(self, stage: Stage, seconds: float) -> None:
-        """Do nothing."""
+        """A stage has ended."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +92,7 @@ def _resources(device: Device, timer: Timer) -> Iterator[dict[str, Any]]:
     on_gpu = torch_device(device).type == "cuda"
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()
-    with suppress(OSError):  # the peak of this process's memory begins anew (Linux)
+    with suppress(OSError):  # the peak of this process's memory is reset (Linux)
         Path("/proc/self/clear_refs").write_text("5")
     yield used
     used.update(timer.result())

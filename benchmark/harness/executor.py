@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmark.harness.execution import Compute, Reporter, Silent
+from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.graph import Plan
 from benchmark.harness.local import execute_locally
 from benchmark.harness.ray import execute_on_ray
@@ -30,10 +30,10 @@ def execute(
     """
     missing = [stage for stage in plan.stages if not store.has(stage.name)]
     engine = execute_on_ray if compute.engine == "ray" else execute_locally
-    return engine(missing, store, compute, reporter or Silent(), bounds(plan))
+    return engine(missing, store, compute, reporter or Reporter(), bounds(plan))
 
 
 def bounds(plan: Plan) -> set[str]:
-    """Names of the stages without which no record can be made."""
+    """Names of the stages without which there is no record."""
     ends = [end for result in plan.results for end in (result.bound, result.upper)]
     return {stage.name for end in ends if end is not None for stage in end.walk()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from benchmark.config import registry
@@ -58,6 +59,7 @@ class Result:
     Attributes:
         label: ``bct`` or ``bct:distill``.
         seed: Seed of the run.
+        first_seed: Seed of the first generation.
         key: Hash of everything that determines the record.
         config: The method's parameters.
         evaluation: The stage with its scores; ``None`` where it is not applicable.
@@ -69,6 +71,7 @@ class Result:
 
     label: str
     seed: int
+    first_seed: int
     key: str
     config: Mapping[str, Any]
     evaluation: Stage | None
@@ -106,6 +109,15 @@ def unique_stages(*ends: Stage | None) -> list[Stage]:
     return list(seen.values())
 
 
+def data_source(setup: Setup, data_root: Path | None) -> Mapping[str, Any]:
+    """What determines the data; without them what is declared, for plans that are only read."""
+    track = setup.track
+    if track.needs_root and data_root is None:
+        return {"declared": dict(track.facts)}
+    dataset = registry.check_options(track.dataset, track.data, f"track {track.id}: data")
+    return dataset.source(data_root)
+
+
 def record_key(
     setup: Setup, source: Mapping[str, Any], label: str, seed: int, first_seed: int | None
 ) -> str:
@@ -122,7 +134,7 @@ def record_key(
     if any(setup.protocol.roles):
         track["groups"] = {role: groups[role] for _, role in setup.protocol.roles}
     models = [plain(model) for model in setup.models]
-    sources = [source_hash(label), source_hash("independent")]
+    sources = [registry.method_file(name).fingerprint for name in (label, "independent")]
     return digest([
         protocol, track, models, source, label, setup.params(label), seed, first_seed, sources,
         TRAINING, SCORING,
@@ -136,8 +148,3 @@ def plain(spec: Model) -> dict[str, Any]:
     of ``TRAINING`` or ``SCORING``.
     """
     return spec.model_dump(mode="json", exclude_defaults=True)
-
-
-def source_hash(label: str) -> str:
-    """Hash of an adapter's code, as :func:`registry.fingerprint` has it."""
-    return registry.method_file(label).fingerprint

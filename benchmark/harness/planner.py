@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmark.config import registry
 from benchmark.config.declarations import MethodDeclaration
 from benchmark.config.generations import shared_classes
-from benchmark.config.recipes import ModelSpec, Recipe
+from benchmark.config.recipes import Recipe
 from benchmark.config.seeds import derive
 from benchmark.config.setup import Setup
 from benchmark.contract import Step
 from benchmark.errors import BenchError, unknown
-from benchmark.harness.graph import Plan, Result, Stage, plain, record_key, source_hash
+from benchmark.harness.graph import Plan, Result, Stage, data_source, plain, record_key
 from benchmark.training.side_kinds import SIDES
 
 _NOT_EMBEDDING = ("transform_steps", "transform_batch", "side_epochs")
@@ -33,14 +33,7 @@ def make_plan(
     data_root: Path | None = None,
     first_seed: int | None = None,
 ) -> Plan:
-    """Lay out the stages of some methods and seeds.
-
-    Args:
-        setup: Protocol and track.
-        labels: Methods, ``bct`` or ``bct:distill``; ``independent`` is always among the results.
-        seeds: Seeds; each drives all generations.
-        data_root: Where the dataset lies, if it is not built in.
-        first_seed: Seed of the first generation, if it shall differ (BT2 appendix E).
+    """Lay out the stages of some methods and seeds; ``independent`` is always among the results.
 
     Raises:
         BenchError: On an unknown name or parameter, or a dataset that is not there.
@@ -53,12 +46,9 @@ def make_plan(
     for label in setup.methods:
         registry.method(label, setup.params(label))
     source, track = data_source(setup, data_root), setup.track
-    data = Stage(
-        "data",
-        f"dataset {track.dataset}",
-        {"dataset": track.dataset, "options": dict(track.data), "source": source},
-        local={"data_root": None if data_root is None else str(data_root)},
-    )
+    params = {"dataset": track.dataset, "options": dict(track.data), "source": source}
+    local = {"data_root": None if data_root is None else str(data_root)}
+    data = Stage("data", f"dataset {track.dataset}", params, local=local)
     results = []
     for seed in seeds:
         layout = _Layout(setup, data, seed, first_seed)
@@ -66,15 +56,6 @@ def make_plan(
             key = record_key(setup, source, label, seed, first_seed)
             results.append(layout.result(label, key))
     return Plan(setup, tuple(results))
-
-
-def data_source(setup: Setup, data_root: Path | None) -> Mapping[str, Any]:
-    """What determines the data; without them what is declared, for plans that are only read."""
-    track = setup.track
-    if track.needs_root and data_root is None:
-        return {"declared": dict(track.facts)}
-    dataset = registry.check_options(track.dataset, track.data, f"track {track.id}: data")
-    return dataset.source(data_root)
 
 
 class _Layout:
@@ -87,47 +68,42 @@ class _Layout:
         self.names = [g.name for g in self.generations]
         self.n = len(self.generations)
         independent = registry.method("independent")
-        self.bound = self._evaluate("independent", independent, *self._chain("independent"))
+        chain = self._chain("independent", independent)
+        self.bound = self._evaluate("independent", independent, *chain)
 
     def result(self, label: str, key: str) -> Result:
         """The stages of one method, or the reason why it has none."""
         method = registry.method(label, self.setup.params(label))
         upper = self._upper_bound() if self.setup.protocol.upper == "all" else None
-        config = dataclasses.asdict(method)
-        result = Result(label, self.seed, key, config, None, self.bound, upper)
-        reason = self._refusal(method)
-        if reason is not None:
-            return dataclasses.replace(result, reason=reason)
-        if label == "independent":
-            return dataclasses.replace(result, evaluation=self.bound)
-        chain, updates = self._chain(label)
-        evaluation = self._evaluate(label, method, chain, updates)
-        return dataclasses.replace(result, evaluation=evaluation, updates=tuple(updates))
+        reason, evaluation, updates = self._refusal(method), None, list[Stage]()
+        if reason is None and label == "independent":
+            evaluation = self.bound
+        elif reason is None:
+            chain, updates = self._chain(label, method)
+            evaluation = self._evaluate(label, method, chain, updates)
+        return Result(
+            label, self.seed, self.first_seed, key, dataclasses.asdict(method), evaluation,
+            self.bound, upper, reason, tuple(updates),
+        )  # fmt: skip
 
     def _refusal(self, method: MethodDeclaration) -> str | None:
         """Why a method is not applicable here."""
         protocol = self.setup.protocol
         if "old_head" in method.needs and protocol.old_head == "discarded":
             return f"needs the old classifier, which protocol {protocol.id} discards"
+        reasons: list[str | None] = []
         if self.generations[0].queries == "texts":
-            if method.own_first:
-                return "trains the first generation its own way, on images; here queries are texts"
-            if method.runs_old_model:
-                return "runs the old model on images; here queries are texts"
-            if side_kind(method) is not None:
-                return "stores side-information of images; here queries are texts"
-        reasons = (method.refuses(step) for step in self._steps())
-        return next((reason for reason in reasons if reason is not None), None)
-
-    def _steps(self) -> Iterator[Step]:
-        """Each update, as it is known beforehand."""
+            needs_images = {
+                "trains the first generation its own way, on images": method.own_first,
+                "runs the old model on images": method.runs_old_model,
+                "stores side-information of images": side_kind(method) is not None,
+            }
+            reasons += [f"{why}; here queries are texts" for why, so in needs_images.items() if so]
         for i, (old, new) in enumerate(itertools.pairwise(self.setup.models), 1):
             before, after = self.generations[i - 1 : i + 1]
             shared = bool(shared_classes(before, after, self.setup.members))
-            yield Step(old, new, shared, self.setup.track.distance)
-
-    def _seed_of(self, i: int) -> int:
-        return self.first_seed if i == 0 else self.seed
+            reasons.append(method.refuses(Step(old, new, shared, self.setup.track.distance)))
+        return next((reason for reason in reasons if reason is not None), None)
 
     def _where(self, i: int | None = None) -> dict[str, str]:
         """What an error about a generation's data, or about the evaluation, names first."""
@@ -139,24 +115,29 @@ class _Layout:
         splits = [self._where(i) | {"split": self.setup.split(i)} for i in range(self.n)]
         return [*splits, self._where() | {"part": self.setup.part} | self.setup.narrowing()]
 
-    def train(self, i: int, splits: list[dict[str, Any]] | None = None, what: str = "") -> Stage:
+    def _training(
+        self, kind: str, title: str, i: int, inputs: Mapping[str, Stage], local: Mapping[str, Any],
+        purpose: tuple[str, ...] = ("generation",), **params: Any,
+    ) -> Stage:  # fmt: skip
+        """A stage that trains a model of generation ``i``; ``params`` add to the usual ones."""
+        seed = self.first_seed if i == 0 else self.seed
+        usual = {
+            "spec": {k: v for k, v in plain(self.setup.models[i]).items() if k != "recipe"},
+            "recipe": _embedding_recipe(self.setup.recipe(i)),
+            "splits": [self.setup.split(i)],
+            "seed": derive(seed, *purpose, i),
+        }
+        inputs = {"data": self.data, **inputs}
+        return Stage(kind, f"{title} (seed {seed})", usual | params, inputs, local)
+
+    def train(self, i: int, what: str = "", **params: Any) -> Stage:
         """Generation ``i`` trained alone."""
-        seed, texts = self._seed_of(i), self.generations[i].queries == "texts"
-        kind = "text and image models" if texts else "model"
-        who = what or ("independent " if i else "") + self.names[i]
-        return Stage(
-            "train",
-            f"train {who} {kind} (seed {seed})",
-            ({"texts": True} if texts else {})
-            | {
-                "spec": _spec(self.setup.models[i]),
-                "recipe": _embedding_recipe(self.setup.recipe(i)),
-                "splits": splits or [self.setup.split(i)],
-                "seed": derive(seed, "generation", i),
-            },
-            {"data": self.data},
-            self._where(i) | {"ahead": self._ahead()},
-        )
+        kind = "model"
+        if self.generations[i].queries == "texts":
+            kind, params = "text and image models", params | {"texts": True}
+        what = what or ("independent " if i else "") + self.names[i]
+        local = self._where(i) | {"ahead": self._ahead()}
+        return self._training("train", f"train {what} {kind}", i, {}, local, **params)
 
     def embed(
         self, model: Stage, part: str | dict[str, Any], what: str, file: str = "model"
@@ -170,38 +151,25 @@ class _Layout:
 
     def side(self, kind: str, i: int = 0) -> Stage:
         """The side-information model of generation ``i``, trained with it (FCT 3.4, 4.4)."""
-        side = SIDES[kind]
-        recipe = _embedding_recipe(self.setup.recipe(i))
+        side, split = SIDES[kind], self.setup.split
+        params: dict[str, Any] = {"module": side.module, "options": dict(side.options)}
+        inputs = {}
         if side.epochs == "side":
-            recipe["epochs"] = self.setup.track.recipe.side_epochs
-        splits = [self.setup.split(i)]
-        inputs = {"data": self.data}
+            epochs = self.setup.track.recipe.side_epochs
+            params["recipe"] = _embedding_recipe(self.setup.recipe(i)) | {"epochs": epochs}
         if side.data == "next":
-            splits.append(self.setup.split(i + 1))
+            params["splits"] = [split(i), split(i + 1)]
         elif side.data == "other":
-            splits = [_EVERYTHING]
+            params["splits"] = [_EVERYTHING]
             inputs["other"] = _other_domain(self.setup.track.other_domain)
-        seed = self._seed_of(i)
-        return Stage(
-            "side",
-            f"train side-information {kind} of {self.names[i]} (seed {seed})",
-            {
-                "module": side.module,
-                "options": dict(side.options),
-                "spec": _spec(self.setup.models[i]),
-                "recipe": recipe,
-                "splits": splits,
-                "seed": derive(seed, "side", kind, i),
-            },
-            inputs,
-        )
+        title = f"train side-information {kind} of {self.names[i]}"
+        return self._training("side", title, i, inputs, {}, ("side", kind), **params)
 
-    def _chain(self, label: str) -> tuple[list[Stage], list[Stage]]:
+    def _chain(self, label: str, method: MethodDeclaration) -> tuple[list[Stage], list[Stage]]:
         """Models of the chain under a method, oldest first, and its update stages."""
-        method = registry.method(label, self.setup.params(label))
         first = self.train(0)
         if method.own_first:
-            first = self._method_stage("first", label, method, 0, {"data": self.data})
+            first = self._method_stage("first", label, method, 0, {})
         chain, updates = [first], []
         for i in range(1, self.n):
             update = self._update(label, method, list(enumerate(chain)), i)
@@ -229,16 +197,15 @@ class _Layout:
     def _update(self, label: str, method: MethodDeclaration, chain: Chain, i: int) -> Stage:
         """The update to generation ``i`` of a gallery of the last of a chain."""
         training, last = self.setup.split(i), chain[-1][0]
-        inputs = {"data": self.data}
+        inputs: dict[str, Stage] = {}
         for place, (j, model) in enumerate(chain):
             inputs[f"model{place}"] = model
             short = label if method.own_model and j else ""
             inputs[f"features{place}"] = self.embed(model, training, self._seen(j, i, short))
         if "independent" in method.needs:
-            inputs["independent"] = self.train(i)
-            inputs["independent_features"] = self.embed(
-                self.train(i), training, self._seen(i, i, "independent")
-            )
+            inputs["independent"] = model = self.train(i)
+            what = self._seen(i, i, "independent")
+            inputs["independent_features"] = self.embed(model, training, what)
         kind = side_kind(method)
         if kind is not None:
             inputs["side"] = self.embed(self.side(kind, last), training, self._seen(last, i, kind))
@@ -258,35 +225,25 @@ class _Layout:
         self, kind: str, label: str, method: MethodDeclaration, i: int, inputs: dict[str, Stage],
         old: int = 0,
     ) -> Stage:  # fmt: skip
-        # A model's own recipe is for its training; maps are fitted alike for all.
-        recipe = plain(self.setup.track.recipe)
-        if method.own_model:
-            recipe = _embedding_recipe(self.setup.recipe(i))
-        seed, names = self._seed_of(i), self.names
         # A title of its own for each: records name times, curves and checkpoints by it.
+        names = self.names
         step = f" {names[0]}" if i == 0 else f" {names[old]}-{names[i]}" if self.n > 2 else ""
-        return Stage(
-            kind,
-            f"{'train' if method.own_model else 'fit'} {label}{step} (seed {seed})",
-            {
-                "method": label,
-                "config": dataclasses.asdict(method),
-                "source": source_hash(label),
-                "spec": _spec(self.setup.models[i]),
-                "recipe": recipe,
-                "splits": [self.setup.split(i)],
-                "old_head": self.setup.protocol.old_head,
-                "distance": self.setup.track.distance,
-                "seed": derive(seed, "generation", i),
-            },
-            inputs,
-            self._where(i),
-        )
+        # A model's own recipe is for its training; maps are fitted alike for all.
+        recipe: dict[str, Any] = {}
+        if not method.own_model:
+            recipe["recipe"] = plain(self.setup.track.recipe)
+        return self._training(
+            kind, f"{'train' if method.own_model else 'fit'} {label}{step}", i, inputs,
+            self._where(i), method=label, config=dataclasses.asdict(method),
+            source=registry.method_file(label).fingerprint, old_head=self.setup.protocol.old_head,
+            distance=self.setup.track.distance, **recipe,
+        )  # fmt: skip
 
     def _evaluate(
         self, label: str, method: MethodDeclaration, chain: list[Stage], updates: list[Stage]
     ) -> Stage:
-        track, part = self.setup.track, self.setup.part
+        """The scores of a chain; for a bound, without updates, no gallery is backfilled."""
+        protocol, track, part = self.setup.protocol, self.setup.track, self.setup.part
         inputs = {"data": self.data}
         for i, model in enumerate(chain):
             inputs[f"vectors{i}"] = self.embed(model, part, f"{label}, {self.names[i]}")
@@ -296,47 +253,31 @@ class _Layout:
         inputs |= {f"update{i}": update for i, update in enumerate(updates, 1)}
         if updates:
             inputs |= self._direct(label, method, chain)
+        tasks = [task for task in protocol.tasks if updates or task != "backfilling"]
         params: dict[str, Any] = {
-            "part": part,
-            "generations": self.names,
-            "distance": track.distance,
-            "far": track.far,
-            "fpir": track.fpir,
-        }
+            "part": part, "generations": self.names, "distance": track.distance, "far": track.far,
+            "fpir": track.fpir, "tasks": tasks,
+        }  # fmt: skip
         kind = side_kind(method)
         if kind is not None:
             for i in range(self.n - 1):
                 what = kind if self.n == 2 else f"{kind}, {self.names[i]}"
                 inputs[f"side{i}"] = self.embed(self.side(kind, i), part, what)
             params["side"] = {"kind": kind, "bits": SIDES[kind].bits}
-        tasks, heads = self._tasks(chain, updates)
+        if "backfilling" in tasks:  # its orders, and the models whose classifiers they use
+            params |= {"orders": protocol.orders, "seed": derive(self.seed, "backfilling")}
+            inputs["head_new"] = chain[-1]
+            if protocol.old_head == "kept":
+                inputs["head_old"] = chain[-2]
         return Stage(
-            "evaluate",
-            f"evaluate {label} (seed {self.seed})",
-            params | tasks | self.setup.narrowing(),
-            inputs | heads,
-            self._where(),
-        )
-
-    def _tasks(
-        self, chain: list[Stage], updates: list[Stage]
-    ) -> tuple[dict[str, Any], dict[str, Stage]]:
-        """Tasks; with backfilling its orders, and the models whose classifiers they use."""
-        protocol = self.setup.protocol
-        if "backfilling" not in protocol.tasks:
-            return {"tasks": protocol.tasks}, {}
-        if not updates:  # a bound, for which no gallery is backfilled
-            return {"tasks": [t for t in protocol.tasks if t != "backfilling"]}, {}
-        heads = {"head_new": chain[-1]}
-        if protocol.old_head == "kept":
-            heads["head_old"] = chain[-2]
-        seed = derive(self.seed, "backfilling")
-        return {"tasks": protocol.tasks, "orders": protocol.orders, "seed": seed}, heads
+            "evaluate", f"evaluate {label} (seed {self.seed})", params | self.setup.narrowing(),
+            inputs, self._where(),
+        )  # fmt: skip
 
     def _upper_bound(self) -> Stage:
         last = self.n - 1
         splits = [self.setup.split(i) for i in range(self.n)]
-        model = self.train(last, splits, "upper bound on all data,")
+        model = self.train(last, "upper bound on all data,", splits=splits)
         method = registry.method("independent")
         return self._evaluate("independent", method, [self.train(0), model], [])
 
@@ -348,12 +289,8 @@ def _other_domain(chosen: Mapping[str, Any]) -> Stage:
     if name is None:
         raise BenchError("track: other_domain: missing key 'dataset'")
     dataset = registry.check_options(str(name), options, "track: other_domain")
-    return Stage(
-        "data",
-        f"dataset {name}, another domain",
-        {"dataset": name, "options": options, "source": dataset.source(None)},
-        local={"data_root": None},
-    )
+    params = {"dataset": name, "options": options, "source": dataset.source(None)}
+    return Stage("data", f"dataset {name}, another domain", params, local={"data_root": None})
 
 
 def side_kind(method: MethodDeclaration) -> str | None:
@@ -368,11 +305,6 @@ def side_kind(method: MethodDeclaration) -> str | None:
     if kinds and kinds[0] not in SIDES:
         raise unknown("side-information", kinds[0], SIDES)
     return kinds[0] if kinds else None
-
-
-def _spec(model: ModelSpec) -> dict[str, Any]:
-    """A model's specification; its recipe stands with the track's."""
-    return {k: v for k, v in plain(model).items() if k != "recipe"}
 
 
 def _embedding_recipe(recipe: Recipe) -> dict[str, Any]:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from benchmark.errors import BenchError, RefusedError
+from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.graph import Stage
 from benchmark.harness.local import run_one
 from benchmark.harness.store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from benchmark.harness.execution import Compute, Reporter
 
 
 def execute_on_ray(
@@ -31,9 +28,8 @@ def execute_on_ray(
     try:
         import ray
     except ImportError as error:
-        raise BenchError(
-            "engine ray: Ray is not installed; pip install 'compatbench[ray]'"
-        ) from error
+        message = "engine ray: Ray is not installed; pip install 'compatbench[ray]'"
+        raise BenchError(message) from error
     if not ray.is_initialized():
         ray.init(log_to_driver=False, logging_level="error")
     gpus = compute.devices if ray.cluster_resources().get("GPU") else 0

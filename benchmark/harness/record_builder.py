@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import packages_distributions, version
-from operator import itemgetter
 from typing import Any
 
 import torch
@@ -17,9 +18,9 @@ from benchmark.config.protocols import ProtocolRules
 from benchmark.config.reading import Model, build
 from benchmark.config.setup import Setup
 from benchmark.config.tracks import TrackRules
-from benchmark.harness.artifacts import DETAILS, read_backfilling, read_cases
+from benchmark.harness.artifacts import BACKFILLING, CASES, DETAILS
 from benchmark.harness.cost import cost
-from benchmark.harness.graph import TRAINING, Plan, Result, source_hash
+from benchmark.harness.graph import TRAINING, Result, Stage
 from benchmark.harness.store import Store
 from benchmark.metrics import compatibility
 from benchmark.metrics.catalog import describe
@@ -31,27 +32,22 @@ Metas = Mapping[str, Any]
 """Facts and times of each stage, by the stage's name."""
 
 
-def make_record(
-    plan: Plan, result: Result, store: Store, *, first_seed: int | None, argv: list[str]
-) -> Record:
-    """The record of one result, all of whose stages are finished.
-
-    Args:
-        plan: Its plan.
-        result: Method and seed.
-        store: Where the stages lie.
-        first_seed: Seed of the first generation, if fixed apart.
-        argv: Command line, for provenance.
-    """
-    setup, evaluation = plan.setup, result.evaluation
+def make_record(setup: Setup, result: Result, store: Store) -> Record:
+    """The record of one result of a plan, all of whose stages are finished."""
+    evaluation = result.evaluation
     names = [g.name for g in setup.protocol.generations]
-    folder = None if evaluation is None else store.path(evaluation.name)
-    cases = {} if folder is None else read_cases(folder)
+    cases = {} if evaluation is None else _output(store, evaluation, CASES)
+    parts = {
+        part: {case: values[part] for case, values in cases.items()}
+        for part in ("scores", "intervals", "counts")
+    }
     bounds = _bounds(result, store, names)
     upper = f"upper-{setup.protocol.upper}" if setup.protocol.upper == "all" else "upper"
     metas = {s.name: store.meta(s.name) for s in result.stages}
     facts = {} if evaluation is None else metas[evaluation.name]["facts"]
-    scores = {case: values["scores"] for case, values in cases.items()}
+    # Not every machine has the precision of training that a recipe sets.
+    precisions = {m["run"]["precision"] for m in metas.values() if "precision" in m["run"]}
+    threads, precision = str(torch.get_num_threads()), ", ".join(sorted(precisions))
     values = {
         "schema": SCHEMA,
         "kind": "measured",
@@ -63,17 +59,15 @@ def make_record(
         "track_version": setup.track.version,
         "method": result.label,
         "seed": result.seed,
-        "first_seed": result.seed if first_seed is None else first_seed,
+        "first_seed": result.first_seed,
         "config": dict(result.config),
         "changed": dict(setup.changed),
         "status": "not-applicable" if evaluation is None else "done",
         "reason": result.reason,
-        "scores": scores,
-        "intervals": {case: values["intervals"] for case, values in cases.items()},
-        "counts": {case: values["counts"] for case, values in cases.items()},
+        **parts,
         "bounds": bounds,
         "upper": upper,
-        **_verdicts(scores, bounds, bounds[upper], names),
+        **_verdicts(parts["scores"], bounds, bounds[upper], names),
         "dataset": _dataset(setup, result, metas),
         "models": dict(zip(names, setup.models, strict=True)),
         "recipe": setup.track.recipe,
@@ -88,23 +82,29 @@ def make_record(
             for meta in metas.values()
             if "checkpoint" in meta["facts"]
         },
-        "environment": packages() | hardware() | _computation(metas),
-        "run": _run(result, metas, argv),
-        "backfilling": None if folder is None else read_backfilling(folder),
+        "environment": packages() | hardware() | {"threads": threads, "precision": precision},
+        "run": _run(result, metas),
+        "backfilling": evaluation and _output(store, evaluation, BACKFILLING),
         "side": facts.get("side"),
         "adapter": _adapter(result.label),
         "parameters": {
-            "protocol": _only(ProtocolRules, setup.protocol),
-            "track": _only(TrackRules, setup.track),
+            "protocol": _plain(setup.protocol, ProtocolRules),
+            "track": _plain(setup.track, TrackRules),
         },
-        "details": None if folder is None else file_digest(folder / DETAILS),
+        "details": evaluation and file_digest(store.path(evaluation.name) / DETAILS),
     }
     return build(Record, values, "record")
 
 
-def _only(cls: type[Model], spec: Model) -> dict[str, Any]:
+def _output(store: Store, evaluation: Stage, name: str) -> Any:
+    """A JSON file of an evaluation; ``None`` where it is not written."""
+    path = store.path(evaluation.name) / name
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def _plain(spec: Model, base: type[Model]) -> dict[str, Any]:
     """The fields of a specification that a base class has."""
-    return spec.model_dump(mode="json", include=set(cls.model_fields))
+    return spec.model_dump(mode="json", include=set(base.model_fields))
 
 
 def _dataset(setup: Setup, result: Result, metas: Metas) -> dict[str, Any]:
@@ -119,20 +119,20 @@ def _dataset(setup: Setup, result: Result, metas: Metas) -> dict[str, Any]:
 
 
 def _adapter(label: str) -> dict[str, str]:
-    """The version of a method: its module, who ships it, and the hash of its code."""
-    module = registry.method_file(label).module
-    package = module.partition(".")[0]
+    """The version of a method: its module, its distribution, and the hash of its code."""
+    file = registry.method_file(label)
+    package = file.module.partition(".")[0]
     # Only for adapters of others: it reads the lists of all that is installed.
     shipped = [] if package == "methods" else packages_distributions().get(package, [])
     name = shipped[0] if shipped else "compatbench"
     return {
-        "module": module,
+        "module": file.module,
         "package": f"{name} {version(name)}",
-        "source": f"sha256:{source_hash(label)}",
+        "source": f"sha256:{file.fingerprint}",
     }
 
 
-def _run(result: Result, metas: Metas, argv: list[str]) -> dict[str, Any]:
+def _run(result: Result, metas: Metas) -> dict[str, Any]:
     """Times, code and command line: what another run of the same work would change."""
     seconds: dict[str, float] = {}
     for meta in metas.values():
@@ -140,7 +140,7 @@ def _run(result: Result, metas: Metas, argv: list[str]) -> dict[str, Any]:
     return {
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "code": code_version(),
-        "argv": public(argv),
+        "argv": public(sys.argv[1:]),
         "stages": {m["title"]: m["run"] for m in metas.values()},
         "seconds": {kind: round(value, 3) for kind, value in seconds.items()},
         "peak_memory_bytes": max(m["run"].get("peak_memory_bytes", 0) for m in metas.values()),
@@ -160,28 +160,21 @@ def _training_cost(result: Result, metas: Metas) -> float | None:
         metas[result.bound.inputs[f"vectors{i}"].inputs["model"].name]["run"]
         for i in range(1, len(result.updates) + 1)
     ]
-    clock = _clock(updates + independent)
-    base = sum(map(clock, independent)) if clock else 0
-    if clock is None or not base:
+    times = _times(updates + independent)
+    if times is None or not sum(times[len(updates) :]):
         return None
     charged = any("independent" in stage.inputs for stage in result.updates)
-    return float(sum(map(clock, updates)) / base + charged)
+    return float(sum(times[: len(updates)]) / sum(times[len(updates) :]) + charged)
 
 
-def _clock(runs: list[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], float] | None:
-    """What all were timed by: on a CPU its own seconds, where known in calibrated units."""
+def _times(runs: list[Mapping[str, Any]]) -> list[float] | None:
+    """Times by what all have: on a CPU its own seconds, where known in calibrated units."""
+    clocks = [("cpu_seconds", "calibration_cpu_seconds"), ("cpu_seconds", ""), ("seconds", "")]
     on_cpu = all(run.get("device") == "cpu" for run in runs)
-    if on_cpu and all("cpu_seconds" in run and "calibration_cpu_seconds" in run for run in runs):
-        return lambda run: run["cpu_seconds"] / run["calibration_cpu_seconds"]
-    clocks = ("cpu_seconds", "seconds") if on_cpu else ("seconds",)
-    key = next((key for key in clocks if all(key in run for run in runs)), None)
-    return None if key is None else itemgetter(key)
-
-
-def _computation(metas: Metas) -> dict[str, str]:
-    """Threads and the precision of training, which not every machine has as set."""
-    used = {meta["run"]["precision"] for meta in metas.values() if "precision" in meta["run"]}
-    return {"threads": str(torch.get_num_threads()), "precision": ", ".join(sorted(used))}
+    for clock, unit in clocks if on_cpu else clocks[-1:]:
+        if all(clock in run and (not unit or unit in run) for run in runs):
+            return [run[clock] / (run[unit] if unit else 1.0) for run in runs]
+    return None
 
 
 def public(argv: list[str]) -> list[str]:
@@ -197,10 +190,10 @@ def public(argv: list[str]) -> list[str]:
 def _bounds(result: Result, store: Store, names: list[str]) -> dict[str, dict[str, float | None]]:
     """``lower``: the first generation by itself; ``upper``: the independent last one."""
     old, new = f"{names[0]}/{names[0]}", f"{names[-1]}/{names[-1]}"
-    bound = read_cases(store.path(result.bound.name))
+    bound = _output(store, result.bound, CASES)
     bounds = {"lower": bound[old]["scores"], "upper": bound[new]["scores"]}
     if result.upper is not None:
-        bounds["upper-all"] = read_cases(store.path(result.upper.name))[new]["scores"]
+        bounds["upper-all"] = _output(store, result.upper, CASES)[new]["scores"]
     return bounds
 
 
@@ -212,10 +205,10 @@ def _verdicts(
     # With text queries of the first generation the cross-test is a text in the new gallery.
     new_queries = f"{new}/{old}" in scores
     cross = scores.get(f"{new}/{old}" if new_queries else f"{old}/{new}", {})
-    own = scores.get(f"{new}/{new}", {})
+    self_test = scores.get(f"{new}/{new}", {})
     verdicts: dict[str, dict[str, Any]] = {"compatible": {}, "not_hurting": {}, "update_gain": {}}
     for metric, low in bounds["lower"].items():
-        new_old, new_new, high = cross.get(metric), own.get(metric), upper.get(metric)
+        new_old, new_new, high = cross.get(metric), self_test.get(metric), upper.get(metric)
         if new_old is None or new_new is None or low is None or high is None:
             continue
         paragon = bounds["upper"][metric]

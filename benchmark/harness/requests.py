@@ -78,13 +78,9 @@ def make_requests(
 ) -> list[Request]:
     """A request for each setting of a protocol, or for the protocol.
 
-    Args:
-        methods: Methods.
-        protocol: A protocol.
-        track: A track.
-        on_unsuited: Called with what is wrong with a setting that does not suit the track, which
-            is then left out; one that is named alone is an error.
-        **options: As for :func:`make_request`.
+    ``on_unsuited`` is called with what is wrong with a setting that does not suit the track, which
+    is then left out; one that is named alone is an error. Options are those of
+    :func:`make_request`.
 
     Raises:
         BenchError: As :func:`make_request`, or if no setting suits the track.
@@ -120,15 +116,8 @@ def make_request(
 ) -> Request:
     """Check the names and values of a run.
 
-    Args:
-        methods: Methods; ``independent`` is added.
-        protocol: A protocol, or its name.
-        track: Name of a track.
-        data_root: Folder of the images, for tracks that need one.
-        seeds: Seeds.
-        settings: Changes such as ``{"old.head": "arcface"}``.
-        first_seed: Fixes the first generation's seed apart from the others'.
-        without_data: The data may be missing: the request can be planned, not carried out.
+    Arguments are those of :func:`benchmark.api.run`; with ``without_data`` the data may be
+    missing: the request can be planned, not carried out.
 
     Raises:
         UnsuitedError: If the track does not have what the protocol needs.

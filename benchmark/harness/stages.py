@@ -1,4 +1,7 @@
-"""The stages of a plan: plain functions from parameters and input folders to an output folder."""
+"""The stages of a plan: plain functions from parameters and input folders to an output folder.
+
+It loads torch: import it only where a stage is carried out.
+"""
 
 from __future__ import annotations
 
@@ -7,35 +10,44 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
 from benchmark.config import registry
 from benchmark.config.files import file_digest
 from benchmark.config.reading import build
 from benchmark.config.recipes import ModelSpec, Recipe
+from benchmark.contract import (
+    Generation,
+    Portable,
+    Trainer,
+    TrainingData,
+    Update,
+    UpdateJob,
+)
+from benchmark.contract.conversion import PARTS
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, read_options, take
 from benchmark.data.serialization import read_dataset, write_dataset
 from benchmark.data.splits import narrow, rows_of
 from benchmark.errors import located, unknown
-from benchmark.harness.artifacts import (
-    BACKFILLING,
-    CASES,
-    DETAILS,
-    HEAD,
-    IMAGES,
-    MODEL,
-    VECTORS,
-    Inputs,
-    load_vectors,
-)
+from benchmark.harness import artifacts
+from benchmark.harness.artifacts import HEAD, MODEL, Inputs, load_vectors
+from benchmark.harness.evaluation.cases import Case, build_cases
+from benchmark.harness.evaluation.details import DetailsCollector
+from benchmark.harness.evaluation.partial_backfill import evaluate_backfilling
+from benchmark.harness.evaluation.side_info import score_side_information
+from benchmark.models.module import load_module, save_module
+from benchmark.models.texts import TextEncoder, embed_texts
 from benchmark.tasks.base import Task
+from benchmark.training import embedding
+from benchmark.training.data import resized
+from benchmark.training.device import Device, torch_device
+from benchmark.training.text_image import train_pair
 
-if TYPE_CHECKING:
-    from benchmark.contract import Curve, Generation, Portable, Trainer, TrainingData, Update
-    from benchmark.harness.evaluation.cases import Case
-    from benchmark.training.device import Device
+Params = Mapping[str, Any]
+Facts = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -53,14 +65,11 @@ class Context:
     out: Path
     checkpoints: Path
     device: Device
-    local: Mapping[str, Any]
+    local: Params
     progress: Callable[[float], None]
 
 
-Params = Mapping[str, Any]
-
-
-def run_stage(kind: str, params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
+def run_stage(kind: str, params: Params, inputs: Inputs, context: Context) -> Facts:
     """Carry out one stage; returns facts worth keeping beside its output."""
     functions = {
         "data": data, "train": train, "embed": embed, "side": side, "first": update,
@@ -69,7 +78,7 @@ def run_stage(kind: str, params: Params, inputs: Inputs, context: Context) -> di
     return functions[kind](params, inputs, context)
 
 
-def data(params: Params, _: Inputs, context: Context) -> dict[str, Any]:
+def data(params: Params, _: Inputs, context: Context) -> Facts:
     """Load a dataset and keep it as arrays."""
     root = context.local["data_root"]
     reader = read_options(params["dataset"], params["options"])
@@ -84,48 +93,34 @@ def data(params: Params, _: Inputs, context: Context) -> dict[str, Any]:
     }
 
 
-def train(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
-    """Train a generation alone: classification loss only."""
-    from benchmark.training.embedding import new_model, train_embedding
+def train(params: Params, inputs: Inputs, context: Context) -> Facts:
+    """Train a generation alone: classification loss only.
 
-    _check_ahead(inputs, context.local.get("ahead", ()))
-    training = _training_data(params, inputs, context.local)
-    trainer, spec = _trainer(params, context), _spec(params)
+    With text queries one model embeds texts, another one images.
+    """
+    dataset = read_dataset(inputs["data"])
+    _check_ahead(dataset, context.local.get("ahead", ()))
+    training = _training_data(dataset, params, context.local)
+    trainer, spec, facts = _trainer(params, context), _spec(params), {}
+    model: Portable
     if params.get("texts"):
-        return _train_pair(spec, inputs, training, trainer, context)
-    encoder, head = new_model(spec, training, trainer)
-    curve = train_embedding(encoder, head, training, trainer, spec=spec)
-    return _write_model(encoder, head, context.out) | _training_facts(training, curve)
-
-
-def _training_facts(training: TrainingData, curve: Curve) -> dict[str, Any]:
-    return {
+        model, encoder, head, curve = train_pair(spec, training, dataset.class_names, trainer)
+        save_module(encoder.cpu(), context.out / f"{artifacts.IMAGES}.safetensors")
+        facts = {"image_parameters": _size(encoder)}
+    else:
+        model, head = embedding.new_model(spec, training, trainer)
+        curve = embedding.train_embedding(model, head, training, trainer, spec=spec)
+    return facts | _write_model(model, head, context.out) | {
         "n_images": len(training), "n_classes": len(training.classes),
         "curves": {"model": curve.state_dict()},
     }  # fmt: skip
 
 
-def _train_pair(
-    spec: ModelSpec, inputs: Inputs, training: TrainingData, trainer: Trainer, context: Context
-) -> dict[str, Any]:
-    """A generation with text queries: one model reads texts, another one images."""
-    from benchmark.models.module import save_module
-    from benchmark.training.text_image import train_pair
-
-    names = read_dataset(inputs["data"]).class_names
-    texts, encoder, head, curve = train_pair(spec, training, names, trainer)
-    save_module(encoder.cpu(), context.out / f"{IMAGES}.safetensors")
-    facts = _write_model(texts, head, context.out) | _training_facts(training, curve)
-    return facts | {"image_parameters": sum(p.numel() for p in encoder.parameters())}
-
-
-def side(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
+def side(params: Params, inputs: Inputs, context: Context) -> Facts:
     """Train the side-information model of a generation."""
     module = importlib.import_module(f"benchmark.training.side_{params['module']}")
-    training = _training_data(params, {"data": inputs.get("other", inputs["data"])})
+    training = _training_data(read_dataset(inputs.get("other", inputs["data"])), params)
     if "other" in inputs:
-        from benchmark.training.data import resized
-
         training = resized(training, read_dataset(inputs["data"]).train.images.shape[1:])
     trainer = _trainer(params, context)
     model, curve = module.train(_spec(params), training, trainer, **params["options"])
@@ -133,13 +128,8 @@ def side(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
     return facts | {"curves": {params["module"]: curve.state_dict()}}
 
 
-def embed(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
+def embed(params: Params, inputs: Inputs, context: Context) -> Facts:
     """Embed the test items or the training images of a split."""
-    from benchmark.models.module import load_module
-    from benchmark.models.texts import TextEncoder, embed_texts
-    from benchmark.training.device import torch_device
-    from benchmark.training.embedding import embed as embed_images
-
     dataset, part = read_dataset(inputs["data"]), params["part"]
     items = _evaluation(dataset, part) if isinstance(part, str) else _rows(dataset, [part])
     model = load_module(inputs["model"] / f"{params['file']}.safetensors")
@@ -149,47 +139,35 @@ def embed(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
         texts = [dataset.class_names[c] for c in classes]
         vectors = embed_texts(model, texts, device).numpy()[place]
     else:
-        vectors = embed_images(model, items.images, device)
-    np.save(context.out / VECTORS, vectors)
+        vectors = embedding.embed(model, items.images, device)
+    np.save(context.out / artifacts.VECTORS, vectors)
     return {"n": len(vectors), "dim": int(vectors.shape[1])}
 
 
-def update(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
+def update(params: Params, inputs: Inputs, context: Context) -> Facts:
     """Let a method train or fit the new generation, given the earlier ones."""
-    from benchmark.contract import UpdateJob
-
     method = registry.method(params["method"], params["config"])
-    kept = params["old_head"] == "kept"
+    dataset, kept = read_dataset(inputs["data"]), params["old_head"] == "kept"
     n = sum(role.startswith("model") for role in inputs)
-    chain = []
-    for j in range(n):
-        side_folder = inputs.get("side") if j == n - 1 else None
-        chain.append(_generation(inputs[f"model{j}"], inputs[f"features{j}"], side_folder, kept))
+    chain = tuple(
+        _generation(inputs, f"model{j}", f"features{j}", "side" if j == n - 1 else "", kept)
+        for j in range(n)
+    )
     independent = None
     if "independent" in inputs:
-        features = inputs["independent_features"]
-        independent = _generation(inputs["independent"], features, inputs.get("new_side"), True)
-    trainer = _trainer(params, context)
+        roles = ("independent", "independent_features", "new_side")
+        independent = _generation(inputs, *roles, head=True)
     job = UpdateJob(
-        data=_training_data(params, inputs, context.local),
-        chain=tuple(chain),
-        independent=independent,
-        spec=_spec(params),
-        distance=params["distance"],
-        trainer=trainer,
-        n_classes=len(read_dataset(inputs["data"]).class_names),
-    )
+        data=_training_data(dataset, params, context.local), chain=chain, independent=independent,
+        spec=_spec(params), distance=params["distance"], trainer=_trainer(params, context),
+        n_classes=len(dataset.class_names),
+    )  # fmt: skip
     result = method.update(job) if chain else method.first(job)
     return _write_update(result, method.own_model, context.out)
 
 
-def evaluate(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]:
+def evaluate(params: Params, inputs: Inputs, context: Context) -> Facts:
     """Score every case by every task, on embeddings only."""
-    from benchmark.harness.evaluation.cases import build_cases
-    from benchmark.harness.evaluation.details import DetailsCollector
-    from benchmark.harness.evaluation.partial_backfill import evaluate_backfilling
-    from benchmark.harness.evaluation.side_info import score_side_information
-
     dataset = read_dataset(inputs["data"])
     items = _evaluated_items(dataset, params, context.local)
     tasks = [registry.task(name) for name in params["tasks"]]
@@ -208,11 +186,11 @@ def evaluate(params: Params, inputs: Inputs, context: Context) -> dict[str, Any]
                 for part in ("scores", "intervals", "counts")
             }
         details.add(case, scored)
-    (context.out / DETAILS).write_bytes(details.pack())
-    (context.out / CASES).write_text(json.dumps(results, sort_keys=True))
+    (context.out / artifacts.DETAILS).write_bytes(details.pack())
+    (context.out / artifacts.CASES).write_text(json.dumps(results, sort_keys=True))
     if len(by_case) < len(tasks):
         curves = evaluate_backfilling(params, inputs, items)
-        (context.out / BACKFILLING).write_text(json.dumps(curves))
+        (context.out / artifacts.BACKFILLING).write_text(json.dumps(curves))
     return score_side_information(params, inputs, items)
 
 
@@ -236,8 +214,7 @@ def _evaluated_items(dataset: Dataset, params: Params, local: Params) -> Evaluat
         return narrow(items, dataset.train.labels, **params["narrow"])
 
 
-def _rows(dataset: Dataset, splits: list[Params], local: Params | None = None) -> ImageSet:
-    where = (local or {}).get("where", "")
+def _rows(dataset: Dataset, splits: Sequence[Params], where: str = "") -> ImageSet:
     rows = np.unique(np.concatenate([_split_rows(dataset, split, where) for split in splits]))
     return ImageSet(take(dataset.train.images, rows), dataset.train.labels[rows])
 
@@ -257,9 +234,8 @@ def _split_rows(dataset: Dataset, split: Params, where: str) -> Ints:
         return rows_of(dataset.train.labels, split, class_ids)
 
 
-def _check_ahead(inputs: Inputs, ahead: Sequence[Params]) -> None:
+def _check_ahead(dataset: Dataset, ahead: Sequence[Params]) -> None:
     """Check before the first training that every generation, and the evaluation, has data."""
-    dataset = read_dataset(inputs["data"])
     for each in ahead:
         if "split" in each:
             _split_rows(dataset, each["split"], each["where"])
@@ -267,12 +243,8 @@ def _check_ahead(inputs: Inputs, ahead: Sequence[Params]) -> None:
             _evaluated_items(dataset, each, each)
 
 
-def _training_data(params: Params, inputs: Inputs, local: Params | None = None) -> TrainingData:
-    import torch
-
-    from benchmark.contract import TrainingData
-
-    chosen = _rows(read_dataset(inputs["data"]), params["splits"], local)
+def _training_data(dataset: Dataset, params: Params, local: Params | None = None) -> TrainingData:
+    chosen = _rows(dataset, params["splits"], (local or {}).get("where", ""))
     classes, labels = np.unique(chosen.labels, return_inverse=True)
     return TrainingData(chosen.images, torch.from_numpy(labels), torch.from_numpy(classes))
 
@@ -282,49 +254,41 @@ def _spec(params: Params) -> ModelSpec:
 
 
 def _trainer(params: Params, context: Context) -> Trainer:
-    from benchmark.contract import Trainer
-
     recipe = build(Recipe, params["recipe"], "stage: recipe")
     return Trainer(recipe, params["seed"], context.device, context.checkpoints, context.progress)
 
 
-def _generation(model: Path, features: Path, side_folder: Path | None, head: bool) -> Generation:
-    import torch
+def _generation(inputs: Inputs, model: str, features: str, side: str, head: bool) -> Generation:
+    """An earlier generation from the inputs of these roles; without side-information if none."""
+    encoder = load_module(inputs[model] / MODEL).eval().requires_grad_(False)
+    classifier = None
+    if head and (inputs[model] / HEAD).exists():
+        classifier = load_module(inputs[model] / HEAD).eval().requires_grad_(False)
+    vectors, side_info = (
+        torch.from_numpy(load_vectors(inputs[role])) if role in inputs else None
+        for role in (features, side)
+    )
+    return Generation(encoder, classifier, vectors, side_info)  # type: ignore[arg-type]
 
-    from benchmark.contract import Generation
-    from benchmark.models.module import load_module
 
-    loaded = load_module(model / MODEL).eval().requires_grad_(False)
-    classifier = load_module(model / HEAD) if head and (model / HEAD).exists() else None
-    if classifier is not None:
-        classifier.eval().requires_grad_(False)
-    side_info = None if side_folder is None else torch.from_numpy(load_vectors(side_folder))
-    return Generation(loaded, classifier, torch.from_numpy(load_vectors(features)), side_info)  # type: ignore[arg-type]
+def _size(*modules: Portable) -> int:
+    """Parameters of modules; those that they share count once."""
+    return sum({id(p): p.numel() for module in modules for p in module.parameters()}.values())
 
 
-def _write_model(model: Portable, head: Portable | None, out: Path) -> dict[str, Any]:
-    from benchmark.models.module import save_module
-
+def _write_model(model: Portable, head: Portable | None, out: Path) -> Facts:
     save_module(model.cpu(), out / MODEL)
     if head is not None:
         save_module(head.cpu(), out / HEAD)
-    return {
-        "parameters": sum(p.numel() for p in model.parameters()),
-        "checkpoint": file_digest(out / MODEL),
-    }
+    return {"parameters": _size(model), "checkpoint": file_digest(out / MODEL)}
 
 
-def _write_update(result: Update, own_model: bool, out: Path) -> dict[str, Any]:
-    from benchmark.contract.conversion import PARTS
-    from benchmark.models.module import save_module
-
-    facts: dict[str, Any] = _write_model(result.model, result.head, out) if own_model else {}
+def _write_update(result: Update, own_model: bool, out: Path) -> Facts:
+    facts = _write_model(result.model, result.head, out) if own_model else {}
     facts["curves"] = {name: curve.state_dict() for name, curve in result.curves.items()}
-    counted: dict[int, int] = {}  # parts may share modules: a priority may hold the map
-    for name in PARTS:
-        part = getattr(result, name)
-        if part is not None:
-            save_module(part.cpu(), out / f"{name}.safetensors")
-            counted |= {id(p): p.numel() for p in part.parameters()}
-    facts["added_parameters"] = sum(counted.values())
+    # Parts may share modules: a priority may hold the map.
+    parts = {name: getattr(result, name) for name in PARTS if getattr(result, name) is not None}
+    for name, part in parts.items():
+        save_module(part.cpu(), out / f"{name}.safetensors")
+    facts["added_parameters"] = _size(*parts.values())
     return facts

@@ -38,11 +38,9 @@ class Timer:
         self.calibrated = self.cpu
 
     def _total(self) -> dict[str, float]:
-        own = {
-            "seconds": time.perf_counter() - self.clock,
-            "cpu_seconds": time.process_time() - self.cpu,
-        }
-        return {key: round(value + self.before.get(key, 0.0), 3) for key, value in own.items()}
+        wall, cpu = time.perf_counter() - self.clock, time.process_time() - self.cpu
+        attempt = {"seconds": wall, "cpu_seconds": cpu}
+        return {key: round(value + self.before.get(key, 0.0), 3) for key, value in attempt.items()}
 
     def checkpoint(self) -> None:
         """Note the seconds at the end of an epoch, in case that this attempt is killed."""

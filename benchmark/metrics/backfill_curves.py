@@ -8,7 +8,7 @@ argument that has the wrong shape, type or value.
 
 from __future__ import annotations
 
-import math
+import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -19,9 +19,12 @@ from benchmark.metrics.catalog import metric
 from benchmark.metrics.identification import Search, tpir_at_fpir
 from benchmark.metrics.retrieval import cut_off
 from benchmark.ranking import arrays
+from benchmark.ranking.arrays import Floats, Ints, Mask
 
 if TYPE_CHECKING:
     from benchmark.ranking.ranks import Options, Ranking
+
+Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -35,36 +38,34 @@ class Curves:
         n_positives: The query's matches, ``[n]``.
     """
 
-    filled: NDArray[np.int64]
-    first_rank: NDArray[np.int64]
-    average_precision: NDArray[np.float64]
-    n_positives: NDArray[np.int64]
+    filled: Ints
+    first_rank: Ints
+    average_precision: Values
+    n_positives: Ints
 
     @property
-    def fraction(self) -> NDArray[np.float64]:
+    def fraction(self) -> Values:
         """Share of the gallery that is filled at each point."""
         return self.filled / max(1, int(self.filled[-1]))
 
     @property
-    def answered(self) -> NDArray[np.bool_]:
+    def answered(self) -> Mask:
         """Queries with a match, bool ``[n]``; the others are left out."""
         return self.n_positives > 0
 
-    def cmc(self, k: int) -> NDArray[np.float64]:
+    def cmc(self, k: int) -> Values:
         """0.0 or 1.0 for each query with a match, ``[points, answered]``."""
         return (self.first_rank[:, self.answered] <= cut_off(k)).astype(np.float64)
 
-    def map(self) -> NDArray[np.float64]:
+    def map(self) -> Values:
         """Average precision of each query with a match, ``[points, answered]``."""
         return self.average_precision[:, self.answered]
 
 
-def moments(n: int, points: int = 101) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The points of a curve at which ``n`` items are filled, in even steps.
+def moments(n: int, points: int = 101) -> tuple[Ints, NDArray[np.int32]]:
+    """Items of ``n`` filled at each point of a curve, and the point at which each is filled.
 
-    Returns:
-        Items filled at each of the points (rounded half up), and for each place in the order the
-        first point at which it is filled.
+    The steps are even, rounded half up; items are told by their place in the order.
 
     Example:
         >>> moments(4, 3)
@@ -77,17 +78,9 @@ def moments(n: int, points: int = 101) -> tuple[NDArray[np.int64], NDArray[np.in
 
 
 def curves(
-    old_query: Any,
-    old_gallery: Any,
-    new_query: Any,
-    new_gallery: Any,
-    query_labels: Any,
-    gallery_labels: Any,
-    order: Any,
-    *,
-    points: int = 101,
-    **options: Unpack[Options],
-) -> Curves:
+    old_query: Any, old_gallery: Any, new_query: Any, new_gallery: Any, query_labels: Any,
+    gallery_labels: Any, order: Any, *, points: int = 101, **options: Unpack[Options],
+) -> Curves:  # fmt: skip
     """Ranks and average precisions at every point of a backfilling curve.
 
     Args:
@@ -97,7 +90,7 @@ def curves(
         new_gallery: The filled gallery, ``[m, d_new]``.
         query_labels: Integers or strings, ``[n]``.
         gallery_labels: Integers or strings, ``[m]``.
-        order: The items in the order in which they are filled, a permutation, ``[m]``.
+        order: The items' rows, the first to be filled first, ``[m]``.
         points: Points of the curve; 0 % and 100 % are the first and the last.
         **options: See :class:`benchmark.ranking.ranks.Options`; ``l2`` needs equal dimensions.
 
@@ -127,12 +120,12 @@ class SearchCurves:
         mated: Probes whose subject is enrolled, ``[n]``.
     """
 
-    filled: NDArray[np.int64]
-    own: NDArray[np.float32]
-    other: NDArray[np.float32]
-    mated: NDArray[np.bool_]
+    filled: Ints
+    own: Floats
+    other: Floats
+    mated: Mask
 
-    def tpir_at_fpir(self, target: float) -> NDArray[np.float64]:
+    def tpir_at_fpir(self, target: float) -> Values:
         """``identification.tpir_at_fpir`` at each point, ``[points]``."""
         values = []
         for own, other in zip(self.own, self.other, strict=True):
@@ -143,17 +136,9 @@ class SearchCurves:
 
 
 def search_curves(
-    old_probe: Any,
-    old_gallery: Any,
-    new_probe: Any,
-    new_gallery: Any,
-    probe_subjects: Any,
-    gallery_subjects: Any,
-    order: Any,
-    *,
-    points: int = 101,
-    threads: int | None = None,
-) -> SearchCurves:
+    old_probe: Any, old_gallery: Any, new_probe: Any, new_gallery: Any, probe_subjects: Any,
+    gallery_subjects: Any, order: Any, *, points: int = 101, threads: int | None = None,
+) -> SearchCurves:  # fmt: skip
     """Open-set identification at every point of a backfilling curve, by cosine.
 
     Arguments are those of :func:`curves`, with probes as queries and subjects as labels.
@@ -163,9 +148,8 @@ def search_curves(
     steps = moments(len(arrays.plain(gallery_subjects)), points)
     old, new = (old_probe, old_gallery), (new_probe, new_gallery)
     subjects = probe_subjects, gallery_subjects
-    return SearchCurves(
-        steps[0], *backfill_engine.search(old, new, subjects, order, steps, threads)
-    )
+    best = backfill_engine.search(old, new, subjects, order, steps, threads)
+    return SearchCurves(steps[0], *best)
 
 
 @metric(
@@ -182,15 +166,13 @@ def area(curve: Any) -> float:
     values = arrays.scores("curve", np.asarray(curve, dtype=np.float64))
     if not len(values):
         raise ValueError("curve: expected at least one point, got none")
-    if (values == values[0]).all():
-        return float(values[0])
-    return math.fsum(values.tolist()) / len(values)
+    return statistics.fmean(values) if np.ptp(values) else float(values[0])
 
 
 @metric(
     "offline_area_{metric}", "offline area of {metric}", "Old until all is backfilled, then new."
 )
-def offline(curve: Any) -> NDArray[np.float64]:
+def offline(curve: Any) -> Values:
     """The curve of a deployment that serves the old gallery until every item is done."""
     values = arrays.scores("curve", np.array(curve, dtype=np.float64))
     values[:-1] = values[0]
@@ -202,7 +184,7 @@ def offline(curve: Any) -> NDArray[np.float64]:
     "flips_negative", "Negative flips", "Right before, wrong now; share of all queries.",
     higher=False,
 )  # fmt: skip
-def flips(hits: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def flips(hits: Any) -> tuple[Values, Values]:
     """Flips against the unfilled gallery, at each point.
 
     Args:
@@ -220,7 +202,7 @@ def flips(hits: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 @metric("group_{name}__{metric}", "{metric} ({name})", "Queries of one group, all stored items.")
-def by_group(values: Any, groups: Any) -> dict[Any, NDArray[np.float64]]:
+def by_group(values: Any, groups: Any) -> dict[Any, Values]:
     """The mean of each group of queries at each point: group -> ``[points]``, groups ascending.
 
     Args:
@@ -234,19 +216,15 @@ def by_group(values: Any, groups: Any) -> dict[Any, NDArray[np.float64]]:
 
 
 @metric("group_gap", "Group gap", "Best minus worst group; groups need a query.", higher=False)
-def group_gap(groups: dict[Any, NDArray[np.float64]]) -> NDArray[np.float64]:
+def group_gap(groups: dict[Any, Values]) -> Values:
     """Best minus worst group at each point."""
-    table = np.stack(list(groups.values()))
-    return np.asarray(table.max(0) - table.min(0))
+    return np.asarray(np.ptp(np.stack(list(groups.values())), axis=0))
 
 
-def group_share(order: Any, groups: Any, points: int = 101) -> dict[Any, NDArray[np.float64]]:
+def group_share(order: Any, groups: Any, points: int = 101) -> dict[Any, Values]:
     """What share of each group's items is filled at each point: group -> ``[points]``.
 
-    Args:
-        order: The items in the order in which they are filled, ``[m]``.
-        groups: Group of each item, ``[m]``.
-        points: Points of the curve.
+    ``order`` is that of :func:`curves`, ``groups`` has the group of each item, ``[m]``.
     """
     names = arrays.one_per_row("groups", groups, len(arrays.plain(groups)))
     rows = arrays.permutation(order, len(names))

@@ -1,12 +1,12 @@
 """Orders in which a gallery is backfilled: pure functions on plain arrays, for any method.
 
 An order is a permutation of the stored items, the first one being recomputed first. Larger scores
-come first and ties go by item id, so no order depends on how the items lie in memory. Nothing here
-sees a new vector but :func:`squared_distance` and the losses that a caller may hand in: those
-orders are oracles, as they need what backfilling is to give, and only show what an order could
-reach.
+come first and ties go by item id, so no order depends on how the items lie in memory. Orders by
+losses of new vectors (:func:`squared_distance`) are oracles: they need what backfilling is to give,
+and only show what an order could reach.
 
-A ValueError names an argument whose length differs or which holds NaN, and an id that comes twice.
+A ValueError names an argument whose length differs or which holds NaN, an id that comes twice, and
+an unknown order.
 
 Sources: FastFill section 4.2 (sigma, and the oracle order by the true loss) and appendix C.3
 (entropy, margin and least confidence after RACT, by a classifier's outputs for stored vectors,
@@ -23,15 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.ranking import arrays
+from benchmark.ranking.arrays import Ints
 
-Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
 
-def random(ids: Any, seed: int) -> Rows:
-    """A random order of unique ``ids``; what is filled at one point stays filled at later ones.
-
-    The same seed gives the same items, however they lie.
+def random(ids: Any, seed: int) -> Ints:
+    """A random order of unique ``ids``; the same seed gives the same items, however they lie.
 
     Example:
         >>> ids = np.array([30, 10, 20])
@@ -42,7 +40,7 @@ def random(ids: Any, seed: int) -> Rows:
     return by_id[np.random.default_rng(seed).permutation(len(by_id))]
 
 
-def by_score(score: Any, ids: Any) -> Rows:
+def by_score(score: Any, ids: Any) -> Ints:
     """Largest score first, ties by id; a method's own priority (FastFill's sigma), say.
 
     Example:
@@ -55,13 +53,10 @@ def by_score(score: Any, ids: Any) -> Rows:
     return np.lexsort((names, -values)).astype(np.int64)
 
 
-def class_by_class(labels: Any, ids: Any, seed: int) -> Rows:
+def class_by_class(labels: Any, ids: Any, seed: int) -> Ints:
     """All items of a class before the next class; classes in a random order, items by id.
 
-    Args:
-        labels: Class of each item, ``[n]``, integers or strings.
-        ids: Item ids, ``[n]``, unique.
-        seed: Of the order of the classes.
+    Labels ``[n]`` are integers or strings, ids are unique.
     """
     by_id = _by_id(ids)
     names = arrays.one_per_row("labels", labels, len(by_id))[by_id]
@@ -73,7 +68,7 @@ def class_by_class(labels: Any, ids: Any, seed: int) -> Rows:
 def entropy(logits: Any) -> Scores:
     """Uncertainty of a classifier: the entropy of its probabilities, in nats, ``[n]``.
 
-    Its logits for the stored vectors are ``[n, classes]``, with at least two classes.
+    Logits for the stored vectors are ``[n, classes]``, with at least two classes.
 
     Example:
         >>> entropy(np.array([[0.0, 0.0], [50.0, 0.0]])).round(3).tolist()
@@ -123,13 +118,15 @@ def squared_distance(converted: Any, new: Any, *, unit: bool = False) -> Scores:
     if len(left) != len(right):
         raise ValueError(f"new: expected {len(left)} rows as converted, got {len(right)}")
     if unit:
-        left, right = _unit(left), _unit(right)
+        for x in (left, right):
+            length = np.linalg.norm(x, axis=1, keepdims=True)
+            np.divide(x, np.where(length > 0, length, 1.0), out=x)
     return np.asarray(((left - right) ** 2).sum(1))
 
 
 @dataclass(frozen=True)
 class Items:
-    """What orders may depend on, a row an item; what is not known is ``None``.
+    """What orders may depend on, a row an item; None is not known.
 
     Attributes:
         ids: Item ids, unique.
@@ -167,36 +164,30 @@ class Order:
     """
 
     needs: tuple[str, ...]
-    make: Callable[[Items], Rows]
+    make: Callable[[Items], Ints]
     oracle: bool = False
 
 
-def _uncertain(score: Callable[[Any], Scores], logits: str) -> Order:
-    return Order((logits,), lambda items: by_score(score(getattr(items, logits)), items.ids))
+def _scored(score: Callable[..., Any], *needs: str, oracle: bool = False) -> Order:
+    def make(items: Items) -> Ints:
+        return by_score(score(*(getattr(items, need) for need in needs)), items.ids)
 
-
-def _true(*losses: str) -> Order:
-    """The order by the sum of what :class:`Items` knows of the new vectors."""
-    return Order(
-        losses,
-        lambda items: by_score(sum(getattr(items, loss) for loss in losses), items.ids),
-        oracle=True,
-    )
+    return Order(needs, make, oracle)
 
 
 ORDERS: Mapping[str, Order] = {
     "random": Order((), lambda items: random(items.ids, items.seed)),
-    "priority": Order(("priority",), lambda items: by_score(items.priority, items.ids)),
-    "entropy": _uncertain(entropy, "logits"),
-    "margin": _uncertain(margin, "logits"),
-    "least-confidence": _uncertain(least_confidence, "logits"),
-    "entropy:old": _uncertain(entropy, "old_logits"),
-    "margin:old": _uncertain(margin, "old_logits"),
-    "least-confidence:old": _uncertain(least_confidence, "old_logits"),
+    "priority": _scored(arrays.plain, "priority"),
+    "entropy": _scored(entropy, "logits"),
+    "margin": _scored(margin, "logits"),
+    "least-confidence": _scored(least_confidence, "logits"),
+    "entropy:old": _scored(entropy, "old_logits"),
+    "margin:old": _scored(margin, "old_logits"),
+    "least-confidence:old": _scored(least_confidence, "old_logits"),
     "class-by-class": Order((), lambda items: class_by_class(items.labels, items.ids, items.seed)),
-    "true-l2": _true("l2"),
-    "true-disc": _true("disc"),
-    "true-l2+disc": _true("l2", "disc"),
+    "true-l2": _scored(arrays.plain, "l2", oracle=True),
+    "true-disc": _scored(arrays.plain, "disc", oracle=True),
+    "true-l2+disc": _scored(np.add, "l2", "disc", oracle=True),
 }
 """Names in reading order; ``:old`` reads the old classifier instead of the new one."""
 
@@ -206,14 +197,11 @@ def is_oracle(name: str) -> bool:
     return name in ORDERS and ORDERS[name].oracle
 
 
-def make_orders(names: Sequence[str], items: Items) -> tuple[dict[str, Rows], dict[str, str]]:
+def make_orders(names: Sequence[str], items: Items) -> tuple[dict[str, Ints], dict[str, str]]:
     """Orders of some items, by names of ``ORDERS``.
 
     Returns:
         Name -> rows, and for each order that is not possible the reason.
-
-    Raises:
-        ValueError: If a name is unknown, or a column has the wrong shape or values.
     """
     orders, left_out = {}, {}
     for name in names:
@@ -227,9 +215,8 @@ def make_orders(names: Sequence[str], items: Items) -> tuple[dict[str, Rows], di
     return orders, left_out
 
 
-def _by_id(ids: Any) -> Rows:
-    names = arrays.plain(ids)
-    arrays.one_per_row("ids", names, len(names))
+def _by_id(ids: Any) -> Ints:
+    names = arrays.one_per_row("ids", ids, len(ids))
     known, first = np.unique(names, return_index=True)
     if len(known) < len(names):
         raise ValueError(f"ids: expected {len(names)} different ones, got {len(known)}")
@@ -246,8 +233,3 @@ def _log_probabilities(logits: Any) -> Scores:
         )
     arrays.finite("logits", table)
     return np.asarray(log_softmax(table.astype(np.float64), axis=1))
-
-
-def _unit(rows: Scores) -> Scores:
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(length > 0, length, 1.0))

@@ -1,13 +1,14 @@
 """Compatibility of a new model with the old gallery, and what the update gains.
 
 Functions take the cases' values of one metric, higher being better: ``old_old`` is the lower bound,
-``new_old`` the cross-test, ``new_new`` the self-test; a ValueError says which is not finite. A
-``matrix`` M, ``[n, n]``, has the value of queries by generation i on the gallery of generation j;
-what lies above its diagonal is not read and may be NaN.
+``new_old`` the cross-test, ``new_new`` the self-test. A ``matrix`` M, ``[n, n]``, has the value of
+queries by generation i on the gallery of generation j; what lies above its diagonal is not read and
+may be NaN. A ValueError says what is missing, not finite or of the wrong shape.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,8 @@ def absolute_gain(new_old: float, old_old: float) -> float:
 def update_gain(new_old: float, old_old: float, upper: float) -> float | None:
     """Share of the possible gain that comes without backfilling (BCT eq. 9).
 
-    Returns:
-        ``(new_old - old_old) / (upper - old_old)``, ``upper`` being the upper bound (paragon); None
-        where the update is not compatible, or the upper bound does not exceed the lower one.
+    It is ``(new_old - old_old) / (upper - old_old)``, ``upper`` being the upper bound (paragon);
+    None where the update is not compatible, or the upper bound does not exceed the lower one.
 
     Example:
         >>> update_gain(0.5, 0.25, 0.75)
@@ -62,26 +62,18 @@ def update_gain(new_old: float, old_old: float, upper: float) -> float | None:
 
 @metric("avg", "AVG", "Mean of new/old and new/new on TAR@FAR 1e-4 and TPIR@FPIR 1e-2.")
 def average(new_old: dict[str, float], new_new: dict[str, float]) -> float:
-    """Mean of the metrics ``AVERAGED`` in both tests (column AVG of MixBCT, section 4.4).
-
-    Raises:
-        ValueError: If a key is missing.
-    """
-    values = []
-    for name, case in (("new_old", new_old), ("new_new", new_new)):
-        for key in AVERAGED:
-            if key not in case:
-                raise ValueError(f"{name}: expected {key!r}, got {sorted(case)}")
-            values.append(_number(f"{name}[{key}]", case[key]))
+    """Mean of the metrics ``AVERAGED`` in both tests (column AVG of MixBCT, section 4.4)."""
+    cases, values = {"new_old": new_old, "new_new": new_new}, []
+    for (name, case), key in itertools.product(cases.items(), AVERAGED):
+        if key not in case:
+            raise ValueError(f"{name}: expected {key!r}, got {sorted(case)}")
+        values.append(_number(f"{name}[{key}]", case[key]))
     return float(np.mean(values))
 
 
 @metric("average_compatibility", "AC", "Share of pairs i > j with M_ij > M_jj, strictly.")
 def average_compatibility(matrix: Any) -> float:
     """Share of pairs i > j of a sequence for which M_ij > M_jj, strictly; n >= 2.
-
-    Raises:
-        ValueError: If the matrix is not square, too small, or NaN on or below the diagonal.
 
     Source:
         Average compatibility (AC) of CoReS and CL2R, the multi-model form of BCT's criterion. Their
@@ -114,17 +106,14 @@ def pairwise(
     """Share of all pairs that a new query keeps as near or as far (BCT eq. 1; BT2 definition 1).
 
     A pair of one class must not score lower with the new query than with the old one, a pair of two
-    classes not higher. Ties keep it. Scores are cosines; vectors of one item stand at one row.
+    classes not higher. Ties keep it. Scores are cosines.
 
     Args:
         old_query: Old vectors of the queries, ``[n, d]``.
         old_gallery: Old vectors of the gallery, after conversion if any, ``[m, d]``.
-        new_query: New vectors of the queries, ``[n, d]``.
+        new_query: New vectors of the same queries, ``[n, d]``.
         query_labels: Integers or strings, ``[n]``.
         gallery_labels: Integers or strings, ``[m]``.
-
-    Raises:
-        ValueError: If an argument has the wrong shape, type or value.
     """
     from benchmark.ranking.pair_scores import tiles
 

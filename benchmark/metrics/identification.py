@@ -2,7 +2,9 @@
 
 A probe is mated if its subject is in the gallery. Several templates of one subject are allowed in
 the gallery; the subject's best one counts. Probes are vectors ``[n, d]`` with subjects ``[n]``,
-integers or strings; a gallery is the same, ``[m, d]`` and ``[m]``.
+integers or strings; a gallery is the same, ``[m, d]`` and ``[m]``. A ValueError names an argument
+of the wrong shape, type or value, a target that the scores cannot resolve, or a search without
+mated or without non-mated probes.
 """
 
 from __future__ import annotations
@@ -16,14 +18,9 @@ from numpy.typing import NDArray
 
 from benchmark.metrics.catalog import metric
 from benchmark.metrics.retrieval import cut_off
-from benchmark.metrics.verification import (
-    RATE,
-    OperatingPoint,
-    measurable,
-    smallest_thresholds,
-    tar_at_far,
-)
+from benchmark.metrics.verification import RATE, OperatingPoint, tar_at_far, thresholds
 from benchmark.ranking import arrays
+from benchmark.ranking.arrays import Floats, Ints, Mask
 
 
 @dataclass(frozen=True)
@@ -37,12 +34,12 @@ class Search:
         best: The highest score in the gallery, float32 ``[n]``.
     """
 
-    rank: NDArray[np.int64]
-    own: NDArray[np.float32]
-    best: NDArray[np.float32]
+    rank: Ints
+    own: Floats
+    best: Floats
 
     @property
-    def mated(self) -> NDArray[np.bool_]:
+    def mated(self) -> Mask:
         """Probes whose subject is in the gallery, bool ``[n]``."""
         return self.rank > 0
 
@@ -73,18 +70,10 @@ class IdentificationPoint:
 @metric("g1_{metric}", "{metric} (G1)", "Gallery G1 alone.")
 @metric("g2_{metric}", "{metric} (G2)", "Gallery G2 alone.")
 def search(
-    probe_vectors: Any,
-    probe_subjects: Any,
-    gallery_vectors: Any,
-    gallery_subjects: Any,
-    *,
+    probe_vectors: Any, probe_subjects: Any, gallery_vectors: Any, gallery_subjects: Any, *,
     threads: int | None = None,
-) -> Search:
-    """Score every probe against the whole gallery by cosine, in CPU threads (all by default).
-
-    Raises:
-        ValueError: If an argument has the wrong shape, type or value.
-    """
+) -> Search:  # fmt: skip
+    """Score every probe against the whole gallery by cosine, in CPU threads (all by default)."""
     from benchmark.ranking import engine, pair_kernels
 
     names = "probe_vectors", "gallery_vectors"
@@ -95,7 +84,7 @@ def search(
     ps, gs = arrays.codes("subjects", (probe_subjects, gallery_subjects), scorer.shape)
     result = Search(np.zeros(n, np.int64), np.full(n, np.nan, np.float32), np.empty(n, np.float32))
 
-    def work(first: int, last: int, scores: NDArray[np.float32]) -> None:
+    def work(first: int, last: int, scores: Floats) -> None:
         here = (column[first:last] for column in (result.rank, result.own, result.best))
         pair_kernels.search(scores, ps[first:last], gs, *here)
 
@@ -105,12 +94,9 @@ def search(
 
 @metric("pooled_{metric}", "{metric}, pooled", "Both galleries joined to one, a rule of its own.")
 def pooled(
-    probe_vectors: Any,
-    probe_subjects: Any,
-    galleries: Iterable[tuple[Any, Any]],
-    *,
+    probe_vectors: Any, probe_subjects: Any, galleries: Iterable[tuple[Any, Any]], *,
     threads: int | None = None,
-) -> Search:
+) -> Search:  # fmt: skip
     """Search several galleries joined to one, a rule of its own (keys ``pooled_...``).
 
     MixBCT's text speaks of one gallery of 3,531 templates; IJB-C's protocol has two.
@@ -125,18 +111,13 @@ def pooled(
 def tpir_at_fpir(result: Search, targets: Iterable[float]) -> tuple[IdentificationPoint, ...]:
     """TPIR at the smallest threshold whose FPIR is within each target, in [1/non-mated probes, 1].
 
-    Raises:
-        ValueError: If there is no mated or no non-mated probe, or a target cannot be measured.
-
     Source:
         IJB-C's protocol: TPIR counts a mated probe only where its subject ranks first *and* reaches
         the threshold. BCT prints TNIR@FPIR for the same.
     """
     first, own, bad = _open_set(result)
-    rates = measurable("targets", targets, len(bad), "non-mated probes")
-    low = float(min(own.min(), bad.min()))
     points = []
-    for target, threshold in zip(rates, smallest_thresholds(bad, rates, low), strict=True):
+    for target, threshold in thresholds(own, bad, targets, "non-mated probes"):
         hits = (first & (own >= threshold)).astype(np.float64)
         tpir, fpir = float(hits.mean()), int(np.count_nonzero(bad >= threshold)) / len(bad)
         points.append(IdentificationPoint(target, tpir, fpir, threshold, len(own), len(bad), hits))
@@ -149,28 +130,19 @@ def tpir_at_fpir(result: Search, targets: Iterable[float]) -> tuple[Identificati
     f"scripts that do so. {RATE}",
 )  # fmt: skip
 def all_pairs_tpir_at_fpir(
-    probe_vectors: Any,
-    probe_subjects: Any,
-    galleries: Iterable[tuple[Any, Any]],
-    targets: Iterable[float],
-    *,
-    threads: int | None = None,
-) -> tuple[OperatingPoint, ...]:
+    probe_vectors: Any, probe_subjects: Any, galleries: Iterable[tuple[Any, Any]],
+    targets: Iterable[float], *, threads: int | None = None,
+) -> tuple[OperatingPoint, ...]:  # fmt: skip
     """Galleries pooled, every negative pair an impostor, no rank condition: for comparison only.
 
     What a script in circulation for IJB-C (of no paper) prints as TPIR@FPIR is TAR@FAR over all
     pairs of probe and gallery template, which is not comparable with :func:`tpir_at_fpir`.
-
-    Raises:
-        ValueError: As ``verification.tar_at_far``, with targets in [1/negative pairs, 1].
     """
     from benchmark.ranking import pair_scores
 
     vectors, subjects = _joined(galleries)
-    scores = pair_scores.all_pairs(
-        probe_vectors, vectors, probe_subjects, subjects, threads=threads
-    )
-    return tar_at_far(*scores, targets)
+    sides = probe_vectors, vectors, probe_subjects, subjects
+    return tar_at_far(*pair_scores.all_pairs(*sides, threads=threads), targets)
 
 
 @metric(
@@ -178,11 +150,7 @@ def all_pairs_tpir_at_fpir(
     "Closed set: mated probes only, whatever the score. Ties rank the probe's subject last.",
 )  # fmt: skip
 def rank_k(result: Search, k: int) -> NDArray[np.float64]:
-    """1.0 for each mated probe whose own subject is among the ``k`` best, whatever the score.
-
-    Raises:
-        ValueError: If ``k`` is below 1.
-    """
+    """1.0 for each mated probe whose own subject is among the ``k`` best, whatever the score."""
     return (result.rank[result.mated] <= cut_off(k)).astype(np.float64)
 
 
@@ -191,9 +159,6 @@ def dir_curve(result: Search) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 
     Returns:
         FPIR ascending from 0 to 1, and the TPIR at the smallest threshold within it.
-
-    Raises:
-        ValueError: If there is no mated or no non-mated probe.
     """
     first, own, bad = _open_set(result)
     values, counts = np.unique(bad, return_counts=True)
@@ -209,12 +174,10 @@ def _joined(galleries: Iterable[tuple[Any, Any]]) -> Iterator[NDArray[Any]]:
         yield np.concatenate([arrays.plain(part) for part in column])
 
 
-def _open_set(result: Search) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.float32]]:
+def _open_set(result: Search) -> tuple[Mask, Floats, Floats]:
     """Which mated probes' subjects rank first, their scores, and the non-mated ones' best."""
     mated = result.mated
     if not mated.any() or mated.all():
-        raise ValueError(
-            f"result: expected mated and non-mated probes, got {int(mated.sum())} mated "
-            f"of {len(mated)}"
-        )
+        some = f"{int(mated.sum())} mated of {len(mated)}"
+        raise ValueError(f"result: expected mated and non-mated probes, got {some}")
     return result.rank[mated] == 1, result.own[mated], result.best[~mated]

@@ -1,7 +1,7 @@
 """Retrieval: what follows from the exact rank of every query.
 
 Functions take what :func:`benchmark.ranking.ranks.rank` returned and give one value for each query
-with a match; averaging is left to the caller.
+with a match; averaging is left to the caller. A ValueError says that ``k`` is below 1.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ _RULES = (
     "A query's own item is excluded by id, junk and same-camera matches by the protocol. Queries "
     "without a match are left out and counted. Vectors are normalised for cosine only."
 )
-_TIES = (
-    "The rank is 1 + the non-matching items scoring at least as high as the best match. " + _RULES
-)
+_TIES = "The rank is 1 + the non-matching items scoring at least as high as the best match. "
+_TIES += _RULES
 
 
 @metric("cmc_at_{k}", "CMC@{k}", _TIES)
@@ -30,9 +29,6 @@ def cmc(ranking: Ranking, k: int) -> NDArray[np.float64]:
     """1.0 where the best match is among the ``k`` nearest items, else 0.0.
 
     Cumulative match characteristic, single-match form.
-
-    Raises:
-        ValueError: If ``k`` is below 1.
     """
     return (ranking.first_rank[ranking.answered] <= cut_off(k)).astype(np.float64)
 
@@ -40,11 +36,7 @@ def cmc(ranking: Ranking, k: int) -> NDArray[np.float64]:
 @metric("mrr", "MRR", _TIES)
 @metric("mrr_at_{k}", "MRR@{k}", f"0 where the rank exceeds the cut-off. {_TIES}")
 def reciprocal_rank(ranking: Ranking, k: int | None = None) -> NDArray[np.float64]:
-    """1 / rank of the best match, 0 where that lies beyond ``k``.
-
-    Raises:
-        ValueError: If ``k`` is below 1.
-    """
+    """1 / rank of the best match, 0 where that lies beyond ``k``."""
     first = ranking.first_rank[ranking.answered]
     return 1.0 / first if k is None else np.where(first <= cut_off(k), 1.0 / first, 0.0)
 
@@ -66,11 +58,7 @@ def inverse_negative_penalty(ranking: Ranking) -> NDArray[np.float64]:
 
 
 def cut_off(k: int) -> int:
-    """Check a cut-off.
-
-    Raises:
-        ValueError: If it is below 1.
-    """
+    """Check a cut-off."""
     if k < 1:
         raise ValueError(f"k: expected at least 1, got {k}")
     return k

@@ -42,10 +42,8 @@ def linear_cka(batches: Iterable[tuple[Any, Any]]) -> float:
         if not len(mean):
             d, mean, moment = x.shape[1], np.zeros(both.shape[1]), np.zeros((both.shape[1],) * 2)
         if both.shape[1] != len(mean) or x.shape[1] != d:
-            raise ValueError(
-                f"left: expected dimensions {d} and {len(mean) - d}, "
-                f"got {x.shape[1]} and {y.shape[1]}"
-            )
+            got = f"{x.shape[1]} and {y.shape[1]}"
+            raise ValueError(f"left: expected dimensions {d} and {len(mean) - d}, got {got}")
         if not len(both):
             continue
         # Centred within the batch, then moved to the joint mean: no cancellation on large offsets.

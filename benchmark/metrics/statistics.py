@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from benchmark.metrics.catalog import metric
 from benchmark.ranking import arrays
 
+Values = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -37,7 +39,7 @@ class Comparison:
 def bootstrap(
     values: Any, groups: Any = None, *, n: int = 1000, seed: int = 0, level: float = 0.95
 ) -> tuple[float, float]:
-    """Percentile bootstrap interval of a mean over queries, or over groups of them.
+    """Ends of the percentile bootstrap interval of a mean over queries, or over groups of them.
 
     Args:
         values: One value per query, ``[m]``.
@@ -45,9 +47,6 @@ def bootstrap(
         n: Resamples.
         seed: Of the resampling.
         level: Share covered, in (0, 1).
-
-    Returns:
-        The interval's ends.
 
     Example:
         >>> bootstrap(np.full(10, 0.5))
@@ -59,14 +58,11 @@ def bootstrap(
     return float(low), float(high)
 
 
-def resampled(
-    values: Any, groups: Any = None, *, n: int = 1000, seed: int = 0
-) -> NDArray[np.float64]:
+def resampled(values: Any, groups: Any = None, *, n: int = 1000, seed: int = 0) -> Values:
     """Means of ``n`` resamples, ``[n]``: the same draws for every method on the same queries.
 
-    So the interval of a difference needs no resampling of its own: it is the quantiles of the
-    difference of two of these, as :func:`paired` gives them. Arguments are those of
-    :func:`bootstrap`; scipy's bootstrap draws no whole groups.
+    So the interval of a difference, as :func:`paired` gives it, is the quantiles of the difference
+    of two of these. Arguments are those of :func:`bootstrap`; scipy's draws no whole groups.
     """
     sums, counts = _sums(values, groups)
     if n < 1:
@@ -81,13 +77,7 @@ def resampled(
 
 
 def paired(
-    left: Any,
-    right: Any,
-    groups: Any = None,
-    *,
-    n: int = 1000,
-    seed: int = 0,
-    level: float = 0.95,
+    left: Any, right: Any, groups: Any = None, *, n: int = 1000, seed: int = 0, level: float = 0.95
 ) -> Comparison:
     """Compare two methods by their values of the same queries, ``[m]`` each.
 
@@ -130,7 +120,7 @@ def t_interval(values: Any, *, level: float = 0.95) -> tuple[float, float] | Non
     return float(x.mean() - half), float(x.mean() + half)
 
 
-def holm(p_values: Any) -> NDArray[np.float64]:
+def holm(p_values: Any) -> Values:
     """Adjusted p-values of several comparisons, in their order; reject those up to the level.
 
     Source:
@@ -167,16 +157,15 @@ def kendall_tau(left: Any, right: Any) -> float | None:
     x, y = arrays.scores("left", left), arrays.scores("right", right)
     if len(x) != len(y) or len(x) < 2:
         raise ValueError(f"right: expected {max(len(x), 2)} scores, got {len(y)}")
-    if (x == x[0]).all() or (y == y[0]).all():
-        return None
-    return float(kendalltau(x, y).statistic)
+    tau = float(kendalltau(x, y).statistic)
+    return None if math.isnan(tau) else tau
 
 
-def _floats(name: str, values: Any) -> NDArray[np.float64]:
+def _floats(name: str, values: Any) -> Values:
     return arrays.scores(name, values).astype(np.float64)
 
 
-def _sums(values: Any, groups: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _sums(values: Any, groups: Any) -> tuple[Values, Values]:
     """Sum and number of the values of each group."""
     x = _floats("values", values)
     if not len(x):

@@ -1,4 +1,7 @@
-"""Templates: one vector for all images that one template holds."""
+"""Templates: one vector for all images that one template holds.
+
+A ValueError names an argument of the wrong shape, type or value.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.ranking import arrays
+from benchmark.ranking.arrays import Floats
 
 
 def templates(
-    vectors: Any,
-    template: Any,
-    media: Any,
-    *,
-    weights: Any = None,
-    flipped: Any = None,
+    vectors: Any, template: Any, media: Any, *, weights: Any = None, flipped: Any = None,
     threads: int | None = None,
-) -> tuple[NDArray[Any], NDArray[np.float32]]:
+) -> tuple[NDArray[Any], Floats]:  # fmt: skip
     """Template vectors: mean inside each media id, sum over the media, normalised.
 
     Args:
@@ -27,13 +26,10 @@ def templates(
         media: Media id of each image, ``[n]``; ids mean something inside one template only.
         weights: Face score of each image, ``[n]``; 1 by default.
         flipped: Embeddings of the mirrored images, added to ``vectors``, ``[n, d]``.
-        threads: CPU threads; all by default. The result does not depend on it.
+        threads: CPU threads; all by default.
 
     Returns:
         The template ids, ascending, and their unit vectors ``[n_template, d]``.
-
-    Raises:
-        ValueError: If an argument has the wrong shape, type or value.
 
     Source:
         IJB-C's protocol as evaluated by BCT and MixBCT.
@@ -56,7 +52,7 @@ def templates(
     start = np.searchsorted(t[order], np.arange(len(ids) + 1))
     out = np.empty((len(ids), x.shape[1]), np.float32)
     engine.share(
-        lambda span: pair_kernels.templates(x, mirrored, w, order, m, start, *span, out),
+        lambda a, b: pair_kernels.templates(x, mirrored, w, order, m, start, a, b, out),
         engine.spans(len(ids), 256),
         engine.n_threads(threads),
     )

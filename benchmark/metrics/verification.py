@@ -1,9 +1,9 @@
 """1:1 verification: from genuine and impostor scores to operating points and curves.
 
-Genuine scores ``[n]`` are those of pairs of one identity, impostor scores ``[m]`` those of two;
-they keep their own precision. A pair is accepted where its score reaches the threshold. TAR is the
-share of genuine pairs accepted, FAR that of impostor pairs. A ValueError says which side is empty
-or not finite, or which target m impostors cannot resolve.
+Genuine scores ``[n]`` are those of pairs of one identity, impostor scores ``[m]`` those of two.
+A pair is accepted where its score reaches the threshold. TAR is the share of genuine pairs
+accepted, FAR that of impostor pairs. A ValueError says which side is empty or not finite, or which
+target m impostors cannot resolve.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from benchmark.metrics.catalog import metric
 from benchmark.ranking import arrays
 
+Values = NDArray[np.float64]
 RATE = "Ties are accepted or refused together; a target below 1/n is refused."
 
 
@@ -43,12 +44,12 @@ class Curve:
         threshold: The scores, descending; the first is infinite.
     """
 
-    far: NDArray[np.float64]
-    tar: NDArray[np.float64]
-    threshold: NDArray[np.float64]
+    far: Values
+    tar: Values
+    threshold: Values
 
     @property
-    def frr(self) -> NDArray[np.float64]:
+    def frr(self) -> Values:
         """False reject rates, descending: beside ``far`` the DET curve."""
         return 1.0 - self.tar
 
@@ -70,9 +71,8 @@ def tar_at_far(genuine: Any, impostor: Any, targets: Iterable[float]) -> tuple[O
         (1.0, 0.25)
     """
     good, bad = _sides(genuine, impostor)
-    rates = measurable("targets", targets, len(bad), "impostor pairs")
-    thresholds = smallest_thresholds(bad, rates, low=float(min(good.min(), bad.min())))
-    return tuple(_point(good, bad, *pair) for pair in zip(rates, thresholds, strict=True))
+    pairs = thresholds(good, bad, targets, "impostor pairs")
+    return tuple(_point(good, bad, *pair) for pair in pairs)
 
 
 @metric(
@@ -90,45 +90,33 @@ def tar_at_nearest_far(
     good, bad = _sides(genuine, impostor)
     curve = roc(good, bad)
     points = []
-    for target in measurable("targets", targets, len(bad), "impostor pairs"):
+    for target in _measurable(targets, len(bad), "impostor pairs"):
         distance = np.abs(curve.far - target)
         at = len(distance) - 1 - int(np.argmin(distance[::-1]))
         points.append(_point(good, bad, target, float(curve.threshold[at])))
     return tuple(points)
 
 
-def measurable(name: str, targets: Iterable[float], n: int, what: str) -> list[float]:
-    """Target rates that ``n`` scores can resolve.
+def thresholds(
+    good: NDArray[Any], bad: NDArray[Any], targets: Iterable[float], what: str
+) -> list[tuple[float, float]]:
+    """Each target, and the smallest threshold for which the share of ``bad >= threshold`` is in it.
+
+    A threshold is one step, in the precision of ``bad``, above the first score to be refused; where
+    none is refused, the lowest score. ``what`` says whose scores ``bad`` are, ``[m]``, m >= 1.
 
     Raises:
-        ValueError: If a target is not in [1/n, 1].
+        ValueError: If a target is not in [1/m, 1].
     """
-    rates = [float(target) for target in targets]
-    for rate in rates:
-        if not 0.0 < rate <= 1.0:
-            raise ValueError(f"{name}: expected rates in (0, 1], got {rate}")
-        if rate < 1.0 / n:
-            raise ValueError(f"{name}: expected at least 1/{n} ({n} {what}), got {rate}")
-    return rates
-
-
-def smallest_thresholds(bad: NDArray[Any], targets: list[float], low: float) -> list[float]:
-    """The smallest threshold for which the share of ``bad >= threshold`` is within each target.
-
-    Args:
-        bad: Scores that should be refused, ``[m]``, m >= 1.
-        targets: Rates in [1/m, 1].
-        low: What stands for "accept all": no score lies below.
-
-    Returns:
-        Thresholds in the precision of ``bad``: one step above the first score to be refused.
-    """
-    allowed = [_allowed(target, len(bad)) for target in targets]
-    refused = sorted({len(bad) - 1 - k for k in allowed if k < len(bad)})
-    parted = np.partition(bad, refused) if refused else bad
-    up = np.asarray(np.inf, dtype=bad.dtype)
+    m = len(bad)
+    rates = _measurable(targets, m, what)
+    refused = [m - 1 - _allowed(rate, m) for rate in rates]  # place in ascending order, or -1
+    places = sorted({place for place in refused if place >= 0})
+    parted = np.partition(bad, places) if places else bad
+    lowest, up = float(min(good.min(), bad.min())), np.asarray(np.inf, dtype=bad.dtype)
     return [
-        low if k >= len(bad) else float(np.nextafter(parted[len(bad) - 1 - k], up)) for k in allowed
+        (rate, lowest if place < 0 else float(np.nextafter(parted[place], up)))
+        for rate, place in zip(rates, refused, strict=True)
     ]
 
 
@@ -166,21 +154,29 @@ def equal_error_rate(genuine: Any, impostor: Any) -> float:
     return float(curve.far[left] + part * (curve.far[right] - curve.far[left]))
 
 
+def _measurable(targets: Iterable[float], n: int, what: str) -> list[float]:
+    """Check that ``n`` scores can resolve the rates."""
+    rates = [float(target) for target in targets]
+    for rate in rates:
+        if not 0.0 < rate <= 1.0:
+            raise ValueError(f"targets: expected rates in (0, 1], got {rate}")
+        if rate < 1.0 / n:
+            raise ValueError(f"targets: expected at least 1/{n} ({n} {what}), got {rate}")
+    return rates
+
+
 def _allowed(target: float, n: int) -> int:
     """The largest k with k / n <= target, as float64 compares them."""
-    k = min(n, int(target * n))
-    while k < n and (k + 1) / n <= target:
-        k += 1
-    while k > 0 and k / n > target:
-        k -= 1
-    return k
+    near = int(target * n)
+    return max(k for k in (0, near - 1, near, near + 1) if k <= n and k / n <= target)
 
 
 def _sides(genuine: Any, impostor: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    good, bad = arrays.scores("genuine", genuine), arrays.scores("impostor", impostor)
-    for name, side in (("genuine", good), ("impostor", bad)):
-        if not len(side):
-            raise ValueError(f"{name}: expected at least one score, got none")
+    sides = {"genuine": genuine, "impostor": impostor}
+    good, bad = (arrays.scores(name, side) for name, side in sides.items())
+    if not len(good) or not len(bad):
+        name = "impostor" if len(good) else "genuine"
+        raise ValueError(f"{name}: expected at least one score, got none")
     kind = np.result_type(good, bad)
     return good.astype(kind, copy=False), bad.astype(kind, copy=False)
 

@@ -16,22 +16,15 @@ from benchmark.errors import BenchError
 from benchmark.models.module import Portable
 
 _STRIDES = (2, 2, 1)
-_LAYERS = 4
-"""Layers of a transformer whose name gives no depth."""
 _ATTENTION_WIDTH = 16
 
 
 class Encoder(Portable):
-    """Images to embeddings.
+    """Images to embeddings of ``dim``, by a :func:`trunk` and a linear layer.
 
-    Args:
-        backbone: ``convnet-<width>`` and the like, or ``timm:<name>``.
-        dim: Embedding dimension.
-        channels: Channels of an image.
-        image_size: Side of an image, pixels.
-        relu: End with a ReLU (BCT Table 3).
-        neck: Standardise the embedding over the batch, as re-identification does between a triplet
-            loss and a classifier (Luo et al., Bag of Tricks, 2019, section 3.5: BNNeck).
+    With ``relu`` they end with a ReLU (BCT Table 3). ``neck`` standardises them over the batch, as
+    re-identification does between a triplet loss and a classifier (Luo et al., Bag of Tricks,
+    2019, section 3.5: BNNeck).
     """
 
     def __init__(
@@ -77,15 +70,10 @@ def to_unit(images: Tensor) -> Tensor:
 
 
 def trunk(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:
-    """Build the trunk of ``convnet-16``, ``vit-64x4``, ``timm:resnet18`` and the like.
+    """The trunk of ``convnet-16``, ``vit-64x4``, ``timm:resnet18``, ..., and its output's width.
 
-    Args:
-        name: Family, width, and depth (blocks a stage, or layers of a transformer); or timm's.
-        channels: Channels of an image.
-        image_size: Side of an image, pixels.
-
-    Returns:
-        The module and the width of its output.
+    The name is timm's, or a family, a width, and a depth: blocks a stage, by default 1, or layers
+    of a transformer, by default 4. Images have ``image_size`` pixels a side.
 
     Raises:
         BenchError: If the name is unknown, or the width does not suit the family.
@@ -100,7 +88,7 @@ def trunk(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:
         return model, int(model.num_features)
     family, width, depth = parsed[1], int(parsed[2]), int(parsed[3] or 0)
     if family == "vit":
-        return _transformer(width, depth or _LAYERS, channels, image_size), width
+        return _transformer(width, depth or 4, channels, image_size), width
     return _staged(family, width, depth or 1, channels), 4 * width
 
 
@@ -146,13 +134,12 @@ def _conv(inputs: int, outputs: int, size: int, stride: int, groups: int = 1) ->
 def _staged(family: str, width: int, depth: int, channels: int) -> nn.Module:
     """A stem and three stages, each of twice the channels of the one before."""
     block = {"convnet": Block, "plain": _plain, "mobilenet": _separable}[family]
-    layers = _conv(channels, width, 3, 2)
-    inputs = width
+    layers, inputs = _conv(channels, width, 3, 2), width
     for stage, stride in enumerate(_STRIDES):
         outputs = width * 2**stage
-        for i in range(depth):
-            layers.append(block(inputs, outputs, stride if i == 0 else 1))
-            inputs = outputs
+        layers.append(block(inputs, outputs, stride))
+        layers += [block(outputs, outputs, 1) for _ in range(depth - 1)]
+        inputs = outputs
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
@@ -180,9 +167,8 @@ def _transformer(width: int, depth: int, channels: int, image_size: int) -> nn.M
     pre-training, a transformer learns little from a few ten thousand images.
     """
     if width % _ATTENTION_WIDTH:
-        raise BenchError(
-            f"backbone 'vit-{width}': width: expected a multiple of {_ATTENTION_WIDTH}"
-        )
+        limit = f"expected a multiple of {_ATTENTION_WIDTH}"
+        raise BenchError(f"backbone 'vit-{width}': width: {limit}")
     side = -(-image_size // 8)
     # One by one: torch's TransformerEncoder would start them all with the same weights.
     layers = [

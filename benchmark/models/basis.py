@@ -81,13 +81,9 @@ class BasisTransformation(Portable):
     """The backbone's output, ``[n, m + n_old]``, to phi_new, ``[n, m + extra]``.
 
     phi_new = [phi_5 ; phi_4[n_old - extra :]] holds all of phi_3, which a linear map
-    (:meth:`reader`) reads from it, and is of length ``sqrt(1 + factor^2)``.
-
-    Args:
-        dim_new: m, the dimension of the independent new model.
-        dim_old: n_old, the dimension of the old embedding.
-        extra: Dimension of phi_2.
-        factor: C, the length of phi_4 against that of phi_2.
+    (:meth:`reader`) reads from it, and is of length ``sqrt(1 + factor^2)``. Of the arguments,
+    ``dim_new`` is m, the dimension of the independent new model; ``dim_old`` is n_old, that of the
+    old embedding, ``extra`` that of phi_2; ``factor`` is C, the length of phi_4 against phi_2's.
     """
 
     def __init__(self, dim_new: int, dim_old: int, extra: int, factor: float) -> None:

@@ -59,20 +59,16 @@ class Head(Portable):
         scale = self.scale if self.normalised else None
         return class_logits(features, self.weight, self.bias, scale)
 
-    def forward(self, features: Tensor, labels: Tensor) -> Tensor:
-        """The training loss: mean cross-entropy of the logits with the margin at the target.
+    def forward(
+        self, features: Tensor, labels: Tensor, reduction: Literal["mean", "none"] = "mean"
+    ) -> Tensor:
+        """The training loss: cross-entropy of the logits with the margin at the target.
 
         Args:
             features: Raw embeddings, ``[n, d]``.
             labels: Rows of the classifier, ``[n]`` int64.
+            reduction: The mean, or ``none`` for the loss of each row, ``[n]``.
         """
-        return self._loss(features, labels, "mean")
-
-    def losses(self, features: Tensor, labels: Tensor) -> Tensor:
-        """The training loss of each row, ``[n]``; arguments as of :meth:`forward`."""
-        return self._loss(features, labels, "none")
-
-    def _loss(self, features: Tensor, labels: Tensor, reduction: Literal["mean", "none"]) -> Tensor:
         logits = self.logits(features)
         if self.kind in ("cosface", "arcface"):
             cosine = logits.gather(1, labels[:, None]) / self.scale
@@ -100,10 +96,9 @@ class SimplexHead(Head):
 
 
 def simplex(count: int) -> Tensor:
-    """Unit vectors with one cosine, ``-1 / (count - 1)``, between any two.
+    """Vertices of a regular simplex around the origin, ``[count, count - 1]`` float64.
 
-    Returns:
-        The vertices of a regular simplex around the origin, ``[count, count - 1]`` float64.
+    They are unit vectors with one cosine, ``-1 / (count - 1)``, between any two.
 
     Source:
         Pernici et al., Regular Polytope Networks (2021), the d-Simplex: the standard basis, one

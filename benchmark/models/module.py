@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, Self
 
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import nn
 
 from benchmark.errors import BenchError
@@ -34,11 +36,9 @@ class Portable(nn.Module):
 
 def save_module(module: Portable, path: Path) -> None:
     """Write weights, class and constructor arguments to ``path`` (safetensors)."""
-    from safetensors.torch import save_file
-
     # Copies: parts that share a weight may not share memory in the file.
     state = {k: v.detach().cpu().contiguous().clone() for k, v in module.state_dict().items()}
-    save_file(state, path, metadata={"made": json.dumps(_describe(module), sort_keys=True)})
+    save_file(state, path, metadata={"module": json.dumps(_describe(module), sort_keys=True)})
 
 
 def _describe(module: Portable) -> dict[str, Any]:
@@ -58,11 +58,9 @@ def load_module(path: Path) -> Portable:
     Raises:
         BenchError: If the file is damaged or names no Portable class.
     """
-    from safetensors import SafetensorError, safe_open
-
     try:
         with safe_open(path, framework="pt") as file:
-            description = json.loads((file.metadata() or {})["made"])
+            description = json.loads((file.metadata() or {})["module"])
             state = {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118 - no mapping
         module = _build(description, path)
         module.load_state_dict(state)

@@ -30,9 +30,8 @@ class TextEncoder(Portable):
     def __init__(self, dim: int) -> None:
         super().__init__()
         self.bag = nn.EmbeddingBag(BUCKETS, _WIDTH, mode="mean")
-        self.mix = nn.Sequential(
-            nn.Linear(_WIDTH, 2 * _WIDTH), nn.ReLU(), nn.Linear(2 * _WIDTH, dim)
-        )
+        layers = nn.Linear(_WIDTH, 2 * _WIDTH), nn.ReLU(), nn.Linear(2 * _WIDTH, dim)
+        self.mix = nn.Sequential(*layers)
 
     def forward(self, texts: Sequence[str]) -> Tensor:
         """Embed ``n`` texts as ``[n, dim]``, not normalised."""
@@ -56,12 +55,8 @@ def subword_buckets(text: str) -> tuple[int, ...]:
     marked = [f"<{word}>" for word in words]
     pairs = [f"{a} {b}" for a, b in itertools.pairwise(words)]
     runs = [w[i : i + _LETTERS] for w in marked for i in range(len(w) - _LETTERS + 1)]
-    return tuple(_bucket(part) for part in (*marked, *pairs, *runs)) or (0,)
-
-
-def _bucket(part: str) -> int:
-    raw = hashlib.blake2b(part.encode(), digest_size=8).digest()
-    return int.from_bytes(raw, "little") % BUCKETS
+    hashes = (hashlib.blake2b(p.encode(), digest_size=8) for p in (*marked, *pairs, *runs))
+    return tuple(int.from_bytes(h.digest(), "little") % BUCKETS for h in hashes) or (0,)
 
 
 @torch.inference_mode()

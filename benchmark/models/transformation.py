@@ -1,8 +1,11 @@
-"""The learned map from old to new embeddings that FCT describes and others build on.
+"""Learned maps from old to new embeddings: FCT's, with an uncertainty, residual bottlenecks.
 
-Source: Ramanujan et al., Forward Compatible Training (2022), Figure 4, appendix D.1.
+Sources: Ramanujan et al., Forward Compatible Training (2022), Figure 4, appendix D.1; Jaeckle et
+al., FastFill (2023), section 4.2, appendix A.2; Wang et al., Unified Representation Learning for
+Cross Model Compatibility (2020).
 """
 
+import math
 from typing import Literal
 
 import torch
@@ -40,11 +43,9 @@ class Transformation(Portable):
         self.normalise, self.normalise_old, self.dim_side = normalise, normalise_old, dim_side
         self.side_only = inputs == "side"
         layer = nn.BatchNorm1d if norm == "batch" else nn.LayerNorm
-        self.old = _layers(layer, dim_old, branch, branch)
-        self.side = _layers(layer, max(1, dim_side), branch, branch)
-        self.mixer = nn.Sequential(
-            *_layers(layer, 2 * branch, width, width), nn.Linear(width, dim_new)
-        )
+        self.old = _layers(layer, dim_old, branch)
+        self.side = _layers(layer, max(1, dim_side), branch)
+        self.mixer = nn.Sequential(*_layers(layer, 2 * branch, width), nn.Linear(width, dim_new))
 
     def forward(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Stored vectors ``[n, dim_old]`` to ``[n, dim_new]``; side-information is kept."""
@@ -82,9 +83,66 @@ class WithSide(Portable):
         return self.h(vectors, side)[0], self.g(vectors, side)[0]
 
 
-def _layers(norm: type[nn.Module], inputs: int, *widths: int) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    for width in widths:
-        layers += [nn.Linear(inputs, width), norm(width), nn.ReLU()]
-        inputs = width
-    return nn.Sequential(*layers)
+def _layers(norm: type[nn.Module], inputs: int, width: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(inputs, width), norm(width), nn.ReLU(),
+        nn.Linear(width, width), norm(width), nn.ReLU(),
+    )  # fmt: skip
+
+
+class Uncertain(Portable):
+    """h, and psi: the log variance of its error, a linear layer on the transformed embedding.
+
+    Where h normalises its output, psi reads it before: on the unit sphere, where directions
+    belong to classes, a linear layer can hardly tell a doubtful item.
+
+    As a part of an update it is the priority: the largest expected error is backfilled first.
+    ``dim`` is the transformed embedding's; ``diagonal`` gives each dimension a variance of its own.
+    """
+
+    def __init__(self, map: Transformation, dim: int, diagonal: bool = False) -> None:
+        super().__init__()
+        self.map, self.psi = map, nn.Linear(dim, dim if diagonal else 1)
+        nn.init.zeros_(self.psi.bias)  # sigma^2 is about 1 before training
+
+    def estimates(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Transformed vectors ``[n, dim]`` and log variances ``[n, 1]``, or ``[n, dim]``."""
+        raw = self.map.raw(vectors, side)
+        with torch.autocast(raw.device.type, enabled=False):  # it orders items: every bit counts
+            return F.normalize(raw) if self.map.normalise else raw, self.psi(raw)
+
+    def forward(self, vectors: Tensor, side: Tensor | None) -> Tensor:
+        """Log of the expected squared error a dimension, ``[n]``."""
+        logs = self.estimates(vectors, side)[1]
+        return logs.logsumexp(dim=1) - math.log(logs.shape[1])
+
+
+class Bottlenecks(Portable):
+    """Blocks ``x + up(PReLU(BN(down x)))``, one after another.
+
+    Side by side, such blocks would only be one that is as wide as all of them. Each narrows its
+    input to ``width``; between unequal dimensions a linear layer comes first. ``normalise`` is of
+    the output, ``normalise_old`` of the input.
+    """
+
+    def __init__(
+        self, dim_old: int, dim_new: int, blocks: int, width: int, normalise: bool,
+        normalise_old: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.normalise, self.normalise_old = normalise, normalise_old
+        self.first = nn.Identity() if dim_old == dim_new else nn.Linear(dim_old, dim_new)
+        self.blocks = nn.ModuleList(
+            nn.Sequential(
+                nn.Linear(dim_new, width), nn.BatchNorm1d(width), nn.PReLU(width),
+                nn.Linear(width, dim_new),
+            )
+            for _ in range(blocks)
+        )  # fmt: skip
+
+    def forward(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Stored vectors ``[n, dim_old]`` to ``[n, dim_new]``; side-information is kept."""
+        x = self.first(F.normalize(vectors) if self.normalise_old else vectors).float()
+        for block in self.blocks:
+            x = x + block(x).float()
+        return (F.normalize(x) if self.normalise else x), side

@@ -13,16 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.errors import BenchError
+from benchmark.records import provenance
 
 _HELPERS = {"__init__", "measure", "peers", "problems", "readme"}
-SIZES = {
-    "queries": "queries, probe templates or training images",
-    "gallery": "items, or enrolled templates",
-    "dim": "dimension of the vectors, old and new ones",
-    "classes": "classes or subjects",
-    "items": "stored vectors",
-    "side": "dimension of the side-information; 0 is none",
-}
+SIZES = ("queries", "gallery", "dim", "classes", "items", "side")
 
 
 def names() -> list[str]:
@@ -36,7 +30,9 @@ def run(name: str, **sizes: int | None) -> list[dict[str, Any]]:
 
     Args:
         name: One of :func:`names`.
-        **sizes: Those of ``SIZES`` that the benchmark has; None stands for its default.
+        **sizes: Those of ``SIZES`` that the benchmark has; None stands for its default. ``queries``
+            are also probe templates or training images, ``gallery`` enrolled templates, ``classes``
+            subjects, ``items`` stored vectors; ``side`` is the dimension of the side-information.
 
     Returns:
         Rows of ``name``, ``seconds``, ``against`` (the row it is compared with, or None), ``ratio``
@@ -50,19 +46,17 @@ def run(name: str, **sizes: int | None) -> list[dict[str, Any]]:
     if name not in names():
         raise ValueError(f"name: expected one of {', '.join(names())}, got {name!r}")
     given = {key: value for key, value in sizes.items() if value is not None}
+    rows = importlib.import_module(f"{__name__}.{name}").rows
+    known = [key for key in inspect.signature(rows).parameters if key in SIZES]
     for key, value in given.items():
+        least = 0 if key == "side" else 1
         if key not in SIZES:
             raise ValueError(f"sizes: expected {', '.join(SIZES)}, got {key!r}")
-        least = 0 if key == "side" else 1
-        if value < least:
-            raise ValueError(f"{key}: expected at least {least}, got {value}")
-    module = importlib.import_module(f"{__name__}.{name}")
-    known = [key for key in inspect.signature(module.rows).parameters if key in SIZES]
-    for key in given:
         if key not in known:
             raise BenchError(f"perf {name}: has no size '{key}'; it has {', '.join(known)}")
-    rows: list[dict[str, Any]] = module.rows(**given)
-    return rows
+        if value < least:
+            raise ValueError(f"{key}: expected at least {least}, got {value}")
+    return rows(**given)
 
 
 def document(name: str, **sizes: int | None) -> dict[str, Any]:
@@ -72,15 +66,13 @@ def document(name: str, **sizes: int | None) -> dict[str, Any]:
         ``command``, ``date``, ``code``, ``packages``, ``hardware``, ``load`` (processes that ran or
         waited in the minute before and in the last one) and ``rows``, see :func:`run`.
     """
-    from benchmark.records import provenance
-
     before = os.getloadavg()[0]
     rows = run(name, **sizes)
     words = [f"--{key} {value}" for key, value in sizes.items() if value is not None]
     return {
         "command": " ".join(["bench perf", name, *words]),
         "date": datetime.now(UTC).date().isoformat(),
-        "code": provenance.code_version(),
+        "code": provenance.code_version().model_dump(),
         "packages": provenance.packages(),
         "hardware": provenance.hardware(),
         "load": [round(before, 2), round(os.getloadavg()[0], 2)],

@@ -34,8 +34,8 @@ def rows(items: int = 1_000_000, dim: int = 128, side: int = 64) -> list[dict[st
     """
     torch.manual_seed(0)
     transformation = Transformation(dim, side, dim, 2048, normalise=True).eval()
-    inputs = torch.zeros(1, dim), torch.zeros(1, side) if side else None
-    map_work, _ = multiply_adds(transformation, *inputs)
+    one = torch.zeros(1, dim), torch.zeros(1, side) if side else None
+    map_work, _ = multiply_adds(transformation, *one)
     timings = {_MAP: _convert(transformation, items, dim, side)}
     size = f"{items:,} x {dim}" + (f" and side {side}" if side else "")
     out = measure.rows(timings, f"{size}; {_rate(items, timings[_MAP].seconds, map_work)}")
@@ -52,7 +52,7 @@ def rows(items: int = 1_000_000, dim: int = 128, side: int = 64) -> list[dict[st
 
 def _convert(transformation: Any, items: int, dim: int, side: int) -> measure.Timing:
     parts = {"convert": transformation}
-    conversion = Conversion("fct", {}, "cosine", Dims(dim, dim, side), False, parts)
+    conversion = Conversion("fct", {}, "cosine", Dims(old=dim, new=dim, side=side), False, parts)
     with tempfile.TemporaryDirectory(prefix="bench-perf-") as name:
         folder = Path(name)
 

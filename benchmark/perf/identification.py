@@ -18,7 +18,7 @@ def rows(
     The galleries have one template a subject; subjects beyond them are never mated.
     """
     rng = np.random.default_rng(0)
-    centre = problems.centres(max(classes, gallery), dim, rng)
+    centre = rng.standard_normal((max(classes, gallery), dim), dtype=np.float32)
     probe, subject = problems.clusters(queries, centre, 2.0, rng)
     enrolled = centre[:gallery] + rng.standard_normal((gallery, dim), dtype=np.float32)
     half = -(-gallery * 1772 // 3531)

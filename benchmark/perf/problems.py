@@ -21,15 +21,10 @@ def clusters(
     return x, labels
 
 
-def centres(classes: int, dim: int, rng: np.random.Generator) -> Vectors:
-    """Class centres."""
-    return rng.standard_normal((classes, dim), dtype=np.float32)
-
-
 def clustered(
     sizes: tuple[int, int], dim: int, classes: int, noise: float, rng: np.random.Generator
 ) -> tuple[Vectors, Vectors, Labels, Labels]:
     """Queries and gallery around the same class centres, and their classes."""
-    centre = centres(classes, dim, rng)
+    centre = rng.standard_normal((classes, dim), dtype=np.float32)
     (q, ql), (g, gl) = (clusters(n, centre, noise, rng) for n in sizes)
     return q, g, ql, gl

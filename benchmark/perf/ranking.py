@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import torch
 
 from benchmark.perf import measure, peers, problems
 from benchmark.ranking import engine, ranks
@@ -62,15 +62,12 @@ def products(q: Any, g: Any) -> None:
 
     Each thread multiplies its own tiles with one BLAS thread: faster than tiles shared by threads.
     """
-    import torch
-
     left, right = torch.from_numpy(q), torch.from_numpy(g)
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
 
-    def work(start: int) -> None:
+    def work(start: int, end: int) -> None:
         torch.set_num_threads(1)
-        part = left[start : start + 2048]
+        part = left[start:end]
         room = torch.empty(len(part) * 1024)
         for first in range(0, len(right), 1024):
             tile = right[first : first + 1024]
@@ -78,8 +75,6 @@ def products(q: Any, g: Any) -> None:
             torch.mm(part, tile.T, out=out)
 
     try:
-        with ThreadPoolExecutor(engine.n_threads(None)) as pool:
-            for _ in pool.map(work, range(0, len(left), 2048)):
-                pass
+        engine.share(work, engine.spans(len(left), 2048), engine.n_threads(None))
     finally:
         torch.set_num_threads(before)

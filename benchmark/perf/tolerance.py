@@ -18,6 +18,7 @@ import torch
 from benchmark.metrics import retrieval
 from benchmark.perf import problems, readme
 from benchmark.ranking import engine, ranks, torch_backend
+from benchmark.report import render
 
 
 def rows(
@@ -41,14 +42,8 @@ def rows(
         for order, step in (("as given", 1), ("reversed", -1)):
             a, b = q[:, ::step], g[:, ::step]
             other = ranks.rank(a, b, ql, gl, device=f"torch:{device}")
-            ap, cmc_1, cmc_5 = (
-                [metric(side) for side in (exact, other)]
-                for metric in (
-                    retrieval.average_precision,
-                    lambda side: retrieval.cmc(side, 1),
-                    lambda side: retrieval.cmc(side, 5),
-                )
-            )
+            ap = [retrieval.average_precision(side) for side in (exact, other)]
+            cmc_1, cmc_5 = ([retrieval.cmc(side, k) for side in (exact, other)] for k in (1, 5))
             out.append({
                 "dim": dim, "vectors": kind, "order": order,
                 "score": _scores(q[:1024], g, device, step),
@@ -74,4 +69,4 @@ def _scores(q: Any, g: Any, device: str, step: int) -> float:
 
 
 if __name__ == "__main__":
-    sys.stdout.write("\n".join(readme.table([("", rows(device=sys.argv[1]))])) + "\n")
+    sys.stdout.write(render(readme.table(rows(device=sys.argv[1]))))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import roc_curve
 
 from benchmark.metrics import verification
 from benchmark.metrics.templates import templates
-from benchmark.perf import measure, peers, problems
+from benchmark.perf import measure, problems
 from benchmark.ranking import pair_scores
 
 _PAIRS, _IMAGES = 15_660_000, 469_375
@@ -25,7 +26,8 @@ def rows(
     """
     rng = np.random.default_rng(0)
     n, n_pairs = queries + gallery, min(_PAIRS, queries * gallery)
-    x, subject = problems.clusters(n, problems.centres(classes, dim, rng), 2.0, rng)
+    centre = rng.standard_normal((classes, dim), dtype=np.float32)
+    x, subject = problems.clusters(n, centre, 2.0, rng)
     left = rng.integers(0, gallery, n_pairs, dtype=np.int32)
     right = rng.integers(gallery, n, n_pairs, dtype=np.int32)
     same = subject[left] == subject[right]
@@ -47,13 +49,10 @@ def rows(
     size = f"{n} templates x {dim}, {n_pairs} pairs"
     timings = measure.together(calls, 2)
     out = measure.rows(timings, size)
-    if peers.available("sklearn"):
-        from sklearn.metrics import roc_curve
-
-        both = np.concatenate([genuine, impostor])
-        truth = np.repeat([True, False], [len(genuine), len(impostor)])
-        timings[_PEER] = measure.once(lambda: roc_curve(truth, both))
-        out.append(measure.rows(timings, size, _OURS)[-1])
+    both = np.concatenate([genuine, impostor])
+    truth = np.repeat([True, False], [len(genuine), len(impostor)])
+    timings[_PEER] = measure.once(lambda: roc_curve(truth, both))
+    out.append(measure.rows(timings, size, _OURS)[-1])
     return [*out, *_templates(n, dim, rng)]
 
 

@@ -31,15 +31,23 @@ def from_bfloat16(bits: NDArray[np.uint16]) -> Floats:
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
-def plain(value: Any) -> NDArray[Any]:
-    """``value`` as a NumPy array; a torch tensor is brought to the CPU, bfloat16 to float32."""
+def _read(value: Any) -> tuple[NDArray[Any], bool]:
+    """A NumPy array, bfloat16 as its bits, and whether it is bfloat16."""
+    half = str(getattr(value, "dtype", "")) == "torch.bfloat16"
     if hasattr(value, "detach") and hasattr(value, "cpu"):
         value = value.detach().cpu()
-        if str(value.dtype) == "torch.bfloat16":
-            value = value.float()
+        if half:
+            value = value.contiguous().view(dtype=value.new_empty(0).short().dtype)
         value = value.numpy()
     array = np.asarray(value)
-    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+    half = half or array.dtype.name == "bfloat16"
+    return array.view(np.uint16) if half else array, half
+
+
+def plain(value: Any) -> NDArray[Any]:
+    """``value`` as a NumPy array; a torch tensor is brought to the CPU, bfloat16 to float32."""
+    array, half = _read(value)
+    return from_bfloat16(array) if half else array
 
 
 def widened(x: NDArray[Any]) -> Floats:
@@ -52,14 +60,7 @@ def compact(name: str, value: Any, *, dim: int | None = None) -> NDArray[Any]:
 
     The values are not looked at.
     """
-    half = str(getattr(value, "dtype", "")) == "torch.bfloat16"
-    if half:
-        bits = value.detach().cpu().contiguous().view(dtype=value.new_empty(0).short().dtype)
-        array = bits.numpy().view(np.uint16)
-    else:
-        array = plain(value) if hasattr(value, "detach") else np.asarray(value)
-        if array.dtype.name == "bfloat16":
-            half, array = True, array.view(np.uint16)
+    array, half = _read(value)
     if array.ndim != 2 or not (half or array.dtype.kind == "f"):
         raise ValueError(f"{name}: expected 2-D floats [n, d], got {array.ndim}-D {array.dtype}")
     if array.shape[1] < 1 or (dim is not None and array.shape[1] != dim):
@@ -89,17 +90,10 @@ def finite(name: str, array: NDArray[Any]) -> None:
             )
 
 
-def is_l2(distance: str) -> bool:
-    """Tell the two distances apart."""
-    if distance not in ("cosine", "l2"):
-        raise ValueError(f"distance: expected 'cosine' or 'l2', got {distance!r}")
-    return distance == "l2"
-
-
 def one_per_row(name: str, value: Any, n: int) -> NDArray[Any]:
     """One integer, bool or string per row, ``[n]``."""
     array = plain(value)
-    if array.ndim != 1 or len(array) != n:
+    if array.shape != (n,):
         raise ValueError(f"{name}: expected shape ({n},), got {array.shape}")
     if n and array.dtype.kind not in "iubUS":
         raise ValueError(f"{name}: expected integers or strings, got {array.dtype}")
@@ -123,12 +117,10 @@ def codes(name: str, labels: tuple[Any, Any], shape: tuple[int, int]) -> tuple[I
 
 def both(name: str, labels: tuple[Any, Any], shape: tuple[int, int]) -> tuple[Ints, Ints]:
     """As :func:`codes`, and two empty arrays where neither side is given."""
-    if labels[0] is None and labels[1] is None:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    if labels[0] is None or labels[1] is None:
-        missing = "query" if labels[0] is None else "gallery"
-        raise ValueError(f"{missing}_{name}: expected both sides or neither, got None")
-    return codes(name, labels, shape)
+    missing = [side for side, x in zip(("query", "gallery"), labels, strict=True) if x is None]
+    if len(missing) == 1:
+        raise ValueError(f"{missing[0]}_{name}: expected both sides or neither, got None")
+    return (np.empty(0, np.int64), np.empty(0, np.int64)) if missing else codes(name, labels, shape)
 
 
 def scores(name: str, value: Any) -> NDArray[Any]:
@@ -136,8 +128,7 @@ def scores(name: str, value: Any) -> NDArray[Any]:
     array = plain(value)
     if array.ndim != 1 or array.dtype.kind != "f":
         raise ValueError(f"{name}: expected 1-D floats, got {array.ndim}-D {array.dtype}")
-    if array.dtype != np.float64:
-        array = array.astype(np.float32, copy=False)
+    array = array.astype(np.float64 if array.dtype == np.float64 else np.float32, copy=False)
     finite(name, array)
     return array
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmark.ranking import arrays, backfill_kernels, engine, kernels, threshold_search
 from benchmark.ranking.arrays import Floats, Ints
-from benchmark.ranking.engine import Panels, Scorer, Span
+from benchmark.ranking.engine import Panels, Scorer
 from benchmark.ranking.grouping import Grouped, Labels, Ragged, grouped, spread
 
 _CELLS = 64 << 20  # bytes of histograms at a time; threads wait for each other in between
@@ -19,40 +20,30 @@ _PACKED = 64 << 20  # bytes of packed items at a time
 _TABLES = 1 << 20  # bytes of tables and buffers a thread
 
 Sides = tuple[Any, Any]
+Stage = Callable[[int, int], object]  # of a piece of the queries
 Steps = tuple[Ints, NDArray[np.int32]]
 """Filled items at each point of the curve, and the point at which each item in order is filled."""
 
 
 class Cells(NamedTuple):
-    """Histograms of some queries, over points and numbers of thresholds reached.
+    """Histograms of some queries, over points and numbers of thresholds reached."""
 
-    Attributes:
-        changes: What each point adds, ``[query, points * width]``.
-        totals: What the unfilled gallery has, ``[query, width]``.
-        points: Points.
-        width: 1 + the most thresholds of a query.
-    """
-
-    changes: NDArray[Any]
-    totals: NDArray[np.int32]
+    changes: NDArray[Any]  # what each point adds, [query, points * width]
+    totals: NDArray[np.int32]  # what the unfilled gallery has, [query, width]
     points: int
-    width: int
+    width: int  # 1 + the most thresholds of a query
 
 
-def scorers(old: Sides, new: Sides, *, l2: bool, threads: int | None) -> tuple[Scorer, Scorer]:
-    """Old and new (query, gallery), checked against each other.
-
-    Raises:
-        ValueError: If a shape does not fit.
-    """
+def scorers(old: Sides, new: Sides, distance: str, threads: int | None) -> tuple[Scorer, Scorer]:
+    """Old and new (query, gallery), checked against each other."""
     a, b = (
-        Scorer(*side, names=(f"{name}_query", f"{name}_gallery"), l2=l2, threads=threads)
-        for name, side in (("old", old), ("new", new))
+        Scorer(*x, names=(f"{name}_query", f"{name}_gallery"), distance=distance, threads=threads)
+        for name, x in (("old", old), ("new", new))
     )
     for name, expected, rows in zip(("query", "gallery"), a.shape, b.shape, strict=True):
         if rows != expected:
             raise ValueError(f"new_{name}: expected {expected} rows, got {rows}")
-    if l2 and a.dim != b.dim:
+    if a.l2 and a.dim != b.dim:
         raise ValueError(f"distance: expected cosine for dimensions {a.dim} and {b.dim}, got l2")
     return a, b
 
@@ -65,7 +56,7 @@ class Run:
         distance: str = "cosine", threads: int | None = None, **rules: Any,
     ) -> None:  # fmt: skip
         """Check the arguments of ``backfill_curves.curves``."""
-        self.scorers = scorers(old, new, l2=arrays.is_l2(distance), threads=threads)
+        self.scorers = scorers(old, new, distance, threads)
         self.old, self.threads = self.scorers[0], self.scorers[0].threads
         self.labels = Labels.checked(self.old.shape, *labels, **rules)
         self.order = arrays.permutation(order, self.old.shape[1])
@@ -110,16 +101,16 @@ class Run:
         old, new, _ = matches
         thresholds = Ragged(2 * old.offset, np.empty(2 * len(old.values), np.float32))
 
-        def merge(span: Span) -> None:
-            backfill_kernels.two_by_two(old, new, *span, thresholds.values)
-            engine.sort(thresholds, *span)
+        def merge(first: int, last: int) -> None:
+            backfill_kernels.two_by_two(old, new, first, last, thresholds.values)
+            engine.sort(thresholds, first, last)
 
         engine.share(merge, engine.spans(n, 1024), self.threads)
         cells = self._cells(n, int(thresholds.sizes.max(initial=0)) + 1)
 
-        def summarise(span: Span) -> None:
+        def summarise(first: int, last: int) -> None:
             backfill_kernels.summarise(
-                thresholds, matches, left_out, cells, *span, by.q_order, rank, ap
+                thresholds, matches, left_out, cells, first, last, by.q_order, rank, ap
             )
 
         nodes = 1 << threshold_search.depth_of(cells.width - 1)
@@ -127,17 +118,12 @@ class Run:
         room = engine.Workspace(tiles * kernels.ROWS, nodes)
         pieces = engine.even(n, tiles * kernels.ROWS, kernels.ROWS, self.threads)
         counting = self._counting(by.q_order, thresholds, room, cells)
+        stages: Iterable[Stage] = itertools.chain(counting, [summarise])
         if all(self._fits(scorer) for scorer in self.scorers):
-            stages = [*counting, summarise]  # each piece goes its way, none waits for another
-
-            def work(span: Span) -> None:
-                for stage in stages:
-                    stage(span)
-
-            engine.share(work, pieces, self.threads)
-        else:
-            for stage in (*counting, summarise):
-                engine.share(stage, pieces, self.threads)
+            every = list(stages)  # each piece goes its way, none waits for another
+            stages = [lambda *span: [stage(*span) for stage in every]]
+        for stage in stages:
+            engine.share(stage, pieces, self.threads)
         return old.sizes
 
     def _scores(self, by: Grouped) -> tuple[tuple[Ragged, ...], tuple[Ragged, ...]]:
@@ -164,38 +150,33 @@ class Run:
 
     def _counting(
         self, rows: Ints, thresholds: Ragged, room: engine.Workspace, cells: Cells
-    ) -> Iterator[Callable[[Span], None]]:
-        """Count all items into the cells, with old and then with new vectors, in order.
+    ) -> Iterator[Stage]:
+        """Stages that count all items into the cells, with old and then with new vectors.
 
-        Each part is to be called for every piece of the queries; for one piece, one after another.
+        Each is to be called for every piece of the queries; for one piece, one after another.
         """
         if cells.width == 1:
             return
 
-        def count(panels: tuple[Any, ...], change: int, span: Span) -> None:
+        def count(panels: tuple[Any, ...], change: int, first: int, last: int) -> None:
             backfill_kernels.fill_cells(
-                *panels, self.old.l2, change, thresholds, *span, room.arrays, cells
+                *panels, self.old.l2, change, thresholds, first, last, room.arrays, cells
             )
 
         for scorer, change in zip(self.scorers, (-1, 1), strict=True):
             queries = scorer.queries(rows)
             for first, last in engine.spans(len(self.order), scorer.step(_PACKED)):
-                panels = queries, self._packed(scorer, first, last), self.moment[first:last]
+                items = self.kept.get(scorer) or scorer.items(self.order[first:last])
+                if self._fits(scorer):
+                    self.kept[scorer] = items
+                panels = queries, items, self.moment[first:last]
                 yield functools.partial(count, panels, change)
             if scorer is self.old:
-                yield lambda span: backfill_kernels.taken(cells, *span)
+                yield functools.partial(backfill_kernels.taken, cells)
 
     def _fits(self, scorer: Scorer) -> bool:
         """Whether all items are packed together, and kept."""
         return len(self.order) <= scorer.step(_PACKED)
-
-    def _packed(self, scorer: Scorer, first: int, last: int) -> Panels:
-        if scorer in self.kept:
-            return self.kept[scorer]
-        panels = scorer.items(self.order[first:last])
-        if self._fits(scorer):
-            self.kept[scorer] = panels
-        return panels
 
 
 def search(
@@ -206,7 +187,7 @@ def search(
     Returns:
         Both, and which subjects are in the gallery.
     """
-    both = scorers(old, new, l2=False, threads=threads)
+    both = scorers(old, new, "cosine", threads)
     n, m = both[0].shape
     ps, gs = arrays.codes("subjects", subjects, (n, m))
     rows, points = arrays.permutation(order, m), len(steps[0])

@@ -16,13 +16,13 @@ from benchmark.ranking.kernels import (
     COMPRESS,
     ROWS,
     fetch,
-    fetch_part,
     jit,
     keep,
+    prefetch,
     store,
 )
 from benchmark.ranking.threshold_search import plant, reached
-from benchmark.ranking.tile_counts import prepare, total
+from benchmark.ranking.tile_counts import append, prepare, total
 
 
 @jit
@@ -65,24 +65,6 @@ def _tally(
 
 
 @jit
-def _append(
-    tile: Any, n_columns: int, low: Any, fill: Any, row0: int, out: Any, tag: Any, tag0: int,
-    current: int, ends: Any,
-) -> None:  # fmt: skip
-    """What ``keep`` does with splits, from a stored tile and for any number of moments."""
-    for i in range(row0, row0 + ROWS):
-        least, n, moment = low[i], fill[i], current
-        for v in range(n_columns):
-            while moment < tag[tag0 + v]:
-                ends[i, moment] = n
-                moment += 1
-            score = tile[(i - row0) * COLUMNS + v]
-            out[i * CAPACITY + n] = score
-            n += np.int64(score >= least)
-        fill[i] = n
-
-
-@jit
 def fill_cells(
     queries: Any, items: Any, tag: Any, l2: bool, change: int, thresholds: Any, first: int,
     last: int, room: Any, cells: Any,
@@ -112,7 +94,7 @@ def fill_cells(
         two = here == COLUMNS and (n_early == here or tag[c + n_early] == following)
         early = np.uint32((np.int64(1) << n_early) - 1)
         for r in range(0, len(lows), ROWS):
-            fetch_part(gp, c + COLUMNS, dim, r // ROWS, len(lows) // ROWS)
+            prefetch(gp, c + COLUMNS, dim, r // ROWS, len(lows) // ROWS)
             q0 = (first + r) * dim
             if COMPRESS and two:  # at most two moments in the panel
                 keep(qp, q0, gp, c * dim, dim, l2, lows, fill, r, buffer, early, split)
@@ -120,7 +102,7 @@ def fill_cells(
                     ends[r : r + ROWS, moment] = split[r : r + ROWS]
             else:
                 store(qp, q0, gp, c * dim, dim, l2, tile)
-                _append(tile, here, lows, fill, r, buffer, tag, c, current, ends)
+                append(tile, here, lows, fill, r, buffer, tag, c, current, ends)
             for i in range(r, r + ROWS):
                 if fill[i] > CAPACITY - 2 * COLUMNS or (c + here == items.n and fill[i]):
                     _tally(

@@ -10,7 +10,7 @@ import functools
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -40,16 +40,14 @@ def n_threads(threads: int | None) -> int:
     return threads
 
 
-def share(work: Callable[[Any], None], pieces: Iterable[Any], threads: int) -> None:
-    """Carry out ``work`` for every piece, in threads that take the next one when free."""
-    items = list(pieces)
-    if threads == 1 or len(items) < 2:
-        for item in items:
-            work(item)
+def share(work: Callable[[int, int], object], pieces: Sequence[Span], threads: int) -> None:
+    """Carry out ``work(first, last)`` for every piece, in threads that take the next when free."""
+    if threads == 1 or len(pieces) < 2:
+        for piece in pieces:
+            work(*piece)
         return
-    with ThreadPoolExecutor(min(threads, len(items))) as pool:
-        for _ in pool.map(work, items):
-            pass
+    with ThreadPoolExecutor(min(threads, len(pieces))) as pool:
+        list(pool.map(lambda piece: work(*piece), pieces))
 
 
 def spans(n: int, step: int) -> list[Span]:
@@ -106,26 +104,23 @@ class Side:
     def __init__(
         self, name: str, value: Any, *, l2: bool, dim: int | None, threads: int, keep: bool
     ) -> None:
-        """Check vectors ``[n, d]`` by their lengths.
+        """Check vectors ``[n, d]`` by their lengths; ``l2`` multiplies nothing.
 
-        With ``l2`` nothing is multiplied. Without ``keep`` the factors are found anew at each use,
-        so that nothing is held for each item of a large gallery.
-
-        Raises:
-            ValueError: If the shape or type is another, or a value is NaN or infinite.
+        Without ``keep`` the factors are found anew at each use, so that nothing is held for each
+        item of a large gallery.
         """
         self.x = arrays.compact(name, value, dim=dim)
         self._l2, self._scale = False, None
         scale = np.ones(len(self.x) if keep else 0)
         bad: list[int] = []
 
-        def work(span: Span) -> None:
-            factors = self.part(np.arange(*span))[2]
+        def work(first: int, last: int) -> None:
+            factors = self.part(np.arange(first, last))[2]
             wrong = np.flatnonzero(~(factors > 0))
             if len(wrong):
-                bad.append(span[0] + int(wrong[0]))
+                bad.append(first + int(wrong[0]))
             elif keep and not l2:
-                scale[slice(*span)] = factors
+                scale[first:last] = factors
 
         share(work, spans(len(self.x), _BLOCK), threads)
         if bad:
@@ -151,8 +146,7 @@ class Side:
         dim = self.x.shape[1]
         out = aligned(-(-len(rows) // width) * width * dim)
 
-        def work(span: Span) -> None:
-            first, last = span
+        def work(first: int, last: int) -> None:
             tile_counts.pack(*self.part(rows[first:last]), width, out[first * dim :])
 
         share(work, spans(len(rows), 64 * width), threads)
@@ -172,18 +166,14 @@ class Scorer:
     """
 
     def __init__(
-        self,
-        query: Any,
-        gallery: Any,
-        *,
-        names: tuple[str, str] = ("query", "gallery"),
-        l2: bool = False,
-        threads: int | None = None,
-        keep: bool = True,
-    ) -> None:
+        self, query: Any, gallery: Any, *, names: tuple[str, str] = ("query", "gallery"),
+        distance: str = "cosine", threads: int | None = None, keep: bool = True,
+    ) -> None:  # fmt: skip
         """Check both sides as :class:`Side` does; ``names`` are for messages."""
-        self.l2, self.threads = l2, n_threads(threads)
-        side = functools.partial(Side, l2=l2, threads=self.threads)
+        if distance not in ("cosine", "l2"):
+            raise ValueError(f"distance: expected 'cosine' or 'l2', got {distance!r}")
+        self.l2, self.threads = distance == "l2", n_threads(threads)
+        side = functools.partial(Side, l2=self.l2, threads=self.threads)
         self.query = side(names[0], query, dim=None, keep=True)
         self.dim = self.query.x.shape[1]
         self.gallery = side(names[1], gallery, dim=self.dim, keep=keep)
@@ -211,15 +201,11 @@ class Scorer:
 
         The rows say which queries and items, and in which order; all by default.
         """
-        q_rows, g_rows = (
-            np.arange(n) if rows is None else rows
-            for n, rows in zip(self.shape, (q_rows, g_rows), strict=True)
-        )
-        items = self.items(g_rows)
+        q_rows = np.arange(self.shape[0]) if q_rows is None else q_rows
+        items = self.items(np.arange(self.shape[1]) if g_rows is None else g_rows)
         rows = min(_QUERIES, _SCORES // (4 * max(items.n, 1)))
 
-        def block(span: Span) -> None:
-            first, last = span
+        def block(first: int, last: int) -> None:
             some = self.query.packed(q_rows[first:last], kernels.ROWS, 1)
             work(first, last, tile(some, items, l2=self.l2))
 
@@ -230,10 +216,9 @@ class Scorer:
         """Scores of listed pairs, equal to those of the tiles."""
         out = np.empty(len(q_rows), np.float32)
 
-        def work(span: Span) -> None:
-            a, b = span
-            left, right = self.query.part(q_rows[a:b]), self.gallery.part(g_rows[a:b])
-            matching.pair_scores(*left, *right, self.l2, out[a:b])
+        def work(a: int, b: int) -> None:
+            sides = *self.query.part(q_rows[a:b]), *self.gallery.part(g_rows[a:b])
+            matching.pair_scores(*sides, self.l2, out[a:b])
 
         share(work, spans(len(out), 1 << 16), self.threads)
         return out
@@ -242,8 +227,7 @@ class Scorer:
         """Scores of each ordered query's items, one query after the other, in the items' order."""
         out = np.empty(by.offset[-1], np.float32)
 
-        def work(span: Span) -> None:
-            a, b = span
+        def work(a: int, b: int) -> None:
             low, high = int(by.start[a:b].min()), int(by.stop[a:b].max())
             query, items = self.query.part(by.q_order[a:b]), self.gallery.part(by.g_order[low:high])
             start, stop = by.start[a:b] - low, by.stop[a:b] - low
@@ -255,12 +239,13 @@ class Scorer:
     def left_out(self, by: Grouped, labels: Labels) -> tuple[Mask, Ints]:
         """Which of the ordered queries' items the rules leave out, and how many of each query."""
         mask, number = np.zeros(by.offset[-1], bool), np.zeros(len(by.q_order), np.int64)
-        if len(labels.rules.query_ids) or len(labels.rules.query_cameras):
-            share(
-                lambda span: matching.left_out(by, labels.rules, *span, mask, number),
-                _whole_labels(by),
-                self.threads,
-            )
+        rules = labels.rules
+        if len(rules.query_ids) or len(rules.query_cameras):
+
+            def work(first: int, last: int) -> None:
+                matching.left_out(by, rules, first, last, mask, number)
+
+            share(work, _whole_labels(by), self.threads)
         return mask, number
 
     def count_above(self, rows: Ints, thresholds: Ragged, junk: Mask | None) -> Ints:
@@ -275,19 +260,13 @@ class Scorer:
         n = max(1, min(8, _TABLES // (one * kernels.ROWS))) * kernels.ROWS
         queries, room = self.queries(rows), Workspace(n, nodes, counters)
 
-        def add(first: int, last: int) -> None:
+        def count(items: Panels, a: int, b: int) -> None:
+            tile_counts.count(queries, items, self.l2, thresholds, a, b, room.arrays, above)
+
+        for first, last in spans(self.shape[1], self.step(_PACKED)):
             some = np.arange(first, last)
             items = self.items(some if junk is None else some[~junk[first:last]])
-            share(
-                lambda span: tile_counts.count(
-                    queries, items, self.l2, thresholds, *span, room.arrays, above
-                ),
-                spans(queries.n, n),
-                self.threads,
-            )
-
-        for span in spans(self.shape[1], self.step(_PACKED)):
-            add(*span)
+            share(functools.partial(count, items), spans(queries.n, n), self.threads)
         return above
 
 

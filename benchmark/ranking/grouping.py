@@ -32,10 +32,8 @@ class Ragged(NamedTuple):
 
     def split(self, mask: Mask, number: Ints) -> tuple[Ragged, Ragged]:
         """The values outside of a mask and those in it, of which each query has ``number``."""
-        return (
-            Ragged(offsets(self.sizes - number), self.values[~mask]),
-            Ragged(offsets(number), self.values[mask]),
-        )
+        inside = offsets(number)
+        return Ragged(self.offset - inside, self.values[~mask]), Ragged(inside, self.values[mask])
 
     def added(self, rows: Ints, values: NDArray[Any]) -> Ragged:
         """Append values to those of some queries."""
@@ -45,21 +43,13 @@ class Ragged(NamedTuple):
 
 
 class Grouped(NamedTuple):
-    """Queries and items in the order of their labels.
+    """Queries and items in the order of their labels."""
 
-    Attributes:
-        q_order: Queries by label.
-        g_order: Items by label.
-        start: For each ordered query, where the items of its label begin in ``g_order``.
-        stop: Where they end.
-        offset: Where its own begin where all queries' items are listed one after the other.
-    """
-
-    q_order: Ints
-    g_order: Ints
-    start: Ints
-    stop: Ints
-    offset: Ints
+    q_order: Ints  # queries by label
+    g_order: Ints  # items by label
+    start: Ints  # for each ordered query, where the items of its label begin in ``g_order``
+    stop: Ints  # where they end
+    offset: Ints  # where they begin if all queries' items are listed one after the other
 
     def some(self, rows: slice | Ints) -> Grouped:
         """Some of the ordered queries."""
@@ -97,33 +87,19 @@ def grouped(ql: Ints, gl: Ints) -> Grouped:
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels of both sides, checked, and what leaves items out of a query's ranking.
-
-    Attributes:
-        query: int64 ``[n]``.
-        gallery: int64 ``[m]``.
-        rules: Ids and cameras.
-        junk: Gallery items that do not count; None for none.
-    """
+    """Labels of both sides, checked, and what leaves items out of a query's ranking."""
 
     query: Ints
     gallery: Ints
     rules: Rules
-    junk: Mask | None
+    junk: Mask | None  # gallery items that do not count
 
     @classmethod
     def checked(
-        cls,
-        shape: tuple[int, int],
-        query_labels: Any,
-        gallery_labels: Any,
-        *,
-        query_ids: Any = None,
-        gallery_ids: Any = None,
-        query_cameras: Any = None,
-        gallery_cameras: Any = None,
-        junk: Any = None,
-    ) -> Labels:
+        cls, shape: tuple[int, int], query_labels: Any, gallery_labels: Any, *,
+        query_ids: Any = None, gallery_ids: Any = None, query_cameras: Any = None,
+        gallery_cameras: Any = None, junk: Any = None,
+    ) -> Labels:  # fmt: skip
         """Check the arguments of :func:`benchmark.ranking.ranks.rank`, for ``(n, m)`` rows."""
         labels = arrays.codes("labels", (query_labels, gallery_labels), shape)
         ids = arrays.both("ids", (query_ids, gallery_ids), shape)
@@ -153,8 +129,7 @@ class Labels:
     def strangers(self, order: Ints) -> tuple[Ints, Ints]:
         """Items of a query's id but of another label, relabelled ones, say: left out too.
 
-        Returns:
-            Places in ``order``, ascending, and items.
+        They come as places in ``order``, ascending, and items.
         """
         if not len(self.rules.query_ids):
             return np.empty(0, np.int64), np.empty(0, np.int64)

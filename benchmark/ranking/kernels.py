@@ -15,7 +15,7 @@ Panels: ``q`` is packed ``[group, d, ROWS]``, ``g`` ``[panel, d, COLUMNS]``. Off
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
@@ -26,23 +26,17 @@ _F = ir.FloatType()
 _I = ir.IntType(64)
 
 
-def jit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile on first use, keep on disk, run without the interpreter's lock."""
-    return cast("Callable[..., Any]", njit(cache=True, nogil=True, error_model="numpy")(function))
-
-
-def intrinsic(function: Callable[..., Any]) -> Any:
-    """Make a numba intrinsic."""
-    return extending.intrinsic(function)
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+jit: Decorator = njit(cache=True, nogil=True, error_model="numpy")
+"""Compile on first use, keep on disk, run without the interpreter's lock."""
+intrinsic: Decorator = extending.intrinsic
 
 
 def _shape() -> tuple[int, int, int]:
     """Lanes of a vector, rows of a tile, vectors in its columns: what fits the registers."""
     chosen: str | None = getattr(config, "CPU_FEATURES", None)
-    if chosen is not None:
-        features = set(chosen.split(","))
-    else:
-        features = {f"+{name}" for name, on in llvm.get_host_cpu_features().items() if on}
+    host = {f"+{name}" for name, on in llvm.get_host_cpu_features().items() if on}
+    features = host if chosen is None else set(chosen.split(","))
     if {"+avx512f", "+avx512vl"} <= features:
         return 16, 12, 2
     if "+avx2" in features:
@@ -165,13 +159,6 @@ def store(typing: Any, q: Any, q0: Any, g: Any, g0: Any, dim: Any, l2: Any, out:
     return _tile(q, g, out), generate
 
 
-def _bits(builder: Any, masks: list[Any]) -> Any:
-    """The masks of a row's vectors as one word, the first column lowest."""
-    word = ir.IntType(COLUMNS)
-    low, high = (builder.zext(builder.bitcast(mask, _MASK), word) for mask in masks)
-    return builder.or_(low, builder.shl(high, ir.Constant(word, LANES)))
-
-
 @intrinsic
 def keep(
     typing: Any, q: Any, q0: Any, g: Any, g0: Any, dim: Any, l2: Any, low: Any, fill: Any,
@@ -188,9 +175,8 @@ def keep(
         lows, fills = (data(context, builder, sig.args[i], args[i], first) for i in (6, 7))
         place = builder.mul(first, ir.Constant(_I, CAPACITY))
         target = data(context, builder, sig.args[9], args[9], place)
-        splits = None
-        if sig.args[11] != types.none:
-            splits = data(context, builder, sig.args[11], args[11], first)
+        tagged, word = sig.args[11] != types.none, ir.IntType(COLUMNS)
+        splits = data(context, builder, sig.args[11], args[11], first) if tagged else None
 
         def append(m: int, line: list[Any]) -> None:
             least = splat(builder, builder.load(at(builder, lows, m)))
@@ -198,7 +184,9 @@ def keep(
             row = at(builder, target, m * CAPACITY)
             masks = [builder.fcmp_ordered(">=", value, least) for value in line]
             if splits is not None:
-                before = builder.and_(_bits(builder, masks), args[10])
+                low, high = (builder.zext(builder.bitcast(mask, _MASK), word) for mask in masks)
+                bits = builder.or_(low, builder.shl(high, ir.Constant(word, LANES)))
+                before = builder.and_(bits, args[10])
                 end = builder.add(count, builder.zext(builder.ctpop(before), _I))
                 builder.store(end, at(builder, splits, m))
             for value, mask in zip(line, masks, strict=True):
@@ -230,7 +218,7 @@ def fetch(typing: Any, x: Any, place: Any) -> Any:
 
 
 @jit
-def fetch_part(gp: Any, panel: int, dim: int, part: int, parts: int) -> None:
+def prefetch(gp: Any, panel: int, dim: int, part: int, parts: int) -> None:
     """Prefetch one of ``parts`` parts of a panel, while another panel is worked on."""
     lines = (COLUMNS * dim + 15) // 16
     for line in range(lines * part // parts, lines * (part + 1) // parts):

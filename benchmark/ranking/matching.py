@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.ranking.kernels import COLUMNS, ROWS, jit
-from benchmark.ranking.tile_counts import chain, pack, tile_scores, total
+from benchmark.ranking.kernels import COLUMNS, ROWS, fma, jit
+from benchmark.ranking.tile_counts import pack, tile_scores, total
 
 _ITEMS, _QUERIES = 4096, 96  # of one label, scored together
 
@@ -38,8 +38,8 @@ def class_scores(
 ) -> None:  # fmt: skip
     """Scores of each query with the items of its label, in the items' order.
 
-    The queries ``q_rows`` are ordered by label, and so are the items ``g_rows``; ``start`` and
-    ``stop`` bound each query's items there. Both scales are in these orders.
+    The rows and scales of queries and items are ordered by label; ``start`` and ``stop`` bound each
+    query's items.
     """
     dim = q.shape[1]
     a = 0
@@ -68,9 +68,14 @@ def class_scores(
 def pair_scores(
     q: Any, left: Any, q_scale: Any, g: Any, right: Any, g_scale: Any, l2: bool, out: Any
 ) -> None:
-    """Scores of listed pairs; the scales are in the pairs' order."""
+    """Scores of listed pairs, by the tiles' chain; the scales are in the pairs' order."""
     for p in range(len(left)):
-        out[p] = chain(q, left[p], q_scale[p], g, right[p], g_scale[p], l2)
+        i, j, score = left[p], right[p], np.float32(0.0)
+        for k in range(q.shape[1]):
+            a = np.float32(np.float64(q[i, k]) * q_scale[p])
+            b = np.float32(np.float64(g[j, k]) * g_scale[p])
+            score = fma(np.float32(b - a), np.float32(a - b), score) if l2 else fma(a, b, score)
+        out[p] = score
 
 
 @jit

@@ -40,15 +40,10 @@ def listed(
         left_rows: Row in ``left`` of each pair, ``[p]``.
         right_rows: Row in ``right`` of each pair, ``[p]``.
         threads: CPU threads; all by default.
-
-    Returns:
-        One score for each pair.
     """
     pairs = scorer(left, right, threads)
-    rows = (
-        _rows("left_rows", left_rows, pairs.shape[0]),
-        _rows("right_rows", right_rows, pairs.shape[1]),
-    )
+    given = (("left_rows", left_rows), ("right_rows", right_rows))
+    rows = [_rows(*side, n) for side, n in zip(given, pairs.shape, strict=True)]
     if len(rows[0]) != len(rows[1]):
         raise ValueError(f"right_rows: expected {len(rows[0])} rows, got {len(rows[1])}")
     used = [np.bincount(row, minlength=1) > 0 for row in rows]
@@ -68,15 +63,9 @@ def listed(
 
 
 def all_pairs(
-    left: Any,
-    right: Any,
-    left_labels: Any,
-    right_labels: Any,
-    *,
-    left_ids: Any = None,
-    right_ids: Any = None,
-    threads: int | None = None,
-) -> tuple[Floats, Floats]:
+    left: Any, right: Any, left_labels: Any, right_labels: Any, *, left_ids: Any = None,
+    right_ids: Any = None, threads: int | None = None,
+) -> tuple[Floats, Floats]:  # fmt: skip
     """Cosines of every left vector with every right one, split by label.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +12,9 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.ranking import arrays, engine, matching
-from benchmark.ranking.arrays import Ints
-from benchmark.ranking.grouping import Grouped, Labels, Ragged, offsets
+from benchmark.ranking import engine, matching
+from benchmark.ranking.arrays import Ints, Mask
+from benchmark.ranking.grouping import Grouped, Labels, Ragged
 
 _PAIRS = 2_000_000  # matches whose scores and counts are held at a time
 
@@ -65,43 +66,33 @@ class Ranking:
         n_positives: The query's matches, int64 ``[n]``.
     """
 
-    first_rank: NDArray[np.int64]
+    first_rank: Ints
     average_precision: NDArray[np.float64]
     inverse_negative_penalty: NDArray[np.float64]
-    n_positives: NDArray[np.int64]
+    n_positives: Ints
 
     @property
-    def answered(self) -> NDArray[np.bool_]:
+    def answered(self) -> Mask:
         """Queries with a match, bool ``[n]``; the others are left out of every metric."""
         return self.n_positives > 0
 
     @property
     def n_excluded(self) -> int:
         """How many queries are left out."""
-        return int((self.n_positives == 0).sum())
+        return int((~self.answered).sum())
 
 
 class Matches(NamedTuple):
-    """What each query's matches score in one gallery, or in the shards of one.
+    """Float32 scores of each query's items in one gallery, or in the shards of one."""
 
-    Attributes:
-        scores: Of the matches, float32, ascending for each query.
-        left_out: Of the items that the query's id or camera leaves out, float32.
-    """
-
-    scores: Ragged
-    left_out: Ragged
+    scores: Ragged  # of the matches, ascending for each query
+    left_out: Ragged  # of the items that the query's id or camera leaves out
 
 
 def rank(
-    query: Any,
-    gallery: Any,
-    query_labels: Any,
-    gallery_labels: Any,
-    *,
-    device: str = "cpu",
+    query: Any, gallery: Any, query_labels: Any, gallery_labels: Any, *, device: str = "cpu",
     **options: Unpack[RankOptions],
-) -> Ranking:
+) -> Ranking:  # fmt: skip
     """Rank the gallery for every query, exactly.
 
     On CPUs the result is equal to the last bit for any number of threads, tiles, shards and
@@ -131,11 +122,9 @@ def rank(
         from benchmark.ranking import torch_backend
 
         device = device.removeprefix("torch:")
-        return _summary(*torch_backend.count(problem.scorer, problem.labels, device))
+        return ranking_of(*torch_backend.count(problem.scorer, problem.labels, device))
     n = problem.scorer.shape[0]
-    result = Ranking(
-        np.zeros(n, np.int64), np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.int64)
-    )
+    result = Ranking(*(np.empty(n, dtype) for dtype in (np.int64, float, float, np.int64)))
     order = np.argsort(problem.labels.query, kind="stable")
     pairs = np.cumsum(problem.labels.matches()[order])
     cuts = [0]
@@ -145,34 +134,21 @@ def rank(
     for first, last in itertools.pairwise(cuts):
         rows = order[first:last]
         matches = problem.matches_of(problem.labels.grouped(rows))
-        part = _summary(matches.scores, problem.count_above(rows, matches, matches))
+        part = ranking_of(matches.scores, problem.count_above(rows, matches, matches))
         for field in dataclasses.fields(Ranking):
             getattr(result, field.name)[rows] = getattr(part, field.name)
     return result
 
 
 class Problem:
-    """Checked arguments of a ranking.
-
-    Attributes:
-        scorer: Vectors.
-        labels: Labels and what leaves items out.
-    """
+    """Checked arguments of a ranking: vectors, labels and what leaves items out."""
 
     def __init__(
-        self,
-        query: Any,
-        gallery: Any,
-        query_labels: Any,
-        gallery_labels: Any,
-        *,
-        distance: Distance = "cosine",
-        threads: int | None = None,
-        **left_out: Any,
-    ) -> None:
+        self, query: Any, gallery: Any, query_labels: Any, gallery_labels: Any, *,
+        distance: Distance = "cosine", threads: int | None = None, **left_out: Any,
+    ) -> None:  # fmt: skip
         """Take the arguments of :func:`rank`."""
-        l2 = arrays.is_l2(distance)
-        self.scorer = engine.Scorer(query, gallery, l2=l2, threads=threads, keep=False)
+        self.scorer = engine.Scorer(query, gallery, distance=distance, threads=threads, keep=False)
         self.labels = Labels.checked(self.scorer.shape, query_labels, gallery_labels, **left_out)
 
     def matches_of(self, by: Grouped) -> Matches:
@@ -182,18 +158,15 @@ class Problem:
         rows, items = self.labels.strangers(by.q_order)
         if len(rows):
             left_out = left_out.added(rows, self.scorer.pairs(by.q_order[rows], items))
-        engine.share(
-            lambda span: engine.sort(matches, *span),
-            engine.spans(len(by.q_order), 1024),
-            self.scorer.threads,
-        )
+        pieces = engine.spans(len(by.q_order), 1024)
+        engine.share(functools.partial(engine.sort, matches), pieces, self.scorer.threads)
         return Matches(matches, left_out)
 
     def count_above(self, rows: Ints, thresholds: Matches, mine: Matches) -> Ints:
         """Non-matching items that score at least each threshold, ``mine`` being the matches."""
         above = self.scorer.count_above(rows, thresholds.scores, self.labels.junk)
         engine.share(
-            lambda span: matching.take_away(thresholds.scores, *mine, *span, above),
+            lambda a, b: matching.take_away(thresholds.scores, *mine, a, b, above),
             engine.spans(len(rows), 1024),
             self.scorer.threads,
         )
@@ -204,7 +177,8 @@ class Shard(Problem):
     """One part of a gallery that lies on several disks or machines.
 
     First each shard gives its matches; joined, they are the thresholds. Then each shard counts, and
-    the counts add up: ``ranking_of(joined, sum of the counts)`` equals :func:`rank` on the whole.
+    the counts add up: ``ranking_of(joined.scores, sum of the counts)`` equals :func:`rank` on the
+    whole.
 
     Attributes:
         matches: Of all queries, in their order.
@@ -213,7 +187,7 @@ class Shard(Problem):
         >>> x, y = np.eye(2), np.array([0, 1])
         >>> shards = [Shard(x, x[:1], y, y[:1]), Shard(x, x[1:], y, y[1:])]
         >>> joined = join([shard.matches for shard in shards])
-        >>> ranking_of(joined, sum(shard.count(joined) for shard in shards)).first_rank
+        >>> ranking_of(joined.scores, sum(shard.count(joined) for shard in shards)).first_rank
         array([1, 1])
     """
 
@@ -224,35 +198,25 @@ class Shard(Problem):
         by = self.labels.grouped(self._rows)
         self.matches = self.matches_of(by.some(np.argsort(by.q_order)))
 
-    def count(self, thresholds: Matches) -> NDArray[np.int64]:
+    def count(self, thresholds: Matches) -> Ints:
         """Non-matching items of this shard that score at least each threshold."""
         return self.count_above(self._rows, thresholds, self.matches)
 
 
 def join(parts: Sequence[Matches]) -> Matches:
-    """The matches of several shards as one.
-
-    Raises:
-        ValueError: If the shards had different numbers of queries.
-    """
+    """The matches of several shards as one; a ValueError if they had other queries."""
     if len({len(part.scores.offset) for part in parts}) != 1:
         raise ValueError("parts: expected at least one shard, all with the same queries")
-    return Matches(*(_joined(columns) for columns in zip(*parts, strict=True)))
+    columns = []
+    for column in zip(*parts, strict=True):
+        values = np.concatenate([part.values for part in column])
+        order = np.lexsort((values, np.concatenate([part.owner for part in column])))
+        columns.append(Ragged(np.sum([part.offset for part in column], axis=0), values[order]))
+    return Matches(*columns)
 
 
-def _joined(parts: Sequence[Ragged]) -> Ragged:
-    """Each query's values of all parts, ascending."""
-    values, owner = (np.concatenate([getattr(p, k) for p in parts]) for k in ("values", "owner"))
-    sizes = np.sum([part.sizes for part in parts], axis=0)
-    return Ragged(offsets(sizes), values[np.lexsort((values, owner))])
-
-
-def ranking_of(matches: Matches, above: NDArray[np.int64]) -> Ranking:
-    """The ranking that follows from joined matches and added counts."""
-    return _summary(matches.scores, above)
-
-
-def _summary(scores: Ragged, above: NDArray[np.int64]) -> Ranking:
+def ranking_of(scores: Ragged, above: Ints) -> Ranking:
+    """The ranking that follows from the scores of joined matches, and added counts."""
     n = len(scores.sizes)
     first, ap, inp = np.empty(n, np.int64), np.empty(n), np.empty(n)
     matching.summarise(scores, above, first, ap, inp)

@@ -19,18 +19,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from benchmark.ranking.kernels import (
-    COMPRESS,
-    LANES,
-    at,
-    call,
-    data,
-    intrinsic,
-    jit,
-    load,
-    save,
-    splat,
-)
+from benchmark.ranking import kernels
+from benchmark.ranking.kernels import COMPRESS, LANES, at, call, data, jit, load, save, splat
 
 LEVELS = 7  # levels in registers
 COPIES = 4  # counters of one threshold, so that equal scores do not wait for each other
@@ -90,7 +80,7 @@ def _gathered(builder: Any, nodes: Any, node: Any) -> Any:
     return call(builder, "llvm.x86.avx512.mask.gather.dps.512", _V, arguments)
 
 
-@intrinsic
+@kernels.intrinsic
 def _slots(typing: Any, scores: Any, n: Any, tree: Any, depth: Any, copies: Any, out: Any) -> Any:
     """``reached``, on whole vectors, up to ``LANES - 1`` values past ``n``; AVX-512 only."""
     signature = types.void(scores, types.int64, tree, types.int64, types.int32, out)

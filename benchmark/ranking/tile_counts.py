@@ -11,17 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.ranking.kernels import (
-    CAPACITY,
-    COLUMNS,
-    COMPRESS,
-    ROWS,
-    fetch_part,
-    fma,
-    jit,
-    keep,
-    store,
-)
+from benchmark.ranking.kernels import CAPACITY, COLUMNS, COMPRESS, ROWS, jit, keep, prefetch, store
 from benchmark.ranking.threshold_search import COPIES, plant, reached
 
 
@@ -75,17 +65,6 @@ def pack(x: Any, rows: Any, scale: Any, width: int, out: Any) -> None:
 
 
 @jit
-def chain(q: Any, i: int, q_scale: float, g: Any, j: int, g_scale: float, l2: bool) -> Any:
-    """One score, by the same chain as the tiles."""
-    score = np.float32(0.0)
-    for k in range(q.shape[1]):
-        a = np.float32(np.float64(q[i, k]) * q_scale)
-        b = np.float32(np.float64(g[j, k]) * g_scale)
-        score = fma(np.float32(b - a), np.float32(a - b), score) if l2 else fma(a, b, score)
-    return score
-
-
-@jit
 def tile_scores(
     qp: Any, n_rows: int, gp: Any, n_columns: int, dim: int, l2: bool, out: Any
 ) -> None:
@@ -101,11 +80,10 @@ def tile_scores(
 
 @jit
 def prepare(thresholds: Any, first: int, last: int, trees: Any) -> Any:
-    """Plant the trees of queries ``first`` ... ``last - 1``.
+    """Plant the trees of queries ``first`` ... ``last - 1``, filled up to whole tiles.
 
     Returns:
-        For each of the queries, filled up to whole tiles: the lowest threshold, infinite where
-        there is none, and the tree's levels.
+        The lowest threshold of each, infinite where there is none, and the tree's levels.
     """
     padded = -(-(last - first) // ROWS) * ROWS
     lows, depths = np.full(padded, np.inf, np.float32), np.zeros(padded, np.int64)
@@ -126,11 +104,21 @@ def _tally(s: Any, n: int, tree: Any, depth: int, counts: Any, steps: Any) -> No
 
 
 @jit
-def _append(tile: Any, n_columns: int, low: Any, fill: Any, row0: int, out: Any) -> None:
-    """What ``keep`` does, from a stored tile: for the last panel, and without AVX-512."""
+def append(
+    tile: Any, n_columns: int, low: Any, fill: Any, row0: int, out: Any, tag: Any, tag0: int,
+    current: int, ends: Any,
+) -> None:  # fmt: skip
+    """What ``keep`` does, from a stored tile: for the last panel, and without AVX-512.
+
+    Where ``tag`` is not None, ``ends`` says where each moment's scores end, for any number of them.
+    """
     for i in range(row0, row0 + ROWS):
-        least, n = low[i], fill[i]
+        least, n, moment = low[i], fill[i], current
         for v in range(n_columns):
+            if tag is not None:
+                while moment < tag[tag0 + v]:
+                    ends[i, moment] = n
+                    moment += 1
             score = tile[(i - row0) * COLUMNS + v]
             out[i * CAPACITY + n] = score
             n += np.int64(score >= least)
@@ -159,13 +147,13 @@ def count(
     for c in range(0, items.n, COLUMNS):
         here = min(COLUMNS, items.n - c)
         for r in range(0, len(lows), ROWS):
-            fetch_part(gp, c + COLUMNS, dim, r // ROWS, len(lows) // ROWS)
+            prefetch(gp, c + COLUMNS, dim, r // ROWS, len(lows) // ROWS)
             q0 = (first + r) * dim
             if COMPRESS and here == COLUMNS:
                 keep(qp, q0, gp, c * dim, dim, l2, lows, fill, r, buffer, None, None)
             else:
                 store(qp, q0, gp, c * dim, dim, l2, tile)
-                _append(tile, here, lows, fill, r, buffer)
+                append(tile, here, lows, fill, r, buffer, None, 0, 0, None)
             for i in range(r, r + ROWS):
                 if fill[i] > CAPACITY - 2 * COLUMNS:
                     _tally(buffer[i * CAPACITY :], fill[i], trees[i], depths[i], counts[i], steps)

@@ -2,10 +2,8 @@
 
 A device's matrix product promises no order of additions, so a score may differ from the CPU path's
 in its last places, and nearly tied items may change places; ``bench perf tolerance`` measures it.
-
-What holds on a device: a tile computed twice gives the same bits, so a match is compared with
-scores of its own kernel. On vectors of integers small enough that every sum is exact, L2 counts
-equal the CPU path's.
+A tile computed twice gives the same bits, so a match is compared with scores of its own kernel. On
+integers small enough that every sum is exact, L2 counts equal the CPU path's.
 """
 
 from __future__ import annotations
@@ -37,10 +35,8 @@ def count(scorer: Scorer, labels: Labels, device: str) -> tuple[Ragged, Ints]:
         raise ValueError(f"device: expected 'cpu' or a torch device, got {device!r}") from error
     if where.type == "cuda" and not torch.cuda.is_available():
         raise ValueError("device: expected one that is present, got 'cuda' without CUDA")
-    nothing = np.empty(0, np.int64)
-    parts = [(nothing, nothing.astype(np.float32), nothing)]
-    for span in spans(len(labels.query), _ROWS):
-        parts.append(_Rows(scorer, labels, where, *span).count())
+    pieces = spans(len(labels.query), _ROWS) or [(0, 0)]
+    parts = [_Rows(scorer, labels, where, *piece).count() for piece in pieces]
     sizes, scores, above = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Ragged(offsets(sizes), scores), above
 
@@ -88,18 +84,17 @@ class _Rows:
 
     def count(self) -> tuple[Ints, NDArray[np.float32], Ints]:
         """Numbers of matches, their ascending scores, and the non-matching items above each."""
-        parts = []
+        nothing = torch.empty(0, device=self.where)
+        parts = [(nothing.long(), nothing)]
         for scores, match, _ in self._tiles():
             places = match.nonzero(as_tuple=True)
             parts.append((places[0], scores[places]))
-        if not parts:
-            return np.zeros(self.n, np.int64), np.empty(0, np.float32), np.empty(0, np.int64)
         rows, values = (torch.cat(column) for column in zip(*parts, strict=True))
         values, order = values.sort(stable=True)
         rows, place = rows[order].sort(stable=True)
         values = values[place]
         sizes = torch.bincount(rows, minlength=self.n)
-        most = int(sizes.max())
+        most = int(sizes.max()) if self.n else 0
         inside = torch.arange(len(rows), device=self.where) - (sizes.cumsum(0) - sizes)[rows]
         table = torch.full((self.n, most + 1), float("inf"), device=self.where)
         table[rows, inside] = values

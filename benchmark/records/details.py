@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,14 +38,14 @@ _UNPACKED = 16 * LIMIT
 """Bytes it may unpack to; more is no details file of ours."""
 _GZIP = 16 + zlib.MAX_WBITS
 """What zlib takes for gzip."""
-_MOST_QUERIES = 10_000_000
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+CaseMetric = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Answers:
+class QueryResults:
     """Results by query of one case and metric; queries have the same order for every method.
 
     Attributes:
@@ -107,13 +106,13 @@ class Details:
     """What a details file holds.
 
     Attributes:
-        answers: (case, metric) -> results by query.
+        results: (case, metric) -> results by query.
         picture: t-SNE of one class and its three nearest (MixBCT appendix B.2).
         ordering: Predicted against true order of backfilling; ``None`` without a priority.
         left_out: In words, what was left out to keep the file small; empty as a rule.
     """
 
-    answers: Mapping[tuple[str, str], Answers] = field(default_factory=dict)
+    results: Mapping[CaseMetric, QueryResults] = field(default_factory=dict)
     picture: Picture | None = None
     ordering: Ordering | None = None
     left_out: tuple[str, ...] = ()
@@ -127,17 +126,17 @@ class Column(Model):
     array: str
     queries: str
     """Name of the array with the identities of its queries."""
-    levels: int
+    levels: int = Field(ge=1, le=255)
     """Values are whole numbers up to this, times ``scale / levels``; with 1 they are packed bits,
     highest first."""
-    scale: float
+    scale: float = Field(ge=1)
 
 
 class QuerySet(Model):
     """Queries of a task: the array of its name has the identity of each one that is kept."""
 
-    n_queries: int
-    n: int
+    n_queries: int = Field(le=10_000_000)
+    n: int = Field(ge=1)
 
 
 class Header(Model):
@@ -148,7 +147,7 @@ class Header(Model):
     """
 
     schema_version: int = Field(alias="schema")
-    answers: tuple[Column, ...]
+    columns: tuple[Column, ...] = Field(alias="answers")
     queries: Mapping[str, QuerySet]
     case: str | None = None
     classes: tuple[str, ...] = ()
@@ -168,39 +167,6 @@ def kept_rows(n_queries: int, n: int) -> Ints:
     return np.sort(drawn).astype(np.int64)
 
 
-def read_details(path: Path, answers: bool = True) -> Details:
-    """Read and validate a details file.
-
-    Args:
-        path: Of the file.
-        answers: Read the results by query, or only check them; they are most of the work.
-
-    Raises:
-        BenchError: If it is too large, damaged, of another schema, or says what cannot be.
-    """
-    return _details(path, _packed(path), answers)
-
-
-def _details(path: Path, packed: bytes, answers: bool) -> Details:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    raw = _unpacked(path, packed)
-    try:
-        arrays = load(raw)
-        size = int.from_bytes(raw[:8], "little")
-        value = json.loads(json.loads(raw[8 : 8 + size])["__metadata__"]["details"])
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise BenchError(f"{path}: not a details file: {' '.join(str(error).split())}") from error
-    if not isinstance(value, dict) or value.get("schema") != SCHEMA:
-        got = value.get("schema") if isinstance(value, dict) else type(value).__name__
-        raise BenchError(f"{path}: schema: expected {SCHEMA}, got {got!r}")
-    header = build(Header, value, str(path))
-    reader = _Reader(path, arrays, header)
-    results = reader.answers(answers)
-    return Details(results, reader.picture(), reader.ordering(), header.left_out)
-
-
 def write_details(record: Path, source: Path) -> None:
     """Copy a details file beside its record, whole or not at all."""
     path = details_path(record)
@@ -211,39 +177,60 @@ def write_details(record: Path, source: Path) -> None:
         part.replace(path)
 
 
-def find_details(record: Record, path: Path, answers: bool = True) -> Details | None:
+def find_details(record: Record, path: Path, with_results: bool = True) -> Details | None:
     """The details of a record that was read from ``path``; ``None`` if it has none.
 
-    Args:
-        record: Whose.
-        path: Its file.
-        answers: As for :func:`read_details`.
-
     Raises:
-        BenchError: If the file is not there, not the record's own, or damaged.
+        BenchError: As :func:`read_details`, and if the file is not there.
     """
     if record.details is None:
         return None
     beside = details_path(path)
     if not beside.is_file():
         raise BenchError(f"{beside}: missing, though {path.name} has its hash")
-    packed = _packed(beside)
-    if f"sha256:{hashlib.sha256(packed).hexdigest()}" != record.details:
-        raise BenchError(f"{beside}: of another record than {path.name} (hashes differ)")
-    return _details(beside, packed, answers)
+    return read_details(beside, with_results, record.details)
 
 
-def _packed(path: Path) -> bytes:
+def read_details(path: Path, with_results: bool = True, digest: str | None = None) -> Details:
+    """Read and validate a details file.
+
+    Args:
+        path: Of the file.
+        with_results: Read the results by query, or only check them; they are most of the work.
+        digest: Its SHA-256, as the record has it.
+
+    Raises:
+        BenchError: If it is too large, damaged, of another record or schema, or inconsistent.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    raw = _unpacked(path, digest)
+    try:
+        arrays = load(raw)
+        size = int.from_bytes(raw[:8], "little")
+        value = json.loads(json.loads(raw[8 : 8 + size])["__metadata__"]["details"])
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise BenchError(f"{path}: not a details file: {' '.join(str(error).split())}") from error
+    schema = value.get("schema") if isinstance(value, dict) else type(value).__name__
+    if schema != SCHEMA:
+        raise BenchError(f"{path}: schema: expected {SCHEMA}, got {schema!r}")
+    header = build(Header, value, str(path))
+    reader = _Reader(path, arrays, header)
+    results = dict(reader.results(with_results))
+    return Details(results, reader.picture(), reader.ordering(), header.left_out)
+
+
+def _unpacked(path: Path, digest: str | None) -> bytes:
     try:
         size = path.stat().st_size
         if size > LIMIT:
             raise BenchError(f"{path}: expected at most {LIMIT} bytes, got {size}")
-        return path.read_bytes()
+        packed = path.read_bytes()
     except OSError as error:
         raise BenchError(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def _unpacked(path: Path, packed: bytes) -> bytes:
+    if digest is not None and f"sha256:{hashlib.sha256(packed).hexdigest()}" != digest:
+        raise BenchError(f"{path}: of another record than the one beside it (hashes differ)")
     # One call instead of a file's many: a site unpacks thousands.
     unpacker = zlib.decompressobj(wbits=_GZIP)
     try:
@@ -279,37 +266,29 @@ class _Reader:
             )
         return array
 
-    def answers(self, read: bool) -> dict[tuple[str, str], Answers]:
-        """Results by query of every case and metric; checked only, unless they are to be read."""
-        for name, queries in self.header.queries.items():
-            self.array(name, np.uint32, (queries.n,))
-        stored = [(column, self._stored(column)) for column in self.header.answers]
-        return {(c.case, c.metric): self._answers(c, *kept) for c, kept in stored} if read else {}
-
-    def _stored(self, column: Column) -> tuple[NDArray[np.uint8], QuerySet]:
-        """Whole numbers or packed bits as they are kept, and their queries."""
-        queries = self.header.queries.get(column.queries)
-        if queries is None:
-            raise BenchError(f"{self.path}: queries: no '{column.queries}'")
-        where = f"{self.path}: {column.case} {column.metric}"
-        counts = 0 < queries.n <= queries.n_queries <= _MOST_QUERIES
-        if not counts or not 1 <= column.levels <= 255 or not 1.0 <= column.scale < math.inf:
-            raise BenchError(f"{where}: numbers that cannot be")
-        bits = column.levels == 1
-        n = (queries.n + 7) // 8 if bits else queries.n
-        array = self.array(column.array, np.uint8, (n,))
-        if not bits and int(array.max()) > column.levels:
-            raise BenchError(f"{where}: value above its scale")
-        return array, queries
-
-    def _answers(self, column: Column, array: NDArray[np.uint8], queries: QuerySet) -> Answers:
-        n, n_queries, bits = queries.n, queries.n_queries, column.levels == 1
-        step = column.scale / column.levels
-        levels = np.unpackbits(array, count=n) if bits else array
-        identity = self.arrays[column.queries].astype(np.int64)
-        rows = np.arange(n) if n == n_queries else kept_rows(n_queries, n)
-        values = levels.astype(np.float64) * step
-        return Answers(values, identity, rows, n_queries, 0.0 if bits else step)
+    def results(self, read: bool) -> Iterator[tuple[CaseMetric, QueryResults]]:
+        """Results by query of every case and metric; checked only, unless they are to be built."""
+        for column in self.header.columns:
+            name, queries = column.queries, self.header.queries.get(column.queries)
+            if queries is None:
+                raise BenchError(f"{self.path}: queries: no '{name}'")
+            n, n_queries, bits = queries.n, queries.n_queries, column.levels == 1
+            if n > n_queries:
+                raise BenchError(
+                    f"{self.path}: {column.queries}: expected at most {n_queries} queries"
+                )
+            identity = self.array(name, np.uint32, (n,))
+            levels = self.array(column.array, np.uint8, ((n + 7) // 8 if bits else n,))
+            if not bits and int(levels.max()) > column.levels:
+                raise BenchError(f"{self.path}: {column.array}: value above its scale")
+            if read:
+                step = column.scale / column.levels
+                rows = np.arange(n) if n == n_queries else kept_rows(n_queries, n)
+                levels = np.unpackbits(levels, count=n) if bits else levels
+                yield (column.case, column.metric), QueryResults(
+                    levels.astype(np.float64) * step, identity.astype(np.int64), rows, n_queries,
+                    0.0 if bits else step,
+                )  # fmt: skip
 
     def picture(self) -> Picture | None:
         """The t-SNE."""

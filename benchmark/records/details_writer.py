@@ -15,21 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.records.details import (
-    LIMIT,
-    SCHEMA,
-    Answers,
-    Column,
-    Details,
-    Header,
-    QuerySet,
-    kept_rows,
-)
+from benchmark.records import details as files
+from benchmark.records.details import Column, Details, QueryResults
 
 _LEVELS = (255, 63, 15)
 
 
-def pack(details: Details, main: Sequence[str] = (), limit: int = LIMIT) -> bytes:
+def pack(details: Details, main: Sequence[str] = (), limit: int = files.LIMIT) -> bytes:
     """The bytes of a details file, shortened to ``limit``.
 
     Args:
@@ -42,95 +34,92 @@ def pack(details: Details, main: Sequence[str] = (), limit: int = LIMIT) -> byte
     """
     # Numbered before any are left out: the same identity has one number in every record.
     numbered = {
-        key: replace(found, identity=np.unique(found.identity, return_inverse=True)[1])
-        for key, found in details.answers.items()
+        key: replace(result, identity=np.unique(result.identity, return_inverse=True)[1])
+        for key, result in details.results.items()
     }
-    for shortened, levels in _shorter(replace(details, answers=numbered), main):
-        made = _packed(shortened, levels)
-        if len(made) <= limit:
-            return made
+    for shortened, levels in _shorter(replace(details, results=numbered), main):
+        packed = _packed(shortened, levels)
+        if len(packed) <= limit:
+            return packed
     raise ValueError(f"details: cannot be packed into {limit} bytes")
 
 
 def _shorter(details: Details, main: Sequence[str]) -> Iterator[tuple[Details, int]]:
     for levels in _LEVELS:
         yield details, levels
-    names = list(dict.fromkeys(case for case, _ in details.answers))
+    names = list(dict.fromkeys(case for case, _ in details.results))
     order = [n for n in main if n in names] + [n for n in names if n not in main]
     last = _LEVELS[-1]
     fewest = max(1, min(len(order), len(main)))
     for n in range(len(order) - 1, fewest - 1, -1):
-        kept = set(order[:n])
-        answers = {k: v for k, v in details.answers.items() if k[0] in kept}
-        said = f"queries of the cases {', '.join(order[n:])}"
-        yield replace(details, answers=answers, left_out=(*details.left_out, said)), last
-    kept = set(order[:fewest])
-    answers = {k: v for k, v in details.answers.items() if k[0] in kept}
-    dropped = [f"queries of the cases {', '.join(order[fewest:])}"] if order[fewest:] else []
-    share = 0.5
-    while answers and share > 1e-4:
-        fewer = {k: _some(v, share) for k, v in answers.items()}
-        words = f"all but {share:.3g} of the queries"
-        yield replace(details, answers=fewer, left_out=(*details.left_out, *dropped, words)), last
+        yield _without_cases(details, order[n:]), last
+    least, share = _without_cases(details, order[fewest:]), 0.5
+    while least.results and share > 1e-4:
+        results = {key: _some(result, share) for key, result in least.results.items()}
+        note = f"all but {share:.3g} of the queries"
+        yield replace(least, results=results, left_out=(*least.left_out, note)), last
         share /= 2
-    yield replace(details, answers={}, left_out=(*details.left_out, "all queries")), last
+    yield replace(details, results={}, left_out=(*details.left_out, "all queries")), last
 
 
-def _some(answers: Answers, share: float) -> Answers:
-    rows = kept_rows(answers.n_queries, max(1, int(share * answers.n_queries)))
-    return replace(answers, values=answers.values[rows], identity=answers.identity[rows], rows=rows)
+def _without_cases(details: Details, cases: Sequence[str]) -> Details:
+    if not cases:
+        return details
+    results = {key: result for key, result in details.results.items() if key[0] not in cases}
+    note = f"queries of the cases {', '.join(cases)}"
+    return replace(details, results=results, left_out=(*details.left_out, note))
+
+
+def _some(result: QueryResults, share: float) -> QueryResults:
+    rows = files.kept_rows(result.n_queries, max(1, int(share * result.n_queries)))
+    return replace(result, values=result.values[rows], identity=result.identity[rows], rows=rows)
 
 
 def _packed(details: Details, levels: int) -> bytes:
     from safetensors.numpy import save
 
     arrays: dict[str, NDArray[Any]] = {}
-    queries: dict[str, QuerySet] = {}
+    queries: dict[str, files.QuerySet] = {}
     names: dict[bytes, str] = {}
     columns: list[Column] = []
-    for (case, metric), found in details.answers.items():
-        identity = found.identity.astype(np.uint32)
-        mark = found.n_queries.to_bytes(8, "big") + identity.tobytes()
+    for (case, metric), result in details.results.items():
+        identity = result.identity.astype(np.uint32)
+        mark = result.n_queries.to_bytes(8, "big") + identity.tobytes()
         name = names.setdefault(mark, f"queries{len(names)}")
-        queries[name] = QuerySet(n_queries=found.n_queries, n=len(identity))
+        queries[name] = files.QuerySet(n_queries=result.n_queries, n=len(identity))
         arrays[name] = identity
-        column_levels, scale = _scale(found, levels)
+        scale = max(1.0, float(result.values.max(initial=0.0)))
+        hits = bool(np.isin(result.values, (0.0, scale)).all())
         column = Column(
             case=case, metric=metric, array=f"answers{len(columns)}", queries=name,
-            levels=column_levels, scale=scale,
+            levels=1 if hits else levels, scale=scale,
         )  # fmt: skip
-        arrays[column.array] = _quantised(found, column)
+        arrays[column.array] = _quantised(result, column)
         columns.append(column)
     header: dict[str, Any] = {
-        "schema": SCHEMA, "answers": tuple(columns), "queries": queries,
+        "schema": files.SCHEMA, "answers": tuple(columns), "queries": queries,
         "left_out": details.left_out,
     }  # fmt: skip
     if details.picture is not None:
-        shown = details.picture
-        header |= {"case": shown.case, "classes": shown.classes}
-        arrays["label"] = shown.label.astype(np.uint8)
-        arrays["xy"] = _fixed(np.concatenate([shown.old, shown.new], axis=1))
+        picture = details.picture
+        header |= {"case": picture.case, "classes": picture.classes}
+        arrays["label"] = picture.label.astype(np.uint8)
+        arrays["xy"] = _fixed(np.concatenate([picture.old, picture.new], axis=1))
     if details.ordering is not None:
         order = details.ordering
         header |= {"tau": order.tau, "n_items": order.n_items}
         arrays["order"] = _fixed(np.stack([order.predicted, order.true], axis=1))
-    plain = Header(**header).model_dump(mode="json", by_alias=True)
+    plain = files.Header(**header).model_dump(mode="json", by_alias=True)
     text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
     # A time in the file would make it another one in every run.
     return gzip.compress(save(arrays, {"details": text}), 9, mtime=0)
 
 
-def _scale(found: Answers, levels: int) -> tuple[int, float]:
-    scale = max(1.0, float(found.values.max(initial=0.0)))
-    hits = bool(np.isin(found.values, (0.0, scale)).all())
-    return (1 if hits else levels), scale
-
-
-def _quantised(found: Answers, column: Column) -> NDArray[np.uint8]:
+def _quantised(result: QueryResults, column: Column) -> NDArray[np.uint8]:
     if column.levels == 1:
-        return np.packbits(found.values > 0)
-    draws = np.random.default_rng([1, found.n_queries]).random(found.n_queries)[found.rows]
-    return np.floor(found.values * (column.levels / column.scale) + draws).astype(np.uint8)
+        return np.packbits(result.values > 0)
+    draws = np.random.default_rng([1, result.n_queries]).random(result.n_queries)[result.rows]
+    return np.floor(result.values * (column.levels / column.scale) + draws).astype(np.uint8)
 
 
 def _fixed(shares: NDArray[np.float64]) -> NDArray[np.uint16]:

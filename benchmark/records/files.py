@@ -1,4 +1,4 @@
-"""Records on disk: found, read and validated."""
+"""Records on disk: listed, read and validated."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ from benchmark.records.record import OLDEST, SCHEMA, Record
 _MOST_BYTES = 4 * 1024 * 1024
 _RECORD = TypeAdapter(Record)
 
+_EMPTY_BEFORE = ("backfilling", "side", "adapter", "parameters")
+"""Fields that were empty mappings, or missing, before schema 3."""
+_RENAMED = {"yardstick_cpu_seconds": "calibration_cpu_seconds"}
+_LEFT_OUT = ("yardstick_seconds", "undisturbed_cpu_seconds")
+
 
 def read_record(path: Path) -> Record:
     """Read and validate a record.
@@ -25,9 +30,13 @@ def read_record(path: Path) -> Record:
     Raises:
         BenchError: If it is not JSON, of another schema, or a field is unknown, missing or wrong.
     """
-    text = _read(path)
     try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise BenchError(f"{path}: larger than any record ({_MOST_BYTES} bytes)")
+        text = path.read_bytes()
         value = from_json(text, allow_inf_nan=False)  # JSON has no NaN
+    except OSError as error:
+        raise BenchError(f"{path}: cannot be read: {error}") from error
     except ValueError as error:
         raise BenchError(f"{path}: not valid JSON: {error}") from error
     schema: Any = value.get("schema") if isinstance(value, dict) else type(value).__name__
@@ -39,28 +48,22 @@ def read_record(path: Path) -> Record:
 
 
 def upgraded(value: dict[str, Any]) -> dict[str, Any]:
-    """A record of schema 1 or 2 in today's layout; its ``schema`` says what it was."""
-    upgraded = dict(value)
-    for name in ("backfilling", "side", "adapter", "parameters"):
-        upgraded[name] = value.get(name) or None
+    """A record of schema 1 or 2 in today's layout; its ``schema`` stays what it was.
+
+    Times of a stage get today's names; what was measured in other units is left out.
+    """
+    empty = {name: value.get(name) or None for name in _EMPTY_BEFORE}
     run = value.get("run")
     stages = run.get("stages") if isinstance(run, dict) else None
-    if isinstance(stages, dict):
-        renamed = {title: _stage(stage) for title, stage in stages.items()}
-        upgraded["run"] = {**run, "stages": renamed}  # type: ignore[dict-item]
-    return upgraded
-
-
-def _stage(stage: Any) -> Any:
-    """Times of a stage under today's names; what was measured in other units is left out."""
-    if not isinstance(stage, dict):
-        return stage
-    kept = dict(stage)
-    for name in ("yardstick_seconds", "undisturbed_cpu_seconds"):
-        kept.pop(name, None)
-    if "yardstick_cpu_seconds" in kept:
-        kept["calibration_cpu_seconds"] = kept.pop("yardstick_cpu_seconds")
-    return kept
+    if not isinstance(run, dict) or not isinstance(stages, dict):
+        return value | empty
+    renamed = {
+        title: {_RENAMED.get(k, k): v for k, v in stage.items() if k not in _LEFT_OUT}
+        if isinstance(stage, dict)
+        else stage
+        for title, stage in stages.items()
+    }
+    return value | empty | {"run": run | {"stages": renamed}}
 
 
 @dataclass(frozen=True)
@@ -94,17 +97,17 @@ def find_records(
     paths = [root] if root.is_file() else sorted(root.rglob("seed-*.json"))
     if not paths:
         raise BenchError(f"{root}: no records (files named seed-<n>.json)")
-    found = []
+    stored = []
     for path, attempt in zip(paths, mapper(_attempt, paths), strict=True):
         if isinstance(attempt, Record):
-            found.append(StoredRecord(attempt, path))
+            stored.append(StoredRecord(attempt, path))
         elif on_damaged is None or len(paths) == 1:
             raise attempt
         else:
             on_damaged(attempt)
-    if not found:
+    if not stored:
         raise BenchError(f"{root}: none of {len(paths)} files is a record that can be read")
-    return found
+    return stored
 
 
 def _attempt(path: Path) -> Attempt:
@@ -121,12 +124,3 @@ def read_records(root: Path) -> list[Record]:
         BenchError: If the folder holds none, or one of them is damaged.
     """
     return [stored.record for stored in find_records(root)]
-
-
-def _read(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise BenchError(f"{path}: larger than any record ({_MOST_BYTES} bytes)")
-        return path.read_bytes()
-    except OSError as error:
-        raise BenchError(f"{path}: cannot be read: {error}") from error

@@ -21,13 +21,13 @@ _PACKAGES = (
 
 def packages() -> dict[str, str]:
     """Versions of everything that computes."""
-    found = {"python": platform.python_version(), "compatbench": version("compatbench")}
+    versions = {"python": platform.python_version(), "compatbench": version("compatbench")}
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def code_version() -> CodeVersion:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,32 +16,31 @@ from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError, nearest
 from benchmark.metrics.catalog import describe
 from benchmark.records.record import Record
+from benchmark.records.selection import choose
 
 WORDS = "papers.yaml"
 
 _LARGEST = {"%": 100.0, "fraction": 1.0, "M": math.inf, "count": math.inf}
 
 
-def _clean(text: str) -> str:
-    if not (text.isprintable() and text == text.strip()):
-        raise ValueError(f"unprintable text or spaces around it: {text!r}")
-    return text
+def _expected(test: Callable[[str], object], message: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not test(text):
+            raise ValueError(f"{message}, got {text!r}")
+        return text
+
+    return AfterValidator(check)
 
 
-def _given(text: str) -> str:
-    if not text:
-        raise ValueError("expected a value, got none")
-    return _clean(text)
-
-
-def _decimal(text: str) -> str:
-    if not re.fullmatch(r"-?\d+(\.\d+)?", _given(text)):
-        raise ValueError(f"expected a number such as 77.86, got '{text}'")
-    return text
-
-
-Text = Annotated[str, AfterValidator(_clean)]
-Given = Annotated[str, AfterValidator(_given)]
+Text = Annotated[
+    str,
+    _expected(lambda t: t.isprintable() and t == t.strip(), "unprintable text or spaces around it"),
+]
+_NOT_EMPTY = _expected(bool, "expected a value")
+Given = Annotated[Text, _NOT_EMPTY]
+Decimal = Annotated[
+    Text, _expected(re.compile(r"(-?\d+(\.\d+)?)?").fullmatch, "expected a number such as 77.86")
+]
 
 
 class Paper(Model):
@@ -67,21 +65,19 @@ class Number(Model):
     method: Given
     """Our method where there is one."""
     variant: Text
-    """What the paper says of this row."""
+    """The paper's words for this row."""
     old_model: Text
     new_model: Text
     query: Text
-    """Model of the queries; empty where that says nothing."""
+    """Model of the queries; empty where the paper names none."""
     gallery: Text
     """Model of the gallery."""
     metric: Given
     """Our metric where there is one."""
-    printed: Annotated[str, AfterValidator(_decimal)] = Field(alias="value")
+    printed: Annotated[Decimal, _NOT_EMPTY] = Field(alias="value")
     """The value with its digits, in ``unit``."""
     unit: Literal["%", "fraction", "M", "count"]
-    printed_std: Annotated[str, AfterValidator(lambda text: text and _decimal(text))] = Field(
-        alias="std"
-    )
+    printed_std: Decimal = Field(alias="std")
     """Standard deviation; empty if none is printed."""
     note: Text
     """Caveats."""
@@ -131,44 +127,30 @@ class Number(Model):
 COLUMNS = tuple(field.alias or name for name, field in Number.model_fields.items())[:-1]
 
 
-@dataclass(frozen=True)
-class Published:
-    """All numbers, and words about them.
-
-    Attributes:
-        papers: By id.
-        numbers: In the order of the papers and of their files.
-        tracks: Dataset -> our tracks with the same data.
-        words: Slugs of methods and metrics that are not ours -> what they mean.
-    """
+class Published(Model):
+    """All numbers, with what ``papers.yaml`` holds about them."""
 
     papers: Mapping[str, Paper]
-    numbers: tuple[Number, ...]
-    tracks: Mapping[str, tuple[str, ...]]
-    words: Mapping[str, str]
-
-
-class _Words(Model):
-    """What ``papers.yaml`` holds."""
-
-    papers: Mapping[str, Paper]
+    """By id."""
     protocols: tuple[str, ...]
     datasets: Mapping[str, tuple[str, ...]]
+    """Dataset -> our tracks with the same data."""
     methods: Mapping[str, str] = {}
+    """Slugs of methods that are not ours -> what they mean."""
     metrics: Mapping[str, str] = {}
+    """The same of metrics."""
+    numbers: tuple[Number, ...] = ()
+    """In the order of the papers and of their files."""
 
 
 def default_folder() -> Path:
-    """``results/published`` here, in the checkout that this package runs from, or its copy.
+    """``results/published`` here, in the checkout that this package runs from, or a wheel's copy.
 
     Raises:
         BenchError: If there is none.
     """
-    here = Path("results/published")
-    checkout = Path(__file__).parents[2] / here
-    # A wheel has a copy in the package.
-    packed = Path(__file__).parents[2] / "compatbench" / "published"
-    for folder in (here, checkout, packed):
+    here, root = Path("results/published"), Path(__file__).parents[2]
+    for folder in (here, root / here, root / "compatbench" / "published"):
         if (folder / WORDS).is_file():
             return folder
     raise BenchError(f"{here}: no published numbers here (a folder with {WORDS})")
@@ -182,16 +164,16 @@ def read_published(folder: Path | None = None) -> Published:
             line that comes twice, a paper without a file or a file without a paper.
     """
     folder = folder or default_folder()
-    words = build(_Words, read_yaml(folder / WORDS), str(folder / WORDS))
+    words = build(Published, read_yaml(folder / WORDS), str(folder / WORDS))
     papers = words.papers
     for path in sorted(folder.glob("*.csv")):
         if path.stem not in papers:
             raise BenchError(f"{path}: not among the papers of {WORDS}{nearest(path.stem, papers)}")
     numbers = [number for name in papers for number in _read(folder / f"{name}.csv", words)]
-    return Published(papers, tuple(numbers), words.datasets, {**words.methods, **words.metrics})
+    return words.model_copy(update={"numbers": tuple(numbers)})
 
 
-def _read(path: Path, words: _Words) -> list[Number]:
+def _read(path: Path, words: Published) -> list[Number]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.reader(file, strict=True)
@@ -217,22 +199,20 @@ def _read(path: Path, words: _Words) -> list[Number]:
     return numbers
 
 
-def _check_names(number: Number, where: str, words: _Words) -> None:
+def _check_names(number: Number, where: str, words: Published) -> None:
     """Refuse names of protocols, datasets, methods and metrics that nothing explains."""
     for column, known in (("protocol", words.protocols), ("dataset", words.datasets)):
         name = getattr(number, column)
         if name not in known:
             raise BenchError(f"{where}: {column}: unknown '{name}'{nearest(name, known)}")
-    if number.method not in words.methods:
+    for column, explained, look_up in (
+        ("method", words.methods, registry.method_file), ("metric", words.metrics, describe),
+    ):  # fmt: skip
+        name = getattr(number, column)
         try:
-            registry.method_file(number.method)
-        except BenchError as error:
-            raise BenchError(f"{where}: method: {error}, nor in {WORDS}") from error
-    if number.metric not in words.metrics:
-        try:
-            describe(number.metric)
-        except ValueError as error:
-            raise BenchError(f"{where}: metric: {error}, nor in {WORDS}") from error
+            _ = name in explained or look_up(name)
+        except (BenchError, ValueError) as error:
+            raise BenchError(f"{where}: {column}: {error}, nor in {WORDS}") from error
 
 
 def select(published: Published, **chosen: Sequence[str]) -> list[Number]:
@@ -246,35 +226,21 @@ def select(published: Published, **chosen: Sequence[str]) -> list[Number]:
     Raises:
         BenchError: If a value is in no number.
     """
-    found = list(published.numbers)
-    for column, values in chosen.items():
-        if not values:
-            continue
-        known = dict.fromkeys(str(getattr(n, column)) for n in published.numbers)
-        if column == "method":
-            known |= dict.fromkeys(name.partition(":")[0] for name in known)
-        for value in values:
-            if value not in known:
-                raise BenchError(f"published: {column}: unknown '{value}'{nearest(value, known)}")
-        found = [n for n in found if _fits(str(getattr(n, column)), values, column)]
-    return found
-
-
-def _fits(value: str, chosen: Sequence[str], column: str) -> bool:
-    return value in chosen or (column == "method" and value.partition(":")[0] in chosen)
+    message = "published: {field}: unknown '{value}'"
+    return choose(published.numbers, getattr, chosen, "method", message)
 
 
 def beside(published: Published, records: Iterable[Record]) -> list[Number]:
     """Numbers on the protocol and the data of some records, without changes to either."""
-    settings = {(r.protocol, track) for r in records if not r.changed for track in _data(r)}
+    settings = {
+        (record.protocol, data)
+        for record in records
+        if not record.changed
+        for data in (record.track, record.dataset.name)
+    }
     return [
-        n
-        for n in published.numbers
-        if any(
-            (n.protocol, track) in settings for track in (n.dataset, *published.tracks[n.dataset])
-        )
+        number
+        for number in published.numbers
+        for tracks in [published.datasets[number.dataset]]
+        if any((number.protocol, data) in settings for data in (number.dataset, *tracks))
     ]
-
-
-def _data(record: Record) -> tuple[str, str]:
-    return record.track, record.dataset.name

@@ -67,7 +67,7 @@ class Cost(Model):
     bytes_after: float | None = None
     """Bytes of an item after the conversion."""
     bytes_new: float | None = None
-    """Bytes of an item embedded anew."""
+    """Bytes of an item embedded by the new model."""
 
 
 class TrainingSize(Model):
@@ -87,7 +87,7 @@ class DatasetFacts(Model):
     n_test: int = 0
     n_classes: int = 0
     facts: Mapping[str, JsonValue] = {}
-    """What the dataset says of itself: options, reading version, files."""
+    """The dataset's own facts: options, reading version, files."""
     generations: Mapping[str, TrainingSize] = {}
 
 
@@ -113,7 +113,7 @@ class SideScores(Model):
 
 
 class SideInformation(Model):
-    """Side-information that the method asked for."""
+    """Side-information that the method uses."""
 
     kind: str
     generations: Mapping[str, SideScores]
@@ -178,7 +178,7 @@ class BackfillScores(Model):
     offline: Mapping[str, OfflineScore] = {}
     orders: Mapping[str, OrderCurves] = {}
     omitted: Mapping[str, str] = {}
-    """Order -> why it cannot be made."""
+    """Order -> why it is not possible."""
 
     @model_validator(mode="after")
     def _curves_of_one_length(self) -> BackfillScores:
@@ -343,13 +343,21 @@ def record_path(root: Path, protocol: str, track: str, method: str, seed: int) -
     return folder / f"seed-{seed}.json"
 
 
+def json_schema() -> dict[str, Any]:
+    """What ``bench schema`` prints: types, limits, and in words what each field holds."""
+    return Record.model_json_schema(by_alias=True) | {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"CompatBench record, schema {SCHEMA}",
+    }
+
+
 def added_parameters(record: Record, alone: Record | None) -> int:
     """Parameters that a method adds: its parts', and its model's beyond the independent one's.
 
     Args:
-        record: The method's; a negative result says that its model is the smaller one.
+        record: The method's; a negative result means that its model is the smaller one.
         alone: The record of ``independent`` beside it; without one, models count as alike.
     """
-    own, other = record.cost, None if alone is None else alone.cost.parameters
-    parts = own.added_parameters or 0
-    return parts + (own.parameters or 0) - other if other is not None else parts
+    parts = record.cost.added_parameters or 0
+    independent = None if alone is None else alone.cost.parameters
+    return parts if independent is None else parts + (record.cost.parameters or 0) - independent

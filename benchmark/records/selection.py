@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmark.errors import BenchError, nearest
 from benchmark.records.files import StoredRecord, find_records
+
+T = TypeVar("T")
 
 
 def read_selection(
@@ -28,26 +30,39 @@ def read_selection(
     """
     every: dict[Path, StoredRecord] = {}
     for root in roots:
-        for found in find_records(root, on_damaged):
-            every.setdefault(found.path.resolve(), found)
-    selection = list(every.values())
-    for field, values in chosen.items():
-        known = {name for found in every.values() for name in _names(found, field)}
-        for value in values:
-            if value not in known:
-                near = nearest(str(value), map(str, known))
-                raise BenchError(f"no record of {field} '{value}'{near}")
-        if values:
-            selection = [
-                found for found in selection if not _names(found, field).isdisjoint(values)
-            ]
+        for stored in find_records(root, on_damaged):
+            every.setdefault(stored.path.resolve(), stored)
+    selection = choose(
+        list(every.values()), lambda stored, field: getattr(stored.record, field), chosen,
+        "protocol", "no record of {field} '{value}'",
+    )  # fmt: skip
     if not selection:
         words = ", ".join(f"{k} {' or '.join(map(str, v))}" for k, v in chosen.items() if v)
         raise BenchError(f"no record of {words}")
     return selection
 
 
-def _names(found: StoredRecord, field: str) -> set[Any]:
-    """The value of a record's field; of a protocol's setting the protocol, too."""
-    value = getattr(found.record, field)
-    return {value, value.partition(":")[0]} if field == "protocol" else {value}
+def choose(
+    items: Sequence[T], value_of: Callable[[T, str], Any], chosen: Mapping[str, Sequence[Any]],
+    layered: str, message: str,
+) -> list[T]:  # fmt: skip
+    """Items each of whose fields has one of the chosen values, if any are chosen.
+
+    In the ``layered`` field ``a`` also means ``a:b``. A value that no item has is an error, which
+    begins with ``message`` (its ``field`` and ``value`` filled in).
+    """
+
+    def names(item: T, field: str) -> set[Any]:
+        value = value_of(item, field)
+        return {value, value.partition(":")[0]} if field == layered else {value}
+
+    selection = list(items)
+    for field, values in chosen.items():
+        known = {name for item in items for name in names(item, field)}
+        for value in values:
+            if value not in known:
+                near = nearest(str(value), map(str, known))
+                raise BenchError(message.format(field=field, value=value) + near)
+        if values:
+            selection = [item for item in selection if not names(item, field).isdisjoint(values)]
+    return selection

@@ -58,15 +58,13 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
 
 def _needs(method: MethodDeclaration) -> list[str]:
     words = [_NEEDS.get(n, n.replace("side:", "side-information ")) for n in method.needs]
-    first = ["a first generation of its own"] if method.own_first else []
-    return [*words, *method.uses, *_dimensions(method), *first]
-
-
-def _dimensions(method: MethodDeclaration) -> list[str]:
-    if "dimension" not in method.changes:
-        return []
-    extra = getattr(method, "extra", None)
-    return ["an embedding of its own size" if extra is None else f"{extra} extra dimensions"]
+    words += method.uses
+    if "dimension" in method.changes:
+        extra = getattr(method, "extra", None)
+        words.append(
+            "an embedding of its own size" if extra is None else f"{extra} extra dimensions"
+        )
+    return [*words, "a first generation of its own"] if method.own_first else words
 
 
 def field_notes(source: str) -> dict[str, str]:

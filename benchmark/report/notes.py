@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmark.config.loading import load_protocol, load_track
-from benchmark.config.protocols import Protocol
-from benchmark.config.tracks import Track
 from benchmark.errors import BenchError
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
 
+T = TypeVar("T")
+
 
 # Read once: a site needs each thousands of times, and reading YAML takes milliseconds.
-@lru_cache(maxsize=256)
-def _protocol(name: str) -> Protocol | None:
-    """None where the protocol is not installed."""
+@lru_cache(maxsize=512)
+def _installed(load: Callable[[str], T], name: str) -> T | None:
+    """A protocol or track; None where it is not installed."""
     try:
-        return load_protocol(name)
-    except BenchError:
-        return None
-
-
-@lru_cache(maxsize=256)
-def _track(name: str) -> Track | None:
-    """None where the track is not installed."""
-    try:
-        return load_track(name)
+        return load(name)
     except BenchError:
         return None
 
@@ -59,7 +51,7 @@ def seed_words(seeds: Sequence[int]) -> str:
 def settings(record: Record) -> dict[str, str]:
     """Settings of the record's protocol, by id, with their titles, in its order."""
     family = record.protocol.partition(":")[0]
-    protocol = _protocol(family)
+    protocol = _installed(load_protocol, family)
     known = protocol.settings if protocol else ()
     return {f"{family}:{setting.name}": setting.title or setting.name for setting in known}
 
@@ -67,37 +59,39 @@ def settings(record: Record) -> dict[str, str]:
 def family_title(record: Record) -> str:
     """The title of the protocol that a setting belongs to; its id where it is not installed."""
     family = record.protocol.partition(":")[0]
-    protocol = _protocol(family)
+    protocol = _installed(load_protocol, family)
     return protocol.title if protocol else family
 
 
 def protocol_title(record: Record) -> str:
     """The protocol's title; its id where the protocol is not installed."""
-    protocol = _protocol(record.protocol)
+    protocol = _installed(load_protocol, record.protocol)
     return protocol.title if protocol else record.protocol
 
 
 def question(record: Record) -> str:
     """The question of the protocol; empty where the protocol is not installed."""
-    protocol = _protocol(record.protocol)
+    protocol = _installed(load_protocol, record.protocol)
     return protocol.question if protocol else ""
 
 
 def track_title(record: Record) -> str:
     """The track's title; its id where the track is not installed."""
-    track = _track(record.track)
+    track = _installed(load_track, record.track)
     return track.title if track else record.track
 
 
 def track_note(record: Record) -> str:
     """What readers of a track's numbers must know; empty where nothing."""
-    track = _track(record.track)
+    track = _installed(load_track, record.track)
     return track.note if track else ""
 
 
 def notes(records: Sequence[Record], shown: Sequence[str]) -> list[str]:
     """Lines below a table of some metrics."""
-    return [*_reading(records), *_left_out(records, shown), *_warnings(records)]
+    rest = [key for key in select.metrics(records, "all") if key not in shown]
+    left_out = f"Also measured: {', '.join(numbers.metric(key).label for key in rest)}."
+    return [*_reading(records), *([left_out] if rest else []), *_warnings(records)]
 
 
 def interval_words(records: Sequence[Record], of_one: str = "bootstrap") -> str:
@@ -136,12 +130,6 @@ def upper_words(record: Record) -> str:
     return "the new model trained independently on the new data (BCT)"
 
 
-def _left_out(records: Sequence[Record], shown: Sequence[str]) -> Iterator[str]:
-    rest = [key for key in select.metrics(records, "all") if key not in shown]
-    if rest:
-        yield f"Also measured: {', '.join(numbers.metric(key).label for key in rest)}."
-
-
 def _warnings(records: Sequence[Record]) -> Iterator[str]:
     seeds = {record.seed for record in records}
     bounds: dict[int, Mapping[str, Any]] = {}
@@ -165,3 +153,14 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
             partly.setdefault(seed_words(sorted(done)), []).append(method)
     for words, methods in partly.items():
         yield f"{', '.join(methods)}: {words} only."
+
+
+def stage_name(title: str, part: str) -> str:
+    """A stage's title as a reader would say it.
+
+    Example:
+        >>> stage_name("train old model (seed 0)", "model"), stage_name("fit fct (seed 1)", "map")
+        ('old model', 'fct: map')
+    """
+    words = re.sub(r"^(train|fit)\s+|\s*\(seed \d+\)$", "", title)
+    return words if part == "model" else f"{words}: {part}"

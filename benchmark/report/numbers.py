@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TypeVar
 
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, unknown
 from benchmark.metrics.catalog import Metric, describe
 
 DASH = "-"
@@ -137,9 +136,7 @@ def chosen(kind: str, names: str | Iterable[str], known: list[str]) -> list[str]
         return known
     for name in listed:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
-            raise BenchError(f"unknown {kind} '{name}'{hint} (there are: {', '.join(known)})")
+            raise unknown(kind, name, known)
     if not listed:
         raise BenchError(f"{kind}: expected at least one of {', '.join(known)}")
     return listed

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,9 +15,11 @@ import numpy as np
 
 from benchmark.config import registry
 from benchmark.errors import BenchError, unknown
-from benchmark.metrics.statistics import holm, paired
-from benchmark.records.details import Answers, Details, find_details
+from benchmark.metrics.statistics import holm, paired, resampled
+from benchmark.records.details import Details, QueryResults, find_details
 from benchmark.records.files import StoredRecord, read_record
+from benchmark.records.record import Record
+from benchmark.report.scores import Span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -92,9 +96,11 @@ def compare(
     for setting, by_seed in groups[0].items():
         seeds = sorted(by_seed.keys() & groups[1].get(setting, {}).keys())
         if seeds:
-            pair = _Pair([[side[setting][seed] for seed in seeds] for side in groups])
-            for case, metric in pair.columns(cases, metrics):
-                differences.append(pair.difference(case, metric, by, n, seed))
+            first = by_seed[seeds[0]]
+            details = [[_details(side[setting][seed]) for seed in seeds] for side in groups]
+            for column in _columns([*first.record.models], [*chain(*details)], cases, metrics):
+                answers = [[each.results[column] for each in side] for side in details]
+                differences.append(_difference(first, seeds, column, answers, by, n, seed))
     if not differences:
         methods = [dict.fromkeys(s.record.method for s in side) for side in (left, right)]
         names = " and ".join(", ".join(side) or "no record" for side in methods)
@@ -125,52 +131,6 @@ def _grouped(side: Sequence[StoredRecord]) -> dict[tuple[Any, ...], dict[int, St
     return groups
 
 
-class _Pair:
-    """Two methods in one setting.
-
-    Args:
-        sides: The records of each, by seed.
-    """
-
-    def __init__(self, sides: Sequence[Sequence[StoredRecord]]) -> None:
-        self.sides = sides
-        self.details = [[_details(stored) for stored in side] for side in sides]
-
-    def columns(self, cases: Sequence[str], metrics: Sequence[str]) -> list[tuple[str, str]]:
-        """Cases and metrics that both have, in the order asked for."""
-        every = [details.answers.keys() for side in self.details for details in side]
-        both = [key for key in every[0] if all(key in keys for keys in every)]
-        known = [list(dict.fromkeys(names)) for names in zip(*both, strict=True)] or [[], []]
-        for kind, chosen, there in zip(("case", "metric"), (cases, metrics), known, strict=True):
-            for name in chosen:
-                if name not in there:
-                    raise unknown(f"{kind} with results by query in both", name, there)
-        names = list(self.sides[0][0].record.models)
-        usual = [f"{names[-1]}/{names[0]}", f"{names[-1]}/{names[-1]}"]
-        cases = cases or [case for case in usual if case in known[0]] or known[0]
-        metrics = metrics or [m for m in ("cmc_at_1", "map") if m in known[1]] or known[1]
-        return [(case, m) for case in cases for m in metrics if (case, m) in both]
-
-    def difference(self, case: str, metric: str, by: By, n: int, seed: int) -> Difference:
-        """Compare the means over the seeds, query by query."""
-        first = self.sides[0][0]
-        answers = [[details.answers[case, metric] for details in side] for side in self.details]
-        rows = _shared_rows([a for side in answers for a in side], first.path)
-        values = [np.stack([_of_rows(a, a.values, rows) for a in side]) for side in answers]
-        identity = _of_rows(answers[0][0], answers[0][0].identity, rows)
-        means = [v.mean(axis=0) for v in values]
-        drawn = identity if by == "identity" else None
-        result = paired(means[0], means[1], drawn, n=n, seed=seed)
-        above = values[0].mean(axis=1) > values[1].mean(axis=1)
-        return Difference(
-            first.record.protocol, first.record.track, case, metric,
-            float(means[0].mean()), float(means[1].mean()),
-            result.difference, result.low, result.high, result.p_value, math.nan,
-            len(rows), len(np.unique(identity)),
-            tuple(stored.record.seed for stored in self.sides[0]), int(above.sum()),
-        )  # fmt: skip
-
-
 def _details(stored: StoredRecord) -> Details:
     details = find_details(stored.record, stored.path)
     if details is None:
@@ -181,20 +141,51 @@ def _details(stored: StoredRecord) -> Details:
     return details
 
 
-def _shared_rows(answers: Sequence[Answers], path: Path) -> NDArray[np.int64]:
-    """Queries that all have; they must be the same ones."""
-    first = answers[0]
-    rows = first.rows
-    for other in answers[1:]:
-        rows = np.intersect1d(rows, other.rows)
-        if other.n_queries != first.n_queries or not np.array_equal(
-            _of_rows(first, first.identity, rows), _of_rows(other, other.identity, rows)
-        ):
-            raise BenchError(f"compare: {path}: the other record has other queries")
-    return rows
+def _columns(
+    names: Sequence[str], details: Sequence[Details], cases: Sequence[str], metrics: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Cases and metrics that all details have, in the order of the chosen ones."""
+    both = [key for key in details[0].results if all(key in each.results for each in details)]
+    known = [list(dict.fromkeys(each)) for each in zip(*both, strict=True)] or [[], []]
+    for kind, chosen, there in zip(("case", "metric"), (cases, metrics), known, strict=True):
+        for name in chosen:
+            if name not in there:
+                raise unknown(f"{kind} with results by query in both", name, there)
+    usual = [f"{names[-1]}/{names[0]}", f"{names[-1]}/{names[-1]}"]
+    cases = cases or [case for case in usual if case in known[0]] or known[0]
+    metrics = metrics or [m for m in ("cmc_at_1", "map") if m in known[1]] or known[1]
+    return [(case, m) for case in cases for m in metrics if (case, m) in both]
 
 
-def _of_rows(answers: Answers, column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+def _difference(
+    first: StoredRecord,
+    seeds: Sequence[int],
+    column: tuple[str, str],
+    answers: Sequence[Sequence[QueryResults]],
+    by: By,
+    n: int,
+    seed: int,
+) -> Difference:
+    """Compare the means over the seeds, query by query; ``answers`` are each side's, by seed."""
+    one = answers[0][0]
+    rows: NDArray[np.int64] = reduce(np.intersect1d, [a.rows for a in chain(*answers)])
+    identity = _of_rows(one, one.identity, rows)
+    for other in chain(*answers):
+        same = np.array_equal(identity, _of_rows(other, other.identity, rows))
+        if other.n_queries != one.n_queries or not same:
+            raise BenchError(f"compare: {first.path}: the other record has other queries")
+    values = [np.stack([_of_rows(a, a.values, rows) for a in side]) for side in answers]
+    left, right = (v.mean(axis=0) for v in values)
+    result = paired(left, right, identity if by == "identity" else None, n=n, seed=seed)
+    return Difference(
+        first.record.protocol, first.record.track, *column, float(left.mean()), float(right.mean()),
+        result.difference, result.low, result.high, result.p_value, math.nan,
+        len(rows), len(np.unique(identity)), tuple(seeds),
+        int((values[0].mean(axis=1) > values[1].mean(axis=1)).sum()),
+    )  # fmt: skip
+
+
+def _of_rows(answers: QueryResults, column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
     return column[np.searchsorted(answers.rows, rows)]
 
 
@@ -211,3 +202,45 @@ def find(name: str, records: Sequence[StoredRecord]) -> list[StoredRecord]:
     if not chosen:
         raise unknown("method among these records", name, {s.record.method for s in records})
     return chosen
+
+
+class PairedIntervals:
+    """Intervals of differences, by a bootstrap that draws the same identities for all records.
+
+    One resampling a record serves all its pairs: each difference's interval is the very one that
+    :func:`benchmark.metrics.statistics.paired` gives.
+
+    Args:
+        find: Gives a record's details, None without any; damaged files count as none.
+    """
+
+    def __init__(self, find: Callable[[Record], Details | None]) -> None:
+        self._find = find
+        # By identity, since a record's fields are mappings; the record keeps its identity alive.
+        self._details: dict[int, tuple[Record, Details | None]] = {}
+        self._drawn: dict[tuple[int, str, str], NDArray[np.float64]] = {}
+
+    def __call__(self, left: Record, right: Record, case: str, metric: str) -> Span | None:
+        """The 95 % interval of left minus right; None where one has no results by query."""
+        a, b = (self._answers(record).get((case, metric)) for record in (left, right))
+        if a is None or b is None or a.n_queries != b.n_queries:
+            return None
+        if not (np.array_equal(a.rows, b.rows) and np.array_equal(a.identity, b.identity)):
+            return None
+        for record, answers in ((left, a), (right, b)):
+            key = (id(record), case, metric)
+            if key not in self._drawn:
+                self._drawn[key] = resampled(answers.values, answers.identity)
+        drawn = [self._drawn[id(record), case, metric] for record in (left, right)]
+        low, high = np.quantile(drawn[0] - drawn[1], [0.025, 0.975])
+        return float(low), float(high)
+
+    def _answers(self, record: Record) -> Mapping[tuple[str, str], QueryResults]:
+        if id(record) not in self._details:
+            try:
+                details = self._find(record)
+            except BenchError:
+                details = None
+            self._details[id(record)] = record, details
+        details = self._details[id(record)][1]
+        return {} if details is None else details.results

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from string import ascii_lowercase
 
 from benchmark.records.record import Record
 from benchmark.report import numbers
@@ -91,18 +92,16 @@ def places(
         shared = [s for s in rivals[left] if s in rivals[right]]
         if len(shared) > 1:
             mean = mean_score([rivals[left][s] - rivals[right][s] for s in shared])
-            return _leaves_out_zero(mean.low, mean.high)
+            return mean.low is not None and mean.high is not None and not mean.low <= 0 <= mean.high
         return _apart(by_seed[left], by_seed[right], case, metric, paired)
 
     letters = letter_groups(known, apart) if groups else {}
-    found: dict[str, Place] = {}
-    for i, method in enumerate(known):
-        before = found[known[i - 1]] if i else None
-        tied = before is not None and before.score == scores[method]
-        rank = before.rank if before is not None and tied else i + 1
-        found[method] = Place(method, scores[method], rank, letters.get(method, ""))
+    in_order = [scores[method] for method in known]
+    ranked = {
+        m: Place(m, scores[m], in_order.index(scores[m]) + 1, letters.get(m, "")) for m in known
+    }
     rest = sorted(rivals.keys() - scores.keys(), key=lambda m: m.partition(":"))
-    return found | {m: Place(m, None, None, "") for m in rest}
+    return ranked | {m: Place(m, None, None, "") for m in rest}
 
 
 def _values(
@@ -147,17 +146,13 @@ def _apart(
     for seed in sorted(left.keys() & right.keys()):
         span = paired(left[seed], right[seed], case, metric) if paired is not None else None
         if span is not None:
-            return _leaves_out_zero(*span)
+            return not span[0] <= 0 <= span[1]
     spans = [r.intervals.get(case, {}).get(metric) for r in (*left.values(), *right.values())]
     known = [span for span in spans if span is not None]
     if len(spans) != 2 or len(known) != 2:  # unknown, or of more than two: that says nothing
         return False
     (a, b), (c, d) = known
     return b < c or d < a
-
-
-def _leaves_out_zero(low: float | None, high: float | None) -> bool:
-    return low is not None and high is not None and not low <= 0.0 <= high
 
 
 def letter_groups(methods: Sequence[str], apart: Callable[[str, str], bool]) -> dict[str, str]:
@@ -187,16 +182,13 @@ def letter_groups(methods: Sequence[str], apart: Callable[[str, str], bool]) -> 
                 if not any(part & other == part for other in groups):
                     groups = [g for g in groups if g & part != g] + [part]
     groups.sort(key=lambda g: [i for i in range(len(methods)) if g >> i & 1])
+    # a to z, then a2 to z2, and so on
+    turns = range(1, len(groups) // 26 + 2)
+    letters = [f"{a}{turn if turn > 1 else ''}" for turn in turns for a in ascii_lowercase]
     return {
-        method: "".join(_letter(k) for k, g in enumerate(groups) if g >> i & 1)
+        method: "".join(letter for letter, g in zip(letters, groups, strict=False) if g >> i & 1)
         for i, method in enumerate(methods)
     }
-
-
-def _letter(number: int) -> str:
-    """``a`` to ``z``, then ``a2`` to ``z2``, and so on."""
-    turn, place = divmod(number, 26)
-    return chr(ord("a") + place) + (str(turn + 1) if turn else "")
 
 
 def mean_ranks(
@@ -218,3 +210,24 @@ def mean_ranks(
         complete = bool(boards) and len(known) == len(boards)
         means[method] = math.fsum(known) / len(known) if complete else None
     return means
+
+
+def front(points: Mapping[str, tuple[float, float]], *, higher: bool = True) -> list[str]:
+    """Methods that no other one beats in both tests, by rising self-test.
+
+    Args:
+        points: Method -> self-test, cross-test.
+        higher: Is more better?
+
+    Example:
+        >>> front({"a": (1, 3), "b": (2, 2), "c": (1, 1)})
+        ['a', 'b']
+    """
+    sign = 1 if higher else -1
+
+    def beaten(x: float, y: float) -> bool:
+        others = (at for at in points.values() if at != (x, y))
+        return any(sign * u >= sign * x and sign * v >= sign * y for u, v in others)
+
+    kept = [method for method, at in points.items() if not beaten(*at)]
+    return sorted(kept, key=lambda method: (*points[method], method))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +15,7 @@ from typing import Literal
 from benchmark.errors import BenchError
 from benchmark.metrics.statistics import t_factor
 from benchmark.records.record import Record
-from benchmark.report import derived, notes, numbers, select
+from benchmark.report import notes, numbers, select
 
 Span = tuple[float, float]
 Kind = Literal["lower", "independent", "upper", "method"]
@@ -112,11 +113,10 @@ class ScoreTable:
         rivals: dict[str, float | None] = {}
         for row in self.rows:
             if row.kind == "method" and row.reason is None:
-                verdict, score = row.verdicts.get(metric), row.cells.get((metric, case))
                 if case == GAIN:
-                    rivals[row.method] = None if verdict is None else verdict.gain
+                    rivals[row.method] = row.verdicts[metric].gain
                 else:
-                    rivals[row.method] = None if score is None else score.value
+                    rivals[row.method] = row.cells[metric, case].value
         return numbers.best(rivals, metric, larger=case == GAIN)
 
 
@@ -146,7 +146,7 @@ def mean_score(values: Sequence[float | None], spans: Sequence[Span | None] = ()
 def case_score(records: Sequence[Record], case: str, metric: str) -> Score:
     """The score of a case, mean over records."""
     return mean_score(
-        [derived.score(record, case, metric) for record in records],
+        [select.score(record, case, metric) for record in records],
         [record.intervals.get(case, {}).get(metric) for record in records],
     )
 
@@ -157,26 +157,18 @@ def make_verdict(records: Sequence[Record], metric: str) -> Verdict:
     There is no gain where one seed is not compatible: the mean of the others would flatter.
     """
     gains = [gain for r in records if (gain := r.update_gain.get(metric)) is not None]
-    return Verdict(
-        compatible=_all([record.compatible.get(metric) for record in records]),
-        not_hurting=_all([record.not_hurting.get(metric) for record in records]),
-        gain=math.fsum(gains) / len(gains) if gains and len(gains) == len(records) else None,
-    )
+    gain = math.fsum(gains) / len(gains) if gains and len(gains) == len(records) else None
+    compatible = _of_seeds([record.compatible.get(metric) for record in records])
+    return Verdict(compatible, _of_seeds([r.not_hurting.get(metric) for r in records]), gain)
 
 
-def _all(answers: Sequence[bool | None]) -> tuple[int, int] | None:
+def _of_seeds(answers: Sequence[bool | None]) -> tuple[int, int] | None:
     """(yes, of how many); None where a seed has no answer."""
-    known = [answer for answer in answers if answer is not None]
-    return (sum(known), len(known)) if len(known) == len(answers) else None
+    return None if None in answers else (sum(map(bool, answers)), len(answers))
 
 
 def by_method(records: Iterable[Record], *, done: bool = True) -> dict[str, list[Record]]:
-    """Method -> its records, the independent model first.
-
-    Args:
-        records: Any records.
-        done: Are methods left out that could not be applied?
-    """
+    """Method -> its records, the independent model first; with ``done`` only finished ones."""
     found: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda r: r.method.partition(":")):
         if record.status == "done" or not done:
@@ -187,11 +179,7 @@ def by_method(records: Iterable[Record], *, done: bool = True) -> dict[str, list
 def group(records: Iterable[Record], *, families: bool = False) -> list[list[Record]]:
     """Records that may stand in one table: of one protocol, track, their versions and changes.
 
-    Groups and their members have the same order, whatever the order of the records.
-
-    Args:
-        records: Any records.
-        families: Do all settings of a protocol stand in one table?
+    With ``families`` all settings of a protocol do. The order of the records does not matter.
     """
     groups: dict[tuple[str, ...], list[Record]] = {}
     for record in sorted(records, key=lambda r: (r.method.partition(":"), r.seed)):
@@ -204,36 +192,20 @@ def group(records: Iterable[Record], *, families: bool = False) -> list[list[Rec
     return [groups[key] for key in sorted(groups)]
 
 
-def slugs(groups: Sequence[Sequence[Record]]) -> list[str]:
-    """A file name for each group; what is alike gets a number."""
-    names: list[str] = []
-    count: dict[str, int] = {}
-    for members in groups:
-        base = f"{members[0].protocol}-{members[0].track}".replace(":", "+")
-        base += "-changed" if members[0].changed else ""
-        count[base] = count.get(base, 0) + 1
-        names.append(base if count[base] == 1 else f"{base}-{count[base]}")
-    return names
-
-
 def named_groups(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]]:
-    """Groups of records with their file names."""
-    groups = group(records)
-    return zip(slugs(groups), groups, strict=True)
+    """Groups of records, each with a name for files; what is alike gets a number."""
+    count: Counter[str] = Counter()
+    for members in group(records):
+        name = f"{members[0].protocol}-{members[0].track}".replace(":", "+")
+        name += "-changed" if members[0].changed else ""
+        count[name] += 1
+        yield (name if count[name] == 1 else f"{name}-{count[name]}"), members
 
 
 def make_tables(
     records: Iterable[Record], metrics: select.Names = None, cases: select.Names = None
 ) -> list[ScoreTable]:
     """The scores of each protocol and track.
-
-    Args:
-        records: Any records.
-        metrics: Keys, as a list or with commas between; ``all``; by default the main ones.
-        cases: ``new/old``, ...; ``all``; by default cross-test, self-test, converted galleries.
-
-    Returns:
-        Tables by protocol and track; none for no records.
 
     Raises:
         BenchError: If a metric or case is in no record.
@@ -262,9 +234,9 @@ def _table(
     keys = select.metrics(records, metrics)
     columns = select.cases(records, cases)
     names = select.generations(records)
-    if derived.AVG in keys:
-        columns.append(derived.averaged_case(names))
-    rows = [*_bounds(records, keys)]
+    if select.AVG in keys:
+        columns.append(select.averaged_case(names))
+    rows = [*bounds(records, keys)]
     rows += [_method(members, keys, columns) for members in by_method(records, done=False).values()]
     rows.sort(key=lambda row: ("lower", "independent", "upper", "method").index(row.kind))
     return ScoreTable(
@@ -282,32 +254,33 @@ def _table(
     )
 
 
-def _bounds(records: Sequence[Record], keys: Sequence[str]) -> Iterator[MethodScores]:
-    """The lower bound and every upper bound, from whatever record of a seed has them."""
+def bounds(records: Sequence[Record], keys: Sequence[str]) -> Iterator[MethodScores]:
+    """The lower bound and every upper bound that was measured, mean over the seeds."""
     lower, upper = select.lower_case(records), select.self_case(records)
-    words: dict[str, tuple[Kind, str, str, str]] = {
-        "lower": ("lower", "lower bound", lower, select.cross_case(records)),
-        "upper": ("upper", "upper bound", upper, upper),
-        "upper-all": ("upper", "upper, all data", upper, upper),
-    }
-    for name, (kind, label, own, column) in words.items():
+    known: tuple[tuple[str, Kind, str, str, str], ...] = (
+        ("lower", "lower", "lower bound", lower, select.cross_case(records)),
+        ("upper", "upper", "upper bound", upper, upper),
+        ("upper-all", "upper", "upper, all data", upper, upper),
+    )
+    for name, kind, label, case, column in known:
         seeds: dict[int, Record] = {}
         # The independent model's own record also knows the intervals of its bounds.
         for record in sorted(records, key=lambda record: record.method != "independent"):
             if name in record.bounds:
                 seeds.setdefault(record.seed, record)
         if seeds:
-            cells = {(key, column): _bound(list(seeds.values()), name, own, key) for key in keys}
-            yield MethodScores(kind, label, name, tuple(sorted(seeds)), cells, {}, detail=own)
+            cells = {(key, column): _bound([*seeds.values()], name, case, key) for key in keys}
+            yield MethodScores(kind, label, name, tuple(sorted(seeds)), cells, {}, detail=case)
 
 
 def _bound(records: Sequence[Record], name: str, case: str, key: str) -> Score:
     """A bound, with the interval of a case that has its very value."""
     values = [record.bounds[name].get(key) for record in records]
-    same = [r.scores.get(case, {}).get(key) == v for r, v in zip(records, values, strict=True)]
     spans = [
-        record.intervals.get(case, {}).get(key) if yes else None
-        for record, yes in zip(records, same, strict=True)
+        record.intervals.get(case, {}).get(key)
+        if record.scores.get(case, {}).get(key) == value
+        else None
+        for record, value in zip(records, values, strict=True)
     ]
     return mean_score(values, spans)
 

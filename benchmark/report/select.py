@@ -1,16 +1,22 @@
-"""Which metrics and cases a table or a plot shows by default, and which of them may be chosen."""
+"""Metrics and cases of tables and plots: by default, chosen, and derived from a record's own.
+
+Derived are the difference of two cases, ``A - B``, and MixBCT's AVG over cross-test and self-test.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal
 
+from benchmark.metrics.compatibility import AVERAGED, average
 from benchmark.records.record import Record
-from benchmark.report import derived, numbers
+from benchmark.report import numbers
 
 Role = Literal["cross-test", "self-test", "converted", "difference", ""]
 Names = str | Sequence[str] | None
-"""Names as a list, or with commas between; None for the default."""
+"""Keys or cases as a list, or with commas between; ``all``; None for the main ones."""
+AVG = "avg"
+_LESS = " - "
 
 # A rate estimated from fewer accepts than this says little.
 _LEAST_ACCEPTS = 10.0
@@ -56,7 +62,7 @@ def role(case: str, names: Sequence[str]) -> Role:
         ('cross-test', 'converted')
     """
     query, _, gallery = case.partition("/")
-    if derived.is_difference(case):
+    if is_difference(case):
         return "difference"
     if "'" in case:
         return "converted"
@@ -86,7 +92,7 @@ def cases(records: Sequence[Record], chosen: Names = None) -> list[str]:
         return main or [cross_case(records), self_case(records)]
     known = [*main, *sorted(measured - set(main))]
     words = numbers.words(chosen)
-    numbers.chosen("case", [part for word in words for part in derived.parts(word)], known)
+    numbers.chosen("case", [part for word in words for part in word.split(_LESS, 1)], known)
     return known if words == ["all"] else words
 
 
@@ -111,10 +117,10 @@ def metrics(records: Sequence[Record], chosen: Names = None) -> list[str]:
         for metric in scores
     )
     if chosen is not None:
-        both = derived.averaged(generations(records))
-        has = any(derived.mean(record, both) is not None for record in records)
+        both = averaged(generations(records))
+        has = any(mean(record, both) is not None for record in records)
         # AVG is not measured, so "all" leaves it out.
-        more = [derived.AVG] if has and numbers.words(chosen) != ["all"] else []
+        more = [AVG] if has and numbers.words(chosen) != ["all"] else []
         return numbers.chosen("metric", chosen, [*known, *more])
     strictest = [_strictest(records, known, rate) for rate in ("tar_at_far_", "tpir_at_fpir_")]
     main = [key for key in ("cmc_at_1", "map", *strictest) if key in known]
@@ -141,3 +147,44 @@ def _impostors(records: Sequence[Record], family: str) -> int:
             mated = [n for key, n in count.items() if key.startswith("n_mated")]
             trials.append(count.get("n_probe", 0) - max(mated, default=0))
     return min((n for n in trials if n > 0), default=0)
+
+
+def score(record: Record, case: str, metric: str) -> float | None:
+    """A record's score; AVG stands under :func:`averaged_case`."""
+    left, less, right = case.partition(_LESS)
+    if less:
+        ends = score(record, left, metric), score(record, right, metric)
+        return None if ends[0] is None or ends[1] is None else ends[0] - ends[1]
+    if metric == AVG:
+        names = list(record.models)
+        return mean(record, averaged(names)) if averaged_case(names) == case else None
+    return record.scores.get(case, {}).get(metric)
+
+
+def mean(record: Record, cases: Sequence[str]) -> float | None:
+    """MixBCT's AVG over cross-test and self-test; none where one of its metrics is missing."""
+    both = [
+        {key: value for key, value in record.scores.get(case, {}).items() if value is not None}
+        for case in cases
+    ]
+    return average(*both) if all(set(AVERAGED) <= set(scores) for scores in both) else None
+
+
+def averaged(names: Sequence[str]) -> tuple[str, str]:
+    """Cross-test and self-test of the newest of some generations."""
+    return f"{names[-1]}/{names[0]}", f"{names[-1]}/{names[-1]}"
+
+
+def averaged_case(names: Sequence[str]) -> str:
+    """Both as the one case under which AVG stands.
+
+    Example:
+        >>> averaged_case(["old", "new"])
+        'new/old + new/new'
+    """
+    return " + ".join(averaged(names))
+
+
+def is_difference(case: str) -> bool:
+    """Is the case ``A - B``?"""
+    return _LESS in case

@@ -7,13 +7,16 @@ What a table is made of stands in :mod:`benchmark.report.scores` (numbers) and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
+from typing import TypeVar
 
 from benchmark.report import numbers
 from benchmark.report.scores import Score
 
 NOT_APPLICABLE = "n/a"
+K = TypeVar("K")
 
 
 @dataclass(frozen=True)
@@ -199,12 +202,47 @@ def score_cell(
     return TextCell(numbers.number(score.value, unit, signed=signed), around, best, sort=sort)
 
 
-def filled(rows: Sequence[Sequence[TextCell]], width: int) -> list[bool]:
-    """Which columns of a block hold a value; the first one where none does.
+def score_cells(
+    scores: Mapping[K, Score | None],
+    metric: str,
+    rivals: Iterable[K] | None = None,
+    *,
+    larger: bool = False,
+    spread: bool = True,
+) -> dict[K, TextCell]:
+    """The cells of a column or row of one metric, the best marked.
+
+    Args:
+        scores: Of each method, or whatever the cells are of.
+        metric: Key.
+        rivals: Whose score may be the best; by default every one.
+        larger: Larger is better whatever the metric's direction.
+        spread: Are intervals shown?
+    """
+    known = {key: None if s is None else s.value for key, s in scores.items()}
+    best = numbers.best(
+        {key: known[key] for key in (known if rivals is None else rivals)}, metric, larger=larger
+    )
+    unit = numbers.metric(metric).unit
+    return {
+        key: score_cell(score, unit, best=key in best, spread=spread)
+        for key, score in scores.items()
+    }
+
+
+def filled_block(
+    label: str, columns: Sequence[TextColumn], rows: Sequence[Sequence[TextCell]], tied: int = 0
+) -> tuple[TextBlock, list[tuple[TextCell, ...]]]:
+    """A block of the columns that hold a value, and its rows; the first column if none does.
 
     A case that a metric does not have has no column of dashes. Rows that are shorter, as those of
-    methods that are not applicable, say nothing.
+    methods that are not applicable, say nothing. The last ``tied`` columns stay where the one
+    before them does.
     """
-    full = [row for row in rows if len(row) == width]
-    kept = [any(row[i].text not in ("", numbers.DASH) for row in full) for i in range(width)]
-    return kept if any(kept) else [not i for i in range(width)]
+    full = [row for row in rows if len(row) == len(columns)]
+    kept = [any(row[i].text not in ("", numbers.DASH) for row in full) for i in range(len(columns))]
+    kept = kept if any(kept) else [not i for i in range(len(columns))]
+    for i in range(len(columns) - tied, len(columns)):
+        kept[i] = kept[i - 1]
+    block = TextBlock(label, tuple(compress(columns, kept)))
+    return block, [tuple(compress(row, kept)) for row in rows]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,16 +14,8 @@ from benchmark.metrics import backfill_curves
 from benchmark.metrics.identification import search, tpir_at_fpir
 from benchmark.metrics.retrieval import average_precision, cmc
 from benchmark.metrics.statistics import bootstrap, kendall_tau
-from benchmark.tasks.base import (
-    BackfillState,
-    Embeddings,
-    GalleryTask,
-    Ints,
-    Options,
-    key,
-    rank_items,
-    template_vectors,
-)
+from benchmark.tasks import base
+from benchmark.tasks.base import BackfillState, Embeddings, GalleryTask, Ints, Options
 
 Floats = NDArray[np.float64]
 
@@ -54,13 +46,15 @@ class Backfilling(GalleryTask):
     """
 
     def evaluate(
-        self,
-        state: BackfillState,
-        orders: Mapping[str, Ints],
-        items: Evaluation,
-        options: Options,
+        self, state: BackfillState, orders: Mapping[str, Ints], items: Evaluation, options: Options
     ) -> dict[str, Any]:
         """Curves of each order; without ``retrieval`` among the tasks of templates alone.
+
+        Args:
+            state: Embeddings of all items.
+            orders: Name -> all items, the first one to be backfilled first.
+            items: Which of them are queries and gallery, their classes, templates and groups.
+            options: ``distance``, ``fpir`` and ``tasks`` of the evaluation.
 
         Returns:
             ``offline``: metric -> score ``before`` (old queries, old gallery), ``after`` and
@@ -71,7 +65,8 @@ class Backfilling(GalleryTask):
         """
         run = _Run(state, items, options)
         results = {name: run.order(rows) for name, rows in orders.items()}
-        places = {name: _places(rows)[items.gallery] for name, rows in orders.items()}
+        # Orders are permutations: their inverse has the place of each item.
+        places = {name: np.argsort(rows)[items.gallery] for name, rows in orders.items()}
         for name, result in results.items():
             result["tau"] = {
                 oracle: _tau(places[name], places[oracle])
@@ -93,44 +88,42 @@ class _Run:
         self.embeddings = (state.view[q], state.stored[g], state.new[q], state.new[g])
         self.ranked = "retrieval" in options.get("tasks", ("retrieval",))
         used = np.unique(items.group[np.concatenate([q, g])])
-        self.groups = used if len(used) > 1 else used[:0]
+        self.groups: list[int] = used.tolist() if len(used) > 1 else []
         self.group_names = [items.group_names[i] for i in self.groups]
         self.searches = list(_searches(state, items)) if len(items.galleries) else []
         self.counts = {"n_query": len(q), "n_gallery": len(g)}
 
     def order(self, rows: Ints) -> dict[str, Any]:
         """Everything about one order."""
-        place = _places(rows)
-        ranked = self._ranked_curves(place) if self.ranked else dict(_UNRANKED)
-        searched = self._search_curves(place)
-        curves = {**ranked["curves"], **{name: curve.tolist() for name, curve in searched.items()}}
-        area = {name: backfill_curves.area(np.array(curve)) for name, curve in curves.items()}
+        place = np.argsort(rows)
+        ranked = self._ranked_curves(place) if self.ranked else _UNRANKED
+        curves = ranked["curves"] | self._search_curves(place)
+        area = {name: backfill_curves.area(curve) for name, curve in curves.items()}
         return {"area": area, **ranked, "curves": curves}
 
     def _ranked_curves(self, place: Ints) -> dict[str, Any]:
         """Curves, intervals, flips and groups of ranking every item."""
         items, q, g = self.items, self.items.query, self.items.gallery
         order = np.argsort(place[g], kind="stable")
-        found = backfill_curves.curves(
+        ranked = backfill_curves.curves(
             *self.embeddings, items.labels[q], items.labels[g], order, points=POINTS,
             query_ids=items.ids[q], gallery_ids=items.ids[g], distance=self.options["distance"],
         )  # fmt: skip
-        per_query = {"cmc_at_1": found.cmc(1), "cmc_at_5": found.cmc(5), "map": found.map()}
-        positive, negative = backfill_curves.flips(per_query["cmc_at_1"])
+        per_query = {"cmc_at_1": ranked.cmc(1), "cmc_at_5": ranked.cmc(5), "map": ranked.map()}
+        flips = zip(
+            ("positive", "negative"), backfill_curves.flips(per_query["cmc_at_1"]), strict=True
+        )
         return {
-            "intervals": {name: bootstrap(v.mean(0)) for name, v in per_query.items()},
+            "intervals": {name: bootstrap(values.mean(0)) for name, values in per_query.items()},
             # Row by row: the ends are then the scores of the cases, to the last bit.
-            "curves": {name: [_mean(v) for v in values] for name, values in per_query.items()},
-            "flips": {
-                "positive": positive[::COARSE].tolist(),
-                "negative": negative[::COARSE].tolist(),
-            },
+            "curves": {name: list(map(base.mean, values)) for name, values in per_query.items()},
+            "flips": {name: shares[::COARSE].tolist() for name, shares in flips},
             "groups": self._group_curves(
-                per_query["cmc_at_1"], items.group[q][found.answered], order, items.group[g]
+                per_query["cmc_at_1"], items.group[q][ranked.answered], order, items.group[g]
             ),
         }
 
-    def _search_curves(self, place: Ints) -> dict[str, Floats]:
+    def _search_curves(self, place: Ints) -> dict[str, list[float]]:
         """TPIR@FPIR, the mean over the enrolment galleries."""
         parts: dict[str, list[Floats]] = {}
         for arguments, template in self.searches:
@@ -138,16 +131,16 @@ class _Run:
             known = template >= 0
             np.maximum.at(last, template[known], place[known])
             order = np.argsort(last, kind="stable")
-            found = backfill_curves.search_curves(*arguments, order=order, points=POINTS)
-            for target in self._targets(found.mated):
-                name = key("tpir_at_fpir", target)
-                parts.setdefault(name, []).append(found.tpir_at_fpir(target))
-        return {name: np.mean(curves, axis=0) for name, curves in parts.items()}
+            searched = backfill_curves.search_curves(*arguments, order=order, points=POINTS)
+            for target in self._targets(searched.mated):
+                name = base.key("tpir_at_fpir", target)
+                parts.setdefault(name, []).append(searched.tpir_at_fpir(target))
+        return {name: np.mean(curves, axis=0).tolist() for name, curves in parts.items()}
 
-    def _targets(self, mated: NDArray[np.bool_]) -> list[float]:
+    def _targets(self, mated: NDArray[np.bool_]) -> Sequence[float]:
         """Rates that the non-mated probes can measure."""
         non_mated = int((~mated).sum())
-        return [t for t in self.options["fpir"] if t * non_mated >= 1 and mated.any()]
+        return base.measurable(self.options["fpir"], non_mated) if mated.any() else ()
 
     def _group_curves(
         self, hits: Floats, query_group: Ints, order: Ints, gallery_group: Ints
@@ -158,15 +151,15 @@ class _Run:
         ``share`` are each group's means along it. A group's share is 0.5 where an order ignores
         groups, and larger where it is backfilled early.
         """
-        if not len(self.groups):
+        if not self.groups:
             return {}
         score = backfill_curves.by_group(hits, query_group)
         share = backfill_curves.group_share(order, gallery_group, POINTS)
         return {
             "gap": backfill_curves.group_gap(score)[::COARSE].tolist(),
             "share_gap": backfill_curves.group_gap(share)[::COARSE].tolist(),
-            "cmc_at_1": [_area_of(score, group) for group in self.groups.tolist()],
-            "share": [_area_of(share, group) for group in self.groups.tolist()],
+            "cmc_at_1": [_area_of(score, group) for group in self.groups],
+            "share": [_area_of(share, group) for group in self.groups],
         }
 
     def offline(self) -> dict[str, dict[str, float]]:
@@ -174,7 +167,7 @@ class _Run:
         before, after = self._scores(self.state.old), self._scores(self.state.new)
         ends = {}
         for name, value in before.items():
-            curve = backfill_curves.offline(np.array([value] * (POINTS - 1) + [after[name]]))
+            curve = backfill_curves.offline([value] * (POINTS - 1) + [after[name]])
             area = backfill_curves.area(curve)
             ends[name] = {"before": value, "after": after[name], "area": area}
         return ends
@@ -183,42 +176,32 @@ class _Run:
         """Scores of one model's queries in its own gallery."""
         scores: dict[str, float] = {}
         if self.ranked:
-            ranking = rank_items(vectors, vectors, self.items, self.options)
-            scores = {"cmc_at_1": _mean(cmc(ranking, 1)), "cmc_at_5": _mean(cmc(ranking, 5))}
-            scores["map"] = _mean(average_precision(ranking))
+            ranking = base.rank_items(vectors, vectors, self.items, self.options)
+            values = (cmc(ranking, 1), cmc(ranking, 5), average_precision(ranking))
+            scores = dict(zip(("cmc_at_1", "cmc_at_5", "map"), map(base.mean, values), strict=True))
         parts: dict[str, list[float]] = {}
         for enrolled in self.items.galleries:
-            probe, subject = template_vectors(vectors, self.items, self.items.probes)
-            found = search(probe, subject, *template_vectors(vectors, self.items, enrolled))
-            targets = self._targets(found.mated)
-            for point in tpir_at_fpir(found, targets) if targets else ():
-                parts.setdefault(key("tpir_at_fpir", point.target), []).append(point.tpir)
+            probe, subject = base.template_vectors(vectors, self.items, self.items.probes)
+            gallery, owner = base.template_vectors(vectors, self.items, enrolled)
+            searched = search(probe, subject, gallery, owner)
+            targets = self._targets(searched.mated)
+            for point in tpir_at_fpir(searched, targets) if targets else ():
+                parts.setdefault(base.key("tpir_at_fpir", point.target), []).append(point.tpir)
         return scores | {name: float(np.mean(values)) for name, values in parts.items()}
 
 
 def _searches(state: BackfillState, items: Evaluation) -> Iterator[tuple[Search, Ints]]:
     """Arguments of the search in each enrolment gallery, and the place of each item's template."""
-    old_probe, subject = template_vectors(state.view, items, items.probes)
-    new_probe, _ = template_vectors(state.new, items, items.probes)
+    old_probe, subject = base.template_vectors(state.view, items, items.probes)
+    new_probe, _ = base.template_vectors(state.new, items, items.probes)
     for enrolled in items.galleries:
-        old, owner = template_vectors(state.stored, items, enrolled)
-        new, _ = template_vectors(state.new, items, enrolled)
+        old, owner = base.template_vectors(state.stored, items, enrolled)
+        new, _ = base.template_vectors(state.new, items, enrolled)
         by_name = np.argsort(enrolled)
         spot = np.searchsorted(enrolled, items.template, sorter=by_name)
         place = by_name[np.minimum(spot, len(enrolled) - 1)]
         template = np.where(enrolled[place] == items.template, place, -1)
         yield (old_probe, old, new_probe, new, subject, owner), template
-
-
-def _places(rows: Ints) -> Ints:
-    """The place of each item in an order."""
-    place = np.empty(len(rows), np.int64)
-    place[rows] = np.arange(len(rows))
-    return place
-
-
-def _mean(values: Floats) -> float:
-    return float(np.mean(values, dtype=np.float64))
 
 
 def _tau(left: Ints, right: Ints) -> float | None:

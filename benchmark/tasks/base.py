@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from benchmark.config.declarations import TaskDeclaration
 from benchmark.data.base import Evaluation
 from benchmark.metrics.catalog import rate
+from benchmark.metrics.retrieval import average_precision, cmc
 from benchmark.metrics.statistics import bootstrap
 from benchmark.metrics.templates import templates
 from benchmark.ranking.ranks import Ranking, rank
@@ -20,7 +21,7 @@ from benchmark.ranking.ranks import Ranking, rank
 Embeddings = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Options = Mapping[str, Any]
-"""``distance``, ``far`` and ``fpir`` of the track."""
+"""``distance``, ``far`` and ``fpir`` of the track; ``tasks`` of the protocol."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,8 @@ class TaskResult:
                 default each query by itself.
             identity: Identity of each query, ``[n]``, where that is not what the interval draws.
         """
-        self.scores[name] = float(np.mean(values, dtype=np.float64))
-        low, high = bootstrap(values, groups=groups)
-        self.intervals[name] = (float(low), float(high))
+        self.scores[name] = mean(values)
+        self.intervals[name] = bootstrap(values, groups=groups)
         self.per_query[name] = values
         identity = groups if identity is None else identity
         self.identities[name] = np.arange(len(values)) if identity is None else identity
@@ -79,7 +79,7 @@ class Task(TaskDeclaration):
             query: Embeddings of all items by the query model, ``[n, d]``.
             gallery: Embeddings of all items as the gallery has them, ``[n, d]``.
             items: Which of them are queries and gallery, their classes and templates.
-            options: ``distance``, ``far`` and ``fpir`` of the track.
+            options: As of the evaluation.
         """
 
 
@@ -102,26 +102,12 @@ class BackfillState:
 
 @dataclass(frozen=True)
 class GalleryTask(TaskDeclaration):
-    """Base of a task that evaluates partly backfilled galleries."""
+    """Base of a task that evaluates partly backfilled galleries, as ``Backfilling`` does."""
 
-    partial: ClassVar = True
 
-    @abstractmethod
-    def evaluate(
-        self,
-        state: BackfillState,
-        orders: Mapping[str, Ints],
-        items: Evaluation,
-        options: Options,
-    ) -> dict[str, Any]:
-        """Scores along the backfilling of a gallery, for each order.
-
-        Args:
-            state: Embeddings of all items.
-            orders: Name -> all items, the first one to be backfilled first.
-            items: Which of them are queries and gallery, their classes, templates and groups.
-            options: ``distance``, ``fpir`` and ``tasks`` of the protocol.
-        """
+def mean(values: NDArray[Any]) -> float:
+    """Mean in float64."""
+    return float(np.mean(values, dtype=np.float64))
 
 
 def rank_items(
@@ -135,6 +121,27 @@ def rank_items(
     )  # fmt: skip
 
 
+def ranking_result(
+    ranking: Ranking, identity: Ints, n_gallery: int, cut_offs: Sequence[int] = (1, 5)
+) -> TaskResult:
+    """CMC at some cut-offs, mAP and counts; ``identity`` of each query, ``[n]``."""
+    result = TaskResult()
+    identity = identity[ranking.answered]
+    for k in cut_offs:
+        result.add(f"cmc_at_{k}", cmc(ranking, k), identity=identity)
+    result.add("map", average_precision(ranking), identity=identity)
+    result.counts.update(
+        n_query=len(ranking.n_positives), n_gallery=n_gallery,
+        n_query_without_match=ranking.n_excluded,
+    )  # fmt: skip
+    return result
+
+
+def measurable(targets: Sequence[float], n: int) -> list[float]:
+    """Error rates that ``n`` trials can measure: those at which at least one may be an error."""
+    return [target for target in targets if target * n >= 1]
+
+
 def key(prefix: str, target: float) -> str:
     """``tar_at_far_1e-4``: the cut-off last, as the catalogue of metrics writes it.
 
@@ -146,15 +153,15 @@ def key(prefix: str, target: float) -> str:
 
 
 def template_vectors(
-    vectors: NDArray[Any], items: Evaluation, wanted: Ints
+    vectors: NDArray[Any], items: Evaluation, chosen: Ints
 ) -> tuple[Embeddings, Ints]:
-    """Vectors and subjects of some templates, in the order of ``wanted``.
+    """Vectors and subjects of some templates, in the order of ``chosen``.
 
     An item counts as much as it shows of a face, where the dataset says how much.
     """
-    rows = np.flatnonzero(np.isin(items.template, wanted))
+    rows = np.flatnonzero(np.isin(items.template, chosen))
     weights = None if items.weight is None else items.weight[rows]
     ids, pooled = templates(vectors[rows], items.template[rows], items.media[rows], weights=weights)
     _, first = np.unique(items.template[rows], return_index=True)
-    place = np.searchsorted(ids, wanted)
+    place = np.searchsorted(ids, chosen)
     return pooled[place], items.labels[rows[first]][place]

@@ -10,7 +10,7 @@ import numpy as np
 from benchmark.data.base import Evaluation
 from benchmark.metrics.retrieval import cmc
 from benchmark.metrics.statistics import bootstrap
-from benchmark.tasks.base import Embeddings, Options, Task, TaskResult, rank_items
+from benchmark.tasks.base import Embeddings, Options, Task, TaskResult, mean, rank_items
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,10 @@ class Groups(Task):
         hits, group = cmc(ranking, 1), items.group[items.query][ranking.answered]
         result = TaskResult()
         for i in np.unique(group):
-            name, own_hits = score_key(items.group_names[i]), hits[group == i]
-            result.scores[name] = float(np.mean(own_hits, dtype=np.float64))
-            low, high = bootstrap(own_hits)
-            result.intervals[name] = (float(low), float(high))
-            result.counts[f"n_query_{name}"] = len(own_hits)
+            name, group_hits = score_key(items.group_names[i]), hits[group == i]
+            result.scores[name] = mean(group_hits)
+            result.intervals[name] = bootstrap(group_hits)
+            result.counts[f"n_query_{name}"] = len(group_hits)
         if len(result.scores) > 1:
             values = list(result.scores.values())
             result.scores["group_gap"] = max(values) - min(values)

@@ -10,15 +10,8 @@ from numpy.typing import NDArray
 
 from benchmark.data.base import Evaluation
 from benchmark.metrics.identification import rank_k, search, tpir_at_fpir
-from benchmark.tasks.base import (
-    Embeddings,
-    Ints,
-    Options,
-    Task,
-    TaskResult,
-    key,
-    template_vectors,
-)
+from benchmark.tasks import base
+from benchmark.tasks.base import Embeddings, Ints, Options, Task, TaskResult, template_vectors
 
 
 @dataclass(frozen=True)
@@ -41,20 +34,20 @@ class Identification(Task):
         result = TaskResult(counts={"n_probe": len(probes)})
         values: dict[str, dict[int, tuple[NDArray[np.float64], Ints]]] = {}
         for i, enrolled in enumerate(items.galleries, 1):
-            found = search(probes, subject, *template_vectors(gallery, items, enrolled))
-            identity = subject[found.mated]
-            values.setdefault("rank_1", {})[i] = rank_k(found, 1), identity
-            non_mated = int((~found.mated).sum())
-            targets = [t for t in options["fpir"] if t * non_mated >= 1]
-            for point in tpir_at_fpir(found, targets) if targets else ():
-                name = key("tpir_at_fpir", point.target)
+            searched = search(probes, subject, *template_vectors(gallery, items, enrolled))
+            identity = subject[searched.mated]
+            values.setdefault("rank_1", {})[i] = rank_k(searched, 1), identity
+            non_mated = int((~searched.mated).sum())
+            targets = base.measurable(options["fpir"], non_mated)
+            for point in tpir_at_fpir(searched, targets) if targets else ():
+                name = base.key("tpir_at_fpir", point.target)
                 values.setdefault(name, {})[i] = point.hits, identity
                 accepted = round(point.fpir * non_mated)
                 result.counts[f"n_accepted_outsiders_g{i}_{name}"] = accepted
-            result.counts.update(
-                {f"n_enrolled_g{i}": len(enrolled), f"n_mated_g{i}": len(identity)}
-            )
-            result.counts[f"n_outsiders_g{i}"] = non_mated
+            result.counts.update({
+                f"n_enrolled_g{i}": len(enrolled), f"n_mated_g{i}": len(identity),
+                f"n_outsiders_g{i}": non_mated,
+            })  # fmt: skip
         for name, parts in values.items():
             _add_mean(result, name, list(parts.values()))
             if len(items.galleries) > 1:  # of a single gallery the mean says it all

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from benchmark.data.base import JUNK, Evaluation
-from benchmark.metrics.retrieval import average_precision, cmc, inverse_negative_penalty
+from benchmark.metrics.retrieval import inverse_negative_penalty
 from benchmark.ranking.ranks import rank
-from benchmark.tasks.base import Embeddings, Options, Task, TaskResult
+from benchmark.tasks.base import Embeddings, Options, Task, TaskResult, ranking_result
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,8 @@ class Reidentification(Task):
             query_cameras=items.camera[q], gallery_cameras=items.camera[g], junk=junk,
             distance=options["distance"],
         )  # fmt: skip
-        result = TaskResult()
-        identity = items.labels[q][ranking.answered]
-        for k in (1, 5, 10):
-            result.add(f"cmc_at_{k}", cmc(ranking, k), identity=identity)
-        result.add("map", average_precision(ranking), identity=identity)
+        result = ranking_result(ranking, items.labels[q], len(g), (1, 5, 10))
+        identity = result.identities["map"]
         result.add("minp", inverse_negative_penalty(ranking), identity=identity)
-        result.counts.update(
-            n_query=len(q), n_gallery=len(g), n_query_without_match=ranking.n_excluded,
-            n_junk=int(junk.sum()),
-        )  # fmt: skip
+        result.counts["n_junk"] = int(junk.sum())
         return result

@@ -12,9 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from benchmark.data.base import Evaluation
-from benchmark.metrics.retrieval import average_precision, cmc
 from benchmark.ranking.ranks import rank
-from benchmark.tasks.base import Embeddings, Options, Task, TaskResult
+from benchmark.tasks.base import Embeddings, Options, Task, TaskResult, ranking_result
 
 
 @dataclass(frozen=True)
@@ -40,12 +39,4 @@ class TextRetrieval(Task):
         classes, first = np.unique(items.labels[items.query], return_index=True)
         q = items.query[first]
         ranking = rank(query[q], gallery[g], classes, items.labels[g], distance=options["distance"])
-        result = TaskResult()
-        identity = classes[np.isin(classes, items.labels[g])]  # those without a match have no score
-        for k in (1, 5):
-            result.add(f"cmc_at_{k}", cmc(ranking, k), identity=identity)
-        result.add("map", average_precision(ranking), identity=identity)
-        result.counts.update(
-            n_query=len(q), n_gallery=len(g), n_query_without_match=ranking.n_excluded
-        )
-        return result
+        return ranking_result(ranking, classes, len(g))

@@ -12,15 +12,8 @@ import numpy as np
 
 from benchmark.data.base import Evaluation
 from benchmark.metrics.verification import tar_at_far
-from benchmark.tasks.base import (
-    Embeddings,
-    Ints,
-    Options,
-    Task,
-    TaskResult,
-    key,
-    template_vectors,
-)
+from benchmark.tasks import base
+from benchmark.tasks.base import Embeddings, Ints, Options, Task, TaskResult, template_vectors
 
 Scores = tuple[Embeddings, Embeddings, Ints]
 """Scores of genuine and of impostor pairs, and the subject of each genuine pair."""
@@ -45,28 +38,27 @@ class Verification(Task):
         scores = _every_pair if items.pairs is None else _listed_pairs
         genuine, impostor, subject = scores(query, gallery, items)
         result = TaskResult(counts={"n_genuine": genuine.size, "n_impostor": impostor.size})
-        targets = [far for far in options["far"] if far * impostor.size >= 1]
+        targets = base.measurable(options["far"], impostor.size)
         for point in tar_at_far(genuine, impostor, targets) if targets else ():
-            hits = (genuine >= point.threshold).astype(np.float64)
-            name = key("tar_at_far", point.target)
-            result.add(name, hits, groups=subject)
+            name = base.key("tar_at_far", point.target)
+            result.add(name, (genuine >= point.threshold).astype(np.float64), groups=subject)
             result.counts[f"n_accepted_impostor_{name}"] = round(point.far * impostor.size)
         return result
 
 
 def _every_pair(query: Embeddings, gallery: Embeddings, items: Evaluation) -> Scores:
-    from benchmark.ranking.pair_scores import all_pairs
+    from benchmark.ranking import pair_scores
 
     enrolled = np.concatenate(items.galleries)
     first, subject = template_vectors(query, items, items.probes)
     second, owner = template_vectors(gallery, items, enrolled)
-    genuine, impostor = all_pairs(first, second, subject, owner)
+    genuine, impostor = pair_scores.all_pairs(first, second, subject, owner)
     # In the order of the genuine pairs.
     return genuine, impostor, np.repeat(subject, (subject[:, None] == owner).sum(1))
 
 
 def _listed_pairs(query: Embeddings, gallery: Embeddings, items: Evaluation) -> Scores:
-    from benchmark.ranking.pair_scores import listed
+    from benchmark.ranking import pair_scores
 
     pairs = np.asarray(items.pairs)
     # A protocol may evaluate some of the items only.
@@ -75,6 +67,6 @@ def _listed_pairs(query: Embeddings, gallery: Embeddings, items: Evaluation) -> 
     others, right = np.unique(pairs[:, 1], return_inverse=True)
     first, subject = template_vectors(query, items, ones)
     second, owner = template_vectors(gallery, items, others)
-    scores = listed(first, second, left, right)
+    scores = pair_scores.listed(first, second, left, right)
     same = subject[left] == owner[right]
     return scores[same], scores[~same], subject[left][same]

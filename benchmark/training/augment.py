@@ -10,15 +10,10 @@ from benchmark.config.recipes import Augment
 
 
 def augment(images: Tensor, changes: Augment, rng: torch.Generator) -> Tensor:
-    """Change each image of a batch at random.
+    """Change each image of a batch ``[n, c, h, w]`` in [-1, 1] at random.
 
-    Args:
-        images: ``[n, c, h, w]`` float in [-1, 1].
-        changes: Largest changes.
-        rng: Source of the draws, on the CPU, so that every device sees the same ones.
-
-    Returns:
-        Images of the same shape; what enters at the border repeats the border.
+    What enters at the border repeats the border. The draws of ``rng`` are on the CPU, so that
+    every device sees the same ones.
     """
     # All numbers are drawn whatever is switched on: turning one off leaves the others as they are.
     draws = torch.rand(7, len(images), generator=rng).to(images.device) * 2.0 - 1.0

@@ -8,19 +8,13 @@ SHARES = tuple(10.0 ** (k / 2) for k in range(-12, 5))
 
 
 def rotation(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """The orthogonal W, and b, of the least mean ||W x + b - y||^2.
+    """The orthogonal W ``[d_out, d_in]``, and b ``[d_out]``, of the least mean ||W x + b - y||^2.
 
+    x ``[n, d_in]`` is the source, y ``[n, d_out]`` the target; the result is float64.
     W = U V^T from the singular value decomposition of the centred y^T x. Reflections are allowed,
     scaling is not. Between unequal dimensions W is semi-orthogonal: it lays the smaller space into
     the larger one, or projects on a part of it; the latter has the largest trace of W x^T y, which
     no closed form turns into the least squared distance.
-
-    Args:
-        source: x, ``[n, d_in]``.
-        target: y, ``[n, d_out]``.
-
-    Returns:
-        W, ``[d_out, d_in]``, and b, ``[d_out]``, in float64.
 
     Source:
         Schönemann (1966), A Generalized Solution of the Orthogonal Procrustes Problem.
@@ -35,7 +29,7 @@ def rotation(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 def ridge(
     source: Tensor, target: Tensor, share: float | None = None
 ) -> tuple[Tensor, Tensor, float]:
-    """The W and b of the least mean ||W x + b - y||^2 + strength ||W||^2.
+    """The W and b of the least mean ||W x + b - y||^2 + strength ||W||^2, as :func:`rotation`.
 
     Args:
         source: x, ``[n, d_in]``.
@@ -61,17 +55,16 @@ def ridge(
     along = x @ axes  # [n, d_in]
     covariance = along.T @ y / len(x)  # [d_in, d_out]
 
-    def solve(share: float) -> tuple[Tensor, Tensor]:
+    def inverse(share: float) -> Tensor:
         held = variance + share * variance.mean()
-        inverse = torch.where(held > rounding, 1.0 / held, 0.0)
-        return inverse, inverse[:, None] * covariance
+        return torch.where(held > rounding, 1.0 / held, 0.0)
 
-    def left_out(share: float) -> float:
-        inverse, weight = solve(share)
-        leverage = (1.0 + along.square() @ inverse) / len(x)
-        error = (y - along @ weight).square().sum(1) / (1.0 - leverage).clamp_min(1e-9).square()
-        return float(error.mean())
+    def left_out_error(share: float) -> float:
+        gain = inverse(share)
+        leverage = (1.0 + along.square() @ gain) / len(x)
+        residual = (y - along @ (gain[:, None] * covariance)).square().sum(1)
+        return float((residual / (1.0 - leverage).clamp_min(1e-9).square()).mean())
 
-    chosen = min(SHARES, key=left_out) if share is None else share
-    weight = (axes @ solve(chosen)[1]).T
+    chosen = min(SHARES, key=left_out_error) if share is None else share
+    weight = (axes @ (inverse(chosen)[:, None] * covariance)).T
     return weight, mean_y - weight @ mean_x, chosen

@@ -21,15 +21,12 @@ class CredibleMask(nn.Module):
 
 
 def near_own_class(features: Tensor, labels: Tensor, drop: float) -> Tensor:
-    """Mask of all but the ``floor(drop * n_c)`` features farthest from the centre of each class c.
+    """Mask ``[n]`` without the ``floor(drop * n_c)`` features farthest from their class centre.
 
     Args:
         features: ``[n, d]``; each dimension is first brought to one scale over the data set.
         labels: ``[n]``, 0 to C - 1.
-        drop: Share to leave out, in [0, 1).
-
-    Returns:
-        ``[n]`` bool; ties at the border go to the earlier row.
+        drop: Share to leave out, in [0, 1); ties at the border keep the earlier row.
 
     Source:
         MixBCT section 3.4 (normalised Euclidean distance, top 10 % excluded).
@@ -42,17 +39,14 @@ def near_own_class(features: Tensor, labels: Tensor, drop: float) -> Tensor:
     distance = (scaled - class_means(scaled, labels, n_classes)[labels]).norm(dim=1)
     order = torch.argsort(distance, stable=True)
     order = order[torch.argsort(labels[order], stable=True)]
-    counts = torch.bincount(labels, minlength=n_classes)
-    first = counts.cumsum(0) - counts
-    rank = torch.arange(len(labels), device=labels.device) - first[labels[order]]
-    kept = counts - (drop * counts.double() + 1e-9).floor().long()
-    keep = torch.empty(len(labels), dtype=torch.bool, device=labels.device)
-    keep[order] = rank < kept[labels[order]]
+    keep = torch.ones_like(labels, dtype=torch.bool)
+    for rows in torch.split(order, torch.bincount(labels).tolist()):
+        keep[rows[len(rows) - math.floor(drop * len(rows) + 1e-9) :]] = False
     return keep
 
 
 def near_one_class(features: Tensor, labels: Tensor, doubt: float, block: int = 1024) -> Tensor:
-    """Mask of the features that are plainly nearest one class.
+    """Mask ``[n]`` of the features that are plainly nearest one class.
 
     Args:
         features: ``[n, d]``, compared as unit vectors.
@@ -60,9 +54,6 @@ def near_one_class(features: Tensor, labels: Tensor, doubt: float, block: int = 
         doubt: The entropy of a softmax over minus the distances to all C class centres, in units
             of their variance, may reach this share of log C.
         block: Rows at a time: the distances of all do not fit in memory at once.
-
-    Returns:
-        ``[n]`` bool.
 
     Source:
         NCCL, credible sample selection, as compared in MixBCT. Over one centre alone, the softmax
@@ -79,9 +70,6 @@ def near_one_class(features: Tensor, labels: Tensor, doubt: float, block: int = 
     moments = torch.stack([torch.stack([d.sum(), d.square().sum()]) for d in distances()]).sum(0)
     mean, square = (moments / (len(unit) * n_classes)).tolist()
     variance = max(square - mean**2, 1e-10)
-    kept = []
-    for each in distances():
-        log_share = F.log_softmax(-each / variance, dim=1)
-        entropy = -(log_share.exp() * log_share).sum(dim=1)
-        kept.append(entropy <= doubt * math.log(n_classes))
-    return torch.cat(kept)
+    log_shares = (F.log_softmax(-d / variance, dim=1) for d in distances())
+    entropy = torch.cat([-(log.exp() * log).sum(dim=1) for log in log_shares])
+    return entropy <= doubt * math.log(n_classes)

@@ -12,17 +12,13 @@ from benchmark.data.base import Images
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Training data of a generation.
-
-    Attributes:
-        images: ``[n, c, h, w]`` uint8.
-        labels: Row of the new classifier for each image, ``[n]`` int64, 0 to C - 1.
-        classes: Class of each row, ``[C]`` int64: the same numbers in every generation.
-    """
+    """Training data of a generation: images ``[n, c, h, w]`` uint8 and their classes."""
 
     images: Images
     labels: Tensor
+    """Row of the new classifier for each image, ``[n]`` int64, 0 to C - 1."""
     classes: Tensor
+    """Class of each row, ``[C]`` int64: the same numbers in every generation."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -30,18 +26,13 @@ class TrainingData:
 
 def resized(data: TrainingData, shape: tuple[int, ...]) -> TrainingData:
     """The same data with images ``(c, h, w)``: colour becomes its mean, grey is repeated."""
-    n = data.images.shape[0]
-    chunks = np.array_split(np.arange(n), max(1, n // 2048))
-    return replace(
-        data, images=np.concatenate([_resized(data.images[rows], shape) for rows in chunks])
-    )
-
-
-def _resized(images: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    channels, height, width = shape
-    pixels = torch.from_numpy(images).float()
-    if pixels.shape[1] != channels:
-        pixels = pixels.mean(dim=1, keepdim=True).expand(-1, channels, -1, -1)
-    if pixels.shape[2:] != (height, width):
-        pixels = F.interpolate(pixels, size=(height, width), mode="bilinear", antialias=True)
-    return pixels.round().clamp(0, 255).to(torch.uint8).numpy()
+    channels, *size = shape
+    n, images = data.images.shape[0], []
+    for rows in np.array_split(np.arange(n), max(1, n // 2048)):
+        pixels = torch.from_numpy(data.images[rows]).float()
+        if pixels.shape[1] != channels:
+            pixels = pixels.mean(dim=1, keepdim=True).expand(-1, channels, -1, -1)
+        if [*pixels.shape[2:]] != size:
+            pixels = F.interpolate(pixels, size=size, mode="bilinear", antialias=True)
+        images.append(pixels.round().clamp(0, 255).to(torch.uint8).numpy())
+    return replace(data, images=np.concatenate(images))

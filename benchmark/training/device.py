@@ -12,17 +12,12 @@ from benchmark.errors import BenchError, unknown
 if TYPE_CHECKING:
     import torch
 
-_ACCELERATORS = ("auto", "cpu", "cuda", "mps")
+ACCELERATORS = ("auto", "cpu", "cuda", "mps")
 
 
 @dataclass(frozen=True)
 class Device:
-    """Where to train.
-
-    Attributes:
-        accelerator: As Fabric names it: ``cpu``, ``cuda``, ``mps`` or ``auto``.
-        devices: Number of devices.
-    """
+    """Where to train: an accelerator as Fabric names it, and the number of devices."""
 
     accelerator: str = "auto"
     devices: int = 1
@@ -35,8 +30,8 @@ def parse_device(text: str) -> Device:
         BenchError: On another name or number.
     """
     name, colon, count = text.partition(":")
-    if name not in _ACCELERATORS:
-        raise unknown("device", text, _ACCELERATORS)
+    if name not in ACCELERATORS:
+        raise unknown("device", text, ACCELERATORS)
     if colon and not (count.isdigit() and int(count) >= 1):
         raise BenchError(f"--device: expected a number of devices after ':', got '{text}'")
     return Device(name, int(count) if colon else 1)
@@ -61,14 +56,10 @@ def torch_device(device: Device) -> torch.device:
 
 
 def effective_precision(requested: str, device: str) -> str:
-    """The precision that training has on this machine.
+    """The precision that training has on ``cpu``, ``cuda``, ... of this machine.
 
     A CPU without bfloat16 instructions takes twice as long in it as in float32, for less: there
-    ``bf16-mixed`` is ``32-true``.
-
-    Args:
-        requested: As in a recipe.
-        device: ``cpu``, ``cuda``, ...
+    a recipe's ``bf16-mixed`` is ``32-true``.
     """
     if device != "cpu" or requested != "bf16-mixed":
         return requested

@@ -46,14 +46,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Epoch:
-    """The state of a training before an epoch.
-
-    Attributes:
-        number: Number of the epoch, from 0.
-        progress: Share of the training that is done, in [0, 1).
-        encoder: The model in training.
-        device: Where it is trained.
-    """
+    """The state of a training before epoch ``number``; ``progress`` is as of :class:`Batch`."""
 
     number: int
     progress: float
@@ -68,32 +61,22 @@ class Epoch:
 Loss = Callable[[Batch, Head, Any], Tensor]
 
 
-def classification(batch: Batch, head: Head, _: Any) -> Tensor:
-    """The loss of a model that is trained alone: the classifier's."""
-    return head(batch.new, batch.labels)
-
-
 def new_model(
     spec: ModelSpec, data: TrainingData, trainer: Trainer,
     dim: int | None = None, head_dim: int | None = None,
 ) -> tuple[Encoder, Head]:  # fmt: skip
     """A model and its classifier with initial weights that depend on sizes and the seed only.
 
-    Args:
-        spec: Backbone, dimension and kind of classifier.
-        data: Training data: size of the images, classes.
-        trainer: Seed of the generation, label smoothing.
-        dim: Dimension of the encoder; by default the spec's.
-        head_dim: Dimension of the classifier; by default the encoder's.
+    The encoder has ``dim`` dimensions, by default the spec's, and the classifier ``head_dim``, by
+    default the encoder's.
     """
     _, channels, height, _ = data.images.shape
     dim = spec.dim if dim is None else dim
     # Constructor arguments are a part of a file's hash: only those that are set are passed.
     options = {"relu": spec.relu, "neck": bool(spec.triplet)}
+    options = {name: True for name, on in options.items() if on}
     with drawing_from(trainer.seed, "init"):
-        encoder = Encoder(
-            spec.backbone, dim, channels, height, **{k: True for k, on in options.items() if on}
-        )
+        encoder = Encoder(spec.backbone, dim, channels, height, **options)
         head = Head(
             spec.head, dim if head_dim is None else head_dim, data.classes.tolist(), spec.scale,
             spec.margin, trainer.recipe.label_smoothing,
@@ -143,18 +126,17 @@ class _Learner(ImageSystem):
         self.progress, self.choices = progress, generator(rng.initial_seed(), "choices")
 
     def forward(self, rows: Tensor) -> Tensor:
-        images = self.augmented(rows)
-        rows = rows.to(self.device)
+        images, rows = self.augmented(rows), rows.to(self.device)
         if self.triplet and isinstance(self.encoder, Encoder):
             before_neck, new = self.encoder.around_neck(images)
         else:
             before_neck = new = self.encoder(images)
-        old = self.old[rows]
         # Logits at scale 64 lose their differences in bfloat16: losses are float32.
         with torch.autocast(self.device.type, enabled=False):
             batch = Batch(
-                images, self.labels[rows], rows, new.float(), old, self.progress, self.choices
-            )
+                images, self.labels[rows], rows, new.float(), self.old[rows], self.progress,
+                self.choices,
+            )  # fmt: skip
             self.progress += self.one_step
             loss = self.loss(batch, self.head, self.state)
             if self.triplet:
@@ -164,8 +146,9 @@ class _Learner(ImageSystem):
 
 def train_embedding(
     encoder: nn.Module, head: Head, data: TrainingData, trainer: Trainer, *,
-    loss: Loss = classification, state: nn.Module | None = None, old: Tensor | None = None,
-    on_epoch: Callable[[Epoch], None] | None = None, spec: ModelSpec | None = None,
+    loss: Loss = lambda batch, head, _: head(batch.new, batch.labels),
+    state: nn.Module | None = None, old: Tensor | None = None,
+    on_epoch: Callable[[Epoch], None] = lambda epoch: None, spec: ModelSpec | None = None,
     name: str = "model",
 ) -> Curve:  # fmt: skip
     """Train encoder, classifier and the modules of a method, in place.
@@ -175,7 +158,7 @@ def train_embedding(
         head: The new classifier.
         data: Images and labels.
         trainer: The loop.
-        loss: Batch, classifier, state -> scalar.
+        loss: Batch, classifier, state -> scalar; by default the classifier's own.
         state: Modules of the method: parameters are trained along, buffers are kept with the
             checkpoint; what must stay frozen says ``requires_grad_(False)``.
         old: Stored old embeddings of the data, ``[n, d_old]``.
@@ -185,16 +168,15 @@ def train_embedding(
     """
     state = nn.Module() if state is None else state  # an empty container is false, yet a state
     budget = Budget.of_epochs(trainer.recipe, len(data))
-    triplet, per_class = (0.0, 0) if spec is None else (spec.triplet, spec.per_class)
+    triplet = 0.0 if spec is None else spec.triplet
     learner = _Learner(encoder, head, state, loss, data, old, trainer, budget.steps, triplet)
     order = None
-    if per_class:
-        order = functools.partial(balanced, data.labels, budget.batch_size, per_class)
+    if spec is not None and spec.per_class:
+        order = functools.partial(balanced, data.labels, budget.batch_size, spec.per_class)
 
     def before(epoch: int, progress: float, rng: torch.Generator) -> None:
         learner.start(epoch, progress, rng)
-        if on_epoch is not None:
-            on_epoch(Epoch(epoch, progress, encoder, learner.device))
+        on_epoch(Epoch(epoch, progress, encoder, learner.device))
 
     return trainer.run(learner, len(data), budget, on_epoch=before, order=order, name=name)
 

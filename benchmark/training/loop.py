@@ -58,7 +58,7 @@ class Trainer:
         seed: Seed of everything random.
         device: Where to train.
         folder: Folder of checkpoints; ``None`` keeps none.
-        progress: Progress callback: called with the share that is done, 0 to 1.
+        progress: Progress callback, which takes the share that is done, 0 to 1.
     """
 
     recipe: Recipe
@@ -82,9 +82,9 @@ class Trainer:
                 out in the precision of the matrix products.
             n: Items to draw from. An epoch visits each once, in a new order; an incomplete
                 last batch is left out.
-            budget: Steps and batch size; by default the recipe's epochs.
-            optimizer: Parameters -> optimiser; by default the recipe's.
-            schedule: Progress in [0, 1) -> factor of the learning rate; by default the recipe's.
+            budget: Steps and batch size; by default, as of the next two, the recipe's.
+            optimizer: Parameters -> optimiser.
+            schedule: Progress in [0, 1) -> factor of the learning rate.
             on_epoch: Called before each epoch with its number, the progress, and a random stream
                 for everything that the epoch draws.
             order: Random stream -> the rows of an epoch in their order, ``n`` or more; by
@@ -107,15 +107,17 @@ class Trainer:
         model, wrapped = fabric.setup(system, plain)
         curve = Curve(steps_an_epoch=an_epoch)
         checkpoint = {"system": system, "optimizer": plain, "rates": rates, "curve": curve}
-        self._resume(checkpoint, name)
+        path = None if self.folder is None else self.folder / f"{name}.checkpoint.pt"
+        if path is not None and path.exists():
+            _resume(checkpoint, path)
         rank, world = fabric.global_rank, fabric.world_size
         for epoch in range(len(curve.loss), math.ceil(budget.steps / an_epoch)):
             steps = min(an_epoch, budget.steps - epoch * an_epoch)
             # Dropout and the like draw from the global generator.
             torch.manual_seed(derive(self.seed, name, "global", epoch))
             # Every device augments its own share; one device alone has the plain stream.
-            own = (rank,) if world > 1 else ()
-            rng = generator(self.seed, name, "batches", epoch, *own)
+            suffix = (rank,) if world > 1 else ()
+            rng = generator(self.seed, name, "batches", epoch, *suffix)
             if on_epoch is not None:
                 on_epoch(epoch, epoch * an_epoch / budget.steps, rng)
             system.train()  # the callback may have embedded something
@@ -130,8 +132,8 @@ class Trainer:
                     "lower recipe.lr or recipe.precision"
                 )
             curve.loss.append(loss)
-            if rank == 0:
-                self._save(checkpoint, name)
+            if rank == 0 and path is not None:
+                _save(checkpoint, path)
             self.progress(min(1.0, (epoch + 1) * an_epoch / budget.steps))
         system.eval()
         return curve
@@ -146,23 +148,21 @@ class Trainer:
         kind: Any = kinds.get(r.optimizer, optim.AdamW)
         return kind(parameters, lr=r.lr, weight_decay=r.weight_decay)
 
-    def _save(self, checkpoint: dict[str, Any], name: str) -> None:
-        if self.folder is not None:
-            part = self.folder / f"{name}.checkpoint.part"
-            torch.save({k: v.state_dict() for k, v in checkpoint.items()}, part)
-            part.replace(part.with_suffix(".pt"))
 
-    def _resume(self, checkpoint: dict[str, Any], name: str) -> None:
-        path = None if self.folder is None else self.folder / f"{name}.checkpoint.pt"
-        if path is None or not path.exists():
-            return
-        try:
-            states = torch.load(path, map_location="cpu", weights_only=True)
-            for key, part in checkpoint.items():
-                part.load_state_dict(states[key])
-        except Exception as error:  # damaged bytes make torch raise anything
-            text = " ".join(str(error).split())
-            raise BenchError(f"{path}: damaged checkpoint ({text}); delete it") from error
+def _save(checkpoint: dict[str, Any], path: Path) -> None:
+    part = path.with_suffix(".part")
+    torch.save({k: v.state_dict() for k, v in checkpoint.items()}, part)
+    part.replace(path)
+
+
+def _resume(checkpoint: dict[str, Any], path: Path) -> None:
+    try:
+        states = torch.load(path, map_location="cpu", weights_only=True)
+        for key, part in checkpoint.items():
+            part.load_state_dict(states[key])
+    except Exception as error:  # damaged bytes make torch raise anything
+        text = " ".join(str(error).split())
+        raise BenchError(f"{path}: damaged checkpoint ({text}); delete it") from error
 
 
 def _train_epoch(

@@ -9,10 +9,8 @@ def gather_rows(rows: Tensor) -> Tensor:
     """The rows of the whole batch from all devices, in its order, without gradient.
 
     On one device these are the rows themselves; on several, whose losses are averaged, a loss
-    that compares its own rows with all of them is the loss of one device.
-
-    Args:
-        rows: This device's share, ``[k, ...]``: every n-th row of the batch, from its rank on.
+    that compares its own rows with all of them is the loss of one device. A device's share,
+    ``[k, ...]``, is every n-th row of the batch, from its rank on.
     """
     rows = rows.detach()
     dist = torch.distributed
@@ -30,11 +28,9 @@ def gather_rows(rows: Tensor) -> Tensor:
 
 
 class MemoryBank(nn.Module):
-    """The latest rows with their labels: a ring of buffers, which checkpoints keep.
+    """The latest ``size`` rows with their labels: a ring of buffers, which checkpoints keep.
 
-    Args:
-        size: Number of rows.
-        dims: Lengths of the vectors of a row.
+    A row has a vector of each of ``dims``.
     """
 
     labels: Tensor
@@ -51,11 +47,9 @@ class MemoryBank(nn.Module):
 
     @torch.no_grad()
     def push(self, labels: Tensor, *vectors: Tensor) -> None:
-        """Replace the oldest rows by those of all devices.
+        """Replace the oldest rows by those of all devices, without gradient.
 
-        Args:
-            labels: ``[k]`` int64; a row with a label below 0 stays out.
-            vectors: ``[k, dim]`` for each of ``dims``; no gradient goes through them.
+        A row with a label below 0 stays out; ``labels`` are ``[k]``, ``vectors`` ``[k, dim]`` each.
         """
         rows = [gather_rows(each) for each in (labels, *vectors)]
         entering = [each[rows[0] >= 0] for each in rows]
@@ -69,19 +63,15 @@ class MemoryBank(nn.Module):
         """Labels and vectors of the rows that are filled."""
         filled = self.labels >= 0
         buffers = (self.labels, *(getattr(self, name) for name in self.names))
-        if filled.all():  # the buffers themselves: a copy in each step costs as much as the loss
-            return buffers
-        return tuple(each[filled] for each in buffers)
+        # The buffers themselves if they are full: a copy in each step costs as much as the loss.
+        return buffers if filled.all() else tuple(each[filled] for each in buffers)
 
 
 def contrastive_loss(queries: Tensor, bank: Tensor, weight: Tensor, tau: float) -> Tensor:
-    """Weighted cross-entropy of each query over the rows of a bank, a scalar.
+    """Weighted cross-entropy of queries ``[B, d]`` over a bank ``[m, d]``, a scalar.
 
-    Args:
-        queries: Unit vectors, ``[B, d]``.
-        bank: Unit vectors, ``[m, d]``.
-        weight: Weight of each row as a positive of each query, ``[B, m]``; 0 for a negative.
-        tau: Temperature of the softmax over the bank.
+    Both are unit vectors. ``weight`` ``[B, m]`` is that of each row as a positive of each query, 0
+    for a negative; ``tau`` is the temperature of the softmax over the bank.
     """
     scores = queries @ bank.T / tau
     log_shares = scores - scores.logsumexp(dim=1, keepdim=True)

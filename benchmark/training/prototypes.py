@@ -19,19 +19,12 @@ def refined_prototypes(
     """Mean old direction of each class after old features were spread over the new neighbourhood.
 
     In a class, E is the row-wise softmax of n(f) n(f)^T / tau without the diagonal and
-    A = (1 - a)(I - a E)^-1; the prototype is the direction of the mean row of A n(O).
-
-    Args:
-        old: ``[n, d_old]``.
-        new: ``[n, d]`` of the same items.
-        labels: ``[n]``, 0 to C - 1.
-        n_classes: C.
-        share: a, in [0, 1).
-        tau: Temperature.
-        block: Most items of a class in one matrix; a larger class is spread block by block.
+    A = (1 - a)(I - a E)^-1; the prototype is the direction of the mean row of A n(O), O the old
+    features ``[n, d_old]``, f the new ones ``[n, d]``, a the ``share`` in [0, 1). A class of more
+    items than ``block`` is spread block by block.
 
     Returns:
-        ``[C, d_old]`` float32 unit vectors.
+        ``[n_classes, d_old]`` float32 unit vectors.
 
     Source:
         UniBCT, structural prototype refinement.
@@ -59,10 +52,7 @@ def _column_sums(unit: Tensor, share: float, tau: float) -> Tensor:
 class ClassCones(nn.Module):
     """The cone of each class: its mean direction, and the angle that holds its usual members.
 
-    Args:
-        features: Embeddings, ``[n, d]``.
-        labels: Their classes, ``[n]``, 0 to C - 1.
-        n_classes: C.
+    Features are ``[n, d]``, their labels 0 to ``n_classes`` - 1.
 
     Source:
         Meng et al., Learning Compatible Embeddings (2021).

@@ -14,13 +14,7 @@ from benchmark.training.loop import Curve, Trainer
 
 
 def mix(images: Tensor, other: Tensor, share: float) -> Tensor:
-    """Mix each image with another one of the batch.
-
-    Args:
-        images: ``[n, c, h, w]``.
-        other: Row of the other image, ``[n]``.
-        share: Share of the image itself, 0 to 1.
-    """
+    """``share`` of each image ``[n, c, h, w]`` and the rest of that in row ``other`` ``[n]``."""
     mixed = share * images + (1.0 - share) * images[other]
     return mixed.contiguous(memory_format=torch.channels_last)
 
@@ -48,14 +42,10 @@ class _Mixing(nn.Module):
 def train(
     spec: ModelSpec, data: TrainingData, trainer: Trainer, *, mixup: float = 0.0
 ) -> tuple[Portable, Curve]:
-    """Train the generation's embedding model once more, as :class:`SideKind` says.
+    """Train the generation's embedding model once more, by a trainer with another seed.
 
-    Args:
-        spec: The old model's.
-        data: Training data, with labels.
-        trainer: The loop; its seed is not the old model's.
-        mixup: Both parameters of the Beta distribution of the shares; 0 mixes nothing. FCT names
-            no value: 0.2 is that of mixup on ImageNet.
+    ``mixup`` is both parameters of the Beta distribution of the shares; 0 mixes nothing. FCT names
+    no value: 0.2 is that of mixup on ImageNet.
     """
     encoder, head = new_model(spec, data, trainer)
     model = _Mixing(encoder, mixup) if mixup else encoder

@@ -4,11 +4,13 @@ Source: FCT section 5.1 and appendix D.4.2; blocks of Sandler et al., MobileNetV
 text gives the kind of the layers and the training, but no widths and no size of the code.
 """
 
+from functools import partial
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torchvision.models.mobilenetv2 import InvertedResidual
 
 from benchmark.config.recipes import ModelSpec
 from benchmark.config.seeds import drawing_from
@@ -20,8 +22,8 @@ from benchmark.training.loop import Curve, Trainer, rate
 LEARNING_RATE = 3e-4  # Adam without weight decay, cosine schedule, appendix D.4.2
 WARMUP = 5 / 100  # share of the steps, appendix D.4.2
 WIDTHS = (16, 24, 32, 64, 96, 160)  # MobileNetV2's
-EXPANSION = 6  # MobileNetV2's
 SMALLEST = 7  # pixels of the last map, or less; MobileNetV2's at 224
+_inverted = partial(InvertedResidual, expand_ratio=6)  # MobileNetV2's
 
 
 def _sizes(image_size: int) -> list[int]:
@@ -37,12 +39,6 @@ def _sizes(image_size: int) -> list[int]:
     return sizes
 
 
-def _inverted(inputs: int, outputs: int, stride: int = 1) -> nn.Module:
-    from torchvision.models.mobilenetv2 import InvertedResidual
-
-    return InvertedResidual(inputs, outputs, stride, EXPANSION)
-
-
 class PixelEncoder(Portable):
     """Images to codes: a strided stem, inverted residuals, one linear layer."""
 
@@ -50,13 +46,10 @@ class PixelEncoder(Portable):
         super().__init__()
         sizes = _sizes(image_size)
         widths = WIDTHS[: len(sizes) - 1]
-        layers = [
-            nn.Conv2d(channels, widths[0], 3, 2, 1, bias=False),
-            nn.BatchNorm2d(widths[0]),
-            nn.ReLU6(),
-        ]
+        stem = nn.Conv2d(channels, widths[0], 3, 2, 1, bias=False)
+        layers: list[nn.Module] = [stem, nn.BatchNorm2d(widths[0]), nn.ReLU6()]
         for before, after in pairwise(widths):
-            layers += [_inverted(before, after, stride=2), _inverted(after, after)]
+            layers += [_inverted(before, after, stride=2), _inverted(after, after, stride=1)]
         self.maps = nn.Sequential(*layers)
         self.code = nn.Linear(widths[-1] * sizes[-1] ** 2, dim)
 
@@ -75,7 +68,7 @@ class PixelDecoder(nn.Module):
         self.shape = (widths[0], self.sizes[0], self.sizes[0])
         self.spread = nn.Linear(dim, widths[0] * self.sizes[0] ** 2)
         self.blocks = nn.ModuleList(
-            nn.Sequential(_inverted(before, before), _inverted(before, after))
+            nn.Sequential(_inverted(before, before, stride=1), _inverted(before, after, stride=1))
             for before, after in pairwise(widths)
         )
         self.draw = nn.Conv2d(widths[-1], channels, 3, 1, 1)
@@ -112,14 +105,9 @@ class _Autoencoder(ImageSystem):
 def train(
     spec: ModelSpec, data: TrainingData, trainer: Trainer, *, dim: int,  # noqa: ARG001
 ) -> tuple[Portable, Curve]:  # fmt: skip
-    """Train the autoencoder of a generation without labels; the encoder is kept.
+    """Train the autoencoder of a generation without labels; its encoder gives codes of ``dim``.
 
-    Args:
-        spec: Not used.
-        data: Training data.
-        trainer: The loop; epochs and batch size are the track's for all side-information, where
-            FCT has 100 and 512.
-        dim: Size of the code.
+    Epochs and batch size are the track's for all side-information, where FCT has 100 and 512.
     """
     _, channels, height, _ = data.images.shape
     with drawing_from(trainer.seed, "init"):

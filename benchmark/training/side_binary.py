@@ -26,8 +26,7 @@ RATE = 1e-3  # weight of the divergence, in nats summed over the bits
 class BinaryEncoder(Portable):
     """The more probable value of each bit, as a sign: cosines then count equal bits.
 
-    Args:
-        logits: Images -> log odds of 1 against -1, ``[n, dim]``.
+    ``logits`` maps images to the log odds of 1 against -1, ``[n, dim]``.
     """
 
     def __init__(self, logits: Portable) -> None:
@@ -45,15 +44,12 @@ def signs(logits: Tensor) -> Tensor:
 
 
 def draw(logits: Tensor, noise: Tensor, relaxation: float) -> Tensor:
-    """Draw bits with the gradient of a relaxed draw.
+    """Draw bits, -1 or 1, with the gradient of ``tanh((logit + logistic noise) / 2 relaxation)``.
 
     Args:
         logits: Log odds of 1 against -1, ``[n, d]``.
         noise: Uniform in (0, 1), ``[n, d]``; a bit is 1 with the probability of its logit.
         relaxation: Temperature; the relaxed draw is a bit where it tends to 0.
-
-    Returns:
-        -1 or 1, ``[n, d]``, with the gradient of ``tanh((logit + logistic noise) / 2 relaxation)``.
     """
     moved = logits + torch.logit(noise)
     relaxed = torch.tanh(moved / (2.0 * relaxation))

@@ -46,12 +46,7 @@ class SideEncoder(Portable):
 
 
 def nt_xent(first: Tensor, second: Tensor, temperature: float) -> Tensor:
-    """Normalised temperature-scaled cross-entropy over both views of a batch.
-
-    Args:
-        first: ``[n, d]``, one view of each image.
-        second: ``[n, d]``, the other view.
-        temperature: tau.
+    """Normalised temperature-scaled cross-entropy over both views ``[n, d]`` of a batch.
 
     Source:
         SimCLR, eq. 1: the positive of each view is its partner among the 2n - 1 others.
@@ -65,13 +60,8 @@ def nt_xent(first: Tensor, second: Tensor, temperature: float) -> Tensor:
 
 
 def local_crops(images: Tensor, size: int, rng: torch.Generator) -> Tensor:
-    """A random square part of each image, at a lower resolution.
-
-    Args:
-        images: ``[n, c, h, w]``.
-        size: Side of a crop, pixels.
-        rng: Source of the draws, on the CPU, so that every device sees the same ones.
-    """
+    """A random square part of each image ``[n, c, h, w]``, resized to ``size`` pixels a side."""
+    # Drawn on the CPU, so that every device sees the same ones.
     draws = torch.rand(3, len(images), generator=rng).to(images.device)
     low, high = LOCAL_AREA
     part = (low + (high - low) * draws[0]).sqrt()
@@ -89,12 +79,8 @@ def multi_crop(
 ) -> Tensor:
     """NT-Xent of each view of the whole image with each other view, whole or local, averaged.
 
-    Two local crops of an image may show nothing in common, so they are not compared.
-
-    Args:
-        whole: Embedded views of the whole images, ``[n, d]`` each.
-        local: Embedded local crops of the same images, ``[n, d]`` each.
-        temperature: tau.
+    Two local crops of an image may show nothing in common, so they are not compared. All are
+    embeddings ``[n, d]`` of the same images.
     """
     pairs = [*combinations(whole, 2), *((a, b) for a in whole for b in local)]
     return torch.stack([nt_xent(a, b, temperature) for a, b in pairs]).mean()
@@ -112,16 +98,14 @@ class _Contrast(ImageSystem):
 
     def forward(self, rows: Tensor) -> Tensor:
         batch = load_images(self.images, rows, self.device)
-        whole = [augment(batch, VIEW, self.rng) for _ in range(2)]
-        local = [
-            augment(local_crops(batch, self.crop_size, self.rng), LOCAL_LIGHT, self.rng)
-            for _ in range(self.crops)
-        ]
-        outputs = [self._outputs(whole)]
+        views = [augment(batch, VIEW, self.rng) for _ in range(2)]
+        crops = (local_crops(batch, self.crop_size, self.rng) for _ in range(self.crops))
+        local_views = [augment(crop, LOCAL_LIGHT, self.rng) for crop in crops]
+        whole = self._outputs(views)
         with _statistics_kept(self.network):
-            outputs.append(self._outputs(local))
+            local = self._outputs(local_views)
         with torch.autocast(self.device.type, enabled=False):
-            return self.loss(*outputs)
+            return self.loss(whole, local)
 
     def _outputs(self, views: list[Tensor]) -> list[Tensor]:
         """Views of one size go through the network together."""
@@ -168,9 +152,9 @@ def train(
 
     Args:
         spec: The old model's, for the backbone.
-        data: Training data.
+        data: Training data, without labels.
         trainer: The loop.
-        dim: Size of the side-information.
+        dim: Dimension of the side-information.
         crops: Local crops of each image, beside two views of the whole.
         loss: Loss of the embedded views and crops.
     """

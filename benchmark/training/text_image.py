@@ -25,7 +25,7 @@ _TEMPERATURE, _MOST = 0.07, 100.0
 
 
 class _Texts(nn.Module):
-    """The text side: encoder, logit scale, and the name of each class."""
+    """The text side: encoder, name of each class, and logit scale of the cosines."""
 
     def __init__(self, encoder: TextEncoder, names: Sequence[str]) -> None:
         super().__init__()
@@ -34,22 +34,14 @@ class _Texts(nn.Module):
 
     @property
     def scale(self) -> Tensor:
-        """Logit scale of the cosines."""
         return self.log_scale.exp().clamp(max=_MOST)
 
 
 def contrastive(images: Tensor, texts: Tensor, labels: Tensor, scale: Tensor) -> Tensor:
     """CLIP's loss: each image finds its text among the batch's, and each text its images.
 
-    Args:
-        images: ``[n, d]``.
-        texts: ``[n, d]``, of the same items.
-        labels: Class of each, ``[n]``: images of one class have the same text, so all of them are
-            right.
-        scale: Logit scale.
-
-    Returns:
-        The mean of both cross-entropies; right answers share the probability evenly.
+    Images of one class have the same text, so all of them are right: they share the probability
+    evenly. Embeddings are ``[n, d]``, labels ``[n]``; the mean of both cross-entropies.
     """
     logits = scale * F.normalize(images) @ F.normalize(texts).T
     same = (labels[:, None] == labels[None]).to(logits.dtype)
@@ -62,11 +54,7 @@ def train_pair(
 ) -> tuple[TextEncoder, Portable, Head, Curve]:
     """Train both encoders in the recipe's budget.
 
-    Args:
-        spec: Spec of the image encoder; the texts' has its dimension.
-        data: Images and classes.
-        names: Name of each class of the dataset, by class.
-        trainer: The loop.
+    ``spec`` is the image encoder's, ``names`` are those of all classes of the dataset.
 
     Returns:
         The text encoder, the image encoder, the classifier whose rows are the names' embeddings

@@ -12,16 +12,9 @@ MARGIN = 0.3
 def batch_hard(features: Tensor, labels: Tensor, margin: float = MARGIN) -> Tensor:
     """Mean of ``max(0, margin + farthest positive - nearest negative)``.
 
-    Args:
-        features: ``[n, d]``, not normalised.
-        labels: Class of each, ``[n]``.
-        margin: Margin between the two distances.
-
-    Returns:
-        A scalar, over the items with a positive and a negative; 0 where none has both.
-
-    Source:
-        Hermans et al., In Defense of the Triplet Loss (2017), eq. 5: distances are Euclidean.
+    Features ``[n, d]`` are not normalised, distances are Euclidean (Hermans et al., In Defense of
+    the Triplet Loss, 2017, eq. 5). The mean is over the items with a positive and a negative; 0
+    where none has both.
 
     Example:
         >>> x = torch.tensor([[0.0], [1.0], [1.5]])
@@ -44,22 +37,11 @@ def balanced(labels: Tensor, batch: int, per_class: int, rng: torch.Generator) -
     """Rows of an epoch in batches of a few classes, ``per_class`` images of each.
 
     A class's images are shuffled and dealt in hands; one that has fewer repeats some. Classes
-    are drawn without replacement until fewer are left than a batch takes, then all are dealt anew.
-
-    Args:
-        labels: Class of each image, ``[n]``.
-        batch: Images a batch.
-        per_class: Images of a class in it.
-        rng: Source of the draws.
-
-    Returns:
-        At least ``n`` rows; every ``batch`` of them have ``batch / per_class`` classes.
+    are drawn without replacement until fewer are left than a batch takes, then all are dealt anew,
+    for as many rows as there are labels or more (Hermans et al., section 2: P classes, K images).
 
     Raises:
         BenchError: If the batch cannot be divided so, or there are too few classes.
-
-    Source:
-        Hermans et al. (2017), section 2: P classes, K images of each.
     """
     classes, counts = torch.unique(labels, return_counts=True)
     n_classes = batch // per_class
@@ -72,11 +54,10 @@ def balanced(labels: Tensor, batch: int, per_class: int, rng: torch.Generator) -
     rows: list[Tensor] = []
     while len(rows) * batch < len(labels):
         hands = [_hands(each, per_class, rng) for each in members]
-        left = list(range(len(hands)))
-        while len(left) >= n_classes:
-            drawn = torch.randperm(len(left), generator=rng)[:n_classes].tolist()
-            rows.append(torch.cat([hands[left[place]].pop() for place in drawn]))
-            left = [c for c in left if hands[c]]
+        while len(hands) >= n_classes:
+            drawn = torch.randperm(len(hands), generator=rng)[:n_classes].tolist()
+            rows.append(torch.cat([hands[place].pop() for place in drawn]))
+            hands = [hand for hand in hands if hand]
     return torch.cat(rows)
 
 

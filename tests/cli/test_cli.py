@@ -8,8 +8,18 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from support.command import call
 
+ROOT = Path(__file__).parents[2]
 RUN = ("run", "-m", "bct", "-p", "open-class", "-t", "toy", "--device", "cpu")
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    """The command, run in this process."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "120")
+    return call
 
 
 def refused(answer, *words: str) -> None:
@@ -25,72 +35,69 @@ def refused(answer, *words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "named"),
     [
-        (("run", "-m", "mixbtc", "-p", "open-class"), ("unknown method 'mixbtc'", "'mixbct'")),
-        (("run", "-m", "bct:destill", "-p", "open-class"), ("variant of bct", "'distill'")),
-        (("run", "-m", "bct", "-p", "open-clas"), ("unknown protocol", "'open-class'")),
-        (("run", "-m", "bct", "-p", "open-class", "-t", "glyph"), ("unknown track", "'glyphs'")),
-        (("run", "--method", "bct"), ("unknown option '--method'", "'--methods'")),
+        (("run", "-m", "mixbtc", "-p", "open-class"), ("'mixbtc'", "'mixbct'")),
+        (("run", "-m", "bct:destill", "-p", "open-class"), ("bct", "'destill'", "'distill'")),
+        (("run", "-m", "bct", "-p", "open-clas"), ("'open-clas'", "'open-class'")),
+        (("run", "-m", "bct", "-p", "open-class", "-t", "glyph"), ("'glyph'", "'glyphs'")),
+        (("run", "--method", "bct"), ("'--method'", "'--methods'")),
         (("runn",), ("runn", "run")),
         (("run", "-m", "bct"), ("--protocol",)),
         (("run", "-p", "open-class"), ("--methods", "bench list methods")),
-        (("run", "-p", "open-class", "--dry-run", "-m", ""), ("methods: expected at least one",)),
+        (("run", "-p", "open-class", "--dry-run", "-m", ""), ("methods",)),
         (
             ("run", "-m", "bct", "-p", "arch-change", "-t", "toy", "--set", "new.model=vti"),
-            ("no setting of arch-change suits track toy", "no model 'vti'; did you mean 'vit'?"),
+            ("arch-change", "toy", "'vti'", "'vit'"),
         ),
-        (
-            ("run", "-p", "arch-change:transformer", "-t", "market1501", "--dry-run"),
-            ("no model 'vit'",),
-        ),
-        ((*RUN, "--set", "old.heda=arcface"), ("unknown key 'heda'", "'head'")),
-        ((*RUN, "--set", "oldd.head=arcface"), ("unknown owner 'oldd'", "'old'")),
+        (("run", "-p", "arch-change:transformer", "-t", "market1501", "--dry-run"), ("'vit'",)),
+        ((*RUN, "--set", "old.heda=arcface"), ("'heda'", "'head'")),
+        ((*RUN, "--set", "oldd.head=arcface"), ("'oldd'", "'old'")),
         ((*RUN, "--set", "old.head=arcfaces"), ("'arcface'",)),
-        ((*RUN, "--set", "bct.wieght=2"), ("unknown key 'wieght'", "'weight'")),
-        ((*RUN, "--set", "recipe.epochs=many"), ("a whole number", "'many'")),
-        ((*RUN, "--set", "data.nois=1"), ("unknown key 'nois'", "'noise'")),
-        ((*RUN, "--set", "old.backbone=resnet"), ("backbone", "convnet-", "<width>")),
-        ((*RUN, "--set", "oops"), ("key=value",)),
-        ((*RUN, "--seeds", "x"), ("--seeds",)),
-        ((*RUN, "--existing", "foo"), ("--existing", "skip")),
-        (("run", "-m", "bct", "-p", "open-class", "-t", "omniglot"), ("--data-root",)),
+        ((*RUN, "--set", "bct.wieght=2"), ("'wieght'", "'weight'")),
+        ((*RUN, "--set", "recipe.epochs=many"), ("epochs", "'many'")),
+        ((*RUN, "--set", "data.nois=1"), ("'nois'", "'noise'")),
+        ((*RUN, "--set", "old.backbone=resnet"), ("backbone", "convnet-", "resnet")),
+        ((*RUN, "--set", "oops"), ("'oops'",)),
+        ((*RUN, "--seeds", "x"), ("--seeds", "'x'")),
+        ((*RUN, "--existing", "foo"), ("--existing", "foo", "skip")),
+        (("run", "-m", "bct", "-p", "open-class", "-t", "omniglot"), ("omniglot", "--data-root")),
         (
             ("run", "-m", "bct", "-p", "open-class", "-t", "folder", "--data-root", "/no/such"),
-            ("/no/such", "does not exist"),
+            ("/no/such",),
         ),
-        (("table", "/no/such"), ("no records",)),
+        (("table", "/no/such"), ("/no/such",)),
         (("info", "mixbtc"), ("'mixbct'",)),
         (("check", "mixbtc"), ("'mixbct'",)),
-        ((*RUN, "--device", "gpu"), ("unknown device 'gpu'",)),
-        (("perf", "rankin"), ("'ranking'",)),
+        ((*RUN, "--device", "gpu"), ("'gpu'",)),
+        (("perf", "rankin"), ("'rankin'", "'ranking'")),
     ],
 )
-def test_refused(bench, tmp_path, words, said) -> None:
+def test_refused(bench, tmp_path, words, named) -> None:
     extra = ("--out", tmp_path / "o", "--store", tmp_path / "s") if words[:1] == ("run",) else ()
-    refused(bench(*words, *extra), *said)
+    refused(bench(*words, *extra), *named)
 
 
 def test_bad_yaml(bench, tmp_path) -> None:
     path = tmp_path / "mine.yaml"
-    good = (Path(__file__).parents[2] / "protocols" / "open-class.yaml").read_text()
+    good = (ROOT / "protocols" / "open-class.yaml").read_text()
     good = good.replace("id: open-class", "id: mine")
-    for text, said in (
+    for text, named in (
         (good.replace("question:", "qestion:"), "'question'"),
-        (good.replace("[0.0, 0.3]", "[0.5, 0.3]"), "0 <= low < high <= 1"),
+        (good.replace("[0.0, 0.3]", "[0.5, 0.3]"), "classes"),
         (good.replace("retrieval", "retreival"), "'retrieval'"),
-        (good.replace("id: mine", "id: other"), "expected 'mine'"),
-        (good + "\n  : [", "not valid YAML"),
+        (good.replace("id: mine", "id: other"), "'mine'"),
+        (good + "\n  : [", "YAML"),
     ):
         path.write_text(text)
         answer = bench("run", "-m", "bct", "-p", path, "-t", "toy", "--out", tmp_path / "o")
-        refused(answer, "mine.yaml", said)
+        refused(answer, "mine.yaml", named)
 
 
 def test_output_folder_is_checked_before_training(bench, tmp_path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    refused(bench(*RUN, "--out", blocked / "o", "--store", tmp_path / "s"), "--out", "cannot write")
+    refused(bench(*RUN, "--out", blocked / "o", "--store", tmp_path / "s"), "--out", str(blocked))
     assert not (tmp_path / "s").exists()
 
 
@@ -125,23 +132,23 @@ def test_full_disk(bench, tmp_path) -> None:
 
     disk = tmp_path / "disk"
     disk.mkdir()
-    made = subprocess.run(
+    mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)], check=False
     )
-    if made.returncode:
+    if mounted.returncode:
         pytest.skip("no small disk can be mounted here")
     try:
-        refused(bench(*RUN, "--store", disk / "s", "--out", tmp_path / "o"), "disk is full")
+        refused(bench(*RUN, "--store", disk / "s", "--out", tmp_path / "o"), "full")
         assert list((disk / "s").rglob("*")), "what was stored must stay"
     finally:
-        subprocess.run(["umount", str(disk)], check=True)
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 def test_damaged_record(bench, tmp_path) -> None:
     path = tmp_path / "seed-0.json"
-    for text, said in (("{", "not valid JSON"), ('{"schema": 9}', "expected 1 to 3, got 9")):
+    for text, named in (("{", "JSON"), ('{"schema": 9}', "9")):
         path.write_text(text)
-        refused(bench("table", tmp_path), "seed-0.json", said)
+        refused(bench("table", tmp_path), "seed-0.json", named)
 
 
 def test_lists_and_cards(bench) -> None:

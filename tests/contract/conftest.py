@@ -74,7 +74,7 @@ def with_priority():
 
     def made(d_old=OLD):
         return Conversion(
-            "made-up", {}, "l2", Dims(d_old, d_old), False,
+            "made-up", {}, "l2", Dims(old=d_old, new=d_old), False,
             {"convert": KeepSide(Affine.of(torch.eye(d_old) * 2)), "priority": FirstNumber()},
         )  # fmt: skip
 

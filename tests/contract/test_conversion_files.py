@@ -48,15 +48,16 @@ def test_a_damaged_folder(plain, tmp_path):
     meta = tmp_path / "a" / "conversion.json"
     kept = json.loads(meta.read_text()) | {"parts": {}}
     for text, said in [
-        ("{", "not a stored"),
-        ("{}", "format"),
-        ("[]", "not a stored"),
-        (json.dumps({"format": 2}), "expected format 1, got 2"),
-        (json.dumps({"format": 1, "parts": {"../x": ""}}), "expected parts"),
-        (json.dumps(kept | {"dims": {"old": 6, "new": "5"}}), "expected new as a number from 1"),
-        (json.dumps(kept | {"dims": {"old": 6.0, "new": 5}}), "expected old as a number from 1"),
-        (json.dumps(kept | {"dims": {"old": 6, "new": 5, "side": -1}}), "expected side as"),
-        (json.dumps(kept | {"params": ["width"]}), "expected params by name"),
+        ("{", "JSON"),
+        ("{}", "missing key"),
+        ("[]", "expected a mapping"),
+        (json.dumps(kept | {"format": 2}), "format: expected 1, got 2"),
+        (json.dumps(kept | {"parts": {"../x": ""}}), r"parts.*\.\./x"),
+        (json.dumps(kept | {"dims": {"old": 6, "new": "5"}}), "dims.new: expected a whole number"),
+        (json.dumps(kept | {"dims": {"old": True, "new": 5}}), "dims.old: expected a whole number"),
+        (json.dumps(kept | {"dims": {"old": 0, "new": 5}}), "dims.old: expected more than 0"),
+        (json.dumps(kept | {"dims": {"old": 6, "new": 5, "side": -1}}), "dims.side: expected"),
+        (json.dumps(kept | {"params": ["width"]}), "params: expected a mapping"),
     ]:
         meta.write_text(text)
         with pytest.raises(BenchError, match=said):

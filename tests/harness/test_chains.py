@@ -51,7 +51,7 @@ def test_every_pair_is_scored(done) -> None:
         assert all(v is not None for s in record.scores.values() for v in s.values())
 
 
-def test_the_newest_on_the_oldest_is_judged(done) -> None:
+def test_the_newest_on_the_oldest_is_compared(done) -> None:
     """By the chain, not by what is direct or between."""
     for record in done[0].values():
         low, high = record.scores["v1/v1"], done[0]["independent"].scores["v3/v3"]
@@ -135,11 +135,11 @@ def test_conversions_one_after_the_other(done, label) -> None:
     last, _ = through(inputs["update2"], middle, carried)
     native, _ = through(inputs["update2"], own[1], side[1])
     direct, _ = through(inputs["direct0-2"], own[0], side[0])
-    wanted = {
+    expected = {
         "v2/v1": middle, "v3/v1": last, "v1''/v1''": last, "v3/v2": native, "v2'/v2'": native,
         "v3/v1 direct": direct,
     }  # fmt: skip
-    for name, gallery in wanted.items():
+    for name, gallery in expected.items():
         np.testing.assert_allclose(cases[name].gallery, gallery, rtol=1e-3, atol=1e-5)
         asking = own[int(name[1]) - 1] if "'" not in name else gallery
         np.testing.assert_allclose(cases[name].query, asking, rtol=1e-3, atol=1e-5)
@@ -248,7 +248,7 @@ def direct_of(label, **settings):
 
 
 @pytest.mark.parametrize(
-    ("label", "settings", "wanted"),
+    ("label", "settings", "expected"),
     [
         ("fct", {}, {"direct0-2"}),
         ("fct", {"protocol.direct": False}, set()),
@@ -256,8 +256,8 @@ def direct_of(label, **settings):
         ("independent", {}, set()),
     ],
 )
-def test_direct_is_for_what_converts_and_only_where_asked(label, settings, wanted) -> None:
-    assert direct_of(label, **settings) == wanted
+def test_direct_is_for_what_converts_and_only_where_asked(label, settings, expected) -> None:
+    assert direct_of(label, **settings) == expected
 
 
 def test_six_small_steps_of_appendix_h() -> None:

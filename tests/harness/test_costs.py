@@ -13,7 +13,7 @@ from benchmark.cli.app import main
 from benchmark.harness.cost import multiply_adds
 from benchmark.harness.execution import Compute
 from benchmark.records.details import details_path, find_details
-from benchmark.records.schema import json_schema
+from benchmark.records.record import json_schema
 
 CPU = Compute("cpu")
 METHODS = ["fct:simclr", "fastfill", "bt2", "linear:query"]
@@ -104,13 +104,13 @@ def test_details_are_of_the_scores(done) -> None:
         assert details is not None
         assert details_path(path).stat().st_size <= 64 * 1024
         assert details.left_out == ()
-        for (case, metric), found in details.answers.items():
+        for (case, metric), found in details.results.items():
             score = record.scores[case][metric]
             # Steps of average precision are rounded at random, with the right mean.
             margin = 3 * found.step / np.sqrt(len(found.values)) + 1e-12
             assert found.values.mean() == pytest.approx(score, abs=margin)
         for case, scores in record.scores.items():
-            assert {(case, metric) for metric in scores} <= set(details.answers)
+            assert {(case, metric) for metric in scores} <= set(details.results)
 
 
 def test_what_pages_draw(done) -> None:

@@ -65,17 +65,17 @@ def test_carried_out(carried_out, name):
     pairs = [f"{n}/{o}" for o, n in itertools.combinations_with_replacement(about, 2)]
     assert {*pairs} <= set(mapped.scores)
     assert {p for p in pairs if len({*p.split("/")}) == 1} <= set(independent.scores)
-    wanted = {KEYS[task] for task in tasks if task in KEYS}
+    expected = {KEYS[task] for task in tasks if task in KEYS}
     if "reidentification" in tasks:  # it names its scores as retrieval does
-        wanted.add(KEYS["retrieval"])
+        expected.add(KEYS["retrieval"])
     for case in pairs:
-        assert set(KEYS.values()) & set(mapped.scores[case]) == wanted, case
+        assert set(KEYS.values()) & set(mapped.scores[case]) == expected, case
     assert ("backfilling" in tasks) == bool(mapped.as_json()["backfilling"].get("orders"))
 
 
 @pytest.mark.slow
-def test_what_judges_is_what_the_protocol_says(carried_out):
-    """20 classes of 8 items are judged on; half of them are in a group."""
+def test_the_evaluated_items_are_the_protocols(carried_out):
+    """20 classes of 8 items are evaluated; half of them are in a group."""
     counts = {name: carried_out(name)[1].counts["new/old"]["n_query"] for name in (
         "arch-change:transformer", "disjoint", "out-of-domain:away", "class-range",
         "unseen:unseen",

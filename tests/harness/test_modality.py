@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 import torch
-from benchmark.report.table import make_table
 from torch.nn import functional as F
 
 from benchmark.api import run
@@ -15,6 +14,7 @@ from benchmark.harness.requests import make_request as request
 from benchmark.harness.store import Store
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextEncoder, embed_texts, subword_buckets
+from benchmark.report import make_table
 from benchmark.report.select import cases, cross_case, role
 from benchmark.tasks.text_retrieval import TextRetrieval
 from benchmark.training.text_image import contrastive

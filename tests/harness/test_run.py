@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmark import BenchError, load, run
-from benchmark.harness.execution import Compute, Silent
+from benchmark.harness.execution import Compute, Reporter
 from benchmark.records.files import read_record
 
 CPU = Compute("cpu")
@@ -50,7 +50,7 @@ def test_cases_and_bounds(done) -> None:
                 assert low <= value <= high
 
 
-def test_judgement(done) -> None:
+def test_verdicts(done) -> None:
     for record in done[1].values():
         for metric, low in record.bounds["lower"].items():
             cross, high = record.scores["new/old"][metric], record.bounds["upper"][metric]
@@ -295,7 +295,7 @@ def test_record_is_plain_json(done) -> None:
     assert len(path.read_bytes()) < 64 * 1024
 
 
-class Impatient(Silent):
+class Impatient(Reporter):
     """Stops the run within the training of bct."""
 
     def start(self, stage, number, total):

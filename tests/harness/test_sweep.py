@@ -14,7 +14,7 @@ from benchmark.config.sweep import parse_axes
 from benchmark.errors import BenchError
 from benchmark.records.files import read_records
 from benchmark.records.record import SCHEMA, Record
-from benchmark.report import sweeps
+from benchmark.report.tables import sweep
 
 RUN = ("run", "-m", "mixbct", "-p", "open-class", "-t", "toy", "--device", "cpu")
 
@@ -87,17 +87,17 @@ def test_average_is_mixbcts(swept) -> None:
     }
     made = {**record.as_json(), "scores": scores, "changed": {"mixbct.ratio": 0.1}}
     other = {**made, "changed": {"mixbct.ratio": 0.2}, "method": "mixbct"}
-    table = sweeps.make_sweep(
+    table = sweep.make_sweep(
         [build(Record, made, "record"), build(Record, other, "record")],
         parse_axes(["mixbct.ratio=0.1,0.2"]),
     )
-    assert [line.cells[sweeps.AVG, ""].value for line in table.lines] == [0.4, 0.4]
+    assert [line.cells[sweep.AVG, ""].value for line in table.lines] == [0.4, 0.4]
     assert [line.values for line in table.lines] == [(None,), (0.2,)]
 
 
-def line_up(record, sweep, *points):
+def line_up(record, swept_values, *points):
     """The lines of a sweep of one field or several at once, from (method, config, value)."""
-    axes = parse_axes([sweep])
+    axes = parse_axes([swept_values])
     keys = axes[0].key.split("+")
     records = [
         changed(
@@ -106,7 +106,7 @@ def line_up(record, sweep, *points):
         )
         for method, config, value in points
     ]  # fmt: skip
-    table = sweeps.make_sweep(records, axes)
+    table = sweep.make_sweep(records, axes)
     return [(line.method, line.values[0]) for line in table.lines]
 
 
@@ -167,7 +167,7 @@ def test_a_sweep_of_a_variant_beside_its_method(bench, tmp_path) -> None:
 def test_a_record_without_the_value_is_refused(swept) -> None:
     folder, _ = swept
     with pytest.raises(BenchError, match=r"no value of l2\.weight"):
-        sweeps.make_sweep(read_records(folder / "changed"), parse_axes(["l2.weight=1,2"]))
+        sweep.make_sweep(read_records(folder / "changed"), parse_axes(["l2.weight=1,2"]))
 
 
 def test_the_second_time_is_answered_from_records(swept, bench) -> None:

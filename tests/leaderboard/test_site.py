@@ -14,7 +14,7 @@ from support.sites import sample, write
 import leaderboard
 from benchmark.config.files import file_digest
 from benchmark.errors import BenchError
-from benchmark.records.details import LIMIT, Answers, Details, Ordering, Picture, details_path
+from benchmark.records.details import LIMIT, Details, Ordering, Picture, QueryResults, details_path
 from benchmark.records.details_writer import pack
 from benchmark.records.files import read_record
 from leaderboard.facts import costs
@@ -304,7 +304,7 @@ def packed(seed):
             values = rng.random(n)
             kept = values if metric in ("map", "rank_1") else values > 0.4
             who = np.arange(n) // 8
-            answers[case, metric] = Answers(kept.astype(float), who, np.arange(n), n)
+            answers[case, metric] = QueryResults(kept.astype(float), who, np.arange(n), n)
     label = rng.integers(0, 4, 60)
     picture = Picture("new/old", ("a", "b", "c", "d"), label, rng.random((60, 2)),
                       rng.random((60, 2)))  # fmt: skip

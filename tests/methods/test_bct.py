@@ -6,7 +6,7 @@ import torch
 from support.objects import changed
 
 from benchmark.config.recipes import ModelSpec
-from benchmark.contract.classifiers import old_classifier
+from benchmark.contract.classifiers import OldClassifier
 from benchmark.contract.method import Step
 from benchmark.models.heads import Head
 from methods.bct import BCT
@@ -147,7 +147,7 @@ def test_a_batch_without_a_known_class_gives_zero(make_job, make_batch, kept):
 @pytest.mark.parametrize("shuffled", [[41, 3, 20, 7], [20, 41, 7, 3]])
 def test_the_order_of_the_old_classes_does_not_matter(make_job, shuffled):
     job = make_job("softmax", old_classes=shuffled)
-    state = old_classifier(job, synthesize=False)
+    state = OldClassifier.of(job, synthesize=False)
     rows = state.row_of.tolist()
     assert [shuffled[r] if r >= 0 else None for r in rows] == [None, 7, None, 20, None]
 
@@ -156,7 +156,7 @@ def test_a_synthesized_row_is_as_long_as_the_rows_of_a_kept_softmax(make_job):
     """Longer rows would outvote K's: on glyphs the loss began at 100 and the model was lost."""
     job = make_job("softmax")
     job.old.features.mul_(30)
-    state = old_classifier(job, synthesize=True)
+    state = OldClassifier.of(job, synthesize=True)
     lengths = state.weight.norm(dim=1)
     known = len(job.old.head.weight)
     assert len(lengths) > known
@@ -166,14 +166,14 @@ def test_a_synthesized_row_is_as_long_as_the_rows_of_a_kept_softmax(make_job):
 def test_a_kept_head_that_knows_nothing_is_synthesized_whole(make_job):
     """Open-class with a kept K: rows of one kind, cosines at the new head's scale."""
     strange, none = make_job("softmax", old_classes=[1, 2, 3, 8]), make_job(None)
-    a = old_classifier(strange, synthesize=True)
+    a = OldClassifier.of(strange, synthesize=True)
     assert a.scale == 16.0 and a.bias is None and a.weight.shape == (5, 6)
     torch.testing.assert_close(
         a.weight, torch.from_numpy(
             np.array([unit(class_mean(strange, c)) for c in range(5)])
         ).float(),
     )  # fmt: skip
-    assert old_classifier(none, synthesize=True).scale == 16.0
+    assert OldClassifier.of(none, synthesize=True).scale == 16.0
 
 
 @pytest.mark.parametrize("scale", [16.0, 64.0])
@@ -193,7 +193,7 @@ def test_trap_cosine_logits_at_scale_one(make_job, make_batch, scale):
 @pytest.mark.parametrize("kept", KEPT[1:])
 def test_a_kept_normalised_head_keeps_its_scale_and_loses_its_margin(make_job, kept):
     job = make_job(kept)
-    state = old_classifier(job, synthesize=False)
+    state = OldClassifier.of(job, synthesize=False)
     assert state.scale == 11.0 != job.spec.scale
     own = job.old.head.weight[2:3]
     assert state.logits(own)[0, 2].item() == pytest.approx(11.0, abs=1e-4)

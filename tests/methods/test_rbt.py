@@ -10,9 +10,9 @@ from benchmark.config.recipes import Recipe
 from benchmark.contract.arrays import apply
 from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError
-from benchmark.models.bottleneck import Bottlenecks
 from benchmark.models.heads import Head
 from benchmark.models.module import load_module, save_module
+from benchmark.models.transformation import Bottlenecks
 from benchmark.training.device import Device
 from benchmark.training.loop import Trainer
 from methods.rbt import RBT

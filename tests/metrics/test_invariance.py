@@ -144,5 +144,5 @@ def test_shards_of_identical_vectors(seed):
     cut = int(rng.integers(0, m + 1))
     parts = [ranks.Shard(q, g[s], ql, gl[s]) for s in (slice(cut), slice(cut, m))]
     joined = ranks.join([part.matches for part in parts])
-    result = ranks.ranking_of(joined, sum(part.count(joined) for part in parts))
+    result = ranks.ranking_of(joined.scores, sum(part.count(joined) for part in parts))
     same_bits(whole, result)

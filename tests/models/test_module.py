@@ -78,9 +78,9 @@ def stored(tmp_path):
     return path
 
 
-def rewrite(path, made, tensors=None):
+def rewrite(path, metadata, tensors=None):
     state = load_file(path) if tensors is None else tensors
-    save_file(state, path, metadata=made)
+    save_file(state, path, metadata=metadata)
 
 
 @pytest.mark.parametrize("cut", [0, 5, 100, -4])
@@ -106,31 +106,34 @@ ARGUMENTS = {"kind": "softmax", "dim": 4, "classes": [0, 1, 2]}
 
 
 @pytest.mark.parametrize(
-    ("made", "words"),
+    ("metadata", "words"),
     [
         (None, "not a stored module"),
-        ({"made": "{"}, "not a stored module"),
-        ({"made": "[]"}, "not a stored module"),
-        ({"made": json.dumps({"class": HEAD})}, "not a stored module"),
-        ({"made": json.dumps({"class": HEAD, "arguments": {"no": 1}})}, "not a stored module"),
-        ({"made": json.dumps({"class": HEAD, "arguments": {**ARGUMENTS, "dim": 5}})}, "size"),
-        ({"made": json.dumps({"class": "os:system", "arguments": {}})}, "no.? a? ?Portable|not a"),
-        ({"made": json.dumps({"class": "torch.nn:Linear", "arguments": {}})}, "Portable"),
-        ({"made": json.dumps({"class": "no_such_module:X", "arguments": {}})}, "no_such_module"),
-        ({"made": json.dumps({"class": "methods.fct:Nope", "arguments": {}})}, "Portable"),
-        ({"made": json.dumps({"class": "", "arguments": {}})}, "not a stored module"),
+        ({"module": "{"}, "not a stored module"),
+        ({"module": "[]"}, "not a stored module"),
+        ({"module": json.dumps({"class": HEAD})}, "not a stored module"),
+        ({"module": json.dumps({"class": HEAD, "arguments": {"no": 1}})}, "not a stored module"),
+        ({"module": json.dumps({"class": HEAD, "arguments": {**ARGUMENTS, "dim": 5}})}, "size"),
+        (
+            {"module": json.dumps({"class": "os:system", "arguments": {}})},
+            "no.? a? ?Portable|not a",
+        ),
+        ({"module": json.dumps({"class": "torch.nn:Linear", "arguments": {}})}, "Portable"),
+        ({"module": json.dumps({"class": "no_such_module:X", "arguments": {}})}, "no_such_module"),
+        ({"module": json.dumps({"class": "methods.fct:Nope", "arguments": {}})}, "Portable"),
+        ({"module": json.dumps({"class": "", "arguments": {}})}, "not a stored module"),
     ],
 )
-def test_what_is_not_a_portable_module(stored, made, words):
-    rewrite(stored, made)
+def test_what_is_not_a_portable_module(stored, metadata, words):
+    rewrite(stored, metadata)
     with pytest.raises(BenchError, match=words) as caught:
         load_module(stored)
     assert str(stored) in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_other_tensors_than_the_class_has(stored):
-    made = {"made": json.dumps({"class": HEAD, "arguments": ARGUMENTS})}
-    rewrite(stored, made, {"weight": torch.zeros(3, 4)})
+    metadata = {"module": json.dumps({"class": HEAD, "arguments": ARGUMENTS})}
+    rewrite(stored, metadata, {"weight": torch.zeros(3, 4)})
     with pytest.raises(BenchError, match="not a stored module"):
         load_module(stored)
 

@@ -45,7 +45,7 @@ def test_shards_and_permutations_change_nothing(p, data):
     parts = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
     shards = [ranks.Shard(p.q, p.g[i], p.ql, p.gl[i], **p.rules(i)) for i in parts]
     joined = ranks.join([shard.matches for shard in shards])
-    same_bits(whole, ranks.ranking_of(joined, sum(shard.count(joined) for shard in shards)))
+    same_bits(whole, ranks.ranking_of(joined.scores, sum(shard.count(joined) for shard in shards)))
 
 
 @few

@@ -11,24 +11,24 @@ from safetensors.numpy import save
 
 from benchmark.errors import BenchError
 from benchmark.records import details
-from benchmark.records.details import Answers, Details, Ordering, Picture, read_details
+from benchmark.records.details import Details, Ordering, Picture, QueryResults, read_details
 from benchmark.records.details_writer import pack
 
 MAIN = ("new/old", "new/new", "old/old")
 
 
-def answers(values, identity=None) -> Answers:
+def query_results(values, identity=None) -> QueryResults:
     n = len(values)
-    who = np.arange(n) // 4 if identity is None else identity
-    return Answers(np.asarray(values, float), who, np.arange(n), n)
+    identity = np.arange(n) // 4 if identity is None else identity
+    return QueryResults(np.asarray(values, float), identity, np.arange(n), n)
 
 
 def made(n: int, cases=MAIN, seed: int = 0) -> Details:
     rng = np.random.default_rng(seed)
     found = {}
     for case in cases:
-        found[case, "map"] = answers(rng.beta(0.7, 0.7, n))
-        found[case, "cmc_at_1"] = answers(rng.random(n) < 0.6)
+        found[case, "map"] = query_results(rng.beta(0.7, 0.7, n))
+        found[case, "cmc_at_1"] = query_results(rng.random(n) < 0.6)
     return Details(found)
 
 
@@ -51,7 +51,7 @@ def test_what_goes_in_comes_out(back) -> None:
     )
     order = Ordering(rng.random(5), rng.random(5), -0.25, 100)
     given = made(41)
-    got = back(Details(given.answers, picture, order, ("something",)))
+    got = back(Details(given.results, picture, order, ("something",)))
     assert got.left_out == ("something",)
     assert got.picture is not None
     assert got.ordering is not None
@@ -61,9 +61,9 @@ def test_what_goes_in_comes_out(back) -> None:
     np.testing.assert_allclose(got.picture.new, picture.new, atol=1e-5)
     np.testing.assert_allclose(got.ordering.true, order.true, atol=1e-5)
     assert (got.ordering.tau, got.ordering.n_items) == (-0.25, 100)
-    assert got.answers.keys() == given.answers.keys()
-    for key, found in got.answers.items():
-        want = given.answers[key]
+    assert got.results.keys() == given.results.keys()
+    for key, found in got.results.items():
+        want = given.results[key]
         assert found.identity.tolist() == want.identity.tolist()
         assert found.rows.tolist() == list(range(41))
         if key[1] == "cmc_at_1":
@@ -77,11 +77,11 @@ def test_steps_are_unbiased_and_keep_ends_and_equals(back) -> None:
     n = 20_000
     given = Details(
         {
-            ("new/old", "map"): answers(np.full(n, 0.5)),
-            ("new/new", "map"): answers(np.r_[np.full(n - 2, 0.5), 0.0, 1.0]),
+            ("new/old", "map"): query_results(np.full(n, 0.5)),
+            ("new/new", "map"): query_results(np.r_[np.full(n - 2, 0.5), 0.0, 1.0]),
         }
     )
-    got = back(given).answers
+    got = back(given).results
     assert abs(got["new/old", "map"].values.mean() - 0.5) < 5e-5
     left, right = got["new/old", "map"].values, got["new/new", "map"].values
     assert (left[:-2] == right[:-2]).all()
@@ -96,9 +96,9 @@ def test_same_bytes_every_time() -> None:
 def test_stays_small_and_says_what_is_left_out(back, n, cases) -> None:
     names = [*MAIN, *(f"{i}/{j}" for i in range(6) for j in range(5))][:cases]
     got = back(made(n, names))
-    assert {case for case, _ in got.answers} >= set(MAIN)
+    assert {case for case, _ in got.results} >= set(MAIN)
     assert got.left_out
-    for found in got.answers.values():
+    for found in got.results.values():
         assert found.rows.tolist() == details.kept_rows(n, len(found.rows)).tolist()
 
 
@@ -110,7 +110,7 @@ def test_fewer_queries_are_part_of_more() -> None:
 
 def test_identities_have_one_number_however_many_are_kept(back) -> None:
     n = 60_000
-    short = back(made(n)).answers["new/old", "map"]
+    short = back(made(n)).results["new/old", "map"]
     assert len(short.rows) < n
     assert short.identity.tolist() == (short.rows // 4).tolist()
 
@@ -146,9 +146,13 @@ def test_refused(tmp_path) -> None:
         "missing array 'answers0'": edited(lambda h, a: a.pop("answers0")),
         "answers0: expected uint8": edited(lambda h, a: a.update(answers0=np.zeros(20, "f4"))),
         "answers0: expected uint8 [20]": edited(lambda h, a: a.update(answers0=np.zeros(3, "u1"))),
-        "numbers that cannot be": edited(lambda h, a: h["queries"]["queries0"].update(n_queries=1)),
-        "that cannot be": edited(lambda h, a: h["queries"]["queries0"].update(n_queries=10**15)),
-        "cannot be": edited(lambda h, a: h["answers"][0].update(levels=0)),
+        "expected at most 1 queries": edited(
+            lambda h, a: h["queries"]["queries0"].update(n_queries=1)
+        ),
+        "n_queries: expected at most": edited(
+            lambda h, a: h["queries"]["queries0"].update(n_queries=10**15)
+        ),
+        "levels: expected at least 1": edited(lambda h, a: h["answers"][0].update(levels=0)),
         "no 'elsewhere'": edited(lambda h, a: h["answers"][0].update(queries="elsewhere")),
         "value above its scale": edited(lambda h, a: h["answers"][0].update(levels=2)),
         "missing array 'xy'": edited(lambda h, a: h.update(case="new/old")),

@@ -15,8 +15,7 @@ from support.stored import OLDER, older, write
 from benchmark import BenchError, load
 from benchmark.cli.app import main
 from benchmark.records.files import find_records, read_record, read_records, upgraded
-from benchmark.records.record import OLDEST, SCHEMA
-from benchmark.records.schema import json_schema
+from benchmark.records.record import OLDEST, SCHEMA, json_schema
 
 
 def command(capsys, *words) -> tuple[int, str, str]:

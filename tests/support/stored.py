@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.config.files import file_digest
-from benchmark.records.details import Answers, Details, details_path
+from benchmark.records.details import Details, QueryResults, details_path
 from benchmark.records.details_writer import pack
 from benchmark.records.files import StoredRecord, read_record, upgraded
 from benchmark.records.record import SCHEMA, record_path
@@ -41,7 +41,7 @@ def stored(
     path.parent.mkdir(parents=True, exist_ok=True)
     n = len(identity)
     answers = {
-        key: Answers(np.asarray(x, float), np.asarray(identity), np.arange(n), n)
+        key: QueryResults(np.asarray(x, float), np.asarray(identity), np.arange(n), n)
         for key, x in values.items()
     }
     details_path(path).write_bytes(pack(Details(answers)))

@@ -1,4 +1,4 @@
-"""Scores while a gallery is refilled: the ends, what does not matter, flips, groups, templates."""
+"""Scores while a gallery is backfilled: ends, invariances, flips, groups, templates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def items():
 
 
 @pytest.fixture(scope="module")
-def refill(items):
+def state(items):
     """Old vectors of fewer dimensions, a rough conversion, good new vectors."""
     rng = np.random.default_rng(0)
     n = len(items.labels)
@@ -36,32 +36,32 @@ def refill(items):
     return BackfillState(*(x.astype(np.float32) for x in (old, stored, new, new)))
 
 
-def made(refill, items, names=NAMES):
-    known = Items(items.ids, items.labels, 0, l2=squared_distance(refill.stored, refill.view))
+def orders_of(state, items, names=NAMES):
+    known = Items(items.ids, items.labels, 0, l2=squared_distance(state.stored, state.view))
     return make_orders(names, known)[0]
 
 
 @pytest.fixture(scope="module")
-def found(refill, items):
-    return Backfilling().evaluate(refill, made(refill, items), items, OPTIONS)
+def found(state, items):
+    return Backfilling().evaluate(state, orders_of(state, items), items, OPTIONS)
 
 
-def test_the_ends_are_the_cases_to_the_last_bit(refill, items, found):
-    for vectors, point in ((refill.stored, 0), (refill.new, -1)):
-        wanted = Retrieval().evaluate(refill.view, vectors, items, OPTIONS).scores
-        wanted["tpir_at_fpir_1e-1"] = (
+def test_the_ends_are_the_cases_to_the_last_bit(state, items, found):
+    for vectors, point in ((state.stored, 0), (state.new, -1)):
+        expected = Retrieval().evaluate(state.view, vectors, items, OPTIONS).scores
+        expected["tpir_at_fpir_1e-1"] = (
             Identification()
-            .evaluate(refill.view, vectors, items, OPTIONS)
+            .evaluate(state.view, vectors, items, OPTIONS)
             .scores["tpir_at_fpir_1e-1"]
         )
         for each in found["orders"].values():
-            assert {m: curve[point] for m, curve in each["curves"].items()} == wanted
+            assert {m: curve[point] for m, curve in each["curves"].items()} == expected
 
 
-def test_items_are_not_ranked_where_no_task_ranks_them(refill, items, found):
+def test_items_are_not_ranked_where_no_task_ranks_them(state, items, found):
     """IJB-C: 469,375 images, of which only templates are searched for."""
     options = {**OPTIONS, "tasks": ("identification", "backfilling")}
-    alone = Backfilling().evaluate(refill, made(refill, items), items, options)
+    alone = Backfilling().evaluate(state, orders_of(state, items), items, options)
     for name, each in alone["orders"].items():
         whole = found["orders"][name]
         assert set(each) == set(whole) and set(each["curves"]) == {"tpir_at_fpir_1e-1"}
@@ -71,11 +71,11 @@ def test_items_are_not_ranked_where_no_task_ranks_them(refill, items, found):
     assert alone["offline"].items() <= found["offline"].items() and len(alone["offline"]) == 1
 
 
-def test_offline_is_old_until_all_is_done(refill, items, found):
+def test_offline_is_old_until_all_is_done(state, items, found):
     old, new = (
         Retrieval().evaluate(v, v, items, OPTIONS).scores
         | Identification().evaluate(v, v, items, OPTIONS).scores
-        for v in (refill.old, refill.new)
+        for v in (state.old, state.new)
     )
     assert set(found["offline"]) == set(found["orders"]["random"]["curves"])
     for name, each in found["offline"].items():
@@ -83,16 +83,16 @@ def test_offline_is_old_until_all_is_done(refill, items, found):
         assert each["area"] == pytest.approx((100 * old[name] + new[name]) / 101)
 
 
-def test_an_update_that_changes_nothing_has_a_level_curve(refill, items):
-    same = dataclasses.replace(refill, stored=refill.new)
-    each = Backfilling().evaluate(same, made(refill, items), items, OPTIONS)["orders"]["random"]
+def test_an_update_that_changes_nothing_has_a_level_curve(state, items):
+    same = dataclasses.replace(state, stored=state.new)
+    each = Backfilling().evaluate(same, orders_of(state, items), items, OPTIONS)["orders"]["random"]
     for metric, curve in each["curves"].items():
         assert set(curve) == {curve[0]}
         assert each["area"][metric] == curve[0]
     assert set(each["flips"]["positive"]) == set(each["flips"]["negative"]) == {0.0}
 
 
-def test_how_items_lie_does_not_matter(refill, items, found):
+def test_how_items_lie_does_not_matter(state, items, found):
     moved = np.random.default_rng(5).permutation(len(items.labels))
     back = np.argsort(moved)
     columns = {
@@ -102,8 +102,8 @@ def test_how_items_lie_does_not_matter(refill, items, found):
     other = dataclasses.replace(
         items, **columns, query=back[items.query], gallery=back[items.gallery]
     )
-    turned = BackfillState(*(getattr(refill, f.name)[moved] for f in dataclasses.fields(refill)))
-    again = Backfilling().evaluate(turned, made(turned, other), other, OPTIONS)
+    turned = BackfillState(*(getattr(state, f.name)[moved] for f in dataclasses.fields(state)))
+    again = Backfilling().evaluate(turned, orders_of(turned, other), other, OPTIONS)
     for name, each in found["orders"].items():
         for metric, curve in each["curves"].items():
             np.testing.assert_allclose(again["orders"][name]["curves"][metric], curve, atol=1e-12)
@@ -121,17 +121,17 @@ def test_tau_is_of_the_orders(found):
     assert -1 <= found["orders"]["random"]["tau"]["true-l2"] <= 1
 
 
-def test_an_order_agrees_with_its_own_score_and_not_with_the_reverse(refill, items):
-    truth = made(refill, items)["true-l2"]
+def test_an_order_agrees_with_its_own_score_and_not_with_the_reverse(state, items):
+    truth = orders_of(state, items)["true-l2"]
     orders = {"same": truth, "reverse": truth[::-1].copy(), "true-l2": truth}
-    found = Backfilling().evaluate(refill, orders, items, OPTIONS)["orders"]
+    found = Backfilling().evaluate(state, orders, items, OPTIONS)["orders"]
     assert found["same"]["tau"] == {"true-l2": 1.0}
     assert found["reverse"]["tau"] == {"true-l2": -1.0}
 
 
-def test_groups_are_refilled_early_or_late(refill, items):
+def test_groups_are_backfilled_early_or_late(state, items):
     first = np.argsort(items.group, kind="stable")
-    found = Backfilling().evaluate(refill, {"even first": first}, items, OPTIONS)
+    found = Backfilling().evaluate(state, {"even first": first}, items, OPTIONS)
     groups = found["orders"]["even first"]["groups"]
     assert found["groups"] == ["even", "odd"]
     early, late = groups["share"]
@@ -140,18 +140,18 @@ def test_groups_are_refilled_early_or_late(refill, items):
     assert groups["share_gap"][0] == groups["share_gap"][-1] == 0.0
 
 
-def test_a_template_is_refilled_with_its_last_item(refill, items):
+def test_a_template_is_backfilled_with_its_last_item(state, items):
     """Trap: half of a template's items in the new space would be added to the other half."""
-    order = made(refill, items)["random"]
+    order = orders_of(state, items)["random"]
     place = np.argsort(order)
-    curve = Backfilling().evaluate(refill, {"random": order}, items, OPTIONS)["orders"]["random"]
+    curve = Backfilling().evaluate(state, {"random": order}, items, OPTIONS)["orders"]["random"]
     values = []
     for enrolled_here in items.galleries:
         last = np.array([place[items.template == t].max() for t in enrolled_here])
         done = np.argsort(np.argsort(last)) < moments(len(last))[0][40]
-        probes, subject = template_vectors(refill.new, items, items.probes)
-        old, owner = template_vectors(refill.stored, items, enrolled_here)
-        new, _ = template_vectors(refill.new, items, enrolled_here)
+        probes, subject = template_vectors(state.new, items, items.probes)
+        old, owner = template_vectors(state.stored, items, enrolled_here)
+        new, _ = template_vectors(state.new, items, enrolled_here)
         mixed = np.where(done[:, None], new, old)
         (point,) = tpir_at_fpir(search(probes, subject, mixed, owner), [0.1])
         values.append(point.tpir)

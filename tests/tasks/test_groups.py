@@ -27,14 +27,14 @@ def test_each_group_among_all_items() -> None:
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     scores = unit @ unit.T - 2 * np.eye(40)
     hits = labels[scores.argmax(1)] == labels
-    wanted = {n: hits[group == i].mean() for i, n in enumerate(("a", "b_c", "d"))}
+    expected = {n: hits[group == i].mean() for i, n in enumerate(("a", "b_c", "d"))}
     assert {k: v for k, v in got.scores.items() if k != "group_gap"} == {
-        f"group_{n}__cmc_at_1": v for n, v in wanted.items()
+        f"group_{n}__cmc_at_1": v for n, v in expected.items()
     }
-    assert got.scores["group_gap"] == max(wanted.values()) - min(wanted.values())
+    assert got.scores["group_gap"] == max(expected.values()) - min(expected.values())
     assert got.counts["n_query_group_a__cmc_at_1"] == 16
     low, high = got.intervals["group_a__cmc_at_1"]
-    assert low <= wanted["a"] <= high
+    assert low <= expected["a"] <= high
 
 
 def test_a_group_without_a_match_is_left_out_and_one_alone_has_no_gap() -> None:

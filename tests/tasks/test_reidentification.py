@@ -67,13 +67,13 @@ def test_agrees_with_a_plain_loop(seed) -> None:
     query, gallery = (rng.normal(size=(n, 6)).astype(np.float32) for _ in range(2))
     unit = [x / np.linalg.norm(x.astype(float), axis=1, keepdims=True) for x in (query, gallery)]
     got = Reidentification().evaluate(query, gallery, found, {"distance": "cosine"})
-    wanted = by_hand(unit[0] @ unit[1].T, found)
-    for name, values in wanted.items():
+    expected = by_hand(unit[0] @ unit[1].T, found)
+    for name, values in expected.items():
         np.testing.assert_allclose(got.per_query[name], values, rtol=1e-12)
         low, high = got.intervals[name]
         assert low <= got.scores[name] <= high
     assert got.counts["n_junk"] == int((labels[n_query:] == -1).sum()) > 0
-    assert got.counts["n_query_without_match"] == n_query - len(wanted["map"])
+    assert got.counts["n_query_without_match"] == n_query - len(expected["map"])
 
 
 def test_a_worked_case() -> None:

@@ -5,18 +5,12 @@ import torch
 from torch import nn
 
 from benchmark.training.data import TrainingData
-from benchmark.training.embedding import (
-    classification,
-    embed,
-    load_images,
-    new_model,
-    train_embedding,
-)
+from benchmark.training.embedding import embed, load_images, new_model, train_embedding
 
 
-def fit(data, spec, trainer, loss=classification, **options):
+def fit(data, spec, trainer, **options):
     encoder, head = new_model(spec, data, trainer)
-    curve = train_embedding(encoder, head, data, trainer, loss=loss, **options)
+    curve = train_embedding(encoder, head, data, trainer, **options)
     return {**encoder.state_dict(), **{f"head.{k}": v for k, v in head.state_dict().items()}}, curve
 
 
@@ -83,7 +77,7 @@ def test_a_kill_changes_nothing(data, spec, trainer, tmp_path, kill_at):
 
         state = State()
         weights, curve = fit(
-            data, spec, trainer(folder=folder), loss, state=state, on_epoch=on_epoch
+            data, spec, trainer(folder=folder), loss=loss, state=state, on_epoch=on_epoch
         )
         return weights | {f"state.{k}": v for k, v in state.state_dict().items()}, curve
 
@@ -105,7 +99,7 @@ def test_what_a_loss_sees(data, spec, trainer):
         return head(batch.new, batch.labels)
 
     old = torch.arange(70 * 3, dtype=torch.float32).view(70, 3)
-    fit(data, spec, trainer(precision="bf16-mixed"), loss, old=old)
+    fit(data, spec, trainer(precision="bf16-mixed"), loss=loss, old=old)
     assert len(seen) == 3 * 4
     for batch in seen:
         assert batch.images.shape == (16, 1, 16, 16) and batch.new.dtype == torch.float32
@@ -122,7 +116,7 @@ def test_without_an_old_generation_old_is_empty(data, spec, trainer):
         shapes.add(tuple(batch.old.shape))
         return head(batch.new, batch.labels)
 
-    fit(data, spec, trainer(epochs=1), loss)
+    fit(data, spec, trainer(epochs=1), loss=loss)
     assert shapes == {(16, 0)}
 
 
@@ -138,7 +132,7 @@ def test_what_a_method_draws_does_not_change_its_images(data, spec, trainer):
         return loss
 
     for times in (0, 5):
-        fit(data, spec, trainer(), loss_that_draws(times))
+        fit(data, spec, trainer(), loss=loss_that_draws(times))
     assert all(torch.equal(a, b) for a, b in zip(images[0], images[5], strict=True))
 
 
@@ -149,9 +143,9 @@ def test_a_method_s_draws_differ_from_epoch_to_epoch_and_from_batch_to_batch(dat
         drawn.append(torch.rand(1, generator=batch.rng).item())
         return head(batch.new, batch.labels)
 
-    fit(data, spec, trainer(), loss)
+    fit(data, spec, trainer(), loss=loss)
     first = list(drawn)
-    fit(data, spec, trainer(), loss)
+    fit(data, spec, trainer(), loss=loss)
     assert drawn[len(first) :] == first
     assert len(set(first)) == len(first)
 
@@ -163,7 +157,7 @@ def test_an_empty_container_is_a_state(data, spec, trainer):
         seen.append(own is state)
         return head(batch.new, batch.labels)
 
-    fit(data, spec, trainer(epochs=1), loss, state=state)
+    fit(data, spec, trainer(epochs=1), loss=loss, state=state)
     assert seen and all(seen)
 
 

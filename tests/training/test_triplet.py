@@ -105,8 +105,8 @@ def test_market1501_protocol(tmp_path):
     """The new model, alone or by any method, is trained with triplets; the old one without."""
     records = run_toy(["mixbct", "l2"], tmp_path, "market1501", **ONE_EPOCH)
     for record in records.values():
-        assert (record.models["old"].triplet, record.models["new"]["triplet"]) == (0.0, 1.0)
-        assert {m["head"] for m in record.models.values()} == {"softmax"}
+        assert (record.models["old"].triplet, record.models["new"].triplet) == (0.0, 1.0)
+        assert {m.head for m in record.models.values()} == {"softmax"}
         assert set(record.scores["new/old"]) >= {"cmc_at_1", "cmc_at_10", "map", "minp"}
         assert record.counts["new/old"]["n_junk"] == 0
     without = run_toy(["l2"], tmp_path, "market1501", **{"new.triplet": 0.0}, **ONE_EPOCH)["l2"]

@@ -11,13 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.contract.arrays import apply_part
-from benchmark.harness.artifacts import (
-    Inputs,
-    Stored,
-    load_stored,
-    load_vectors,
-    n_generations,
-)
+from benchmark.harness import artifacts
+from benchmark.harness.artifacts import Inputs, Stored
 
 Vectors = NDArray[np.float32]
 
@@ -54,24 +49,23 @@ def build_cases(params: Mapping[str, Any], inputs: Inputs) -> Iterator[Case]:
     in the gallery of the new model, which the update makes comparable: converted texts, viewed
     images.
     """
-    n = n_generations(inputs)
+    n = artifacts.n_generations(inputs)
     # With a model chain shorter than the names (an upper bound) the last ones are meant.
     names = [*params["generations"][: n - 1], params["generations"][-1]]
-    fresh = [load_stored(inputs, i) for i in range(n)]
+    fresh = [artifacts.load_stored(inputs, i) for i in range(n)]
     galleries: list[Stored] = []
     converted: list[bool] = []
-    for i, (own, _) in enumerate(fresh):
+    for i, (vectors, _) in enumerate(fresh):
         if i == 0 and "images0" in inputs:
-            images = load_vectors(inputs["images0"])
-            yield Case(f"{names[0]}/{names[0]}", own, images, texts=True)
+            images = artifacts.load_vectors(inputs["images0"])
+            yield Case(f"{names[0]}/{names[0]}", vectors, images, texts=True)
             yield Case(f"{names[0]}/{names[0]} images", images, images)
         else:
-            yield Case(f"{names[i]}/{names[i]}", own, own)
+            yield Case(f"{names[i]}/{names[i]}", vectors, vectors)
         update = inputs.get(f"update{i}")
-        changes = has_part(update, "convert")
         galleries = [convert(gallery, update) for gallery in galleries]
-        converted = [before or changes for before in converted]
-        query = own
+        converted = [before or has_part(update, "convert") for before in converted]
+        query = vectors
         for j in range(i - 1, -1, -1):
             query = view(query, inputs.get(f"update{j + 1}"))
             marks = "'" * (i - j) if converted[j] else ""
@@ -83,15 +77,14 @@ def build_cases(params: Mapping[str, Any], inputs: Inputs) -> Iterator[Case]:
             direct = inputs.get(f"direct{j}-{i}")
             if direct is not None:
                 gallery, _ = convert(fresh[j], direct)
-                yield from _cross_cases(
-                    names[i], names[j], view(own, direct), gallery, "", " direct"
-                )
+                queries = view(vectors, direct)
+                yield from _cross_cases(names[i], names[j], queries, gallery, way=" direct")
         galleries.append(fresh[i])
         converted.append(False)
 
 
 def _cross_cases(
-    new: str, old: str, query: Vectors, gallery: Vectors, marks: str, way: str = ""
+    new: str, old: str, query: Vectors, gallery: Vectors, marks: str = "", way: str = ""
 ) -> Iterator[Case]:
     """The cases of a query model and a gallery of an earlier one."""
     # Embeddings of unequal size have no score, so there is no such case.
@@ -109,13 +102,11 @@ def has_part(update: Path | None, part: str) -> bool:
 
 def convert(stored: Stored, update: Path | None) -> Stored:
     """A gallery after an update; as it is where the update converts nothing."""
-    if update is None or not has_part(update, "convert"):
-        return stored
-    converted: Stored = apply_part(update, "convert", *stored)
-    return converted
+    converted = None if update is None else apply_part(update, "convert", *stored)
+    return stored if converted is None else converted
 
 
 def view(queries: Vectors, update: Path | None) -> Vectors:
     """New queries in the space of the gallery that an update leaves."""
-    seen = None if update is None else apply_part(update, "query_view", queries)
-    return queries if seen is None else seen
+    viewed = None if update is None else apply_part(update, "query_view", queries)
+    return queries if viewed is None else viewed

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from benchmark.data.base import Evaluation
 from benchmark.harness.artifacts import Inputs, load_stored
-from benchmark.harness.evaluation import partial_backfill
 from benchmark.harness.evaluation.cases import Case
+from benchmark.harness.evaluation.partial_backfill import LastUpdate
 from benchmark.metrics.backfill_orders import by_score
 from benchmark.metrics.statistics import kendall_tau
-from benchmark.records.details import Answers, Details, Ordering, Picture
+from benchmark.records.details import Details, Ordering, Picture, QueryResults
 from benchmark.records.details_writer import pack
 from benchmark.tasks.base import TaskResult
 
@@ -29,14 +29,7 @@ Ints = NDArray[np.int64]
 
 
 class DetailsCollector:
-    """Gathers, case by case, what a details file holds.
-
-    Args:
-        params: Of the evaluation.
-        inputs: Of the evaluation.
-        items: Queries and gallery.
-        class_names: By label.
-    """
+    """Gathers, case by case, what a details file of an evaluation holds."""
 
     def __init__(
         self, params: Mapping[str, Any], inputs: Inputs, items: Evaluation,
@@ -44,7 +37,7 @@ class DetailsCollector:
     ) -> None:  # fmt: skip
         self.params, self.inputs, self.items = params, inputs, items
         self.class_names = class_names
-        self.answers: dict[tuple[str, str], Answers] = {}
+        self.results: dict[tuple[str, str], QueryResults] = {}
         self.picture: Picture | None = None
         first, last = params["generations"][0], params["generations"][-1]
         old = first + "'" * (len(params["generations"]) - 1)
@@ -55,10 +48,9 @@ class DetailsCollector:
         """Keep the results of a case by query; draw it if it is the cross-test."""
         for result in results:
             for name, values in result.per_query.items():
-                n = len(values)
-                self.answers[case.name, name] = Answers(
-                    np.asarray(values, np.float64), result.identities[name], np.arange(n), n
-                )
+                rows, identity = np.arange(len(values)), result.identities[name]
+                column = np.asarray(values, np.float64)
+                self.results[case.name, name] = QueryResults(column, identity, rows, len(rows))
         if case.name == self.cross and not case.swapped:
             old, _ = load_stored(self.inputs, 0)
             self.picture = draw(case, old, self.items, self.class_names, self.params["distance"])
@@ -66,7 +58,7 @@ class DetailsCollector:
     def pack(self) -> bytes:
         """The details file."""
         ordering = compare_priority(self.params, self.inputs, self.items)
-        return pack(Details(self.answers, self.picture, ordering), self.main)
+        return pack(Details(self.results, self.picture, ordering), self.main)
 
 
 def draw(
@@ -76,7 +68,7 @@ def draw(
 
     Args:
         case: The cross-test.
-        old: Vectors of all items as the old model made them: they choose the classes, so that all
+        old: Embeddings of all items by the old model: they choose the classes, so that all
             methods after one old model show the same.
         items: All items; queries and gallery are shown.
         class_names: By label.
@@ -99,13 +91,12 @@ def draw(
         points = _scaled(points, distance)
         if len(rows) < 4 or not points.std(axis=0).any():
             return None
-        made = TSNE(
-            init="pca", perplexity=min(_PERPLEXITY, (len(points) - 1) / 3), random_state=0
-        ).fit_transform(points)
-    made = made.astype(np.float64) - made.min(axis=0)
-    made /= made.max()
+        perplexity = min(_PERPLEXITY, (len(points) - 1) / 3)
+        xy = TSNE(init="pca", perplexity=perplexity, random_state=0).fit_transform(points)
+    xy = xy.astype(np.float64) - xy.min(axis=0)
+    xy /= xy.max()
     names = tuple(class_names[k] for k in shown.tolist())
-    return Picture(case.name, names, label, made[: len(rows)], made[len(rows) :])
+    return Picture(case.name, names, label, xy[: len(rows)], xy[len(rows) :])
 
 
 def _scaled(vectors: Vectors, distance: str) -> Vectors:
@@ -121,13 +112,8 @@ def _neighbours(vectors: Vectors, labels: Ints) -> Ints:
     middle = np.zeros((len(classes), vectors.shape[1]))
     np.add.at(middle, member, vectors)
     middle /= np.bincount(member)[:, None]
-    nearest = np.array(
-        [
-            row.min(initial=np.inf)
-            for start in range(0, len(classes), _BLOCK)
-            for row in _apart(middle, np.arange(start, min(start + _BLOCK, len(classes))))
-        ]
-    )
+    blocks = np.split(np.arange(len(classes)), range(_BLOCK, len(classes), _BLOCK))
+    nearest = np.concatenate([_apart(middle, rows).min(axis=1, initial=np.inf) for rows in blocks])
     chosen = np.argsort(nearest, kind="stable")[(len(classes) - 1) // 2]
     others = np.argsort(_apart(middle, np.array([chosen]))[0], kind="stable")
     return classes[[chosen, *others[: min(_NEAREST, len(classes) - 1)]]]
@@ -136,20 +122,18 @@ def _neighbours(vectors: Vectors, labels: Ints) -> Ints:
 def _apart(middle: NDArray[np.float64], rows: Ints) -> NDArray[np.float64]:
     """Squared distances of some classes to all; infinite to itself."""
     squares = (middle**2).sum(axis=1)
-    found = squares[rows, None] + squares - 2.0 * middle[rows] @ middle.T
-    found[np.arange(len(rows)), rows] = np.inf
-    return np.asarray(found)
+    distances = squares[rows, None] + squares - 2.0 * middle[rows] @ middle.T
+    distances[np.arange(len(rows)), rows] = np.inf
+    return np.asarray(distances)
 
 
 def _rows(items: Evaluation, used: Ints, shown: Ints) -> tuple[Ints, Ints]:
     """Items of the classes, those with the lowest ids, and the place of each one's class."""
-    rows, places = [], []
-    for place, label in enumerate(shown.tolist()):
-        own = used[items.labels[used] == label]
-        own = own[np.argsort(items.ids[own], kind="stable")][:_ITEMS]
-        rows.append(own)
-        places.append(np.full(len(own), place))
-    return np.concatenate(rows), np.concatenate(places)
+    rows = []
+    for label in shown:
+        members = used[items.labels[used] == label]
+        rows.append(members[np.argsort(items.ids[members], kind="stable")][:_ITEMS])
+    return np.concatenate(rows), np.repeat(np.arange(len(rows)), list(map(len, rows)))
 
 
 def compare_priority(
@@ -160,10 +144,11 @@ def compare_priority(
     Returns:
         ``None`` where the method gives no priority, or distances have no meaning.
     """
-    scores = partial_backfill.priority(params, inputs)
-    if scores is None or len(items.gallery) < 2:
+    update, rows = LastUpdate(params, inputs), items.gallery
+    priority, state = update.priority(), update.state
+    if priority is None or state.view.shape[1] != state.stored.shape[1] or len(rows) < 2:
         return None
-    rows = items.gallery
+    scores = (priority, update.true_distance())
     predicted, true = (_share(by_score(score[rows], items.ids[rows])) for score in scores)
     some = np.sort(np.random.default_rng(0).permutation(len(rows))[:_POINTS])
     return Ordering(predicted[some], true[some], kendall_tau(predicted, true), len(rows))
@@ -171,6 +156,4 @@ def compare_priority(
 
 def _share(order: Ints) -> NDArray[np.float64]:
     """Share of the items that come before each."""
-    place = np.empty(len(order))
-    place[order] = np.arange(len(order)) / (len(order) - 1)
-    return place
+    return np.argsort(order) / (len(order) - 1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,30 +25,98 @@ from benchmark.tasks.base import BackfillState
 _DIGITS = 4
 """Curves are for plots; areas keep their precision."""
 
-NO_PRIORITY = "the method gives no priority"
+Floats = NDArray[np.float32]
 
 
-class LastUpdate(NamedTuple):
-    """The last update of a chain.
+class LastUpdate:
+    """The last update of a chain, and what orders may depend on.
+
+    Args:
+        params: ``generations``, ``orders``, ``seed``, ``distance``, ``fpir`` of the evaluation.
+        inputs: As for the cases, and ``head_new`` and, where it is kept, ``head_old``: folders
+            of the models whose classifiers orders may use.
 
     Attributes:
-        folder: Its output; ``None`` where there is no update.
-        generation: The generation that is replaced.
-        state: Embeddings of all items around it.
+        state: Embeddings of all items around the update.
     """
 
-    folder: Path | None
-    generation: int
-    state: BackfillState
+    def __init__(self, params: Mapping[str, Any], inputs: Inputs) -> None:
+        last = n_generations(inputs) - 1
+        self.params, self.inputs, self.folder = params, inputs, inputs.get(f"update{last}")
+        self.stored, (new, _) = load_stored(inputs, last - 1), load_stored(inputs, last)
+        converted, _ = convert(self.stored, self.folder)
+        self.state = BackfillState(self.stored[0], converted, view(new, self.folder), new)
 
+    def incomparable(self) -> str | None:
+        """Why old and new embeddings cannot be ranked together; ``None`` if they can."""
+        state = self.state
+        query, stored, new = (x.shape[1] for x in (state.view, state.stored, state.new))
+        if query != stored:
+            return f"queries of {query} dimensions cannot rank a gallery of {stored}"
+        if self.params["distance"] == "l2" and stored != new:
+            return f"l2 distances in {stored} and {new} dimensions cannot be ranked together"
+        return None
 
-def last_update(inputs: Inputs) -> LastUpdate:
-    """Embeddings of all items around the last update."""
-    last = n_generations(inputs) - 1
-    folder = inputs.get(f"update{last}")
-    old, new = load_stored(inputs, last - 1), load_stored(inputs, last)[0]
-    state = BackfillState(old[0], convert(old, folder)[0], view(new, folder), new)
-    return LastUpdate(folder, last - 1, state)
+    def priority(self) -> Floats | None:
+        """The update's own priority of all items, ``[n]``; ``None`` where it gives none."""
+        if self.folder is None or not has_part(self.folder, "priority"):
+            return None
+        scores: Floats = apply_part(self.folder, "priority", *self.stored)
+        n, finite = len(self.stored[0]), np.isfinite(scores).all()
+        if scores.shape != (n,) or not finite:
+            raise BenchError(
+                f"priority: expected a finite number for each of {n} items, got shape "
+                f"{scores.shape}" + ("" if finite else " with NaN or infinity")
+            )
+        return scores
+
+    def true_distance(self) -> NDArray[np.float64]:
+        """How far each item's stored vector lies from its new one, ``[n]``."""
+        # As maps are fitted: a softmax classifier reads the lengths of vectors.
+        head, _ = self.new_head()
+        unit = self.params["distance"] == "cosine" and (head is None or head.normalised)
+        return backfill_orders.squared_distance(self.state.stored, self.state.view, unit=unit)
+
+    def new_head(self) -> tuple[Head | None, str]:
+        """The new classifier where it may read the gallery, else the reason."""
+        head = _head(self.inputs.get("head_new"))
+        if head is None:
+            return None, "the method leaves no new classifier"
+        if has_part(self.folder, "query_view"):
+            return None, "queries go to the old space, which the new classifier does not know"
+        if head.dim != self.state.stored.shape[1]:
+            return None, "the new classifier reads vectors of another size than the stored ones"
+        return head, ""
+
+    def old_head(self) -> tuple[Head | None, str]:
+        """The old classifier, else the reason why there is none."""
+        head = _head(self.inputs.get("head_old"))
+        if head is None:
+            return None, "the old classifier is not kept"
+        if head.dim != self.state.old.shape[1]:
+            return None, "the old classifier reads vectors of another size"
+        return head, ""
+
+    def known_items(self, items: Evaluation) -> backfill_orders.Items:
+        """What orders may depend on."""
+        state, (new_head, no_new), (old_head, no_old) = self.state, self.new_head(), self.old_head()
+        losses, no_losses = None, no_new
+        if new_head is not None:
+            losses, no_losses = _losses(new_head, state.stored, items)
+        return backfill_orders.Items(
+            ids=items.ids,
+            labels=items.labels,
+            seed=self.params["seed"],
+            priority=self.priority(),
+            logits=None if new_head is None else apply(_Function(new_head.logits), state.stored),
+            old_logits=None if old_head is None else apply(_Function(old_head.logits), state.old),
+            l2=self.true_distance(),
+            disc=losses,
+            why={
+                "priority": "the method gives no priority", "logits": no_new,
+                "old_logits": no_old, "disc": no_losses,
+            },
+        )  # fmt: skip
 
 
 def evaluate_backfilling(
@@ -56,115 +124,27 @@ def evaluate_backfilling(
 ) -> dict[str, Any]:
     """Scores along the backfilling of the gallery at the last update.
 
-    Args:
-        params: ``generations``, ``orders``, ``seed``, ``distance``, ``fpir``.
-        inputs: As for the cases, and ``head_new`` and, where it is kept, ``head_old``: folders
-            of the models whose classifiers orders may use.
-        items: Queries and gallery.
-
     Returns:
         What the task ``backfilling`` gives, the generations' names, and ``omitted``: order ->
-        why it cannot be made; a ``reason`` alone where nothing can be compared.
+        why it is not possible; a ``reason`` alone where nothing can be compared.
     """
-    update = last_update(inputs)
-    old, new = params["generations"][-2:]
-    reason = _incomparable(update.state, params["distance"])
+    update = LastUpdate(params, inputs)
+    names = dict(zip(("old", "new"), params["generations"][-2:], strict=True))
+    reason = update.incomparable()
     if reason is not None:
-        return {"old": old, "new": new, "reason": reason}
-    known = known_items(params, inputs, items, update)
-    orders, omitted = backfill_orders.make_orders(params["orders"], known)
+        return {**names, "reason": reason}
+    orders, omitted = backfill_orders.make_orders(params["orders"], update.known_items(items))
     curves = registry.task("backfilling").evaluate(update.state, orders, items, params)
-    return {"old": old, "new": new, **_rounded(curves), "omitted": omitted}
+    return {**names, **_rounded(curves), "omitted": omitted}
 
 
-def _incomparable(state: BackfillState, distance: str) -> str | None:
-    query, stored, new = state.view.shape[1], state.stored.shape[1], state.new.shape[1]
-    if query != stored:
-        return f"queries of {query} dimensions cannot rank a gallery of {stored}"
-    if distance == "l2" and stored != new:
-        return f"l2 distances in {stored} and {new} dimensions cannot be ranked together"
-    return None
-
-
-def known_items(
-    params: Mapping[str, Any], inputs: Inputs, items: Evaluation, update: LastUpdate
-) -> backfill_orders.Items:
-    """What orders may be made of."""
-    state, why = update.state, {"priority": NO_PRIORITY}
-    new_head, why["logits"] = _new_head(inputs, update)
-    old_head = _head(inputs.get("head_old"))
-    why["old_logits"] = "the old classifier is not kept"
-    if old_head is not None and old_head.dim != state.old.shape[1]:
-        old_head, why["old_logits"] = None, "the old classifier reads vectors of another size"
-    losses, why["disc"] = None, why["logits"]
-    if new_head is not None:
-        losses, why["disc"] = _losses(new_head, state.stored, items)
-    return backfill_orders.Items(
-        ids=items.ids,
-        labels=items.labels,
-        seed=params["seed"],
-        priority=_priority(update, inputs),
-        logits=None if new_head is None else apply(_Logits(new_head), state.stored),
-        old_logits=None if old_head is None else apply(_Logits(old_head), state.old),
-        l2=_true_distance(params, state, new_head),
-        disc=losses,
-        why=why,
-    )
-
-
-def priority(
-    params: Mapping[str, Any], inputs: Inputs
-) -> tuple[NDArray[np.float32], NDArray[np.float64]] | None:
-    """The last update's own priority of all items, and the distances that it predicts.
-
-    Returns:
-        ``None`` where the method gives no priority, or old and new vectors cannot be compared.
-    """
-    update = last_update(inputs)
-    own = _priority(update, inputs)
-    if own is None or update.state.view.shape[1] != update.state.stored.shape[1]:
+def _head(folder: Path | None) -> Head | None:
+    if folder is None or not (folder / HEAD).exists():
         return None
-    return own, _true_distance(params, update.state, _new_head(inputs, update)[0])
+    return load_module(folder / HEAD).eval()  # type: ignore[return-value]
 
 
-def _true_distance(
-    params: Mapping[str, Any], state: BackfillState, new_head: Head | None
-) -> NDArray[np.float64]:
-    """How far each item's stored vector lies from its new one."""
-    # As maps are fitted: a softmax classifier reads the lengths of vectors.
-    lengths = new_head is not None and not new_head.normalised
-    unit = params["distance"] == "cosine" and not lengths
-    return backfill_orders.squared_distance(state.stored, state.view, unit=unit)
-
-
-def _priority(update: LastUpdate, inputs: Inputs) -> NDArray[np.float32] | None:
-    if update.folder is None or not has_part(update.folder, "priority"):
-        return None
-    stored = load_stored(inputs, update.generation)
-    scores: NDArray[np.float32] = apply_part(update.folder, "priority", *stored)
-    if scores.shape != (len(stored[0]),) or not np.isfinite(scores).all():
-        raise BenchError(
-            f"priority: expected a finite number for each of {len(stored[0])} items, got shape "
-            f"{scores.shape}" + ("" if np.isfinite(scores).all() else " with NaN or infinity")
-        )
-    return scores
-
-
-def _new_head(inputs: Inputs, update: LastUpdate) -> tuple[Head | None, str]:
-    """The new classifier where it may read the gallery, else the reason."""
-    head = _head(inputs.get("head_new"))
-    if head is None:
-        return None, "the method leaves no new classifier"
-    if has_part(update.folder, "query_view"):
-        return None, "queries go to the old space, which the new classifier does not know"
-    if head.dim != update.state.stored.shape[1]:
-        return None, "the new classifier reads vectors of another size than the stored ones"
-    return head, ""
-
-
-def _losses(
-    head: Head, stored: NDArray[np.float32], items: Evaluation
-) -> tuple[NDArray[np.float32] | None, str]:
+def _losses(head: Head, stored: Floats, items: Evaluation) -> tuple[Floats | None, str]:
     """The new classifier's loss of each item if it knows the classes of all, else the reason."""
     classes = head.classes.numpy()
     by_class = np.argsort(classes)
@@ -173,36 +153,22 @@ def _losses(
     known = int((classes[rows] == items.labels).sum())
     if known < len(rows):
         return None, f"the new classifier knows the classes of {known} of {len(rows)} items"
-    losses: NDArray[np.float32] = apply(_Losses(head), stored, rows)
-    return losses, ""
+
+    def losses(vectors: Tensor, rows: Tensor) -> Tensor:
+        return head(vectors, rows.to(torch.int64), reduction="none")
+
+    return apply(_Function(losses), stored, rows), ""
 
 
-class _Logits(Portable):
-    """A classifier's logits without margin, ``[n, d]`` -> ``[n, classes]``."""
+class _Function(Portable):
+    """A function of rows as a module, to be applied in blocks."""
 
-    def __init__(self, head: Head) -> None:
+    def __init__(self, function: Callable[..., Tensor]) -> None:
         super().__init__()
-        self.head = head
+        self.function = function
 
-    def forward(self, vectors: Tensor) -> Tensor:
-        return self.head.logits(vectors)
-
-
-class _Losses(Portable):
-    """A classifier's training loss of each row, ``[n, d]``, ``[n]`` -> ``[n]``."""
-
-    def __init__(self, head: Head) -> None:
-        super().__init__()
-        self.head = head
-
-    def forward(self, vectors: Tensor, rows: Tensor) -> Tensor:
-        return self.head.losses(vectors, rows.to(torch.int64))
-
-
-def _head(folder: Path | None) -> Head | None:
-    if folder is None or not (folder / HEAD).exists():
-        return None
-    return load_module(folder / HEAD)  # type: ignore[return-value]
+    def forward(self, *rows: Tensor) -> Tensor:
+        return self.function(*rows)
 
 
 def _rounded(value: Any) -> Any:

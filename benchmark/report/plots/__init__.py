@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
 from benchmark.report.plots import backfilling, bars, curves, heatmap, style, tradeoff
 from benchmark.report.scores import named_groups
 from benchmark.report.tables import settings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from benchmark.report.tables.backfilling import curve_metrics
 
 KINDS: dict[str, Callable[[Sequence[Record], str], Figure | None]] = {
     "tradeoff": tradeoff.draw,
@@ -36,10 +35,9 @@ def plot(
     """Draw records; the same records give the same files, byte for byte.
 
     Args:
-        records: Any records; each protocol and track has its own plots.
-        folder: Where the files go; made if missing.
-        metrics: Keys, as a list or with commas between; ``all``; by default the main ones, of
-            backfilling all that have curves.
+        records: Any; each protocol and track has its own plots.
+        folder: Made if missing.
+        metrics: Keys; of backfilling by default all that have curves.
         kinds: ``tradeoff`` (cross-test against self-test), ``bars``, ``curves`` (training),
             ``backfilling`` (score while the gallery is backfilled), ``heatmap`` (cross-tests of a
             sequence, and of all settings of a protocol).
@@ -63,7 +61,7 @@ def plot(
             if kind == "curves":
                 chosen = [""]  # of the loss
             elif kind == "backfilling" and metrics is None:
-                chosen = backfilling.metrics(members)
+                chosen = curve_metrics(members)
             for metric in chosen:
                 figure = KINDS[kind](members, metric)
                 if figure is not None:

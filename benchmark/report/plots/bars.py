@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import seaborn as sns
+from matplotlib.figure import Figure
 
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
 from benchmark.report.plots import frames, style
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 def draw(records: Sequence[Record], metric: str) -> Figure | None:
     """Draw a panel for each test, a dot for each of several seeds; None without a score."""
-    import seaborn as sns
-
     tests = {select.cross_case(records): "cross-test", select.self_case(records): "self-test"}
-    data = frames.scores(records, metric, list(tests))
+    data = frames.means(records, metric, list(tests))
     if data.empty:
         return None
     methods = list(dict.fromkeys(data["method"]))

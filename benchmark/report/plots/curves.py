@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
 
 from benchmark.records.record import Record
 from benchmark.report import notes
 from benchmark.report.plots import style
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-
-def name(title: str, part: str) -> str:
-    """A stage's title as a reader would say it.
-
-    Example:
-        >>> name("train old model (seed 0)", "model"), name("fit fct (seed 1)", "map")
-        ('old model', 'fct: map')
-    """
-    words = re.sub(r"^(train|fit)\s+|\s*\(seed \d+\)$", "", title)
-    return words if part == "model" else f"{words}: {part}"
 
 
 def frame(records: Sequence[Record]) -> pd.DataFrame:
@@ -33,13 +20,13 @@ def frame(records: Sequence[Record]) -> pd.DataFrame:
         Columns ``part``, ``method`` (the first that has the part), ``seed``, ``epoch`` from 1,
         ``loss`` (NaN where a training diverged).
     """
-    import pandas as pd
-
     found: dict[tuple[str, int], tuple[str, Sequence[float | None]]] = {}
     for record in sorted(records, key=lambda r: (r.method != "independent", r.method, r.seed)):
         for title, parts in record.curves.items():
             for part, curve in parts.items():
-                found.setdefault((name(title, part), record.seed), (record.method, curve.loss))
+                found.setdefault(
+                    (notes.stage_name(title, part), record.seed), (record.method, curve.loss)
+                )
     rows = [
         (part, method, seed, epoch, loss)
         for (part, seed), (method, losses) in found.items()
@@ -51,8 +38,6 @@ def frame(records: Sequence[Record]) -> pd.DataFrame:
 
 def draw(records: Sequence[Record]) -> Figure | None:
     """Draw the losses; None where nothing was trained."""
-    import seaborn as sns
-
     data = frame(records)
     if data.empty:
         return None
@@ -61,7 +46,7 @@ def draw(records: Sequence[Record]) -> Figure | None:
         estimator=None, palette=style.looks(data["method"])["palette"], legend=False, marker="o",
         markersize=3, height=1.7, aspect=1.35, facet_kws={"sharex": False, "sharey": False},
     )  # fmt: skip
-    grid.set_titles("{col_name}").refline(y=0, color=style.GREY, lw=0.5)
+    grid.set_titles("{col_name}", size=9).refline(y=0, color=style.GREY, lw=0.5)
     for axes in grid.axes.flat:
         axes.locator_params(axis="x", integer=True, nbins=5)
         axes.locator_params(axis="y", nbins=4)

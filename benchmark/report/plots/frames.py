@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from benchmark.records.record import Record
-from benchmark.report import notes, numbers
-from benchmark.report.scores import case_score, mean_score
+from benchmark.report import notes, numbers, scores
+from benchmark.report.text_table import score_cell
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-_BOUNDS = {"lower": "lower bound", "upper": "upper bound", "upper-all": "upper, all data"}
 INTERVAL: dict[str, Any] = {"estimator": "median", "errorbar": ("pi", 100)}
 """How seaborn draws :func:`ends`: the middle one, between the outer ones; nothing resampled."""
 
@@ -44,7 +42,7 @@ def subtitle(records: Sequence[Record]) -> str:
     return f"{notes.title(records)}; 95 % intervals: {words}"
 
 
-def scores(records: Sequence[Record], metric: str, cases: Sequence[str]) -> pd.DataFrame:
+def means(records: Sequence[Record], metric: str, cases: Sequence[str]) -> pd.DataFrame:
     """Mean scores of each method and case with their 95 % intervals.
 
     Returns:
@@ -52,22 +50,17 @@ def scores(records: Sequence[Record], metric: str, cases: Sequence[str]) -> pd.D
         itself where no interval is known), ``text`` as tables print it, and ``seeds``, a list of
         the scores of several. A method that lacks a score of a seed has no row.
     """
-    import pandas as pd
-
-    unit, factor = numbers.metric(metric).unit, scale(metric)
-    done = [record for record in records if record.status == "done"]
-    methods = sorted(dict.fromkeys(r.method for r in done), key=lambda m: m == "independent")
+    methods = scores.by_method(records)
     rows = []
-    for method, case in product(methods, cases):
-        members = [record for record in done if record.method == method]
-        values = [record.scores.get(case, {}).get(metric) for record in members]
-        mean = case_score(members, case, metric)
+    for method, case in product(sorted(methods, key=lambda m: m == "independent"), cases):
+        members = methods[method]
+        mean = scores.case_score(members, case, metric)
         if mean.value is not None:
-            ends = [factor * v for v in (mean.value, mean.low, mean.high) if v is not None]
-            text = numbers.number(mean.value, unit)
-            text += " " + numbers.spread(mean.value, mean.low, mean.high, unit)
-            each = [factor * v for v in values if v is not None] if len(values) > 1 else []
-            rows.append((method, case, ends[0], min(ends), max(ends), text.strip(), each))
+            ends = [scale(metric) * v for v in (mean.value, mean.low, mean.high) if v is not None]
+            values = [v for r in members if (v := r.scores[case][metric]) is not None]
+            text = score_cell(mean, numbers.metric(metric).unit).whole
+            seeds = [scale(metric) * v for v in values] if len(values) > 1 else []
+            rows.append((method, case, ends[0], min(ends), max(ends), text, seeds))
     return pd.DataFrame(rows, columns=["method", "case", "score", "low", "high", "text", "seeds"])
 
 
@@ -79,12 +72,9 @@ def ends(data: pd.DataFrame) -> pd.DataFrame:
 
 def bounds(records: Sequence[Record], metric: str) -> dict[str, float]:
     """Lower and upper bounds by name, mean over seeds; without those that were not measured."""
-    found = {}
-    for key, name in _BOUNDS.items():
-        # Records of a seed share their bounds; where they do not, the independent model's count.
-        ordered = sorted(records, key=lambda record: record.method == "independent")
-        values = {r.seed: r.bounds[key].get(metric) for r in ordered if key in r.bounds}
-        mean = mean_score(list(values.values())).value
-        if mean is not None:
-            found[name] = scale(metric) * mean
-    return found
+    return {
+        row.label: scale(metric) * cell.value
+        for row in scores.bounds(records, [metric])
+        for cell in row.cells.values()
+        if cell.value is not None
+    }

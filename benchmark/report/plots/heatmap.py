@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
+import seaborn as sns
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
 from benchmark.report.plots import frames, style
 from benchmark.report.tables import settings
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 _READING = "mean over seeds; colour: difference to the older generation by itself, blue is better"
 
@@ -24,13 +24,11 @@ def frame(records: Sequence[Record], metric: str) -> pd.DataFrame:
         Columns ``row`` (the case, by the number of updates, or the setting), ``method``, ``score``
         and ``change``: less the self-test of the case's older generation. Percent for shares.
     """
-    import pandas as pd
-
     found = []
     for row, members, case in _rows(records):
         older = min(case.split()[0].split("/"), key=select.generations(members).index)
         own = f"{older}/{older}"
-        scores = frames.scores(members, metric, [case, own])
+        scores = frames.means(members, metric, [case, own])
         scores = scores.pivot(index="method", columns="case", values="score")
         scores = scores.reindex(columns=[case, own])
         # Of the first generation the shared lower bound, whatever a method has in its place.
@@ -57,9 +55,6 @@ def _rows(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Record], st
 
 def draw(records: Sequence[Record], metric: str) -> Figure | None:
     """Draw the heatmap; None for two generations in one setting."""
-    import seaborn as sns
-    from matplotlib import pyplot as plt
-
     data = frame(records, metric)
     if data.empty:
         return None

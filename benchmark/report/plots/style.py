@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zlib import crc32
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+import matplotlib as mpl
+import seaborn as sns
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg")
 # Okabe and Ito's palette without its yellow, too pale on white; indigo and brown in black's place.
@@ -42,10 +44,6 @@ _RC: Any = {
 @contextmanager
 def styled() -> Iterator[None]:
     """Draw in the project's style and without windows, whatever the user's own settings."""
-    import matplotlib as mpl
-    import seaborn as sns
-    from matplotlib import pyplot as plt
-
     backend = mpl.get_backend(auto_select=False)
     with mpl.rc_context():
         plt.switch_backend("agg")
@@ -102,8 +100,6 @@ def heading(figure: Figure, title: str, below: str) -> None:
 
 def save(figure: Figure, folder: Path, name: str, formats: Iterable[str] = FORMATS) -> list[Path]:
     """Write a figure as ``<name>.<format>``, without a date, and close it."""
-    from matplotlib import pyplot as plt
-
     paths = [folder / f"{name}.{form}" for form in formats]
     for path in paths:
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
 
 from benchmark.config.sweep import Axis
 from benchmark.report import numbers
 from benchmark.report.plots import frames, style
 from benchmark.report.tables.sweep import SweepTable
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 
 def plot_sweep(
@@ -43,8 +43,6 @@ def frame(table: SweepTable, metric: str) -> pd.DataFrame:
         ``case``, ``place`` on the axis, ``value``: score and ends of its interval in rows below
         each other. What the field does not concern is the same at both ends of the axis.
     """
-    import pandas as pd
-
     cases = [case for key, case in table.columns if key == metric]
     places = _places(table.axes[0])
     rows = []
@@ -73,8 +71,6 @@ def _places(axis: Axis) -> dict[Any, float]:
 
 def draw(table: SweepTable, metric: str) -> Figure | None:
     """Draw a line for each method in a panel for each case; None without a score."""
-    import seaborn as sns
-
     data = frame(table, metric)
     if data.empty:
         return None

@@ -4,55 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
 from benchmark.report.plots import frames, style
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from benchmark.report.ranks import front
 
 # More methods than this stand in a legend, best cross-test first, in place of direct labels.
 _CROWD = 12
 
 
-def front(points: Mapping[str, tuple[float, float]], *, higher: bool = True) -> list[str]:
-    """Methods that no other one beats in both tests, by rising self-test.
-
-    Args:
-        points: Method -> self-test, cross-test.
-        higher: Is more better?
-
-    Example:
-        >>> front({"a": (1, 3), "b": (2, 2), "c": (1, 1)})
-        ['a', 'b']
-    """
-    sign = 1 if higher else -1
-
-    def beaten(x: float, y: float) -> bool:
-        others = (at for at in points.values() if at != (x, y))
-        return any(sign * u >= sign * x and sign * v >= sign * y for u, v in others)
-
-    kept = [method for method, at in points.items() if not beaten(*at)]
-    return sorted(kept, key=lambda method: (*points[method], method))
-
-
 def draw(records: Sequence[Record], metric: str) -> Figure | None:
     """Draw a point with both intervals for each method; None where no method has both tests."""
-    import seaborn as sns
-    from matplotlib import pyplot as plt
-
     cross, own = select.cross_case(records), select.self_case(records)
-    data = _frame(frames.scores(records, metric, [own, cross]), own, cross)
+    data = _frame(frames.means(records, metric, [own, cross]), own, cross)
     if data.empty:
         return None
     about, crowded = numbers.metric(metric), len(data) > _CROWD
-    figure, axes = plt.subplots(figsize=(7.6, 1.2 + 0.16 * len(data) if crowded else 4.2))
+    figure, axes = plt.subplots(figsize=(7.6, 1.4 + 0.21 * len(data) if crowded else 4.2))
     rivals = data[data["colour"] != style.GREY]
     higher = about.higher_is_better is not False
     _draw_area(axes, data if rivals.empty else rivals, frames.bounds(records, metric), higher)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmark.errors import BenchError
-from benchmark.report.renderers import csv, html, latex, markdown, terminal
+from benchmark.errors import unknown
+from benchmark.report.renderers import csv, html, latex, markdown
 from benchmark.report.text_table import TextTable
 
-FORMS = {
-    "terminal": terminal.plain, "csv": csv.render, "markdown": markdown.render,
-    "latex": latex.render, "html": html.render,
+_RENDER = {
+    "csv": csv.render, "markdown": markdown.render, "latex": latex.render, "html": html.render,
 }  # fmt: skip
 
 
@@ -25,6 +24,11 @@ def render(tables: TextTable | Sequence[TextTable], form: str = "terminal") -> s
     Raises:
         BenchError: If the form is unknown.
     """
-    if form not in FORMS:
-        raise BenchError(f"unknown form '{form}' (there are: {', '.join(FORMS)})")
-    return FORMS[form]([tables] if isinstance(tables, TextTable) else tables)
+    tables = [tables] if isinstance(tables, TextTable) else tables
+    if form == "terminal":
+        from benchmark.report.renderers import terminal  # rich takes long to import
+
+        return terminal.plain(tables)
+    if form not in _RENDER:
+        raise unknown("form", form, ["terminal", *_RENDER])
+    return _RENDER[form](tables)

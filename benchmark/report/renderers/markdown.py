@@ -14,7 +14,8 @@ def render(tables: Sequence[TextTable]) -> str:
 
 
 def _lines(table: TextTable) -> Iterator[str]:
-    yield f"### {escape(table.title)}"
+    if table.title:
+        yield f"### {escape(table.title)}"
     for i, block in enumerate(table.blocks):
         yield ""
         yield _line([escape(head) for head in _heads(table, block)])
@@ -42,5 +43,8 @@ def _cell(cell: TextCell) -> str:
 
 
 def escape(text: str) -> str:
-    """Text that Markdown and HTML leave alone, on one line."""
-    return re.sub(r"([\\`*_\[\]<>|&~#])", r"\\\1", " ".join(text.split()))
+    """Text that Markdown and HTML leave alone, on one line; what stands in backticks stays code."""
+    parts = re.split(r"(`[^`]+`)", " ".join(text.split()))
+    parts[::2] = [re.sub(r"([\\`*_\[\]<>|&~#])", r"\\\1", part) for part in parts[::2]]
+    parts[1::2] = [part.replace("|", r"\|") for part in parts[1::2]]
+    return "".join(parts)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import io
 import shutil
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from itertools import pairwise
+
+from rich.box import Box
+from rich.cells import cell_len
+from rich.columns import Columns
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from benchmark.report.text_table import TextCell, TextColumn, TextTable
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
 _WIDTH = 100
 _GAP = 2
@@ -25,8 +27,6 @@ _STYLES = {"yes": "bold blue", "no": "yellow"}
 
 def plain(tables: Sequence[TextTable]) -> str:
     """Tables without any control character, as wide as the terminal or 100 columns."""
-    from rich.console import Console
-
     out = io.StringIO()
     show(tables, Console(file=out, width=_width(), force_terminal=False, color_system=None))
     return out.getvalue()
@@ -34,8 +34,6 @@ def plain(tables: Sequence[TextTable]) -> str:
 
 def show(tables: Sequence[TextTable], console: Console | None = None) -> None:
     """Print tables, as wide as the console; bold and colour only on a terminal."""
-    from rich.console import Console
-
     console = console or Console(width=_width())
     with console.capture() as captured:
         for i, table in enumerate(tables):
@@ -53,9 +51,6 @@ def _width() -> int:
 
 
 def _show(table: TextTable, console: Console) -> None:
-    from rich.columns import Columns
-    from rich.text import Text
-
     if table.title:
         console.print(Text(_safe(table.title), "bold"))
     parts = list(_parts(table, console, spread=True))
@@ -88,19 +83,14 @@ def _parts(table: TextTable, console: Console, *, spread: bool) -> Iterator[Tabl
 
 def _label_column(table: TextTable, i: int) -> list[Text]:
     """A heading, then a text for each row; of a group's first label only the first one."""
-    from rich.text import Text
-
-    texts = [_head(table, table.labels[i])]
-    for k, row in enumerate(table.rows):
-        again = table.grouped and not i and k and row.labels[0] == table.rows[k - 1].labels[0]
-        texts.append(Text("" if again else _safe(row.labels[i].text)))
-    return texts
+    words = [row.labels[i].text for row in table.rows]
+    if table.grouped and not i:
+        words[1:] = [word if word != last else "" for last, word in pairwise(words)]
+    return [_head(table, table.labels[i]), *(Text(_safe(word)) for word in words)]
 
 
 def _head(table: TextTable, column: TextColumn) -> Text:
     """A heading, of two lines in a table where any has two."""
-    from rich.text import Text
-
     two = any(each.below for block in table.blocks for each in block.columns)
     below = f"\n{_safe(column.below)}" if two else ""
     return Text.assemble(_safe(column.short or column.head), (below, "dim"))
@@ -108,8 +98,6 @@ def _head(table: TextTable, column: TextColumn) -> Text:
 
 def _texts(cells: Sequence[TextCell], *, spread: bool, mark: bool) -> Iterator[Text]:
     """Values stand below one another, and so do their intervals."""
-    from rich.text import Text
-
     values = [f"{'*' if mark and cell.best else ''}{_safe(cell.text)}" for cell in cells]
     width = max(map(len, values), default=0)
     around = max((len(cell.spread) for cell in cells if spread), default=0)
@@ -120,8 +108,6 @@ def _texts(cells: Sequence[TextCell], *, spread: bool, mark: bool) -> Iterator[T
 
 
 def _widest(column: Sequence[Text]) -> int:
-    from rich.cells import cell_len
-
     return max(cell_len(line) for text in column for line in text.plain.split("\n"))
 
 
@@ -129,9 +115,6 @@ def _part(
     table: TextTable, title: str, labels: Sequence[list[Text]], columns: Sequence[list[Text]]
 ) -> Table:
     """Some columns of a block beside the labels of the rows."""
-    from rich.box import Box
-    from rich.table import Table
-
     part = Table(
         title=_safe(title) or None, title_justify="left", title_style="bold", pad_edge=False,
         min_width=len(title), box=Box(_BOX, ascii=True), show_edge=False, padding=(0, 0, 0, 1),

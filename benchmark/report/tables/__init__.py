@@ -20,14 +20,7 @@ from benchmark.report.text_table import TextTable
 def record_tables(
     records: Sequence[Record], metrics: select.Names = None, cases: select.Names = None
 ) -> list[TextTable]:
-    """Every table of some records, to be printed.
-
-    Settings of one protocol stand in one table of their own.
-
-    Args:
-        records: Any records.
-        metrics: Keys, as a list or with commas between; ``all``; by default the main ones.
-        cases: ``new/old``, ...; ``all``; by default the main ones.
+    """Every table of some records, to be printed; settings of one protocol stand in one table.
 
     Raises:
         BenchError: If a metric or case is in no record.
@@ -48,13 +41,7 @@ def record_tables(
 def csv_tables(
     records: Sequence[Record], metrics: select.Names = None, cases: select.Names = None
 ) -> list[TextTable]:
-    """The tables that have the columns of one CSV; those of settings look like all others.
-
-    Args:
-        records: Any records.
-        metrics: As for :func:`record_tables`.
-        cases: As for :func:`record_tables`.
-    """
+    """The tables that have the columns of one CSV; those of settings look like all others."""
     return [
         *map(results.text_table, scores.make_tables(records, metrics, cases)),
         *backfilling.make_tables(records),

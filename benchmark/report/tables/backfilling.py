@@ -8,20 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from benchmark.metrics.backfill_orders import ORDERS, is_oracle
-from benchmark.records.record import Record
+from benchmark.records.record import OrderCurves, Record
 from benchmark.report import notes, numbers, select
 from benchmark.report.scores import Score, by_method, mean_score, named_groups
 from benchmark.report.tables import settings
 from benchmark.report.tables.results import COLUMNS
-from benchmark.report.text_table import TextCell, TextTable, score_cell, simple_table
+from benchmark.report.text_table import (
+    TextCell,
+    TextTable,
+    score_cell,
+    score_cells,
+    simple_table,
+)
 
 OFFLINE = "offline"
 BUDGETS = (10, 25, 50, 75)
 """Percent of the gallery; the curves have every percent."""
 _MAIN = ("cmc_at_1", "map")
+_BESIDE = ("flips_positive", "flips_negative", "group_gap")
 
 
 @dataclass(frozen=True)
@@ -54,15 +62,11 @@ def order_scores(records: Iterable[Record]) -> list[OrderScores]:
     """What can be said of records of one protocol and track; empty where none has curves."""
     methods = by_method(record for record in records if record.orders)
     rows = [row for members in methods.values() for row in _rows(members)]
-    for members in [*methods.values()][:1]:
+    for method, members in [*methods.items()][:1]:
         ends = [record.backfilling.offline for record in members if record.backfilling]
         areas = {key: mean_score([end[key].area for end in ends]) for key in ends[0]}
-        rows.insert(0, OrderScores(members[0].method, OFFLINE, _seeds(members), areas))
+        rows.insert(0, OrderScores(method, OFFLINE, tuple(r.seed for r in members), areas))
     return rows
-
-
-def _seeds(records: Iterable[Record]) -> tuple[int, ...]:
-    return tuple(record.seed for record in records)
 
 
 def _rows(records: Sequence[Record]) -> Iterator[OrderScores]:
@@ -70,17 +74,21 @@ def _rows(records: Sequence[Record]) -> Iterator[OrderScores]:
     for order in orders(records):
         curves = [record.orders[order] for record in records if order in record.orders]
         if len(curves) == len(records):
-            spans = {key: [c.intervals.get(key) for c in curves] for key in curves[0].area}
+            first = curves[0]
             yield OrderScores(
                 records[0].method,
                 order,
-                _seeds(records),
-                {key: mean_score([c.area.get(key) for c in curves], spans[key]) for key in spans},
-                {key: mean_score([c.tau.get(key) for c in curves]) for key in curves[0].tau},
+                tuple(record.seed for record in records),
+                {
+                    key: mean_score(
+                        [c.area.get(key) for c in curves], [c.intervals.get(key) for c in curves]
+                    )
+                    for key in first.area
+                },
+                {key: mean_score([c.tau.get(key) for c in curves]) for key in first.tau},
                 {
                     (share, key): mean_score([point(c.curves[key], share) for c in curves])
-                    for key in curves[0].curves
-                    for share in BUDGETS
+                    for key, share in product(first.curves, BUDGETS)
                 },
             )
 
@@ -90,13 +98,42 @@ def point(curve: Sequence[float], share: int) -> float:
     return curve[round(share * (len(curve) - 1) / 100)]
 
 
+def curves(records: Sequence[Record], metric: str) -> dict[str, dict[str, list[float]]]:
+    """Method -> order -> values at even points in percent, mean over seeds."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for method in dict.fromkeys(record.method for record in records if record.orders):
+        members = [r for r in records if r.orders and r.method == method]
+        for order in orders(members):
+            known = [_curve(r.orders[order], metric) for r in members if order in r.orders]
+            if all(known) and len(known) == len(members):
+                found.setdefault(method, {})[order] = _mean(known)
+    return found
+
+
+def _curve(each: OrderCurves, metric: str) -> Sequence[float]:
+    """The curve of a score, or of a key that has its own place in the record; empty without."""
+    beside = (each.flips.positive, each.flips.negative, each.groups.gap)
+    return each.curves.get(metric) or dict(zip(_BESIDE, beside, strict=True)).get(metric, ())
+
+
+def _mean(seeds: Sequence[Sequence[float]]) -> list[float]:
+    return [100 * sum(values) / len(values) for values in zip(*seeds, strict=True)]
+
+
+def curve_metrics(records: Sequence[Record]) -> list[str]:
+    """Keys that have curves: scores, flips, and the gap between groups."""
+    found = [each for record in records for each in record.orders.values()]
+    scores = numbers.ordered(metric for each in found for metric in each.curves)
+    return scores + [key for key in _BESIDE if any(_curve(each, key) for each in found)]
+
+
 def make_tables(records: Iterable[Record]) -> list[TextTable]:
     """A table for each protocol and track whose records have backfilling."""
     tables = []
     for slug, members in named_groups(records):
         rows = order_scores(members)
         if rows:
-            curved = [record for record in members if record.orders]
+            first, *_ = curved = [record for record in members if record.orders]
             tables.append(
                 _table(
                     f"{notes.title(curved)}: areas under the backfilling curves",
@@ -105,7 +142,7 @@ def make_tables(records: Iterable[Record]) -> list[TextTable]:
                     rows,
                     list(_notes(members)),
                     columns=COLUMNS,
-                    values=tuple(line for row in rows for line in _values(curved[0], row)),
+                    values=tuple(line for row in rows for line in _values(first, row)),
                 )
             )
     return tables
@@ -116,11 +153,8 @@ def make_settings_tables(
 ) -> list[TextTable]:
     """A table for each protocol with settings, track and metric: a column for each setting.
 
-    One setting alone has the table that a protocol without settings has.
-
-    Args:
-        records: Any records; those of protocols without settings are passed over.
-        metrics: Keys, as a list or with commas between; ``all``; by default CMC@1 and mAP.
+    One setting alone has the table that a protocol without settings has; records of protocols
+    without settings are passed over. By default the metrics are CMC@1 and mAP.
     """
     shown = numbers.words(metrics or _MAIN)
     tables: list[TextTable] = []
@@ -130,25 +164,27 @@ def make_settings_tables(
         if len(scores) == 1:
             tables += make_tables(of_setting[next(iter(scores))])
             continue
-        listed = dict.fromkeys(note for name in scores for note in _notes(of_setting[name]))
-        for metric in _metrics([row for rows in scores.values() for row in rows]):
-            if metric in shown or shown == ["all"]:
-                areas: dict[tuple[str, str], dict[str, Score]] = {}
-                for name, row in ((name, row) for name, rows in scores.items() for row in rows):
-                    known = {name: row.areas[metric]} if metric in row.areas else {}
+        listed = list(dict.fromkeys(note for name in scores for note in _notes(of_setting[name])))
+        name = f"{members[0].protocol.partition(':')[0]}-{members[0].track}"
+        for metric in _metrics(row for rows in scores.values() for row in rows):
+            if metric not in shown and shown != ["all"]:
+                continue
+            areas: dict[tuple[str, str], dict[str, Score]] = {}
+            for setting, rows in scores.items():
+                for row in rows:
+                    known = {setting: row.areas[metric]} if metric in row.areas else {}
                     areas.setdefault((row.method, row.order), {}).update(known)
-                family = members[0].protocol.partition(":")[0]
-                title = f"{settings.title(members)}: areas under the backfilling curves of"
-                tables.append(
-                    _table(
-                        f"{title} {numbers.metric(metric).label}",
-                        f"{family}-{members[0].track}-backfilling-{metric}",
-                        {name: name for name in scores},
-                        [OrderScores(*key, (), each) for key, each in areas.items()],
-                        list(listed),
-                        metric=metric,
-                    )
+            tables.append(
+                _table(
+                    f"{settings.title(members)}: areas under the backfilling curves of "
+                    f"{numbers.metric(metric).label}",
+                    f"{name}-backfilling-{metric}",
+                    {setting: setting for setting in scores},
+                    [OrderScores(*key, (), each) for key, each in areas.items()],
+                    listed,
+                    metric=metric,
                 )
+            )
     return tables
 
 
@@ -168,19 +204,20 @@ def _table(
     """Areas in columns, by key and heading: metrics, or settings compared by one metric."""
     oracles = list(dict.fromkeys(oracle for row in rows for oracle in row.taus))
     deployed = [
-        row for row in rows
+        i for i, row in enumerate(rows)
         if row.method != "independent" and row.order != OFFLINE and not is_oracle(row.order)
     ]  # fmt: skip
-    best = {}
+    columns = []
     for key in heads:
-        rivals = {id(row): row.areas[key].value for row in deployed if key in row.areas}
-        best[key] = numbers.best(rivals, metric or key)
-    lines: list[list[str | TextCell]] = []
-    for row in rows:
-        areas = [score_cell(_known(row.areas.get(k)), best=id(row) in best[k]) for k in heads]
-        taus = [_known(row.taus.get(oracle)) for oracle in oracles]
-        tau_cells = [score_cell(tau, "coefficient", spread=False) for tau in taus]
-        lines.append([row.method, row.order, *areas, *tau_cells])
+        scores = {i: _known(row.areas.get(key)) for i, row in enumerate(rows)}
+        rivals = [i for i in deployed if key in rows[i].areas]
+        columns.append(score_cells(scores, metric or key, rivals))
+    for oracle in oracles:
+        taus = ((i, _known(row.taus.get(oracle))) for i, row in enumerate(rows))
+        columns.append({i: score_cell(tau, "coefficient", spread=False) for i, tau in taus})
+    lines: list[list[str | TextCell]] = [
+        [row.method, row.order, *(column[i] for column in columns)] for i, row in enumerate(rows)
+    ]
     names = [*heads.values(), *(f"tau {oracle}" for oracle in oracles)]
     return simple_table(
         title, slug, ("method", "order"), names, lines,
@@ -222,8 +259,8 @@ def _notes(members: Sequence[Record]) -> Iterator[str]:
     methods: dict[tuple[str, str], list[str]] = {}
     for (method, reason), names in reasons.items():
         methods.setdefault((", ".join(dict.fromkeys(names)), reason), []).append(method)
-    for (listed, reason), who in methods.items():
-        yield f"Left out: {listed} for {', '.join(who)}: {reason}."
+    for (listed, reason), of in methods.items():
+        yield f"Left out: {listed} for {', '.join(of)}: {reason}."
     for record in members:
         about = record.backfilling
         reason = (about.reason if about else None) or record.reason or ""

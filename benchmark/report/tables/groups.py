@@ -37,18 +37,18 @@ def make_gap_tables(records: Iterable[Record]) -> list[TextTable]:
 
     Only for protocols that are scored by group: others have groups too, but no question on them.
     """
-    tables = []
-    for slug, done in _scored(records):
-        lines = list(_gap_lines(done))
-        if lines:
-            title = f"{notes.title(done)}: gap between the groups while backfilled"
-            heads = [f"{share} %" for share in _SHARES]
-            tables.append(
-                simple_table(
-                    title, f"{slug}-gaps", ("method", "order"), heads, lines, notes=(_GAPS,)
-                )
-            )
-    return tables
+    tables = [
+        simple_table(
+            f"{notes.title(done)}: gap between the groups while backfilled",
+            f"{slug}-gaps",
+            ("method", "order"),
+            [f"{share} %" for share in _SHARES],
+            list(_gap_lines(done)),
+            notes=(_GAPS,),
+        )
+        for slug, done in _scored(records)
+    ]
+    return [table for table in tables if table.rows]
 
 
 def _scored(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]]:

@@ -49,51 +49,51 @@ def facts(record: Record, details: Details | None) -> Iterator[str]:
     """Lines that stand below the scores."""
     if record.reason:
         yield f"not applicable: {record.reason}"
-    cost = {label: getattr(record.cost, key) for key, label in _COST.items()}
+    costs = {label: getattr(record.cost, key) for key, label in _COST.items()}
     stages = {k: f"{s.seconds or 0.0:.1f}" for k, s in record.run.stages.items()}
     memory = record.run.peak_memory_bytes
+    data = record.dataset.model_dump()
+    generations = data.pop("generations")
     parts: dict[str, Mapping[str, Any]] = {
-        "verdicts": _verdicts(record),
-        "cost": {k: f"{v:,.0f}" for k, v in cost.items() if v is not None},
+        "verdicts": {
+            numbers.metric(key).label: _verdict(record, key)
+            for key in numbers.ordered(record.compatible)
+        },
+        "cost": {label: f"{cost:,.0f}" for label, cost in costs.items() if cost is not None},
         "side-information": _side(record),
         "areas under backfilling curves": {
-            order: ", ".join(_label(k, numbers.number(v)) for k, v in each.area.items())
+            order: ", ".join(
+                f"{numbers.metric(k).label} {numbers.number(v)}" for k, v in each.area.items()
+            )
             for order, each in record.orders.items()
         },
-        "data": _data(record),
-        "models": {k: _inline(v.model_dump()) for k, v in record.models.items()},
+        "data": data | {f"{k} is trained on": counts for k, counts in generations.items()},
+        "models": {k: v.model_dump() for k, v in record.models.items()},
         "parameters of the method": record.config,
-        "recipe": {k: _inline(v) for k, v in record.recipe.model_dump().items()},
+        "recipe": record.recipe.model_dump(),
         "changed": record.changed,
         "seconds": stages | ({"peak memory": f"{memory / 2**20:.0f} MiB"} if memory else {}),
         "provenance": _provenance(record),
         "details": {} if details is None else _details(record, details),
     }
     for title, part in parts.items():
-        known = {key: value for key, value in part.items() if value not in ("", None)}
-        if known:
-            yield ""
-            yield title
+        known = {key: _inline(value) for key, value in part.items() if value not in ("", None)}
+        if any(known.values()):
+            yield from ("", title)
             width = max(map(len, known))
-            yield from (_line(f"  {key:<{width}}  {value}") for key, value in known.items())
+            lines = (f"  {key:<{width}}  {value}" for key, value in known.items())
+            yield from ("".join(c if c.isprintable() else " " for c in line) for line in lines)
 
 
-def _label(key: str, words: str) -> str:
-    return f"{numbers.metric(key).label} {words}"
-
-
-def _verdicts(record: Record) -> dict[str, str]:
-    verdicts = {}
-    for key in numbers.ordered(record.compatible):
-        good, unhurt = record.compatible[key], record.not_hurting.get(key)
-        gain = record.update_gain.get(key)
-        words = [
-            None if good is None else "compatible" if good else "not compatible",
-            None if gain is None else f"gain {numbers.number(gain)}",
-            None if unhurt is None else "not hurting" if unhurt else "hurting",
-        ]
-        verdicts[numbers.metric(key).label] = ", ".join(filter(None, words))
-    return verdicts
+def _verdict(record: Record, key: str) -> str:
+    good, unhurt = record.compatible[key], record.not_hurting.get(key)
+    gain = record.update_gain.get(key)
+    words = [
+        None if good is None else "compatible" if good else "not compatible",
+        None if gain is None else f"gain {numbers.number(gain)}",
+        None if unhurt is None else "not hurting" if unhurt else "hurting",
+    ]
+    return ", ".join(filter(None, words))
 
 
 def _side(record: Record) -> dict[str, str]:
@@ -101,13 +101,6 @@ def _side(record: Record) -> dict[str, str]:
         return {}
     sizes = {k: f"{s.dim} numbers, {s.bytes} bytes" for k, s in record.side.generations.items()}
     return {"kind": record.side.kind} | sizes
-
-
-def _data(record: Record) -> dict[str, str]:
-    about = record.dataset.model_dump()
-    generations = about.pop("generations")
-    facts = {key: _inline(value) for key, value in about.items()}
-    return facts | {f"{k} is trained on": _inline(counts) for k, counts in generations.items()}
 
 
 def _provenance(record: Record) -> dict[str, Any]:
@@ -129,17 +122,13 @@ def _provenance(record: Record) -> dict[str, Any]:
 
 
 def _details(record: Record, details: Details) -> dict[str, str]:
-    cases = ", ".join(dict.fromkeys(case for case, _ in details.answers))
+    cases = ", ".join(dict.fromkeys(case for case, _ in details.results))
     facts = {"file": str(record.details), "results by query": cases or "none"}
     if details.picture is not None:
         facts["t-SNE"] = ", ".join(details.picture.classes)
     if details.ordering is not None:
         facts["priority, Kendall's tau"] = numbers.number(details.ordering.tau, "coefficient")
     return facts | ({"left out": "; ".join(details.left_out)} if details.left_out else {})
-
-
-def _line(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _inline(value: Any) -> str:

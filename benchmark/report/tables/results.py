@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import compress
 
-from benchmark.report import numbers
-from benchmark.report.derived import is_difference
+from benchmark.report import numbers, select
 from benchmark.report.scores import GAIN, MethodScores, ScoreTable
 from benchmark.report.text_table import (
     NOT_APPLICABLE,
@@ -15,7 +13,7 @@ from benchmark.report.text_table import (
     TextColumn,
     TextRow,
     TextTable,
-    filled,
+    filled_block,
     score_cell,
 )
 
@@ -28,15 +26,11 @@ COLUMNS = (
 
 def text_table(table: ScoreTable) -> TextTable:
     """Scores of one protocol and track, to be printed."""
-    blocks, cells = [], []
-    for metric in table.metrics:
-        block, column_cells = _block(table, metric)
-        blocks.append(block)
-        cells.append(column_cells)
+    blocks = [_block(table, metric) for metric in table.metrics]
     rows = [
         TextRow(
             (TextCell(row.label, small=row.detail),),
-            tuple(each[i] for each in cells),
+            tuple(cells[i] for _, cells in blocks),
             kind="" if row.kind == "method" else "bound",
         )
         for i, row in enumerate(table.rows)
@@ -45,7 +39,7 @@ def text_table(table: ScoreTable) -> TextTable:
         title=table.title,
         slug=table.slug,
         labels=(TextColumn("", words=True, heading=True),),
-        blocks=tuple(blocks),
+        blocks=tuple(block for block, _ in blocks),
         rows=tuple(rows),
         notes=("* is the best method of a column.", *table.notes),
         columns=COLUMNS,
@@ -59,12 +53,7 @@ def _block(table: ScoreTable, metric: str) -> tuple[TextBlock, list[tuple[TextCe
     columns += [TextColumn("compatible", short="compat."), TextColumn(GAIN)]
     best = {case: table.best(metric, case) for case in (*table.cases, GAIN)}
     rows = [list(_cells(table, row, metric, best)) for row in table.rows]
-    kept = filled(rows, len(columns))
-    kept[-1] = kept[-2]  # a gain that nobody has says something too
-    return (
-        TextBlock(label(metric), tuple(compress(columns, kept))),
-        [tuple(compress(row, kept)) for row in rows],
-    )
+    return filled_block(label(metric), columns, rows, tied=1)  # a gain that nobody has says much
 
 
 def label(metric: str) -> str:
@@ -84,7 +73,8 @@ def _cells(
         score = row.cells.get((metric, case))
         if score is not None and score.value is None and row.kind != "method":
             score = None
-        yield score_cell(score, unit, best=row.method in best[case], signed=is_difference(case))
+        signed = select.is_difference(case)
+        yield score_cell(score, unit, best=row.method in best[case], signed=signed)
     verdict = row.verdicts.get(metric)
     if verdict is None:
         yield from (TextCell(), TextCell())

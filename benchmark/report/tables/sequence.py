@@ -7,8 +7,7 @@ the other, and directly.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress
+from collections.abc import Iterable, Mapping, Sequence
 
 from benchmark.metrics import compatibility
 from benchmark.records.record import Record
@@ -16,13 +15,12 @@ from benchmark.report import notes, numbers, select
 from benchmark.report.scores import Score, by_method, case_score, mean_score, named_groups
 from benchmark.report.tables.results import label
 from benchmark.report.text_table import (
-    TextBlock,
     TextCell,
     TextColumn,
     TextRow,
     TextTable,
-    filled,
-    score_cell,
+    filled_block,
+    score_cells,
 )
 
 _READING = (
@@ -35,10 +33,6 @@ _SHARE, _MEAN = "average compatibility", "average accuracy"
 
 def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
     """A table for each protocol of three generations or more, and track.
-
-    Args:
-        records: Any records; those of two generations are passed over.
-        metrics: Keys, as a list or with commas between; ``all``; by default the main ones.
 
     Raises:
         BenchError: If a metric is in no record.
@@ -71,26 +65,35 @@ def _table(records: Sequence[Record], slug: str, keys: Sequence[str]) -> TextTab
     methods = by_method(records)
     labels = cases(records) | {_SHARE: _SHARE, _MEAN: _MEAN}
     columns = tuple(map(TextColumn, methods))
-    cells = {}
-    for key in keys:
-        scores = {case: {m: _score(of, case, key) for m, of in methods.items()} for case in labels}
-        cells[key] = [list(_cells(scores[case], case, key)) for case in labels]
-    kept = {key: filled(rows, len(columns)) for key, rows in cells.items()}
+    blocks = [
+        filled_block(label(key), columns, [_cells(methods, case, key) for case in labels])
+        for key in keys
+    ]
     return TextTable(
         title=f"{notes.title(records)}: step by step",
         slug=f"{slug}-sequence",
         labels=(TextColumn("", words=True, heading=True),),
-        blocks=tuple(TextBlock(label(key), tuple(compress(columns, kept[key]))) for key in keys),
+        blocks=tuple(block for block, _ in blocks),
         rows=tuple(
             TextRow(
                 (TextCell(words),),
-                tuple(tuple(compress(cells[key][i], kept[key])) for key in keys),
+                tuple(cells[i] for _, cells in blocks),
                 kind="bound" if words.endswith("self-test") else "",
             )
             for i, words in enumerate(labels.values())
         ),
         notes=("* is the best method of a row.", _READING),
     )
+
+
+def _cells(methods: Mapping[str, Sequence[Record]], case: str, key: str) -> list[TextCell]:
+    """A row of one metric; among self-tests none is the best, and blank is what has no score."""
+    query, _, gallery = case.partition("/")
+    scores: dict[str, Score | None] = {m: _score(of, case, key) for m, of in methods.items()}
+    if query == gallery:
+        scores = {m: s if s and s.value is not None else None for m, s in scores.items()}
+    rivals = [m for m in methods if m != "independent" and query != gallery]
+    return [*score_cells(scores, key, rivals, larger=case == _SHARE).values()]
 
 
 def _score(records: Sequence[Record], case: str, key: str) -> Score:
@@ -113,14 +116,3 @@ def _average(record: Record, key: str, kind: str) -> float | None:
         return None
     average = {_SHARE: compatibility.average_compatibility, _MEAN: compatibility.average_accuracy}
     return average[kind](matrix)
-
-
-def _cells(scores: dict[str, Score], case: str, key: str) -> Iterator[TextCell]:
-    """A row of one metric; among self-tests none is the best."""
-    unit = numbers.metric(key).unit
-    query, _, gallery = case.partition("/")
-    rivals = {m: s.value for m, s in scores.items() if m != "independent" and query != gallery}
-    best = numbers.best(rivals, key, larger=case == _SHARE)
-    for method, score in scores.items():
-        blank = query == gallery and score.value is None
-        yield score_cell(None if blank else score, unit, best=method in best)

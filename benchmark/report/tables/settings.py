@@ -23,7 +23,7 @@ from benchmark.report.text_table import (
     NOT_APPLICABLE,
     TextCell,
     TextTable,
-    score_cell,
+    score_cells,
     simple_table,
 )
 
@@ -58,11 +58,7 @@ def by_setting(members: Sequence[Record]) -> dict[str, list[Record]]:
 
 
 def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
-    """A table for each protocol with settings, track and metric.
-
-    Args:
-        records: Any records; those of protocols without settings are passed over.
-        metrics: Keys, as a list or with commas between; ``all``; by default the main ones.
+    """A table for each protocol with settings, track and metric; other records are passed over.
 
     Raises:
         BenchError: If a metric is in no record.
@@ -117,30 +113,21 @@ def _lines(
 ) -> Iterator[list[str | TextCell]]:
     """A line for each method of one setting; the best of each column is marked."""
     done = {m: d for m, rs in methods.items() if (d := [r for r in rs if r.status == "done"])}
-    scores = {
-        case: {method: _score(records, case, key) for method, records in done.items()}
+    rivals = [method for method in done if method != "independent"]
+    columns = [
+        score_cells(
+            {method: _score(records, case, key) for method, records in done.items()},
+            key, () if case == _LOWER else rivals, spread=case != _LOWER,
+        )
         for case in cases
-    }
-    unit = numbers.metric(key).unit
-    best = {
-        case: numbers.best({m: s.value for m, s in of.items() if m != "independent"}, key)
-        for case, of in scores.items()
-        if case != _LOWER
-    }
+    ]  # fmt: skip
     for method in methods:
         if method not in done:
             yield [name, method, NOT_APPLICABLE]
             continue
         verdict = make_verdict(done[method], key)
-        cells = [
-            score_cell(
-                scores[case][method], unit,
-                best=method in best.get(case, ()), spread=case != _LOWER,
-            )
-            for case in cases
-        ]  # fmt: skip
         judged = (numbers.of_seeds(verdict.compatible), numbers.number(verdict.gain))
-        yield [name, method, *cells, *judged]
+        yield [name, method, *(column[method] for column in columns), *judged]
 
 
 def _score(records: Sequence[Record], case: str, key: str) -> Score:
@@ -152,7 +139,7 @@ def _score(records: Sequence[Record], case: str, key: str) -> Score:
 
 def _notes(settings: Mapping[str, Sequence[Record]]) -> Iterator[str]:
     members = [record for of_setting in settings.values() for record in of_setting]
-    yield (f"Percent; {notes.interval_words(members)}. * is the best method of a setting's column.")
+    yield f"Percent; {notes.interval_words(members)}. * is the best method of a setting's column."
     yield (
         "Compatible: new/old > old/old (BCT eq. 2). Gain: share of the way from old/old to the "
         "upper bound that new/old goes (BCT eq. 9); none where not compatible."
@@ -161,10 +148,8 @@ def _notes(settings: Mapping[str, Sequence[Record]]) -> Iterator[str]:
     if any(len(r.models) > 2 for r in members):
         yield "old is the first generation, new the last; the tables by step stand apart."
     models = {name: models_words(of_setting[0]) for name, of_setting in settings.items()}
-    if len(set(models.values())) == 1:
-        yield f"Models: {models_words(members[0])}."
-    else:
-        yield from (f"{name}: {words}." for name, words in models.items())
+    models = models if len(set(models.values())) > 1 else {"Models": models_words(members[0])}
+    yield from (f"{name}: {words}." for name, words in models.items())
     for name, of_setting in settings.items():
         for record in of_setting:
             if record.status != "done":
@@ -174,8 +159,8 @@ def _notes(settings: Mapping[str, Sequence[Record]]) -> Iterator[str]:
 
 def models_words(record: Record) -> str:
     """What each generation is made of: ``old convnet-16, 64 dimensions, softmax``."""
-    words = []
-    for name, spec in record.models.items():
-        ends = ", ReLU" if spec.relu else ""
-        words.append(f"{name} {spec.backbone}, {spec.dim} dimensions, {spec.head}{ends}")
+    words = (
+        f"{name} {spec.backbone}, {spec.dim} dimensions, {spec.head}{', ReLU' if spec.relu else ''}"
+        for name, spec in record.models.items()
+    )
     return "; ".join(words) or "models unknown"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,9 @@ from benchmark.config import registry
 from benchmark.config.sweep import Axis
 from benchmark.errors import BenchError
 from benchmark.records.record import Record
-from benchmark.report import derived, numbers, select
-from benchmark.report.derived import AVG
-from benchmark.report.scores import Score, case_score, mean_score
+from benchmark.report import numbers, select
+from benchmark.report.scores import Score, by_method, case_score, mean_score
+from benchmark.report.select import AVG
 from benchmark.report.text_table import (
     NOT_APPLICABLE,
     TextBlock,
@@ -71,21 +71,30 @@ def make_sweep(
     Raises:
         BenchError: If a record has no value of a swept key.
     """
-    axes = [_named(axis) for axis in axes]
-    _check(records, axes)
-    methods = {record.method for record in records}
-    concerned = {method: _concerned(method, records, axes) for method in methods}
-    keys = select.metrics(records, metrics)
-    cases = [select.lower_case(records), select.cross_case(records), select.self_case(records)]
-    grouped: dict[tuple[str, tuple[Any, ...]], list[Record]] = {}
+    axes = [_with_ids(axis) for axis in axes]
     for record in records:
-        values = _values(record, axes, concerned[record.method])
-        grouped.setdefault((record.method, values), []).append(record)
+        known = _swept(record)
+        missing = [key for axis in axes for key in axis.key.split("+") if key not in known]
+        if missing:
+            words = ", ".join(missing)
+            raise BenchError(f"sweep: record of {record.method} has no value of {words}")
+    shown = select.metrics(records, metrics)
+    cases = [select.lower_case(records), select.cross_case(records), select.self_case(records)]
+    fields = [axis.key.split("+") for axis in axes]
+    points: dict[tuple[str, tuple[Any, ...]], list[Record]] = {}
+    for members in by_method(records, done=False).values():
+        # An axis has no value where none of its fields changes what the method does.
+        concerned = [any(all(_takes(r, key) for r in members) for key in f) for f in fields]
+        for record in members:
+            values = [
+                _swept(record)[f[0]] if c else None for f, c in zip(fields, concerned, strict=True)
+            ]
+            points.setdefault((record.method, tuple(values)), []).append(record)
     lines = [
-        SweepPoint(*key, _cells(grouped[key], keys, cases), grouped[key][0].reason)
-        for key in sorted(grouped, key=lambda key: _place(key, axes))
+        SweepPoint(*key, _cells(points[key], shown, cases), points[key][0].reason)
+        for key in sorted(points, key=lambda key: _place(key, axes))
     ]
-    columns = [(key, case) for key in keys for case in cases]
+    columns = [(key, case) for key in shown for case in cases]
     if any((AVG, "") in line.cells for line in lines):
         columns.append((AVG, ""))
     seeds = sorted({record.seed for record in records})
@@ -95,44 +104,16 @@ def make_sweep(
     return SweepTable(title, tuple(axes), tuple(columns), tuple(lines))
 
 
-def _named(axis: Axis) -> Axis:
+def _with_ids(axis: Axis) -> Axis:
     """Tracks by their ids, as records know them, where they were given as files."""
     if axis.key != "track":
         return axis
     return Axis("track", tuple(Path(str(value)).name.partition(".y")[0] for value in axis.values))
 
 
-def _check(records: Sequence[Record], axes: Sequence[Axis]) -> None:
-    for record in records:
-        known = _swept(record)
-        missing = [key for axis in axes for key in _keys(axis) if key not in known]
-        if missing:
-            words = ", ".join(missing)
-            raise BenchError(f"sweep: record of {record.method} has no value of {words}")
-
-
-def _keys(axis: Axis) -> list[str]:
-    """The fields of an axis, which move together."""
-    return axis.key.split("+")
-
-
 def _swept(record: Record) -> dict[str, Any]:
     """Fields that may have been swept, with the record's values."""
     return {"track": record.track, **record.changed}
-
-
-def _values(record: Record, axes: Sequence[Axis], concerned: Sequence[bool]) -> tuple[Any, ...]:
-    """The record's place; an axis that does not concern its method has no value."""
-    values = _swept(record)
-    return tuple(
-        values[_keys(axis)[0]] if yes else None for axis, yes in zip(axes, concerned, strict=True)
-    )
-
-
-def _concerned(method: str, records: Iterable[Record], axes: Iterable[Axis]) -> list[bool]:
-    """Does each axis, by any of its fields, change what a method does?"""
-    members = [record for record in records if record.method == method]
-    return [any(all(_takes(r, key) for r in members) for key in _keys(axis)) for axis in axes]
 
 
 def _takes(record: Record, key: str) -> bool:
@@ -164,14 +145,14 @@ def _cells(
     if not done:
         return {}
     cells = {(key, case): case_score(done, case, key) for key in keys for case in cases}
-    averages = [derived.mean(record, cases[1:]) for record in done]
+    averages = [select.mean(record, cases[1:]) for record in done]
     return cells | ({} if None in averages else {(AVG, ""): mean_score(averages)})
 
 
 def text_table(table: SweepTable) -> TextTable:
     """A sweep, to be printed; as CSV a line for each point, metric and case."""
     metrics = list(dict.fromkeys(key for key, _ in table.columns))
-    columns = {m: [column for column in table.columns if column[0] == m] for m in metrics}
+    cases = {m: [case for key, case in table.columns if key == m] for m in metrics}
     reasons = dict.fromkeys((line.method, line.reason) for line in table.lines if line.reason)
     keys = tuple(axis.key for axis in table.axes)
     return TextTable(
@@ -179,16 +160,13 @@ def text_table(table: SweepTable) -> TextTable:
         slug=f"sweep-{keys[0]}",
         labels=tuple(TextColumn(name, words=True) for name in ("method", *keys)),
         blocks=tuple(
-            TextBlock(
-                numbers.metric(metric).label,
-                tuple(TextColumn(case or "value") for _, case in columns[metric]),
-            )
-            for metric in metrics
+            TextBlock(numbers.metric(m).label, tuple(TextColumn(c or "value") for c in cases[m]))
+            for m in metrics
         ),
         rows=tuple(
             TextRow(
                 (TextCell(line.method), *(TextCell(_words(value)) for value in line.values)),
-                tuple(tuple(_shown(line, columns[metric])) for metric in metrics),
+                tuple(tuple(_cell(line, m, case) for case in cases[m]) for m in metrics),
             )
             for line in table.lines
         ),
@@ -207,10 +185,7 @@ def _words(value: Any) -> str:
     return "any" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _shown(line: SweepPoint, columns: Sequence[tuple[str, str]]) -> Iterator[TextCell]:
-    for column in columns:
-        score = line.cells.get(column)
-        if score is None:
-            yield TextCell(NOT_APPLICABLE if line.reason else numbers.DASH)
-        else:
-            yield score_cell(score, numbers.metric(column[0]).unit)
+def _cell(line: SweepPoint, metric: str, case: str) -> TextCell:
+    if (metric, case) not in line.cells:
+        return TextCell(NOT_APPLICABLE if line.reason else numbers.DASH)
+    return score_cell(line.cells[metric, case], numbers.metric(metric).unit)

@@ -1,4 +1,4 @@
-"""What a partly refilled gallery is made of, from the outputs of stages."""
+"""A partly backfilled gallery, from the outputs of stages."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ import torch
 
 from benchmark import BenchError
 from benchmark.data.toy import Toy
-from benchmark.harness.evaluation.partial_backfill import (
-    evaluate_backfilling,
-    known_items,
-    last_update,
-)
+from benchmark.harness.evaluation.partial_backfill import LastUpdate, evaluate_backfilling
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable, load_module, save_module
 from benchmark.models.parts import Affine, FirstDims, KeepSide
@@ -69,10 +65,10 @@ def inputs(items, tmp_path):
 
 
 def test_the_last_update_counts(inputs):
-    found = last_update(inputs).state
-    shapes = [found.old.shape[1], found.stored.shape[1], found.view.shape[1], found.new.shape[1]]
+    state = LastUpdate(PARAMS, inputs).state
+    shapes = [state.old.shape[1], state.stored.shape[1], state.view.shape[1], state.new.shape[1]]
     assert shapes == [5, 6, 6, 6]
-    np.testing.assert_array_equal(found.new, found.view)
+    np.testing.assert_array_equal(state.new, state.view)
 
 
 def test_everything_is_known(inputs, items):
@@ -85,27 +81,27 @@ def test_everything_is_known(inputs, items):
 
 def test_losses_and_distances_are_those_that_training_had(inputs, items, arcface):
     """FastFill eq. 3 for each item, in float64; directions count for an arcface head."""
-    update = last_update(inputs)
-    refill, known = update.state, known_items(PARAMS, inputs, items, update)
+    update = LastUpdate(PARAMS, inputs)
+    state, known = update.state, update.known_items(items)
     head = load_module(inputs["head_new"] / "head.safetensors")
     rows = [head.classes.tolist().index(label) for label in items.labels]
-    stored = refill.stored.astype(np.float64)
-    wanted = [arcface(head, stored[i : i + 1], rows[i : i + 1]) for i in range(len(rows))]
-    np.testing.assert_allclose(known.disc, wanted, rtol=1e-4)
-    unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (stored, refill.new)]
+    stored = state.stored.astype(np.float64)
+    expected = [arcface(head, stored[i : i + 1], rows[i : i + 1]) for i in range(len(rows))]
+    np.testing.assert_allclose(known.disc, expected, rtol=1e-4)
+    unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (stored, state.new)]
     np.testing.assert_allclose(known.l2, ((unit[0] - unit[1]) ** 2).sum(1), rtol=1e-5)
 
 
 def test_the_length_of_vectors_counts_for_a_softmax_head(inputs, items):
     save_module(Head("softmax", 6, [0, 1]), inputs["head_new"] / "head.safetensors")
-    update = last_update(inputs)
-    refill, known = update.state, known_items(PARAMS, inputs, items, update)
-    wanted = ((refill.stored.astype(np.float64) - refill.new) ** 2).sum(1)
-    np.testing.assert_allclose(known.l2, wanted, rtol=1e-6)
+    update = LastUpdate(PARAMS, inputs)
+    state, known = update.state, update.known_items(items)
+    expected = ((state.stored.astype(np.float64) - state.new) ** 2).sum(1)
+    np.testing.assert_allclose(known.l2, expected, rtol=1e-6)
 
 
 def test_priority_sees_what_is_stored(inputs, items):
-    known = known_items(PARAMS, inputs, items, last_update(inputs))
+    known = LastUpdate(PARAMS, inputs).known_items(items)
     side = np.load(inputs["side1"] / "vectors.npy")
     np.testing.assert_allclose(known.priority, side.mean(1), rtol=1e-6)
 
@@ -127,8 +123,8 @@ def test_an_order_that_cannot_be_made_says_why(inputs, items):
 def test_queries_in_the_old_space_do_not_ask_the_new_classifier(inputs, items):
     (inputs["update2"] / "convert.safetensors").unlink()
     save_module(FirstDims(5), inputs["update2"] / "query_view.safetensors")
-    refill = last_update(inputs).state
-    assert (refill.view.shape[1], refill.stored.shape[1], refill.new.shape[1]) == (5, 5, 6)
+    state = LastUpdate(PARAMS, inputs).state
+    assert (state.view.shape[1], state.stored.shape[1], state.new.shape[1]) == (5, 5, 6)
     found = evaluate_backfilling(PARAMS, inputs, items)
     assert set(found["orders"]) == {"random", "priority", "entropy:old", "true-l2"}
     assert "old space" in found["omitted"]["entropy"]

@@ -37,9 +37,9 @@ def test_the_first_generation_trains_the_only_one(kind):
     assert side.params["seed"] != old.params["seed"]
     own = SIDES[kind].epochs == "model"
     track = load_track("toy")
-    wanted = dict(old.params["recipe"])
-    wanted["epochs"] = track.recipe.epochs if own else track.recipe.side_epochs
-    assert side.params["recipe"] == wanted
+    expected = dict(old.params["recipe"])
+    expected["epochs"] = track.recipe.epochs if own else track.recipe.side_epochs
+    assert side.params["recipe"] == expected
     if SIDES[kind].data == "own":
         assert side.params["splits"] == old.params["splits"]
         assert set(side.inputs) == {"data"}

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from benchmark.errors import BenchError
-from benchmark.report.plots import labels, plot, style
-from benchmark.report.plots.curves import panels
-from benchmark.report.plots.tradeoff import Point, front
+from benchmark.report.plots import curves, plot, style, tradeoff
+from benchmark.report.ranks import front
 from leaderboard.cards import card
 
 
@@ -44,29 +43,27 @@ def test_undefined_and_equal_values_can_be_drawn(make, tmp_path):
 
 
 def test_front_keeps_what_nothing_beats():
-    def at(name, x, y):
-        return Point(name, x, y, (x, x), (y, y))
-
-    points = [at("a", 1, 3), at("b", 2, 2), at("c", 1, 2), at("d", 3, 1), at("e", 2, 2)]
-    assert [p.method for p in front(points)] == ["a", "b", "e", "d"]
-    assert [p.method for p in front(points, higher=False)] == ["c", "d"]
+    points = {"a": (1, 3), "b": (2, 2), "c": (1, 2), "d": (3, 1), "e": (2, 2)}
+    assert front(points) == ["a", "b", "e", "d"]
+    assert front(points, higher=False) == ["c", "d"]
 
 
-def test_labels_do_not_overlap():
+def test_names_do_not_overlap(make):
+    methods = ["bct", "fct", "mixbct", "l2", "bt2", "lwf"]
+    records = [make(m, 0.6 + 0.002 * i, 0.8 + 0.001 * i) for i, m in enumerate(methods)]
     with style.styled():
-        figure = style.figure(4)
-        axes = figure.add_subplot()
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, 1)
-        wanted = [labels.Label(0.5 + 0.01 * i, 0.5, f"method-{i}", "black") for i in range(6)]
-        boxes = labels.place(axes, wanted, [])
-    assert all(a.overlap(b) == 0 for i, a in enumerate(boxes) for b in boxes[i + 1 :])
+        figure = tradeoff.draw(records, "cmc_at_1")
+        figure.canvas.draw()
+        texts = {text.get_text(): text for text in figure.axes[0].texts}
+        boxes = [texts[method].get_window_extent() for method in methods]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[i + 1 :])
 
 
 def test_curves_share_what_is_trained_once(make):
     shared = {"train old model (seed 0)": {"model": {"loss": [1.0]}}, "fit fct (seed 0)": {}}
-    found = panels([make("a", curves=shared), make("b", curves=shared), make("c", seed=1)])
-    assert found == {"old model": {0: [1.0]}, "c": {1: [2.0, 1.0, 0.5]}}
+    data = curves.frame([make("a", curves=shared), make("b", curves=shared), make("c", seed=1)])
+    losses = data.groupby(["part", "seed"])["loss"].apply(list).to_dict()
+    assert losses == {("old model", 0): [1.0], ("c", 1): [2.0, 1.0, 0.5]}
 
 
 def test_plots_and_pages_load_no_torch(tmp_path, monkeypatch):

@@ -42,7 +42,7 @@ def pair(tmp_path):
 
 def by_hand(pair, case, metric, grouped, n=4_000):
     """Differences read from the files, identities drawn one by one in plain loops."""
-    a, b = (read_details(details_path(f.path)).answers[case, metric] for f in pair)
+    a, b = (read_details(details_path(f.path)).results[case, metric] for f in pair)
     assert a.identity.tolist() == b.identity.tolist()
     difference = a.values - b.values
     parts = [difference[a.identity == k] for k in np.unique(a.identity)]
@@ -104,7 +104,7 @@ def test_seeds_are_averaged_query_by_query(tmp_path) -> None:
     assert line.seeds == (1, 2)
     values = [
         np.mean(
-            [read_details(details_path(f[s].path)).answers[CROSS, "map"].values for s in (1, 2)]
+            [read_details(details_path(f[s].path)).results[CROSS, "map"].values for s in (1, 2)]
         )
         for f in (one, other)
     ]

@@ -5,14 +5,14 @@ import sys
 
 import pandas as pd
 import pytest
-from support.objects import changed
 
-from benchmark.report import make_table, make_tables, render
-from benchmark.report.frame import COLUMNS, frame
+from benchmark.report import make_table, make_tables
+from benchmark.report.renderers import render
+from benchmark.report.tables.results import text_table
 
 
 def test_csv_read_back_equals_the_records(records):
-    table = pd.read_csv(io.StringIO(render(make_table(records, "all", "all"), "csv")))
+    table = pd.read_csv(io.StringIO(render(text_table(make_table(records, "all", "all")), "csv")))
     for record in records:
         mine = table[table.method == record.method]
         if record.status != "done":
@@ -31,20 +31,20 @@ def test_csv_read_back_equals_the_records(records):
 
 
 def test_csv_of_several_tables_has_one_head(make):
-    text = render(make_tables([make(), make(track="omniglot")]), "csv")
+    text = render([*map(text_table, make_tables([make(), make(track="omniglot")]))], "csv")
     assert text.count("protocol,track,") == 1
     assert set(pd.read_csv(io.StringIO(text)).track) == {"glyphs", "omniglot"}
 
 
 def test_csv_has_the_bounds_under_their_own_case(records):
-    table = pd.read_csv(io.StringIO(render(make_table(records), "csv")))
+    table = pd.read_csv(io.StringIO(render(text_table(make_table(records)), "csv")))
     lower = table[table.method == "lower"]
     assert list(lower.case) == ["old/old"]
     assert list(lower.value) == [0.5]
 
 
 def test_markdown(records):
-    text = render(make_table(records), "markdown")
+    text = render(text_table(make_table(records)), "markdown")
     assert "### Open-Class on Glyphs, seed 0" in text
     assert "| bct | **60.0** ±2.0 | 80.0 ±2.0 | - | yes | **25.0** |" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
@@ -53,7 +53,7 @@ def test_markdown(records):
 
 
 def test_latex(records):
-    text = render(make_table(records), "latex")
+    text = render(text_table(make_table(records)), "latex")
     for part in (r"\toprule", r"\bottomrule", r"\caption{", r"\label{tab:open-class-glyphs}"):
         assert part in text
     assert r"bct & \textbf{60.0} {\scriptsize $\pm$2.0}" in text
@@ -68,44 +68,21 @@ def test_latex(records):
 @pytest.mark.parametrize("name", ["a|b", "a_b", "50%", "<b>x</b>", "#1 & $2", "back\\slash", "{x}"])
 def test_hostile_names_are_escaped(make, name):
     table = make_table([make(name)])
-    latex = render(table, "latex")
+    latex = render(text_table(table), "latex")
     body = next(line for line in latex.splitlines() if "yes" in line)
     label = body.split(" & ")[0] if "&" not in name else body
     assert not re.search(r"(?<!\\)[_%#]", label)
-    markdown = render(table, "markdown")
+    markdown = render(text_table(table), "markdown")
     assert "<b>" not in markdown
     row = next(line for line in markdown.splitlines() if "yes" in line)
     assert len(re.findall(r"(?<!\\)\|", row)) == 6
 
 
-def test_frame(records):
-    table = frame(records)
-    assert list(table.columns) == list(COLUMNS)
-    cross = table[(table.method == "bct") & (table.case == "new/old")].iloc[0]
-    assert (cross.value, cross.low, cross.gain) == (0.6, 0.59, pytest.approx(0.25))
-    assert cross.compatible is True or bool(cross.compatible)
-    other = table[(table.method == "bct") & (table.case == "new/new")].iloc[0]
-    assert pd.isna(other.gain)
-    assert pd.isna(other.compatible)
-    left_out = table[table.method == "lwf"].iloc[0]
-    assert left_out.status == "not-applicable"
-    assert pd.isna(left_out["value"])
-    assert list(frame([]).columns) == list(COLUMNS)
-
-
-def test_frame_where_texts_ask(make):
-    record = make()
-    scores = {"old/new" if case == "new/old" else case: v for case, v in record.scores.items()}
-    table = frame([changed(record, scores=scores)])
-    assert table[table.case == "old/new"].compatible.tolist() == [True]
-    assert table[table.case != "old/new"].compatible.isna().all()
-
-
 def test_tables_load_nothing_heavy():
     code = (
-        "import sys, benchmark.report, benchmark.report.terminal, leaderboard\n"
-        "import benchmark.report.plots, benchmark.report.text\n"
-        "bad = {'torch', 'pandas', 'matplotlib', 'jinja2', 'rich'} & set(sys.modules)\n"
+        "import sys, benchmark.report, benchmark.report.renderers, leaderboard\n"
+        "import benchmark.report.tables\n"
+        "bad = {'torch', 'pandas', 'matplotlib', 'seaborn', 'jinja2', 'rich'} & set(sys.modules)\n"
         "sys.exit(', '.join(bad) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -1,10 +1,10 @@
 """The table of a sequence: FCT's rows, all pairs, what is direct, averages over the matrix."""
 
 import pytest
-from benchmark.report.table import make_table, render
-from benchmark.report.terminal import plain
 
-from benchmark.report import sequence
+from benchmark.report import make_table
+from benchmark.report.renderers import render
+from benchmark.report.tables import sequence
 
 PAIRS = {
     "v1/v1": 0.30, "v2/v2": 0.50, "v3/v3": 0.70, "v2/v1": 0.40, "v3/v2": 0.60, "v3/v1": 0.20,
@@ -32,42 +32,44 @@ def made(make):
     ]
 
 
-def lines(table, method):
-    return {row.label: row.cells["cmc_at_1", method].value for row in table.rows}
+def printed(table, method):
+    """Label -> a method's cell."""
+    place = [column.head for column in table.blocks[0].columns].index(method)
+    return {row.labels[0].text: row.cells[0][place].text for row in table.rows}
 
 
 def test_rows_of_tables_5_and_8(made):
     (table,) = sequence.make_tables(made)
-    assert table.cases == ("independent", "fct", "fct:simclr")
-    found = lines(table, "fct")
+    assert [c.head for c in table.blocks[0].columns] == ["independent", "fct", "fct:simclr"]
+    found = printed(table, "fct")
     assert list(found) == [
         "v1/v1, self-test", "v2/v2, self-test", "v3/v3, self-test", "v2/v1, 1 update",
         "v3/v2, 1 update", "v3/v1, 2 updates", "v3/v1, direct", "average compatibility",
         "average accuracy",
     ]  # fmt: skip
-    assert (found["v3/v1, 2 updates"], found["v3/v1, direct"]) == (0.20, 0.65)
-    assert lines(table, "independent")["v3/v1, direct"] is None
+    assert (found["v3/v1, 2 updates"], found["v3/v1, direct"]) == ("20.0", "65.0")
+    assert printed(table, "independent")["v3/v1, direct"] == "-"
 
 
 def test_averages_over_the_matrix(made):
     """0.2 < 0.3 is one pair of three that is not compatible; the direct way counts nowhere."""
     (table,) = sequence.make_tables(made)
-    found = [lines(table, m) for m in table.cases]
-    assert [f["average compatibility"] for f in found] == [0.0, pytest.approx(2 / 3), 1.0]
+    found = [printed(table, column.head) for column in table.blocks[0].columns]
+    assert [f["average compatibility"] for f in found] == ["0.0", "66.7", "100.0"]
     mean = (0.3 + 0.5 + 0.7 + 0.4 + 0.6 + 0.2) / 6
-    assert found[1]["average accuracy"] == pytest.approx(mean)
+    assert found[1]["average accuracy"] == f"{100 * mean:.1f}"
 
 
 def test_no_average_without_every_pair(made):
     made[1].scores.pop("v2/v1")
     (table,) = sequence.make_tables(made)
-    assert lines(table, "fct")["average compatibility"] is None
-    assert lines(table, "fct")["average accuracy"] is None
+    assert printed(table, "fct")["average compatibility"] == "-"
+    assert printed(table, "fct")["average accuracy"] == "-"
 
 
 def test_the_best_of_a_row_is_marked(made):
     (table,) = sequence.make_tables(made)
-    text = plain([table])
+    text = render(table)
     chained = next(x for x in text.splitlines() if x.startswith("v3/v1, 2 updates"))
     assert chained.split()[-3:] == ["1.0", "20.0", "*45.0"]
     both = next(x for x in text.splitlines() if x.startswith("v3/v1, direct"))
@@ -82,7 +84,7 @@ def test_no_method_is_the_best_where_none_is_compatible(make, made):
     for record in made[1:3]:
         record.scores.update({case: {"cmc_at_1": 0.1} for case in ("v2/v1", "v3/v2", "v3/v1")})
         record.scores["v3/v3"] = {"cmc_at_1": 0.6 if record.method == "fct" else 0.7}
-    text = plain(sequence.make_tables(made)).splitlines()
+    text = render(sequence.make_tables(made)).splitlines()
     shares, means = (next(x for x in text if x.startswith(f"average {w}")) for w in ("com", "acc"))
     assert shares.split()[-3:] == ["0.0", "0.0", "0.0"] and "*" in means
 

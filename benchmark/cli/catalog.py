@@ -1,0 +1,98 @@
+"""What there is: methods, protocols and tracks, as lists and as cards."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import Any
+
+import typer
+
+from benchmark.config import registry
+from benchmark.config.loading import load_protocol, load_track
+from benchmark.config.protocols import Protocol
+from benchmark.config.tracks import Track
+from benchmark.errors import unknown
+
+
+def protocols() -> list[Protocol]:
+    """Every protocol."""
+    return [load_protocol(name) for name in registry.protocol_files()]
+
+
+def tracks() -> list[Track]:
+    """Every track."""
+    return [load_track(name) for name in registry.track_files()]
+
+
+def summary(track: Track) -> str:
+    """A track in a few words."""
+    return f"{track.title}. {track.note}"
+
+
+def _rows(kind: str) -> list[dict[str, Any]]:
+    if kind == "methods":
+        return [
+            {"id": f.id, "summary": f.summary, "variants": list(f.variants)}
+            for f in registry.method_files().values()
+        ]
+    if kind == "protocols":
+        return [{"id": p.id, "summary": p.question} for p in protocols()]
+    return [{"id": t.id, "summary": summary(t), "needs_data_root": t.needs_root} for t in tracks()]
+
+
+def print_list(kind: str, *, as_json: bool) -> None:
+    """Methods, protocols or tracks, one line each."""
+    rows = _rows(kind)
+    if as_json:
+        _print_json(rows)
+        return
+    width = max(len(row["id"]) for row in rows)
+    for row in rows:
+        variants = f"  [variants: {', '.join(row['variants'])}]" if row.get("variants") else ""
+        typer.echo(f"{row['id']:<{width}}  {row['summary']}{variants}")
+
+
+def print_card(name: str, *, as_json: bool) -> None:
+    """The card of a method, protocol or track."""
+    card = _card(name)
+    if as_json:
+        _print_json(card)
+        return
+    for key, value in card.items():
+        _print_field(key, value)
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def _card(name: str) -> dict[str, Any]:
+    if name.partition(":")[0] in registry.method_files():
+        from benchmark.report.card import method_card  # reads records, which takes numpy
+
+        return method_card(name)
+    if name in registry.protocol_files():
+        return load_protocol(name).model_dump()
+    if name in registry.track_files():
+        return load_track(name).model_dump()
+    known = [*registry.method_files(), *registry.protocol_files(), *registry.track_files()]
+    raise unknown("name", name, known)
+
+
+def _print_field(key: str, value: Any, indent: str = "") -> None:
+    label = f"{indent}{key.replace('_', ' ')}:"
+    if isinstance(value, list | tuple) and any(isinstance(each, dict) for each in value):
+        # A protocol's generations and settings, which stand by their names as a track's models do.
+        value = {each["name"]: {k: v for k, v in each.items() if k != "name"} for each in value}
+    if isinstance(value, dict) and value:
+        typer.echo(label)
+        for k, v in value.items():
+            _print_field(str(k), v, indent + "  ")
+        return
+    if isinstance(value, list | tuple):
+        value = ", ".join(map(str, value)) or "none"
+    first, *others = textwrap.wrap(str(value), 88) or [""]
+    typer.echo(f"{label:<14} {first}")
+    for line in others:
+        typer.echo(f"{'':<14} {line}")

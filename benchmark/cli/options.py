@@ -1,0 +1,57 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+Form = Annotated[
+    Literal["terminal", "csv", "markdown", "latex"],
+    typer.Option("--format", "-f", help="How to write it."),
+]
+Runs = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Folders of records, or single ones; by default `runs`.", metavar="RUNS"),
+]
+
+
+def _words(names: str, flag: str, *short: str) -> object:
+    return typer.Option(flag, *short, help=f"{names}, with commas; else all.")
+
+
+Methods = Annotated[str, _words("Methods", "--methods", "-m")]
+Protocols = Annotated[str, _words("Protocols", "--protocol", "-p")]
+Tracks = Annotated[str, _words("Tracks", "--track", "-t")]
+Datasets = Annotated[str, _words("Datasets", "--dataset")]
+Papers = Annotated[str, _words("Papers", "--paper")]
+PaperMetrics = Annotated[str, _words("Metrics", "--metrics")]
+Seeds = Annotated[str, typer.Option("--seeds", help="Seeds: `0`, `0,1,2` or `0-4`; else all.")]
+Metrics = Annotated[
+    str,
+    typer.Option(
+        "--metrics", help="Metrics, with commas, or `all`; else the main ones. `avg` is MixBCT's."
+    ),
+]
+Cases = Annotated[
+    str,
+    typer.Option(
+        "--cases",
+        help="Cases, with commas, or `all`; else the main ones. `A - B` is their difference.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+Protocol = Annotated[
+    str,
+    typer.Option(
+        "--protocol",
+        "-p",
+        help="A protocol, one of its settings (`arch-change:deeper`), or the path of a YAML file.",
+    ),
+]
+
+
+def split(text: str) -> list[str]:
+    """The words of an option, which commas separate."""
+    return [word.strip() for word in text.split(",") if word.strip()]

@@ -1,0 +1,157 @@
+"""What ``bench run`` prints and writes: progress, plans, tables, plots, the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich import progress
+from rich.console import Console
+
+from benchmark.cli.records import print_tables
+from benchmark.config.files import digest, writable
+from benchmark.config.split_sizes import generation_lines
+from benchmark.config.sweep import Axis
+from benchmark.harness.execution import Reporter
+from benchmark.harness.graph import Stage
+from benchmark.harness.requests import Request
+from benchmark.harness.store import Store, default_store
+
+if TYPE_CHECKING:
+    from benchmark.records.record import Record
+
+
+class Progress(Reporter):
+    """One line a stage; on a terminal with a bar, elsewhere when the stage has ended."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True)
+        self.bar = progress.Progress(
+            progress.TextColumn("{task.description}"), progress.BarColumn(bar_width=24),
+            progress.TaskProgressColumn(), progress.TimeRemainingColumn(compact=True),
+            console=self.console, transient=True, disable=not self.console.is_terminal,
+        )  # fmt: skip
+        self.places: dict[str, tuple[str, progress.TaskID]] = {}
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def left_out(self, label: str, reason: str) -> None:
+        """Show that a method cannot be applied, and why, in the words of ``--dry-run``."""
+        self._print(f"left out {label}: {reason}")
+
+    def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:
+        """Show that a stage begins."""
+        self.bar.start()
+        place = f"[{number:>{len(str(total))}}/{total}]"
+        task = self.bar.add_task(f"{place} {stage.title}".replace("[", r"\["), total=1.0)
+        self.places[stage.name] = (place, task)
+        return lambda share: self.bar.update(task, completed=share)
+
+    def done(self, stage: Stage, seconds: float) -> None:
+        """Show that a stage has ended."""
+        place, task = self.places[stage.name]
+        self.bar.remove_task(task)
+        self._print(f"{f'{place} {stage.title}':<64} {seconds:6.1f} s")
+
+    def _print(self, line: str) -> None:
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_plans(requests: Sequence[Request], store: Path | None, out: Path) -> None:
+    """The stages of requests, what of them is stored, and where records go."""
+    for request in requests:
+        if len(requests) > 1:
+            protocol, track = request.setup.protocol, request.setup.track
+            changed = "".join(f", {key}={value}" for key, value in request.setup.changed.items())
+            typer.echo(f"\n{protocol.id} ({protocol.title}) on {track.id}{changed}")
+        _print_plan(request, Store(store or default_store()), out)
+
+
+def _print_plan(request: Request, store: Store, out: Path) -> None:
+    plan, track = request.plan(), request.setup.track
+    has_data = request.data_root is not None or not track.needs_root
+    for line in generation_lines(request.setup):
+        typer.echo(line)
+    stored = 0
+    for stage in plan.stages:
+        # Without the data a stage has no name yet: what is stored cannot be known.
+        there = has_data and store.has(stage.name)
+        stored += there
+        name = f"  [{stage.name}]" if has_data else ""
+        typer.echo(f"{'stored ' if there else 'to do  '} {stage.title}{name}")
+    for result in plan.results:
+        if result.reason:
+            typer.echo(f"left out {result.label}: {result.reason}")
+    if not has_data:
+        typer.echo(
+            f"data    not here: to run on track {track.id}, give --data-root, its images' folder"
+        )
+    for (label, seed), path in request.paths(out).items():
+        typer.echo(f"record  {label}, seed {seed}: {path}{' (exists)' if path.exists() else ''}")
+    n = len(plan.stages)
+    typer.echo(f"{n} stages, {stored} stored, {n - stored} to do")
+
+
+def print_results(records: Sequence[Record], folder: Path) -> None:
+    """The table, and the files beside the records: CSV, plots, page."""
+    from benchmark.report import record_tables
+
+    print_tables(record_tables(records))
+    first = records[0]
+    one = len({r.protocol for r in records}) == 1
+    protocol = first.protocol.replace(":", "+") if one else first.protocol.partition(":")[0]
+    name = f"{protocol}-{first.track}"
+    csv = folder / "tables" / f"{name}.csv"
+    plots = folder / "plots" / name
+    page = folder / "site" / "index.html"
+    writable(csv.parent, "--out")
+    _write_reports(records, csv, plots, page)
+    above = records[0].path(folder).parents[1 if one else 3]
+    typer.echo(f"\nrecords  {above} ({len(records)} files)")
+    typer.echo(f"table    {csv}\nplots    {plots}\npage     {page}")
+
+
+def _write_reports(records: Sequence[Record], csv: Path, plots: Path, page: Path) -> None:
+    """Write table, plots and page unless they show these very records already."""
+    from benchmark.report import render
+    from benchmark.report.tables import csv_tables
+
+    csv.write_text(render(csv_tables(records, "all", "all"), "csv"))
+    shown = digest([r.result() for r in records])
+    mark = plots / ".records"
+    if page.exists() and mark.exists() and mark.read_text() == shown:
+        return
+    from benchmark.report.plots import plot
+    from leaderboard.site import build
+
+    plots.mkdir(parents=True, exist_ok=True)
+    plot(list(records), plots)
+    build(list(records), page.parent, root=page.parents[1])
+    mark.write_text(shown)
+
+
+def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> None:
+    """The table of a sweep, and the files beside it; one for each setting of a protocol."""
+    from benchmark.report import render
+    from benchmark.report.plots.sweeps import plot_sweep
+    from benchmark.report.tables import sweep
+
+    tracks = [] if any(axis.key == "track" for axis in axes) else [records[0].track]
+    for protocol in dict.fromkeys(record.protocol for record in records):
+        chosen = [record for record in records if record.protocol == protocol]
+        points = sweep.make_sweep(chosen, axes)
+        table = sweep.text_table(points)
+        print_tables([table])
+        name = "-".join([protocol, *tracks, *(axis.key for axis in axes)]).replace(":", "+")
+        folder = out / "sweeps" / name
+        writable(folder, "--out")
+        (folder / "table.csv").write_text(render(table, "csv"))
+        plot_sweep(points, folder)
+        typer.echo(f"\nrecords  {out} ({len(chosen)} files)\ntable    {folder / 'table.csv'}")
+        typer.echo(f"plots    {folder}")

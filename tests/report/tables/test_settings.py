@@ -1,0 +1,76 @@
+"""Tables of settings, from records made by hand."""
+
+import pytest
+
+from benchmark.errors import BenchError
+from benchmark.report.renderers import render
+from benchmark.report.tables import settings
+
+OLD = {"backbone": "convnet-32", "dim": 64, "head": "softmax", "relu": False}
+NEW = {**OLD, "head": "cosface"}
+
+
+@pytest.fixture
+def paired(make):
+    """Two settings of loss-change, and a record without settings."""
+
+    def one(setting, method, cross, **fields):
+        models = {"old": OLD, "new": {**NEW, "relu": setting == "relu"}}
+        return make(method, cross, 0.8, protocol=f"loss-change:{setting}", models=models, **fields)
+
+    return [
+        one("relu", "bct", 0.2), one("relu", "independent", 0.01),
+        one("softmax-cosface", "fct", 0.6, converted=0.55),
+        one("softmax-cosface", "bct", 0.4), one("softmax-cosface", "independent", 0.01),
+        one("softmax-cosface", "lwf", 0.0, reason="no old head"),
+        make("bct", 0.6, 0.8),
+    ]  # fmt: skip
+
+
+def test_settings_in_the_protocol_s_order_bounds_and_best(paired) -> None:
+    (table,) = settings.make_tables(paired)
+    assert table.slug == "loss-change-glyphs-cmc_at_1"
+    assert [column.head for column in table.blocks[0].columns] == [
+        "old/old", "new/old", "old'/old'", "new/new", "compatible", "gain",
+    ]  # fmt: skip
+    assert [tuple(label.text for label in row.labels) for row in table.rows] == [
+        ("softmax to cosface", "independent"), ("softmax to cosface", "bct"),
+        ("softmax to cosface", "fct"), ("softmax to cosface", "lwf"),
+        ("cosface to cosface with ReLU", "independent"), ("cosface to cosface with ReLU", "bct"),
+    ]  # fmt: skip
+    fct, lwf, bct = (table.rows[i].cells[0] for i in (2, 3, 5))
+    assert [cell.text for cell in fct] == ["50.0", "60.0", "55.0", "80.0", "yes", "25.0"]
+    assert [cell.text for cell in lwf] == ["n/a"]
+    assert fct[1].best and bct[1].best, "each is the best of its own setting"
+
+
+def test_plain_text_fits_and_says_what_was_compared(paired) -> None:
+    text = render(settings.make_tables(paired), "terminal")
+    assert max(map(len, text.splitlines())) <= 100 and text.count("softmax to cosface ") == 1
+    assert "cosface to cosface with ReLU: old convnet-32, 64 dimensions, softmax; new" in text
+    assert "cosface, ReLU." in text and "lwf not applicable: no old head" in text
+    rows = [line for line in text.splitlines() if " fct " in line]
+    assert rows[0].split() == ["fct", "50.0", "*60.0", "*55.0", "80.0", "yes", "25.0"]
+
+
+def test_markdown_and_latex(paired) -> None:
+    tables = settings.make_tables(paired)
+    assert "| softmax to cosface | fct | 50.0 | **60.0** ±2.0 |" in render(tables, "markdown")
+    latex = render(tables, "latex")
+    assert latex.count("\\cmidrule") == 1 and "\\label{tab:loss-change-glyphs-cmc-at-1}" in latex
+    assert render(tables, "csv") == ""
+
+
+def test_records_without_settings_stay_with_the_others(paired) -> None:
+    alone, _ = settings.split_settings(paired)
+    assert [r.protocol for r in alone] == ["open-class"]
+    assert settings.make_tables(alone) == []
+    with pytest.raises(BenchError, match="unknown metric 'mpa'"):
+        settings.make_tables(paired, "mpa")
+
+
+def test_one_line_where_all_settings_have_the_same_models(make) -> None:
+    same = {"old": OLD, "new": NEW}
+    records = [make("bct", 0.6, 0.8, protocol=f"unseen:{s}", models=same) for s in ("seen", "half")]
+    text = render(settings.make_tables(records), "terminal")
+    assert text.count("convnet-32, 64 dimensions, softmax") == 1 and "Models: old" in text

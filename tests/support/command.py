@@ -1,0 +1,19 @@
+"""The command in the process of a test."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+
+from benchmark.cli.app import main
+
+
+def call(*words: object) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of ``bench``."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main([str(word) for word in words])
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return code, out.getvalue(), err.getvalue()
