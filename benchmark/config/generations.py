@@ -72,7 +72,7 @@ def shared_classes(one: GenerationSpec, other: GenerationSpec, members: Members)
 
 
 def overlap(generations: Sequence[GenerationSpec], members: Members) -> str | None:
-    """Why some generations are not apart; ``None`` if no two may share an image.
+    """Reason why some generations are not apart; ``None`` if no two may share an image.
 
     Images count within each class, whatever the groups, so their intervals can always be compared.
     """

@@ -1,4 +1,4 @@
-"""What the datasets that are read from files share."""
+"""Bases of the datasets that are read from files."""
 
 import dataclasses
 from abc import abstractmethod

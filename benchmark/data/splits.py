@@ -32,7 +32,7 @@ def seeded_order(names: Sequence[str], seed: int) -> Ints:
 
 
 def two_thirds(n: int) -> int:
-    """How many of ``n`` classes train, where a dataset has no split of its own; two are left."""
+    """Number of ``n`` classes that train where a dataset has no split of its own; two are left."""
     return min(boundary(2 / 3, n), n - 2)
 
 
