@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from generate import renew
 from support.command import call
 from typer.testing import CliRunner
-
-from benchmark.cli.snippets import renew
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

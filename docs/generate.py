@@ -1,4 +1,4 @@
-"""Generated parts of Markdown files: ``python -m benchmark.cli.snippets FILE ...``.
+"""Generated parts of Markdown files: ``python docs/generate.py FILE ...``.
 
 The comment that opens a part says what generates it, ``<!-- end -->`` closes it::
 
