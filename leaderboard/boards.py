@@ -1,26 +1,28 @@
-"""What the page of one protocol on one track shows: table model, ranks, facts and costs."""
-
-from __future__ import annotations
+"""One protocol on one track: its scores, ranks, methods and costs, and its rows as numbers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, count
 from typing import Any
 
 from benchmark.config.loading import load_protocol
 from benchmark.errors import BenchError
 from benchmark.records.record import Record
-from benchmark.report import notes, select
+from benchmark.report import notes, numbers, scores, select
 from benchmark.report.ranks import Paired, Place, places
-from benchmark.report.scores import MethodScores, ScoreTable, group, make_table
-from leaderboard.facts import Facts, cost_text, costs, costs_in_order
+from benchmark.report.scores import MethodScores, Score, ScoreTable, Verdict
+from leaderboard.cards import MethodInfo
+from leaderboard.costs import COSTS, cost_text, method_costs
 from leaderboard.names import file_name
 from leaderboard.processes import MANY, spread
 from leaderboard.reading import Entry
 
+NO_SCORE = Score(None)
+NO_VERDICT = Verdict(None, None, None)
 # Scores of one enrolment gallery stand on the records' pages.
 _PARTS = ("g1_", "g2_", "pooled_")
-# One update, judged by every task: any method can take part.
+# One update with every task: any method can take part.
 _GENERAL = {"retrieval", "verification", "identification"}
 
 
@@ -31,20 +33,28 @@ class Board:
     Attributes:
         slug: Its page's name.
         entries: Its records.
+        title: Protocol and track in words.
+        track: The track in words, with what is changed.
+        cross: Case of the newest model's queries in the gallery of the oldest one.
+        own: Case of the newest model by itself.
         table: All metrics but those of one enrolment gallery; main cases.
-        main: Its metrics, those that a reader sees first in front; the first one gives the rank.
+        metrics: Keys, the main ones in front; the first one gives the rank.
         places: Metric -> method -> place.
-        facts: Method -> facts.
+        info: Method -> what is known of it.
         costs: Method -> cost -> value.
         latest: Is there no newer version of this protocol and track among the records?
     """
 
     slug: str
     entries: tuple[Entry, ...]
+    title: str
+    track: str
+    cross: str
+    own: str
     table: ScoreTable
-    main: tuple[str, ...]
+    metrics: tuple[str, ...]
     places: Mapping[str, Mapping[str, Place]]
-    facts: Mapping[str, Facts]
+    info: Mapping[str, MethodInfo]
     costs: Mapping[str, Mapping[str, float]]
     latest: bool
 
@@ -59,67 +69,46 @@ class Board:
         return self.entries[0].record
 
     @property
-    def changed(self) -> bool:
-        """Was the track changed for these runs? Then they are not compared with others."""
-        return bool(self.first.changed)
-
-    @cached_property
-    def protocol_title(self) -> str:
-        """The protocol in words."""
-        return notes.protocol_title(self.first)
-
-    @cached_property
-    def track_title(self) -> str:
-        """The track in words."""
-        return notes.track_title(self.first)
+    def current(self) -> bool:
+        """Is it the newest version of an unchanged track? Others are not compared with it."""
+        return self.latest and not self.first.changed
 
     @property
-    def unmodified(self) -> bool:
+    def comparable(self) -> bool:
         """Is it the newest version of the track, with nothing changed but the old model?"""
-        olds = all(key.startswith("old.") or key == "first_seed" for key in self.first.changed)
-        return self.latest and olds
-
-    @property
-    def setting(self) -> str:
-        """The changes in words; empty for the unmodified track."""
-        return ", ".join(f"{key}={value}" for key, value in self.first.changed.items())
-
-    @cached_property
-    def title(self) -> str:
-        """Protocol and track in words."""
-        words = f"{self.protocol_title} on {self.track_title}"
-        return f"{words} ({self.setting})" if self.changed else words
-
-    @property
-    def metric(self) -> str:
-        """The metric that gives the rank."""
-        return self.main[0]
-
-    @cached_property
-    def cross(self) -> str:
-        """The newest model asks in the oldest one's gallery."""
-        return select.cross_case(self.records)
-
-    @cached_property
-    def own(self) -> str:
-        """The newest model by itself."""
-        return select.self_case(self.records)
+        return self.latest and all(
+            key.startswith("old.") or key == "first_seed" for key in self.first.changed
+        )
 
     @property
     def of_setting(self) -> bool:
-        """Is it one of a protocol's settings? They ask what something changes, not who is best."""
+        """Is it a setting of a protocol, which tests what something changes, not who is best?"""
         return ":" in self.first.protocol
 
     @cached_property
     def general(self) -> bool:
-        """Can any method take part? One update, judged by every task, unmodified, no setting."""
+        """Can any method take part? One update with every task, unmodified, no setting."""
         try:
             protocol = load_protocol(self.first.protocol)
         except BenchError:
             return False
-        two = len(protocol.generations) == 2
-        every_task = set(protocol.tasks) >= _GENERAL and not self.of_setting
-        return two and every_task and self.latest and not self.changed
+        complete = len(protocol.generations) == 2 and set(protocol.tasks) >= _GENERAL
+        return complete and self.current and not self.of_setting
+
+    @cached_property
+    def older(self) -> frozenset[str]:
+        """Methods with records of an older version, whose trainings have no version."""
+        return frozenset(record.method for record in self.records if record.training is None)
+
+    @property
+    def unranked(self) -> frozenset[str]:
+        """Methods that may have no rank: bounds and controls."""
+        return frozenset(method for method, about in self.info.items() if not about.ranked)
+
+    @property
+    def metric(self) -> str:
+        """The metric that gives the rank."""
+        return self.metrics[0]
 
     @cached_property
     def methods(self) -> list[MethodScores]:
@@ -128,9 +117,17 @@ class Board:
 
     def rows(self, metric: str) -> list[MethodScores]:
         """Rows of methods and controls, best first by a metric; without rank below."""
-        found = [row for row in self.table.rows if row.kind == "method"]
-        place = {m: i for i, m in enumerate(self.places[metric])}
-        return sorted(found, key=lambda row: (place.get(row.method, len(place)), row.method))
+        order = {method: i for i, method in enumerate(self.places[metric])}
+        rows = [row for row in self.table.rows if row.kind == "method"]
+        return sorted(rows, key=lambda row: (order.get(row.method, len(order)), row.method))
+
+    def row(self, method: str) -> MethodScores:
+        """The row of a method of the board."""
+        return next(row for row in self.table.rows if row.method == method)
+
+    def place(self, metric: str, method: str) -> Place:
+        """A method's place; without a score and a rank where it has none."""
+        return self.places[metric].get(method) or Place(method, None, None, "")
 
     @cached_property
     def bounds(self) -> list[MethodScores]:
@@ -139,169 +136,131 @@ class Board:
 
     def bound(self, kind: str, metric: str) -> float | None:
         """Value of the ``lower`` or ``upper`` bound that the gain uses."""
-        wanted = kind if kind == "lower" else self.table.upper
-        row = next((r for r in self.bounds if r.method == wanted), None)
-        cells = () if row is None else row.cells.items()
-        return next((c.value for (key, _), c in cells if key == metric), None)
-
-    @cached_property
-    def shown_costs(self) -> list[str]:
-        """Costs in which its methods differ."""
-        return [key for key in self.cost_keys if key not in self.shared_costs]
-
-    @cached_property
-    def shared_costs(self) -> dict[str, float]:
-        """Costs that are the same, as printed, for every method that may be ranked."""
-        found = {}
-        for key in self.cost_keys:
-            mine = [self.costs[m].get(key) for m, about in self.facts.items() if about.ranked]
-            texts = {cost_text(key, value): value for value in mine if value is not None}
-            if len(mine) > 1 and len(texts) == 1 and key != "training_cost":
-                found[key] = min(texts.values())
-        return found
+        name = kind if kind == "lower" else self.table.upper
+        cells = [cell for row in self.bounds if row.method == name for cell in row.cells.items()]
+        return next((score.value for (key, _), score in cells if key == metric), None)
 
     @cached_property
     def cost_keys(self) -> list[str]:
         """Costs that tell its methods apart, or say something of any, in reading order."""
-        values: dict[str, set[float]] = {}
-        for mine in self.costs.values():
-            for key, value in mine.items():
-                values.setdefault(key, set()).add(value)
-        return [key for key in costs_in_order(values) if values[key] != {0.0}]
+        values = {key: {own[key] for own in self.costs.values() if key in own} for key in COSTS}
+        return [key for key, known in values.items() if known - {0.0}]
+
+    @cached_property
+    def shared_costs(self) -> dict[str, float]:
+        """Costs that are the same, as printed, for every method that may be ranked."""
+        shared = {}
+        for key in self.cost_keys:
+            known = [self.costs[m].get(key) for m, about in self.info.items() if about.ranked]
+            texts = {cost_text(key, value): value for value in known if value is not None}
+            if len(known) > 1 and len(texts) == 1 and key != "training_cost":
+                shared[key] = min(texts.values())
+        return shared
 
 
 def make_boards(
-    entries: Iterable[Entry], facts: Mapping[str, Facts], paired: Paired | None
+    entries: Iterable[Entry], info: Mapping[str, MethodInfo], paired: Paired | None
 ) -> list[Board]:
     """A board for each protocol, track and setting, the unmodified ones first."""
-    entries = list(entries)
     by_record = {id(entry.record): entry for entry in entries}
-    groups = group(entry.record for entry in entries)
+    groups = scores.group(entry.record for entry in by_record.values())
     newest: dict[tuple[str, str], tuple[int, int]] = {}
-    for members in groups:
-        key, version = _version(members[0])
+    for first, *_ in groups:
+        key, version = _version(first)
         newest[key] = max(newest.get(key, version), version)
-    taken: set[str] = set()
-    found = []
+    boards: dict[str, Board] = {}
     for members in groups:
         key, version = _version(members[0])
-        mine = tuple(by_record[id(record)] for record in members)
-        slug = _slug(members[0], newest[key] == version, taken)
-        found.append(_board(mine, slug, facts, newest[key] == version))
-    found = _placed(found, paired, len(entries))
-    return sorted(found, key=lambda board: (board.changed, not board.latest, not board.general))
-
-
-def _placed(boards: Sequence[Board], paired: Paired | None, n_records: int) -> list[Board]:
-    """Boards with their ranks; these compare every method with every other."""
-    asked = [(board, key) for board in boards for key in board.table.metrics]
-
-    def place(one: tuple[Board, str]) -> dict[str, Place]:
-        board, key = one
-        unranked = frozenset(m for m, about in board.facts.items() if not about.ranked)
-        return places(board.records, key, board.cross, unranked, paired)
-
-    made = iter(spread(place, asked, enough=n_records >= MANY))
-    return [
-        replace(board, places={key: next(made) for key in board.table.metrics}) for board in boards
-    ]
+        latest = newest[key] == version
+        base = _slug(members[0], latest=latest)
+        slugs = chain([base], (f"{base}-{i}" for i in count(2)))
+        slug = next(slug for slug in slugs if slug not in boards)
+        boards[slug] = _board(slug, tuple(by_record[id(r)] for r in members), info, latest)
+    ranked = _ranked(list(boards.values()), paired, len(by_record))
+    return sorted(ranked, key=lambda b: (bool(b.first.changed), not b.latest, not b.general))
 
 
 def _version(record: Record) -> tuple[tuple[str, str], tuple[int, int]]:
     return (record.protocol, record.track), (record.protocol_version, record.track_version)
 
 
-def _slug(record: Record, latest: bool, taken: set[str]) -> str:
-    words: list[object] = [record.protocol, record.track]
-    if not latest:
-        words.append(f"v{record.protocol_version}.{record.track_version}")
-    if record.changed:
-        words += [f"{key}-{value}" for key, value in record.changed.items()]
-    base = file_name(*words)
-    slug, number = base, 1
-    while slug in taken:
-        number += 1
-        slug = f"{base}-{number}"
-    taken.add(slug)
-    return slug
+def _slug(record: Record, *, latest: bool) -> str:
+    version = [] if latest else [f"v{record.protocol_version}.{record.track_version}"]
+    changes = [f"{key}-{value}" for key, value in record.changed.items()]
+    return file_name(record.protocol, record.track, *version, *changes)
 
 
 def _board(
-    entries: tuple[Entry, ...],
-    slug: str,
-    facts: Mapping[str, Facts],
-    latest: bool,
+    slug: str, entries: tuple[Entry, ...], info: Mapping[str, MethodInfo], latest: bool
 ) -> Board:
     """All but the ranks."""
     records = [entry.record for entry in entries]
+    first = records[0]
     known = select.metrics(records, "all")
-    table = make_table(records, [m for m in known if not m.startswith(_PARTS)] or known)
+    table = scores.make_table(records, [m for m in known if not m.startswith(_PARTS)] or known)
     main = [m for m in select.metrics(records) if m in table.metrics]
-    by_method: dict[str, list[Record]] = {}
-    for record in records:
-        by_method.setdefault(record.method, []).append(record)
+    methods = scores.by_method(records, done=False)
+    alone = methods.get("independent", ())
+    changes = ", ".join(f"{key}={value}" for key, value in first.changed.items())
+    track = notes.track_title(first) + (f" ({changes})" if changes else "")
     return Board(
         slug=slug,
         entries=entries,
+        title=f"{notes.protocol_title(first)} on {track}",
+        track=track,
+        cross=select.cross_case(records),
+        own=select.self_case(records),
         table=table,
-        main=(*main, *(key for key in table.metrics if key not in main)),
+        metrics=tuple(dict.fromkeys([*main, *table.metrics])),
         places={},
-        facts={method: facts[method] for method in by_method},
-        costs={m: costs(mine, by_method.get("independent", ())) for m, mine in by_method.items()},
+        info={record.method: info[record.method] for record in records},
+        costs={method: method_costs(own, alone) for method, own in methods.items()},
         latest=latest,
     )
 
 
-def number_columns(board: Board) -> list[str]:
-    """Names of what :func:`flat_rows` gives, in order."""
-    ends = [f"{case}{end}" for case in board.table.cases for end in ("", " low", " high")]
-    return [
-        "kind", "method", "family", "metric", "rank", "group", *ends, "compatible", "not hurting",
-        "gain", *board.cost_keys, "seeds", "reason",
-    ]  # fmt: skip
+def _ranked(boards: Sequence[Board], paired: Paired | None, n_records: int) -> list[Board]:
+    """Boards with their ranks, which compare every method with every other."""
+
+    def place(one: tuple[Board, str]) -> dict[str, Place]:
+        board, key = one
+        return places(board.records, key, board.cross, board.unranked, paired)
+
+    work = [(board, key) for board in boards for key in board.table.metrics]
+    ranks = iter(spread(place, work, enough=n_records >= MANY))
+    return [replace(b, places={key: next(ranks) for key in b.table.metrics}) for b in boards]
 
 
-def flat_rows(board: Board) -> list[list[Any]]:
+def number_rows(board: Board) -> list[dict[str, Any]]:
     """Every row of every metric's table, as numbers: what is downloaded and what charts read."""
     return [
-        _flat(board, row, metric)
-        for metric in board.main
+        _numbers(board, row, metric)
+        for metric in board.metrics
         for row in (*board.bounds, *board.rows(metric))
     ]
 
 
-def _flat(board: Board, row: MethodScores, metric: str) -> list[Any]:
-    place = board.places[metric].get(row.method)
-    verdict = row.verdicts.get(metric)
-    cells: list[Any] = []
+def _numbers(board: Board, row: MethodScores, metric: str) -> dict[str, Any]:
+    place = board.place(metric, row.method)
+    cells: dict[str, Any] = {}
     for case in board.table.cases:
-        cell = row.cells.get((metric, case))
-        cells += [None] * 3 if cell is None else map(short, (cell.value, cell.low, cell.high))
+        score = row.cells.get((metric, case), NO_SCORE)
+        ends = {case: score.value, f"{case} low": score.low, f"{case} high": score.high}
+        cells |= {name: rounded(value) for name, value in ends.items()}
+    verdict = row.verdicts.get(metric, NO_VERDICT)
+    for name, answer in (("compatible", verdict.compatible), ("not hurting", verdict.not_hurting)):
+        cells[name] = None if answer is None else numbers.of_seeds(answer)
     method = row.kind in ("method", "independent")
-    mine = board.costs.get(row.method, {}) if method else {}
-    family = board.facts[row.method].family if method else "bound"
-    return [
-        row.kind, row.full, family, metric,
-        None if place is None else place.rank,
-        None if place is None or not place.letters else place.letters,
-        *cells,
-        None if verdict is None else share(verdict.compatible),
-        None if verdict is None else share(verdict.not_hurting),
-        None if verdict is None else short(verdict.gain),
-        *(mine.get(key) for key in board.cost_keys),
-        " ".join(map(str, row.seeds)),
-        row.reason,
-    ]  # fmt: skip
+    costs = board.costs.get(row.method, {}) if method else {}
+    return {
+        "kind": row.kind, "method": row.full,
+        "family": board.info[row.method].family if method else "bound",
+        "metric": metric, "rank": place.rank, "group": place.letters or None, **cells,
+        "gain": rounded(verdict.gain), **{key: costs.get(key) for key in board.cost_keys},
+        "seeds": " ".join(map(str, row.seeds)), "reason": row.reason,
+    }  # fmt: skip
 
 
-def short(value: float | None) -> float | None:
+def rounded(value: float | None, digits: int = 6) -> float | None:
     """A score with six decimals, more than any number of queries gives."""
-    return None if value is None else round(float(value), 6)
-
-
-def share(answers: tuple[int, int] | None) -> str | None:
-    """``yes``, ``no`` or ``2 of 3`` seeds."""
-    if answers is None:
-        return None
-    good, of = answers
-    return "yes" if good == of else "no" if not good else f"{good} of {of}"
+    return None if value is None else round(float(value), digits)

@@ -1,54 +1,140 @@
-"""Cards of methods, kept from one build to the next: making one imports torch."""
-
-from __future__ import annotations
+"""Methods in words: their cards, which are kept from one build to the next."""
 
 import contextlib
 import hashlib
 import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from benchmark.config import registry
 from benchmark.config.files import write_json
 from benchmark.errors import BenchError
 from benchmark.harness.store import default_store
 
+Family = Literal["compatible training", "transformation", "baseline", "control", "unknown"]
+
+_OPTIONAL = " where it is kept"
 _BENCHMARK = Path(registry.__file__).parents[1]
 # What a card is made of beside the adapter's own file.
-_SHARED = (
-    "report/card.py", "contract/method.py", "contract/bases.py", "contract/pairs.py",
-    "contract/fitting.py", "contract/maps.py", "contract/classifiers.py",
+_SOURCES = (
+    Path(__file__), _BENCHMARK / "report/card.py", _BENCHMARK / "config/declarations.py",
+    *sorted((_BENCHMARK / "contract").glob("*.py")),
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class MethodInfo:
+    """A method in words.
+
+    Attributes:
+        needs: What it cannot do without, in the card's words; what it uses where it is kept is not
+            among them.
+        changes: ``gallery``, ``queries``, ``dimension``.
+        card: See :func:`card`; empty where this installation does not know the method.
+        error: Why there is no card.
+    """
+
+    method: str
+    family: Family
+    summary: str = ""
+    needs: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    card: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+
+    @property
+    def ranked(self) -> bool:
+        """May it have a rank? Bounds and controls may not."""
+        return self.family not in ("baseline", "control")
+
+    @property
+    def filters(self) -> dict[str, Any]:
+        """What filters of a page read."""
+        return {"family": self.family, "needs": self.needs, "changes": self.changes}
+
+
+def method_info(name: str) -> MethodInfo:
+    """``bct`` or ``bct:distill`` in words; ``unknown`` where it is not installed here."""
+    try:
+        about = card(name)
+    except BenchError as error:
+        return MethodInfo(name, "unknown", error=str(error))
+    needed = (_plain(need) for need in about["needs"] if not need.endswith(_OPTIONAL))
+    needs = tuple(dict.fromkeys(filter(None, needed)))
+    changes = tuple(change for change in about["changes"] if change != "training")
+    return MethodInfo(name, about["family"], about["summary"], needs, changes, about)
+
+
+def _plain(need: str) -> str:
+    """``side-information simclr`` is side-information; extra dimensions are among the changes."""
+    if need.startswith("side-information"):
+        return "side-information"
+    return "" if need == "nothing but new data" or "extra dimensions" in need else need
+
+
 def card(name: str) -> dict[str, Any]:
-    """The card of ``bct`` or ``bct:distill`` without its costs, as ``bench info`` shows it.
+    """The card of ``bct`` or ``bct:distill`` as ``bench info`` shows it, with the family.
+
+    Costs are left out: those on a site come from its own records. Making a card imports torch, so
+    it is kept in the store.
 
     Raises:
         BenchError: If the method or the variant is unknown.
     """
-    kept = default_store() / "cards" / f"{_digest(name)}.json"
-    try:
-        found = json.loads(kept.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        found = None
-    if isinstance(found, dict) and found.get("method") == name:
-        return found
-    from benchmark.report.card import method_card
-
-    # The costs on a site come from its own records, not from those of the checkout.
-    made = method_card(name, Path("no-such-folder"))
-    made.pop("cost", None)
-    # A cache that cannot be written costs time alone.
-    with contextlib.suppress(OSError, BenchError):
-        write_json(kept, made)
-    loaded: dict[str, Any] = json.loads(json.dumps(made))
-    return loaded
-
-
-def _digest(name: str) -> str:
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass"))
     digest.update(registry.method_file(name).source)
-    for file in _SHARED:
-        digest.update((_BENCHMARK / file).read_bytes())
-    return digest.hexdigest()[:24]
+    for file in _SOURCES:
+        digest.update(file.read_bytes())
+    path = default_store() / "cards" / f"{digest.hexdigest()[:24]}.json"
+    with contextlib.suppress(OSError, ValueError):
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(kept, dict) and kept.get("method") == name:
+            return kept
+    from benchmark.report.card import method_card
+
+    about = method_card(name, Path("no-such-folder")) | {"family": _family(name)}
+    about.pop("cost", None)
+    # A cache that cannot be written costs time alone.
+    with contextlib.suppress(OSError, BenchError):
+        write_json(path, about)
+    plain: dict[str, Any] = json.loads(json.dumps(about))
+    return plain
+
+
+def _family(name: str) -> Family:
+    method = registry.method(name)
+    if name == "independent":
+        return "baseline"
+    if method.control:
+        return "control"
+    return "compatible training" if method.own_model and not method.trains else "transformation"
+
+
+def bibtex(name: str, paper: str) -> str:
+    """An entry made of ``Authors, Title, Venue Year``; empty for anything else.
+
+    Example:
+        >>> print(bibtex("fct", "Ramanujan et al., Forward Compatible Training, CVPR 2022"))
+        @inproceedings{fct2022,
+          author    = {Ramanujan and others},
+          title     = {{Forward Compatible Training}},
+          booktitle = {CVPR},
+          year      = {2022}
+        }
+    """
+    match = re.match(r"(?P<who>[^,]+), (?P<title>.+?), (?P<venue>[^,\d]*?) ?(?P<year>\d{4})", paper)
+    if match is None or paper.startswith(("Control", "Baseline")):
+        return ""
+    authors = match["who"].removesuffix(" et al.")
+    fields = {
+        "author": f"{authors} and others" if authors != match["who"] else authors,
+        "title": f"{{{match['title']}}}",
+        **({"booktitle": match["venue"]} if match["venue"] else {}),
+        "year": match["year"],
+    }
+    kind = "inproceedings" if match["venue"] else "misc"
+    lines = ",\n".join(f"  {key:<9} = {{{value}}}" for key, value in fields.items())
+    return f"@{kind}{{{name.partition(':')[0].replace('-', '')}{match['year']},\n{lines}\n}}"

@@ -1,8 +1,7 @@
 """What charts are drawn from, as plain values that a page carries with it."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -12,29 +11,27 @@ from benchmark.report import numbers, select
 from benchmark.report.ranks import front
 from benchmark.report.scores import by_method, case_score
 from benchmark.report.tables import backfilling, sequence
-from leaderboard.boards import Board, flat_rows, number_columns
-from leaderboard.facts import cost_label
+from leaderboard.boards import Board, rounded
+from leaderboard.costs import COSTS
 
-_DIGITS = 5
+_rounded = partial(rounded, digits=5)
 _GROUPS = 40
 """At most so many groups have a share shown: a chart of more says nothing."""
 
 
 def board_data(board: Board, boards: Sequence[Board]) -> dict[str, Any]:
-    """Everything that the charts and filters of a board's page read."""
+    """What the charts and filters of a board's page read beside its rows."""
     return {
         "slug": board.slug,
         "title": board.title,
-        "columns": number_columns(board),
-        "rows": flat_rows(board),
-        "metrics": [metric_data(board, key) for key in board.main],
+        "metrics": [metric_data(board, key) for key in board.metrics],
         "cross": board.cross,
         "own": board.own,
-        "costs": [{"key": key, "label": cost_label(key)} for key in board.cost_keys],
-        "methods": methods_data(board),
-        "quality": quality(board, boards),
-        "refill": refill_data(board.records),
-        "sequence": sequence_data(board.records),
+        "costs": [{"key": key, "label": COSTS[key]} for key in board.cost_keys],
+        "methods": {method: about.filters for method, about in board.info.items()},
+        "quality": _quality(board, boards),
+        "backfilling": _backfilling(board.records),
+        "sequence": _sequence(board.records),
     }
 
 
@@ -44,10 +41,10 @@ def metric_data(board: Board, key: str) -> dict[str, Any]:
     higher = about.higher_is_better is not False
     points = {}
     for row in board.methods:
-        x, y = row.cells.get((key, board.own)), row.cells.get((key, board.cross))
-        shown = x is not None and y is not None and board.facts[row.method].ranked
-        if shown and x is not None and y is not None and None not in (x.value, y.value):
-            points[row.method] = float(x.value or 0.0), float(y.value or 0.0)
+        scores = (row.cells.get((key, board.own)), row.cells.get((key, board.cross)))
+        x, y = (None if score is None else score.value for score in scores)
+        if x is not None and y is not None and board.info[row.method].ranked:
+            points[row.method] = float(x), float(y)
     return {
         "key": key,
         "label": about.label,
@@ -60,38 +57,28 @@ def metric_data(board: Board, key: str) -> dict[str, Any]:
     }
 
 
-def methods_data(board: Board) -> dict[str, Any]:
-    """Method -> what filters ask about it."""
-    return {
-        method: {"family": about.family, "needs": about.needs, "changes": about.changes}
-        for method, about in board.facts.items()
-    }
-
-
-def quality(board: Board, boards: Iterable[Board]) -> list[dict[str, Any]]:
+def _quality(board: Board, boards: Iterable[Board]) -> list[dict[str, Any]]:
     """Cross-tests under the same protocol on every track: score against the old model's quality."""
-    found = []
+    tracks = []
     for other in boards:
         # A method's own parameters do not change the old model.
-        same = other.first.protocol == board.first.protocol and other.unmodified
+        same = other.first.protocol == board.first.protocol and other.comparable
         if not same or other.cross != board.cross:
             continue
-        rows = [row for row in other.methods if other.facts[row.method].ranked]
+        rows = [row for row in other.methods if other.info[row.method].ranked]
         metrics = {}
-        for key in (key for key in other.main if key in board.main):
+        for key in (key for key in other.metrics if key in board.metrics):
             cells = {row.method: row.cells.get((key, other.cross)) for row in rows}
-            scores = {m: _short(c.value) for m, c in cells.items() if c and c.value is not None}
-            metrics[key] = {"lower": _short(other.bound("lower", key)), "scores": scores}
-        label = f"{other.track_title} ({other.setting})" if other.changed else other.track_title
-        data = other.first.dataset.name
-        found.append(
-            {"slug": other.slug, "label": label, "data": data, "metrics": metrics,
-             "mine": other is board}
-        )  # fmt: skip
-    return found if len(found) > 1 else []
+            scores = {m: _rounded(c.value) for m, c in cells.items() if c and c.value is not None}
+            metrics[key] = {"lower": _rounded(other.bound("lower", key)), "scores": scores}
+        tracks.append({
+            "slug": other.slug, "label": other.track, "data": other.first.dataset.name,
+            "metrics": metrics, "current": other is board,
+        })  # fmt: skip
+    return tracks if len(tracks) > 1 else []
 
 
-def refill_data(records: Sequence[Record]) -> dict[str, Any] | None:
+def _backfilling(records: Sequence[Record]) -> dict[str, Any] | None:
     """Backfilling curves: metric -> method -> order -> percent at even points."""
     keys = backfilling.curve_metrics(records)
     if not keys:
@@ -99,63 +86,55 @@ def refill_data(records: Sequence[Record]) -> dict[str, Any] | None:
     offline = next(r.backfilling.offline for r in records if r.backfilling and r.orders)
     return {
         "metrics": [{"key": key, "label": numbers.metric(key).label} for key in keys],
-        "curves": {key: _rounded(backfilling.curves(records, key), 2) for key in keys},
+        "curves": {
+            key: {
+                method: {name: [round(v, 2) for v in curve] for name, curve in orders.items()}
+                for method, orders in backfilling.curves(records, key).items()
+            }
+            for key in keys
+        },
         "offline": {
-            key: {end: _short(value) for end, value in ends} for key, ends in offline.items()
+            key: {end: _rounded(value) for end, value in ends} for key, ends in offline.items()
         },
         "areas": {
-            row.method + "\n" + row.order: {
-                key: _short(score.value) for key, score in row.areas.items()
-            }
+            f"{row.method}\n{row.order}": {key: _rounded(s.value) for key, s in row.areas.items()}
             for row in backfilling.order_scores(records)
         },
-        "cheating": [o for o in backfilling.orders(records) if is_oracle(o)],
+        "oracles": [order for order in backfilling.orders(records) if is_oracle(order)],
         "groups": _groups(records),
-    }  # fmt: skip
+    }
 
 
 def _groups(records: Sequence[Record]) -> dict[str, Any] | None:
-    """How early each group's items are refilled and how its queries fare, of the first seed."""
-    shares: dict[str, Any] = {}
+    """How early each group is backfilled and how its queries fare, of each method's first seed."""
+    methods: dict[str, Any] = {}
     names: list[str] = []
     for record in records:
-        found = record.backfilling
-        if found is None or not found.orders or record.method in shares:
+        scores = record.backfilling
+        if scores is None or not scores.orders or record.method in methods:
             continue
-        names = names or list(found.groups)[:_GROUPS]
-        mine = {}
-        for order, each in found.orders.items():
-            parts = [each.groups.share, each.groups.cmc_at_1]
+        names = names or list(scores.groups)[:_GROUPS]
+        orders = {}
+        for order, curves in scores.orders.items():
+            parts = (curves.groups.share, curves.groups.cmc_at_1)
             if all(len(part) >= len(names) for part in parts):
-                mine[order] = [[_short(v) for v in part[: len(names)]] for part in parts]
-        if names and mine and list(found.groups)[:_GROUPS] == names:
-            shares[record.method] = mine
-    return {"names": names, "methods": shares} if shares else None
+                orders[order] = [[_rounded(v) for v in part[: len(names)]] for part in parts]
+        if names and orders and list(scores.groups)[:_GROUPS] == names:
+            methods[record.method] = orders
+    return {"names": names, "methods": methods} if methods else None
 
 
-def sequence_data(records: Sequence[Record]) -> dict[str, Any] | None:
-    """Scores of every pair of generations: metric -> method -> [asking, stored, value, direct]."""
-    done = by_method(records)
-    if len(records[0].models) < 3 or not done:
+def _sequence(records: Sequence[Record]) -> dict[str, Any] | None:
+    """Scores of every pair of generations: metric -> method -> [query, gallery, value, direct]."""
+    methods = by_method(records)
+    if len(records[0].models) < 3 or not methods:
         return None
-    found: dict[str, dict[str, list[Any]]] = {}
-    for case, key, method in product(sequence.cases(records), select.metrics(records, "all"), done):
-        asking, _, stored = case.partition("/")
-        score = case_score(done[method], case, key)
-        direct = stored.endswith(" direct")
-        place = [asking, stored.removesuffix(" direct"), _short(score.value), direct]
-        found.setdefault(key, {}).setdefault(method, []).append(place)
-    return {"generations": list(records[0].models), "scores": found}
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else round(float(value), _DIGITS)
-
-
-def _rounded(
-    curves: Mapping[str, Mapping[str, Sequence[float]]], digits: int
-) -> dict[str, dict[str, list[float]]]:
-    return {
-        method: {order: [round(v, digits) for v in line] for order, line in orders.items()}
-        for method, orders in curves.items()
-    }
+    scores: dict[str, dict[str, list[Any]]] = {}
+    keys = select.metrics(records, "all")
+    for case, key, method in product(sequence.cases(records), keys, methods):
+        query, _, gallery = case.partition("/")
+        value = _rounded(case_score(methods[method], case, key).value)
+        direct = gallery.endswith(" direct")
+        cell = [query, gallery.removesuffix(" direct"), value, direct]
+        scores.setdefault(key, {}).setdefault(method, []).append(cell)
+    return {"generations": list(records[0].models), "scores": scores}

@@ -1,9 +1,9 @@
 """Addresses of pages: plain file names, whatever a record is called."""
 
-from __future__ import annotations
-
 import hashlib
 import re
+
+from benchmark.records.record import Record
 
 _LONGEST = 80
 # Names that Windows keeps for devices.
@@ -25,5 +25,15 @@ def file_name(*words: object) -> str:
     plain = re.sub(r"[^a-z0-9.+-]+", "-", text.lower()).strip("-.")[:_LONGEST]
     if plain == text and not _RESERVED.fullmatch(plain):
         return plain
-    mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{plain}-{mark}".strip("-")
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{plain}-{digest}".strip("-")
+
+
+def method_href(method: str) -> str:
+    """Address of a method's page from the site's root."""
+    return f"methods/{file_name(method)}.html"
+
+
+def record_address(board: str, record: Record) -> str:
+    """Address of a record's page from the site's root, without an ending, by its board's slug."""
+    return f"records/{board}/{file_name(record.method)}-seed-{record.seed}"

@@ -1,246 +1,185 @@
-"""What the overview shows: which method for which update, and who stands where."""
+"""What the overview shows: which method for which update, and its ranks on every board."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from benchmark.report import numbers
+from benchmark.report import notes, numbers
 from benchmark.report.ranks import Place, mean_ranks
-from leaderboard.boards import Board
-from leaderboard.facts import Facts, cost_label, cost_text
-from leaderboard.reading import Entry
-
-ROUTES = (
-    ("train", "Train the new model to be compatible", "what is stored stays as it is"),
-    ("longer", "Train it with a longer embedding", "what is stored stays as it is"),
-    ("convert", "Train freely, convert what is stored", "one pass over stored vectors, no image"),
-    ("side", "Store side-information before, then convert", "planned before the update"),
+from benchmark.report.scores import MethodScores
+from benchmark.report.text_table import (
+    NOT_APPLICABLE,
+    TextCell,
+    TextColumn,
+    TextTable,
+    simple_table,
 )
-"""Ways to update: id, words, what happens to the gallery."""
+from leaderboard.boards import NO_SCORE, NO_VERDICT, Board
+from leaderboard.cards import MethodInfo
+from leaderboard.costs import cost_words
+from leaderboard.names import method_href
+from leaderboard.tables import method_cell, with_methods
+
+ROUTES = {
+    "train": ("Train the new model to be compatible", "the gallery stays as it is"),
+    "longer": ("Train it with a longer embedding", "the gallery stays as it is"),
+    "convert": ("Train freely, convert the gallery", "one pass over its vectors, no image"),
+    "side": ("Store side-information before, then convert", "planned before the update"),
+}
+"""Ways to update: id -> words, what happens to the gallery."""
+_COSTS = ("training_cost", "added_parameters", "bytes_before")
+_MOST_EQUALS = 4
 
 
-def route(facts: Facts) -> str | None:
+def route(info: MethodInfo) -> str | None:
     """Which of the ways a method is; None for bounds, controls and what is not installed."""
-    if facts.family == "compatible training":
-        return "longer" if "dimension" in facts.changes else "train"
-    if facts.family == "transformation":
-        return "side" if "side-information" in facts.needs else "convert"
+    if info.family == "compatible training":
+        return "longer" if "dimension" in info.changes else "train"
+    if info.family == "transformation":
+        return "side" if "side-information" in info.needs else "convert"
     return None
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The best of one way to update.
-
-    Attributes:
-        method: The best one.
-        equals: Others of this way that cannot be told apart from it.
-        score: Its cross-test in print.
-        compatible: ``yes``, ``no`` or ``2 of 3``; empty where unknown.
-        gain: In print.
-        costs: In words.
-    """
-
-    method: str
-    equals: tuple[str, ...]
-    score: str
-    compatible: str
-    gain: str
-    own: str
-    costs: tuple[str, ...]
+def advice(boards: Sequence[Board]) -> TextTable:
+    """The best method of each way to update that some method goes, a board a row."""
+    best = {board.slug: {way: _best(board, way) for way in ROUTES} for board in boards}
+    ways = [way for way in ROUTES if any(of_board[way] for of_board in best.values())]
+    lines = []
+    for board in (board for board in boards if any(best[board.slug].values())):
+        about = numbers.metric(board.metric)
+        ends = [board.bound(kind, board.metric) for kind in ("lower", "upper")]
+        lower, upper = (numbers.number(end, about.unit) for end in ends)
+        words = f"{about.label}: today {lower}, upper bound {upper}"
+        cell = TextCell(board.title, small=words, href=f"boards/{board.slug}.html")
+        empty = TextCell("not measured", look="none")
+        lines.append([cell, *(best[board.slug][way] or empty for way in ways)])
+    heads = [TextColumn(*ROUTES[way], words=True) for way in ways]
+    title = "The best of each way to upgrade"
+    return simple_table(title, "", ["The new model is trained on …"], heads, lines)
 
 
-@dataclass(frozen=True)
-class Advice:
-    """A line of "which method should I use": one protocol on one track."""
-
-    board: Board
-    lower: str
-    upper: str
-    choices: tuple[Choice | None, ...]
-
-
-def advice(boards: Sequence[Board]) -> tuple[list[int], list[Advice]]:
-    """Ways that some method goes, as places in ``ROUTES``, and the best of each on each board.
-
-    Settings of protocols come last.
-    """
-    found = []
-    for board in (b for b in boards if b.latest and not b.changed):
-        choices = tuple(_choice(board, name) for name, _, _ in ROUTES)
-        if any(choices):
-            unit = numbers.metric(board.metric).unit
-            low, high = (
-                numbers.number(board.bound(k, board.metric), unit) for k in ("lower", "upper")
-            )
-            found.append(Advice(board, low, high, choices))
-    used = [i for i in range(len(ROUTES)) if any(line.choices[i] for line in found)]
-    return used, sorted(found, key=lambda line: line.board.of_setting)
-
-
-def _choice(board: Board, way: str) -> Choice | None:
-    places = board.places[board.metric]
-    mine = [p for m, p in places.items() if p.rank is not None and route(board.facts[m]) == way]
-    if not mine:
+def _best(board: Board, way: str) -> TextCell | None:
+    """The best method of a way; others of this way that cannot be told apart; what it costs."""
+    ranks = board.places[board.metric]
+    places = [p for m, p in ranks.items() if p.rank is not None and route(board.info[m]) == way]
+    if not places:
         return None
-    best = mine[0]
-    row = next(row for row in board.methods if row.method == best.method)
-    equals = tuple(p.method for p in mine[1:] if not _apart(p, best))
-    verdict = row.verdicts.get(board.metric)
-    about = numbers.metric(board.metric)
-    own = row.cells.get((board.metric, board.own))
-    good = None if verdict is None else verdict.compatible
-    words = "" if good is None else "yes" if good[0] == good[1] else "no"
-    if good is not None and 0 < good[0] < good[1]:
-        words = f"{good[0]} of {good[1]}"
-    return Choice(
-        method=best.method,
-        equals=equals,
-        score=numbers.number(best.score, about.unit),
-        compatible=words,
-        gain="" if verdict is None or verdict.gain is None else numbers.number(verdict.gain),
-        own=numbers.number(None if own is None else own.value, about.unit),
-        costs=tuple(
-            f"{cost_text(key, value)} {cost_label(key)}"
-            for key, value in board.costs[best.method].items()
-            if key in ("training_cost", "added_parameters", "bytes_before")
-        ),
-    )
-
-
-def _apart(a: Place, b: Place) -> bool:
-    return not set(_letters(a.letters)) & set(_letters(b.letters))
-
-
-def _letters(text: str) -> list[str]:
-    """``ab2`` is ``a`` and ``b2``."""
-    found: list[str] = []
-    for char in text:
-        if char.isdigit():
-            found[-1] += char
-        else:
-            found.append(char)
-    return found
-
-
-@dataclass(frozen=True)
-class Standing:
-    """A row of the matrix: a method's place on every board.
-
-    Attributes:
-        cells: Board by board: place, score in print, compatible; None where it has no record.
-    """
-
-    facts: Facts
-    mean: float | None
-    cells: tuple[tuple[Place, str, str] | None, ...]
-
-
-def matrix(boards: Sequence[Board]) -> tuple[list[Board], list[Standing], list[Board]]:
-    """Boards as columns, methods as rows by mean rank, and the boards that the mean is over.
-
-    Settings of protocols have no column: they stand beside each other on pages of their own.
-    """
-    unmodified = [board for board in boards if board.latest and not board.changed]
-    columns = [board for board in unmodified if not board.of_setting] or unmodified
-    general = [board for board in columns if board.general]
-    facts: dict[str, Facts] = {}
-    for board in columns:
-        facts |= {m: f for m, f in board.facts.items() if f.family != "baseline"}
-    ranks = {
-        method: {
-            b.slug: b.places[b.metric][method].rank for b in columns if method in b.places[b.metric]
-        }
-        for method in facts
-    }
-    means = mean_ranks(ranks, [board.slug for board in general])
-    rows = [
-        Standing(facts[m], means[m], tuple(_standing(board, m) for board in columns)) for m in facts
-    ]
-    order = {name: i for i, name in enumerate(("compatible training", "transformation"))}
-
-    def key(row: Standing) -> tuple[Any, ...]:
-        alone = row.mean if row.mean is not None else float("inf")
-        return alone, order.get(row.facts.family, 9), row.facts.method.partition(":")
-
-    return columns, sorted(rows, key=key), general
-
-
-def _standing(board: Board, method: str) -> tuple[Place, str, str] | None:
-    row = next((row for row in board.table.rows if row.method == method), None)
-    if row is None or row.kind != "method":
-        return None
-    place = board.places[board.metric].get(method) or Place(method, None, None, "")
-    if row.reason is not None:
-        return place, "n/a", ""
-    cell = row.cells.get((board.metric, board.cross))
-    verdict = row.verdicts.get(board.metric)
-    good = None if verdict is None else verdict.compatible
+    best = places[0]
+    row = board.row(best.method)
     unit = numbers.metric(board.metric).unit
-    words = "" if good is None else "yes" if good[0] == good[1] else "no"
-    return place, numbers.number(None if cell is None else cell.value, unit), words
+    verdict = row.verdicts.get(board.metric, NO_VERDICT)
+    own = row.cells.get((board.metric, board.own), NO_SCORE)
+    parts = [TextCell(numbers.number(best.score, unit), look="score")]
+    if verdict.compatible is not None:
+        answer = numbers.of_seeds(verdict.compatible)
+        words = {"yes": "compatible", "no": "not compatible"}.get(answer, f"compatible on {answer}")
+        parts.append(TextCell(words, look=f"verdict {answer if answer in ('yes', 'no') else ''}"))
+    if verdict.gain is not None:
+        words = f"{numbers.number(verdict.gain)} % of the way to the upper bound"
+        parts.append(TextCell(words, look="line"))
+    equals = [p.method for p in places[1:] if set(_letters(p)) & set(_letters(best))]
+    if equals:
+        shown = equals[:_MOST_EQUALS]
+        listed = [TextCell(name, href=method_href(name), look="listed") for name in shown]
+        if len(equals) > _MOST_EQUALS:
+            listed.append(TextCell(f"and {len(equals) - _MOST_EQUALS} more"))
+        parts.append(TextCell("not told apart:", look="line", parts=tuple(listed)))
+    costs = ", ".join(cost_words(board.costs[best.method], _COSTS))
+    for words in (f"self-test {numbers.number(own.value, unit)}", costs):
+        parts.append(TextCell(words, look="line"))
+    return TextCell(best.method, href=method_href(best.method), parts=tuple(parts))
 
 
-def newest(entries: Sequence[Entry], n: int = 12) -> list[Entry]:
-    """The records that were finished last."""
-    return sorted(
-        entries,
-        key=lambda e: (e.record.run.finished or "", e.record.method, e.record.seed),
-        reverse=True,
-    )[:n]
+def _letters(place: Place) -> list[str]:
+    """``ab2`` is ``a`` and ``b2``."""
+    return re.findall(r"\D\d*", place.letters)
+
+
+def matrix(columns: Sequence[Board], general: Sequence[Board]) -> TextTable:
+    """Methods as rows by mean rank, which is over the general boards; boards as columns."""
+    info = {
+        method: about
+        for board in columns
+        for method, about in board.info.items()
+        if about.family != "baseline"
+    }
+    ranks = {method: {b.slug: b.place(b.metric, method).rank for b in columns} for method in info}
+    means = mean_ranks(ranks, [board.slug for board in general])
+    families = {"compatible training": 0, "transformation": 1}
+
+    def order(method: str) -> tuple[Any, ...]:
+        mean = means[method]
+        family = families.get(info[method].family, 9)
+        return float("inf") if mean is None else mean, family, method.partition(":")
+
+    lines = []
+    for method in sorted(info, key=order):
+        mean = means[method]
+        words, sort = (numbers.DASH, "") if mean is None else (f"{mean:.1f}", f"{mean:.3f}")
+        names = [method_cell(method, "", info[method].family), TextCell(words, sort=sort)]
+        lines.append([*names, *(_standing(board, method) for board in columns)])
+    boards = [TextColumn(notes.protocol_title(board.first), board.track) for board in columns]
+    title = "Rank and cross-test of each method"
+    return with_methods(simple_table(title, "", ["method"], ["mean rank", *boards], lines))
+
+
+def _standing(board: Board, method: str) -> TextCell:
+    """Rank, cross-test and letters; marked where it is compatible on every seed, or is not."""
+    row = next((row for row in board.methods if row.method == method), None)
+    if row is None or row.reason is not None:
+        return TextCell("" if row is None else NOT_APPLICABLE, sort="")
+    place = board.place(board.metric, method)
+    score = row.cells.get((board.metric, board.cross), NO_SCORE)
+    text = numbers.number(score.value, numbers.metric(board.metric).unit)
+    answer = row.verdicts.get(board.metric, NO_VERDICT).compatible
+    look = "" if answer is None else "yes" if answer[0] == answer[1] else "no"
+    if place.rank is None:
+        return TextCell(text, sort="", look=look)
+    hint = "cannot be told apart from others with the letter" if place.letters else ""
+    beside = TextCell(text, small=place.letters, hint=hint)
+    return TextCell(str(place.rank), best=True, sort=str(place.rank), look=look, parts=(beside,))
 
 
 def chooser_data(boards: Sequence[Board]) -> list[dict[str, Any]]:
-    """Per board its methods with what they ask for and give: what the chooser filters."""
-    found = []
-    for board in (b for b in boards if b.latest and not b.changed):
-        rows = []
-        unranked = []
-        for row in board.methods:
-            about = board.facts[row.method]
-            way = route(about)
-            place = board.places[board.metric].get(row.method)
-            if way is None or place is None:
-                continue
-            if place.rank is None:
-                unranked += [row.method] if row.reason is None else []
-                continue
-            rows.append(_option(board, row, about, way, place))
+    """Per board its methods with what they need and give: what the chooser filters."""
+    chosen = []
+    for board in boards:
+        rivals = [
+            (row, board.place(board.metric, row.method))
+            for row in board.methods
+            if route(board.info[row.method]) is not None
+        ]
+        rows = [_option(board, row, place) for row, place in rivals if place.rank is not None]
+        metric = numbers.metric(board.metric)
         if rows:
-            metric = numbers.metric(board.metric)
-            found.append({
+            chosen.append({
                 "slug": board.slug, "title": board.title, "metric": metric.label,
                 "share": metric.unit == "share", "higher": metric.higher_is_better is not False,
                 "seeds": len(board.table.seeds),
                 "upper": board.bound("upper", board.metric), "rows": rows,
-                "unranked": unranked,
+                "unranked": [
+                    row.method for row, p in rivals if p.rank is None and row.reason is None
+                ],
             })  # fmt: skip
-    return found
+    return chosen
 
 
-def _option(board: Board, row: Any, about: Facts, way: str, place: Place) -> dict[str, Any]:
-    cells = {case: row.cells.get((board.metric, case)) for case in (board.cross, board.own)}
-    cross, own = cells[board.cross], cells[board.own]
-    costs: Mapping[str, float] = board.costs[row.method]
-    verdict = row.verdicts.get(board.metric)
+def _option(board: Board, row: MethodScores, place: Place) -> dict[str, Any]:
+    cells = [row.cells.get((board.metric, case), NO_SCORE) for case in (board.cross, board.own)]
+    cross, own = cells
+    info = board.info[row.method]
     # Of its own seeds: another old model may be better or worse than the mean of all.
     lower = [
-        record.bounds["lower"].get(board.metric) for record in board.records
-        if record.method == row.method and record.seed in row.seeds and "lower" in record.bounds
-    ]  # fmt: skip
-    known = [value for value in lower if value is not None]
+        value
+        for record in board.records
+        if record.method == row.method and record.seed in row.seeds
+        if (value := record.bounds.get("lower", {}).get(board.metric)) is not None
+    ]
     return {
-        "lower": fmean(known) if known else None, "seeds": len(row.seeds),
-        "method": row.method, "way": way, "needs": about.needs, "rank": place.rank,
-        "letters": _letters(place.letters), "cross": cross.value if cross else None,
-        "low": cross.low if cross else None, "high": cross.high if cross else None,
-        "own": own.value if own else None,
-        "gain": None if verdict is None else verdict.gain,
-        "costs": [
-            f"{cost_text(key, costs[key])} {cost_label(key)}"
-            for key in ("training_cost", "added_parameters", "bytes_before") if key in costs
-        ],
+        "lower": fmean(lower) if lower else None, "seeds": len(row.seeds),
+        "method": row.method, "way": route(info), "needs": info.needs, "rank": place.rank,
+        "letters": _letters(place), "cross": cross.value, "low": cross.low, "high": cross.high,
+        "own": own.value, "gain": row.verdicts.get(board.metric, NO_VERDICT).gain,
+        "costs": cost_words(board.costs[row.method], _COSTS),
     }  # fmt: skip

@@ -1,8 +1,6 @@
 """Records from a folder; one that cannot be shown is passed over, and said so."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,36 +35,27 @@ def read_folder(root: Path) -> tuple[list[Entry], list[Skipped]]:
     Raises:
         BenchError: If there is no record.
     """
-    entries: list[Entry] = []
-    skipped: list[Skipped] = []
-    seen: set[tuple[object, ...]] = set()
-    for found in find_records(root, lambda error: skipped.append(skip(error, root)), _each):
-        mark = _mark(found.record)
-        if mark in seen:
-            skipped.append(skip(_twice(found.record, found.path), root))
+
+    def read_all(read: Callable[[Path], Attempt], paths: Sequence[Path]) -> list[Attempt]:
+        return spread(read, paths, enough=len(paths) >= MANY)
+
+    errors: list[BenchError] = []
+    entries: dict[tuple[object, ...], Entry] = {}
+    for stored in find_records(root, errors.append, read_all):
+        record = stored.record
+        identity = (
+            record.protocol, record.protocol_version, record.track, record.track_version,
+            record.method, record.seed, record.first_seed, repr(sorted(record.changed.items())),
+        )  # fmt: skip
+        if identity in entries:
+            errors.append(BenchError(
+                f"{stored.path}: a record of {record.method}, seed {record.seed}, on "
+                f"{record.protocol} and {record.track} was read before"
+            ))  # fmt: skip
         else:
-            seen.add(mark)
-            entries.append(Entry(found.record, found.path))
-    return entries, sorted(skipped, key=lambda each: each.file)
-
-
-def _each(read: Callable[[Path], Attempt], paths: Sequence[Path]) -> list[Attempt]:
-    return spread(read, paths, enough=len(paths) >= MANY)
-
-
-def _mark(record: Record) -> tuple[object, ...]:
-    """What only one record may have."""
-    return (
-        record.protocol, record.protocol_version, record.track, record.track_version,
-        record.method, record.seed, record.first_seed, repr(sorted(record.changed.items())),
-    )  # fmt: skip
-
-
-def _twice(record: Record, path: Path) -> BenchError:
-    return BenchError(
-        f"{path}: a record of {record.method}, seed {record.seed}, on {record.protocol} and "
-        f"{record.track} was read before"
-    )
+            entries[identity] = Entry(record, stored.path)
+    skipped = sorted((skip(error, root) for error in errors), key=lambda each: each.file)
+    return list(entries.values()), skipped
 
 
 def skip(error: BenchError, root: Path) -> Skipped:
@@ -80,12 +69,3 @@ def _printable(text: str, longest: int = 300) -> str:
     """Text that a terminal shows on one line as it is."""
     plain = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
     return plain if len(plain) <= longest else plain[: longest - 3] + "..."
-
-
-def entries_of(records: Iterable[Record], root: Path | None) -> list[Entry]:
-    """Records at hand, with their files below ``root`` where these are."""
-    found = []
-    for record in records:
-        path = None if root is None else record.path(root)
-        found.append(Entry(record, path if path is not None and path.is_file() else None))
-    return found

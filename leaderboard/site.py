@@ -1,76 +1,85 @@
 """The site: pages of boards, methods and records, downloads, and what they need, in one folder.
 
-Nothing here computes a score. Pages open from disk and ask no host for anything; the same records
+Nothing here computes a score. Pages open from disk and load nothing from any host; the same records
 give the same bytes, for the only dates are those of records.
 """
-
-from __future__ import annotations
 
 import gc
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmark.config import registry
 from benchmark.errors import BenchError
-from benchmark.records.details import Details, details_path
-from benchmark.records.details import find_details as own_details
+from benchmark.records import published
+from benchmark.records.details import Details, details_path, find_details
 from benchmark.records.record import Record
-from benchmark.report import numbers
+from benchmark.report import notes, numbers
 from benchmark.report.paired import PairedIntervals
 from benchmark.report.ranks import MEAN_RULE, RULE
-from leaderboard import overview, published, sections
-from leaderboard.blocks import block, worded
-from leaderboard.boards import Board, make_boards
+from benchmark.report.renderers import csv
+from benchmark.report.tables import backfilling, sequence, side_information
+from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
+from leaderboard import overview, pages, tables
+from leaderboard.boards import Board, make_boards, number_rows
+from leaderboard.cards import MethodInfo, method_info
 from leaderboard.charts import board_data
-from leaderboard.entries import download, entry_name, entry_page, find_details, href
-from leaderboard.facts import Facts, method_facts
-from leaderboard.families import make_families
-from leaderboard.methods import method_page
-from leaderboard.names import file_name
-from leaderboard.olds import olds_data
-from leaderboard.pages import Pages
+from leaderboard.method_page import method_page, record_links
+from leaderboard.names import file_name, method_href, record_address
+from leaderboard.old_models import old_models_data
 from leaderboard.processes import MANY, spread
-from leaderboard.provenance import command, origins, versions
-from leaderboard.reading import Entry, Skipped, entries_of, read_folder, skip
+from leaderboard.published import make_tables as published_tables
+from leaderboard.reading import Entry, Skipped, read_folder, skip
+from leaderboard.record_page import command, record_page, versions
 
+_Path = str | Path
 _HERE = Path(__file__).parent
 _FOLDERS = ("assets", "boards", "methods", "records", "published")
 _MARK = ".compatbench-site"
 _FAMILIES = ("compatible training", "transformation", "baseline", "control", "unknown")
+_NEWEST = 12
 
 
-def build_folder(root: str | Path, out: str | Path) -> tuple[Path, list[Skipped]]:
-    """Write the site of the records below a folder; what is damaged is passed over.
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Looking for cycles among millions of values takes a third of the time and finds none."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
-    Args:
-        root: Folder of records.
-        out: Where ``index.html`` goes; made if missing.
+
+@_no_collection()
+def build_folder(root: _Path, out: _Path) -> tuple[Path, list[Skipped]]:
+    """Write the site of the records below a folder to another one.
 
     Returns:
-        The path of ``index.html``, and what was passed over.
+        The path of ``index.html``, and what is damaged and so was passed over.
 
     Raises:
         BenchError: If there is no record.
         OSError: If a file cannot be written.
     """
-    with _no_collection():
-        entries, skipped = read_folder(Path(root))
-        site = _Site(entries, skipped, Path(out), Path(root))
-        page = site.write()
-    return page, site.skipped
+    entries, skipped = read_folder(Path(root))
+    site = _Site(entries, skipped, out, root)
+    return site.write(), site.skipped
 
 
-def build(records: Iterable[Record], out: str | Path, root: str | Path | None = None) -> Path:
+@_no_collection()
+def build(records: Iterable[Record], out: _Path, root: _Path | None = None) -> Path:
     """Write the site of some records.
 
     Args:
         records: Any records.
-        out: Where ``index.html`` goes; made if missing.
+        out: Folder of the site.
         root: Folder that their files lie below, for downloads and details.
 
     Returns:
@@ -80,109 +89,138 @@ def build(records: Iterable[Record], out: str | Path, root: str | Path | None = 
         BenchError: If there is no record.
         OSError: If a file cannot be written.
     """
-    entries = entries_of(records, None if root is None else Path(root))
+    entries = []
+    for record in records:
+        path = None if root is None else record.path(Path(root))
+        entries.append(Entry(record, path if path is not None and path.is_file() else None))
     if not entries:
         raise BenchError("leaderboard: expected at least one record, got none")
-    where = None if root is None else Path(root)
-    with _no_collection():
-        return _Site(entries, [], Path(out), where).write()
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Looking for cycles among millions of values takes a third of the time and finds none."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
+    return _Site(entries, [], out, root or ".").write()
 
 
 class _Site:
     """What all pages share."""
 
     def __init__(
-        self,
-        entries: Sequence[Entry],
-        skipped: Sequence[Skipped],
-        out: Path,
-        root: Path | None,
+        self, entries: Sequence[Entry], skipped: Sequence[Skipped], out: _Path, root: _Path
     ) -> None:
-        self.out = out
-        self.root = root or Path()
-        self.skipped = list(skipped)
-        names = sorted({e.record.method for e in entries}, key=lambda m: m.partition(":"))
-        self.facts: dict[str, Facts] = {name: method_facts(name) for name in names}
+        self.entries, self.skipped = entries, list(skipped)
+        self.out, self.root = Path(out), Path(root)
+        methods = sorted({e.record.method for e in entries}, key=lambda m: m.partition(":"))
+        self.info = {method: method_info(method) for method in methods}
         by_record = {id(entry.record): entry for entry in entries}
-        pairs = PairedIntervals(lambda record: find_details(by_record[id(record)]))
-        self.boards = make_boards(entries, self.facts, pairs)
-        self.families = make_families(self.boards)
-        newest = overview.newest(entries, 1)[0].record
-        self.entries = entries
-        self._folders: set[Path] = set()
-        self.published = published.read()
-        self.pages = Pages({
-            "n_records": len(entries), "schema": newest.schema_version,
-            "newest": origins([newest])[0],
-        })  # fmt: skip
+        pairs = PairedIntervals(lambda record: _read_details(by_record[id(record)]))
+        self.boards = make_boards(entries, self.info, pairs)
+        self.families = tables.make_families(self.boards)
+        self.newest = sorted(
+            (entry.record for entry in entries),
+            key=lambda record: (record.run.finished or "", record.method, record.seed),
+            reverse=True,
+        )[:_NEWEST]
+        try:
+            self.published = published.read_published()
+        except BenchError:  # this installation has none
+            self.published = published.Published(papers={}, protocols=(), datasets={})
 
     def write(self) -> Path:
         """Write everything; what an earlier site left behind goes."""
         _clear(self.out)
-        self._copy_assets()
-        self.skipped += self._write_records()
+        for folder, target in (("assets", "assets"), ("vendor", "assets/vendor")):
+            shutil.copytree(_HERE / folder, self.out / target, copy_function=shutil.copyfile)
+        self._write_records()
         self._page("index", "index.html", **self._index())
-        self._page("methods", "methods.html", families=self._families())
+        self._page("methods", "methods.html", families=self._methods())
         for family in self.families:
             self._page("family", f"boards/{family.slug}.html", family=family)
-        papers = published.papers(self.published)
-        self._page("published", "published.html", papers=papers)
-        for paper in papers:
-            address = f"published/{paper.file}.html"
-            self._page("paper", address, paper=paper)
+        self._published()
         self._page("submit", "submit.html", **self._protocols())
-        self._page("skipped", "skipped.html", skipped=self.skipped)
+        lines = [[TextCell(s.file, code=True), TextCell(s.reason)] for s in self.skipped]
+        heads = ("file", "reason")
+        table = simple_table("Skipped files", "", heads, (), lines or [["None."]])
+        self._page("skipped", "skipped.html", table=table)
         return self.out / "index.html"
 
-    def _copy_assets(self) -> None:
-        for source, target in (("assets", "assets"), ("vendor", "assets/vendor")):
-            (self.out / target).mkdir(parents=True, exist_ok=True)
-            for path in sorted((_HERE / source).iterdir()):
-                shutil.copyfile(path, self.out / target / path.name)
-
     def _page(self, template: str, address: str, **values: Any) -> None:
+        about = {"n_records": len(self.entries), "newest": self.newest[0]}
         root = "../" * address.count("/")
-        self._write(address, self.pages.render(template, root, **values))
+        page = pages.template(template).render(site=about, root=root, **values)
+        # Lone surrogates have no bytes in UTF-8.
+        self._write(address, page.encode("utf-8", "replace"))
 
     def _write(self, address: str, content: bytes) -> None:
         path = self.out / address
-        if path.parent not in self._folders:
+        try:
+            path.write_bytes(content)
+        except FileNotFoundError:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._folders.add(path.parent)
-        path.write_bytes(content)
+            path.write_bytes(content)
+
+    def _write_records(self) -> None:
+        """Boards, methods and records, whatever comes many times; many of them by processes."""
+        work: list[Callable[[], Skipped | None]] = [partial(self._board, b) for b in self.boards]
+        work += [partial(self._method, info) for info in self.info.values()]
+        work += [partial(self._record, b, entry) for b in self.boards for entry in b.entries]
+        for name in ("board", "method", "record"):
+            pages.template(name)  # compiled before processes part that would each do so
+        damaged = spread(lambda page: page(), work, enough=len(self.entries) >= MANY)
+        self.skipped += sorted(filter(None, damaged), key=lambda each: each.file)
 
     def _index(self) -> dict[str, Any]:
-        columns, standings, general = overview.matrix(self.boards)
-        ways, lines = overview.advice(self.boards)
-        chooser = overview.chooser_data(self.boards)
-        single = [board for board in columns if not board.of_setting]
-        shown = {b.slug for b in single} | {b.slug for f in self.families for _, b in f.boards}
-        methods = {
-            name: {"family": f.family, "needs": f.needs, "changes": f.changes}
-            for name, f in self.facts.items()
-        }
-        routes = [{"id": i, "words": words} for i, words, _ in overview.ROUTES]
+        current = [board for board in self.boards if board.current]
+        single = [board for board in current if not board.of_setting]
+        of_families = [board for family in self.families for board in family.boards.values()]
+        shown = {board.slug for board in (*single, *of_families)}
+        # Settings have pages of their own, where they stand beside each other.
+        columns = single or current
+        general = [board for board in columns if board.general]
         return {
-            "columns": columns, "families": self.families,
-            "single": [(board, sections.words(board)) for board in single],
-            "standings": standings, "general": general, "rules": RULE, "mean_rule": MEAN_RULE,
-            "ways": ways, "advice": lines, "routes": overview.ROUTES, "chooser": chooser,
+            "families": self.families, "general": general, "rules": RULE, "mean_rule": MEAN_RULE,
+            "single": [(b, notes.question(b.first), notes.track_note(b.first)) for b in single],
+            "matrix": overview.matrix(columns, general),
+            "best": overview.advice(single),
+            "best_settings": overview.advice([board for board in current if board.of_setting]),
             "changed": [board for board in self.boards if board.slug not in shown],
             "newest": self._newest(), "n_skipped": len(self.skipped),
-            "data": {"chooser": chooser, "routes": routes, "methods": methods},
+            "data": {
+                "chooser": overview.chooser_data(current),
+                "routes": [{"id": i, "words": words} for i, (words, _) in overview.ROUTES.items()],
+                "methods": {method: info.filters for method, info in self.info.items()},
+            },
         }  # fmt: skip
+
+    def _newest(self) -> TextTable:
+        homes = {id(record): board for board in self.boards for record in board.records}
+        lines = []
+        for record in self.newest:
+            board = homes[id(record)]
+            href = f"{record_address(board.slug, record)}.html"
+            words = (board.title, str(record.seed), record.run.finished or "unknown")
+            lines.append([TextCell(record.method, href=href), *map(TextCell, words)])
+        heads = ("method", "protocol and track", "seed", "finished")
+        return simple_table("Newest records", "", heads, (), lines)
+
+    def _methods(self) -> list[TextTable]:
+        """The methods of each family."""
+        lines: dict[str, list[list[TextCell]]] = {family: [] for family in _FAMILIES}
+        for info in self.info.values():
+            words = (
+                info.summary or "not installed here",
+                ", ".join(info.needs) or "nothing but new data",
+                ", ".join(info.changes) or "nothing in the gallery",
+            )
+            name = tables.method_cell(info.method)
+            lines[info.family].append([name, *map(TextCell, words)])
+        heads = ("method", "idea", "needs", "changes")
+        return [simple_table(f.capitalize(), "", heads, (), of) for f, of in lines.items() if of]
+
+    def _published(self) -> None:
+        papers = []
+        for name, paper in self.published.papers.items():
+            own = [number for number in self.published.numbers if number.paper == name]
+            address = f"published/{file_name(name)}.html"
+            self._page("paper", address, paper=paper, tables=published_tables(own))
+            papers.append((paper, len(own), address))
+        self._page("published", "published.html", papers=papers)
 
     def _protocols(self) -> dict[str, list[str]]:
         """Those whose ranks make the mean rank, and the others."""
@@ -193,112 +231,96 @@ class _Site:
             "others": [p for p in every if p not in ranked],
         }
 
-    def _newest(self) -> list[dict[str, Any]]:
-        homes = {id(entry): board for board in self.boards for entry in board.entries}
-        return [
-            {
-                "record": entry.record, "board": homes[id(entry)],
-                "href": href(homes[id(entry)], entry),
-                "finished": origins([entry.record])[0].finished,
-            }
-            for entry in overview.newest(self.entries)
-        ]  # fmt: skip
-
-    def _families(self) -> list[tuple[str, list[Facts]]]:
-        found = {name: [f for f in self.facts.values() if f.family == name] for name in _FAMILIES}
-        return [(name, members) for name, members in found.items() if members]
-
-    def _write_records(self) -> list[Skipped]:
-        """Boards, methods and records, whatever comes many times; many of them by processes.
-
-        Returns:
-            Details files that were passed over.
-        """
-        work: list[Callable[[], Skipped | None]] = [partial(self._board, b) for b in self.boards]
-        work += [partial(self._method, facts) for facts in self.facts.values()]
-        work += [partial(self._record, b, entry) for b in self.boards for entry in b.entries]
-        self.pages.load("board", "method", "record")
-        found = spread(lambda page: page(), work, enough=len(self.entries) >= MANY)
-        return sorted(filter(None, found), key=lambda each: each.file)
-
-    def _method(self, facts: Facts) -> None:
-        page = method_page(facts, self.boards, frozenset(self.facts))
-        self._page("method", f"methods/{file_name(facts.method)}.html", **page)
+    def _method(self, info: MethodInfo) -> None:
+        page = method_page(info, self.boards, frozenset(self.info))
+        self._page("method", method_href(info.method), **page)
 
     def _board(self, board: Board) -> None:
-        data = board_data(board, self.boards) | {"olds": olds_data(board)}
-        rows = [dict(zip(data["columns"], row, strict=True)) for row in data["rows"]]
+        rows = number_rows(board)
         text = json.dumps(rows, indent=1, allow_nan=False) + "\n"
         self._write(f"boards/{board.slug}.json", text.encode())
-        self._write(f"boards/{board.slug}.csv", sections.csv_bytes(data["columns"], data["rows"]))
+        columns = tuple(rows[0])
+        values = tuple([_safe(value) for value in row.values()] for row in rows)
+        text = csv.render([TextTable("", "", (), (), (), columns=columns, values=values)])
+        self._write(f"boards/{board.slug}.csv", text.encode("utf-8", "replace"))
+        data = board_data(board, self.boards) | {"old_models": old_models_data(board)}
+        data |= {"columns": columns, "rows": [list(row.values()) for row in rows]}
         self._page("board", f"boards/{board.slug}.html", **self._board_page(board, data))
-
-    def _record(self, board: Board, entry: Entry) -> Skipped | None:
-        """A record's page and files; what is wrong with its details."""
-        details, wrong = self._details(entry)
-        name = f"records/{board.slug}/{entry_name(entry)}"
-        page = entry_page(entry, board, details, "" if wrong is None else wrong.reason)
-        self._page("record", f"{name}.html", **page)
-        self._write(f"{name}.json", download(entry))
-        if details is not None and entry.path is not None:
-            self._write(f"{name}.details.gz", details_path(entry.path).read_bytes())
-        return wrong
-
-    def _details(self, entry: Entry) -> tuple[Details | None, Skipped | None]:
-        """What is drawn of a record's details."""
-        if entry.path is None:
-            return None, None
-        try:
-            return own_details(entry.record, entry.path, with_results=False), None
-        except BenchError as error:
-            return None, skip(error, self.root)
 
     def _board_page(self, board: Board, data: dict[str, Any]) -> dict[str, Any]:
         records = board.records
-        links: dict[str, list[tuple[str, int]]] = {}
-        for entry in board.entries:
-            place = (href(board, entry), entry.record.seed)
-            links.setdefault(entry.record.method, []).append(place)
+        beside = published.beside(self.published, records)
+        labels = (TextColumn("case", heading=True),)
         return {
             "board": board,
-            "words": sections.words(board),
-            "blocks": [block(board, key) for key in board.main],
-            "bounds": sections.bounds(board),
+            "question": notes.question(board.first),
+            "note": next(notes.track_lines(board.first), ""),
+            "rankings": [tables.ranking(board, key) for key in board.metrics],
+            "bounds": tables.bounds(board),
             "siblings": self._siblings(board),
             "family": next((f for f in self.families if f.has(board)), None),
-            "notes": worded(board, records),
-            "refill": sections.refill(records),
-            "steps": sections.steps(records),
-            "sides": sections.side_tables(records),
-            "published": published.beside(self.published, board),
+            "notes": tables.ranking_notes(board),
+            "backfilling": [*map(tables.with_methods, backfilling.make_tables(records))],
+            "sequence": [replace(table, labels=labels) for table in sequence.make_tables(records)],
+            "sides": side_information.make_tables(records),
+            "published": published_tables(beside, paper=True),
             "command": command(records),
-            "records": list(links.items()),
-            "versions": list(versions(records).items()),
+            "records": [(method, record_links(board, method)) for method in board.info],
+            "versions": versions(records),
             "data": data,
         }
 
     def _siblings(self, board: Board) -> list[tuple[Board, str]]:
-        found = [
+        """Boards of the same protocol with other old models, and the quality of these."""
+        same = [
             (other, numbers.number(other.bound("lower", board.metric)))
             for other in self.boards
-            if other.first.protocol == board.first.protocol and other.unmodified
+            if other.first.protocol == board.first.protocol and other.comparable
         ]
-        return found if len(found) > 1 and board in [other for other, _ in found] else []
+        return same if len(same) > 1 and any(other is board for other, _ in same) else []
+
+    def _record(self, board: Board, entry: Entry) -> Skipped | None:
+        """A record's page and files; what is wrong with its details."""
+        record, path = entry.record, entry.path
+        damaged = details = None
+        try:
+            details = _read_details(entry, with_results=False)
+        except BenchError as error:
+            damaged = skip(error, self.root)
+        address = record_address(board.slug, record)
+        anew = json.dumps(record.as_json(), indent=1) + "\n" if path is None else ""
+        self._write(f"{address}.json", anew.encode() if path is None else path.read_bytes())
+        packed = b"" if details is None or path is None else details_path(path).read_bytes()
+        if packed:
+            self._write(f"{address}.details.gz", packed)
+        values = record_page(record, details) | {"board": board, "details_size": len(packed)}
+        values |= {"damaged": damaged and damaged.reason, "file": address.rpartition("/")[2]}
+        self._page("record", f"{address}.html", **values)
+        return damaged
+
+
+def _read_details(entry: Entry, *, with_results: bool = True) -> Details | None:
+    """The details of a record; None where it has none. Damaged ones are a BenchError."""
+    if entry.path is None:
+        return None
+    return find_details(entry.record, entry.path, with_results=with_results)
+
+
+def _safe(value: Any) -> Any:
+    """A text that a spreadsheet does not take for a formula."""
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return f"'{value}"
+    return value
 
 
 def _clear(out: Path) -> None:
-    """Take away what an earlier site left, and nothing else.
-
-    Raises:
-        BenchError: If the folder has things of others in our places.
-    """
-    mine = (out / _MARK).exists()
+    """Take away what an earlier site left; where others have things in our places, an error."""
     there = [name for name in _FOLDERS if (out / name).exists()]
-    if there and not mine:
+    if there and not (out / _MARK).exists():
         raise BenchError(
             f"{out}: expected an empty folder or an earlier site, found the folder '{there[0]}'"
         )
     for name in there:
         shutil.rmtree(out / name)
     out.mkdir(parents=True, exist_ok=True)
-    (out / _MARK).write_text("Made by bench leaderboard; the folders beside are its own.\n")
+    (out / _MARK).write_text("Written by bench leaderboard; the folders beside are its own.\n")

@@ -11,6 +11,7 @@ class KeepOld(Method):
 
     paper = "Control: what an update has to beat"
     runs_old_model = True
+    control = True
     trains = "nothing: the old model goes on"
     uses = ("the old model",)
     changes = ()

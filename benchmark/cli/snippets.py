@@ -9,8 +9,6 @@ The comment that opens a part says what generates it, ``<!-- end -->`` closes it
 read protocols, tracks, adapters, the metric catalogue, pydantic models and records.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

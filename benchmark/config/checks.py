@@ -1,7 +1,5 @@
 """Checks and types of fields, used when a method, a protocol or a track is built."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Hashable, Sequence

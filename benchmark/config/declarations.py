@@ -4,8 +4,6 @@ The classes that do the work derive from these: ``benchmark.contract.Method``,
 ``benchmark.data.base.DatasetReader`` and the tasks of ``benchmark.tasks``.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,6 +24,7 @@ class MethodDeclaration(ABC):
         own_first: True when the first generation is trained the method's own way.
         runs_old_model: True when the old model itself embeds new images, beside or instead of the
             new one; such a method cannot serve text queries, whose old model reads texts.
+        control: Is it a control, which a page shows without a rank?
         trains: What is trained at an update, in words for its card; empty: a new model, or none
             without ``own_model``.
         variants: Named sets of parameters.
@@ -36,6 +35,7 @@ class MethodDeclaration(ABC):
     own_model: ClassVar[bool] = True
     own_first: ClassVar[bool] = False
     runs_old_model: ClassVar[bool] = False
+    control: ClassVar[bool] = False
     trains: ClassVar[str] = ""
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 

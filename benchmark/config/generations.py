@@ -1,7 +1,5 @@
 """A protocol's generations: their share of the training data, and whether two of them overlap."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """Strict reading: YAML, JSON and ``--set`` values into typed objects, errors in one line."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools

@@ -1,7 +1,5 @@
 """Sizes of each generation's training data, from the track's declared numbers alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Tracks: the concrete setting that a protocol runs on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Bases of the datasets that are read from files."""
 
-from __future__ import annotations
-
 import dataclasses
 from abc import abstractmethod
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Seeded orders, and from a generation's fractions to the rows of the images that it sees."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping, Sequence

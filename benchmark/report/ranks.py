@@ -3,8 +3,6 @@
 The rule, as :data:`RULE` states it for readers. Nothing here knows a page or a table.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -33,6 +33,7 @@ class TextCell:
         href: Where it links to (HTML).
         hint: What a pointer over it shows (HTML).
         code: Is it code (HTML)?
+        parts: What follows in the same cell (HTML).
     """
 
     text: str = ""
@@ -44,6 +45,7 @@ class TextCell:
     href: str = ""
     hint: str = ""
     code: bool = False
+    parts: tuple[TextCell, ...] = ()
 
     @property
     def whole(self) -> str:
@@ -66,7 +68,6 @@ class TextColumn:
         short: A shorter heading, for terminals.
         words: Are its cells words, to the left, rather than numbers?
         heading: Do its cells name their rows (HTML)?
-        folded: Is it hidden until a reader unfolds the table (HTML)?
     """
 
     head: str
@@ -74,7 +75,6 @@ class TextColumn:
     short: str = ""
     words: bool = False
     heading: bool = False
-    folded: bool = False
 
     @property
     def full(self) -> str:
@@ -152,7 +152,7 @@ def simple_table(
     title: str,
     slug: str,
     words: Sequence[str],
-    heads: Sequence[str],
+    heads: Sequence[str | TextColumn],
     lines: Sequence[Sequence[str | TextCell]],
     **fields: object,
 ) -> TextTable:
@@ -169,7 +169,7 @@ def simple_table(
     n = len(words)
     cells = [[c if isinstance(c, TextCell) else TextCell(c) for c in line] for line in lines]
     labels = [TextColumn(head, words=True, heading=not i) for i, head in enumerate(words)]
-    block = TextBlock("", tuple(map(TextColumn, heads)))
+    block = TextBlock("", tuple(TextColumn(h) if isinstance(h, str) else h for h in heads))
     rows = tuple(TextRow(tuple(line[:n]), (tuple(line[n:]),)) for line in cells)
     return TextTable(title, slug, tuple(labels), (block,), rows, **fields)  # type: ignore[arg-type]
 

@@ -143,27 +143,25 @@
   });
 
   // ---- Score against the quality of the old model: those of this board, and of other tracks.
-  function olds(metric) {
-    const cross = at(data.cross) - at("group") - 1;
-    const scores = (rows) => Object.fromEntries(
-      rows.filter((r) => r[0] === "method" && r[2] !== null && r[3][cross] !== null).map((r) => [r[1], r[3][cross]]),
-    );
-    const mine = data.quality.find((q) => q.mine);
-    return data.olds.filter((old) => old.rows[metric]).map((old) => ({
-      label: old.label, data: mine ? mine.data : "", mine: true,
-      metrics: { [metric]: { lower: old.metrics[metric].lower, scores: scores(old.rows[metric]) } },
+  function oldModels(metric) {
+    const shown = (r) => r[at("metric")] === metric && r[at("kind")] === "method" && r[at("rank")] !== null && r[at(data.cross)] !== null;
+    const scores = (rows) => Object.fromEntries(rows.filter(shown).map((r) => [r[at("method")], r[at(data.cross)]]));
+    const current = data.quality.find((q) => q.current);
+    return data.old_models.filter((old) => old.metrics[metric]).map((old) => ({
+      label: old.label, data: current ? current.data : "",
+      metrics: { [metric]: { lower: old.metrics[metric].lower, scores: scores(old.rows) } },
     }));
   }
   chart(by("quality"), "Cross-test of each method against the quality of the old model.", (width, { metric, passes }) => {
     const f = factor(metric);
-    const own = olds(metric);
-    const columns = [...own, ...data.quality.filter((q) => !q.mine || !own.length)]
+    const own = oldModels(metric);
+    const columns = [...own, ...data.quality.filter((q) => !q.current || !own.length)]
       .filter((q) => q.metrics[metric] && q.metrics[metric].lower !== null);
     if (columns.length < 2) return null;
     const all = columns.flatMap((q) =>
       Object.entries(q.metrics[metric].scores)
         .filter(([name]) => passes(name))
-        .map(([method, score]) => ({ method, track: q.label, data: q.data, mine: q.mine, x: f * q.metrics[metric].lower, y: f * score })),
+        .map(([method, score]) => ({ method, track: q.label, data: q.data, x: f * q.metrics[metric].lower, y: f * score })),
     );
     if (!all.length) return null;
     const names = [...new Set(all.map((p) => p.method))];

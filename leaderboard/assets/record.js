@@ -16,7 +16,7 @@
     ]);
     const links = label.map((l, i) => ({ x1: old[i][0], y1: old[i][1], x2: fresh[i][0], y2: fresh[i][1], l }));
     const cut = (name) => (name.length > 28 ? `${name.slice(0, 27)}…` : name);
-    chart(by("picture"), `t-SNE of items of ${classes.join(", ")}: each twice, as stored by the old and as embedded by the new model.`, (width) =>
+    chart(by("picture"), `t-SNE of items of ${classes.join(", ")}: each twice, as embedded by the old and by the new model.`, (width) =>
       Plot.plot({
         width, height: Math.min(560, Math.max(320, width * 0.62)), style, margin: 6, inset: 12,
         x: { axis: null, domain: [0, 1] }, y: { axis: null, domain: [0, 1] },
@@ -28,7 +28,7 @@
           Plot.dot(points.filter((p) => p.model === "new"), { x: "x", y: "y", fill: (d) => cut(d.name), r: 4 }),
           Plot.tip(points, Plot.pointer({ x: "x", y: "y", title: (d) => `${d.name}\n${d.model} embedding` })),
         ],
-        caption: "Open squares: as stored by the old model. Full circles: the same items by the new one. Thin lines join the two. Near each other is compatible.",
+        caption: "Open squares: embedded by the old model. Full circles: the same items by the new one. Thin lines join the two. Near each other is compatible.",
       }));
   }
 

@@ -5,7 +5,7 @@
   const box = document.getElementById("sensitivity-charts");
   for (const sweep of data) {
     const rows = ["cross", "own"].flatMap((kind) =>
-      sweep.points.filter((p) => p[kind]).map((p) => ({
+      sweep.points.filter((p) => p[kind][0] !== null).map((p) => ({
         kind: kind === "cross" ? "cross-test" : "self-test", x: sweep.numeric ? p.value : p.text,
         y: 100 * p[kind][0], low: 100 * (p[kind][1] ?? p[kind][0]), high: 100 * (p[kind][2] ?? p[kind][0]), text: p.text,
       })));

@@ -77,7 +77,7 @@
   function filter() {
     const rows = $$("tr[data-method]");
     for (const row of rows) row.hidden = !passes(row.dataset.method);
-    const table = $(".block:not([hidden]) .ranking") || $("#matrix-table");
+    const table = $(".block:not([hidden]) .ranking") || $(".matrix");
     const mine = table ? $$("tr[data-method]", table) : [];
     const count = $("#count");
     if (count) count.textContent = `${mine.filter((r) => !r.hidden).length} of ${mine.length} methods shown`;

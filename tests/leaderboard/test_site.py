@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 import subprocess
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,13 +12,14 @@ import numpy as np
 import pytest
 from support.sites import sample, write
 
-import leaderboard
 from benchmark.config.files import file_digest
 from benchmark.errors import BenchError
 from benchmark.records.details import LIMIT, Details, Ordering, Picture, QueryResults, details_path
 from benchmark.records.details_writer import pack
 from benchmark.records.files import read_record
-from leaderboard.facts import costs
+from leaderboard.cards import method_info
+from leaderboard.costs import method_costs
+from leaderboard.site import build, build_folder
 
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(1)>&\"'\u2028\u202e\x07é"
 
@@ -44,11 +46,16 @@ def pages(site):
     return sorted(site.rglob("*.html"))
 
 
+@cache
+def links(page):
+    return Links(page)
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     root = write(sample(), tmp_path_factory.mktemp("records"))
     out = tmp_path_factory.mktemp("out") / "site"
-    page, skipped = leaderboard.build_folder(root, out)
+    page, skipped = build_folder(root, out)
     assert page == out / "index.html"
     assert not skipped
     return out
@@ -57,7 +64,7 @@ def site(tmp_path_factory):
 def test_the_same_records_give_the_same_bytes(make, tmp_path):
     records = [make("independent", 0.01, 0.9), make("bct"), make("l2", seed=1)]
     for name in "ab":
-        leaderboard.build(records if name == "a" else records[::-1], tmp_path / name)
+        build(records if name == "a" else records[::-1], tmp_path / name)
     files = sorted(p.relative_to(tmp_path / "a") for p in (tmp_path / "a").rglob("*.*"))
     assert len(files) > 20
     for file in files:
@@ -66,7 +73,7 @@ def test_the_same_records_give_the_same_bytes(make, tmp_path):
 
 def test_every_link_leads_somewhere_in_the_site(site):
     for page in pages(site):
-        found = Links(page)
+        found = links(page)
         assert len(set(found.ids)) == len(found.ids), page
         for address in found.addresses:
             path, _, mark = address.partition("#")
@@ -74,7 +81,7 @@ def test_every_link_leads_somewhere_in_the_site(site):
             target = page if not path else (page.parent / path).resolve()
             assert target.is_file(), (page, address)
             if mark:
-                assert mark in Links(target).ids, (page, address)
+                assert mark in links(target).ids, (page, address)
 
 
 def test_html_is_valid(site):
@@ -118,7 +125,7 @@ def test_settings_stand_side_by_side_in_the_protocols_order(site):
 def test_settings_are_no_columns_and_no_part_of_the_mean_rank(site):
     page = (site / "index.html").read_text()
     # The columns, and the protocols that the mean is said to be over.
-    matrix = page[page.index('id="matrix-table"') : page.index('id="protocols"')]
+    matrix = page[page.index('id="matrix"') : page.index('id="protocols"')]
     assert matrix.count("Extended-Class") == 2 and "Loss change" not in matrix
     cards = page[page.index('id="protocols"') : page.index('id="newest"')]
     assert cards.count("Loss change") == 1 and 'href="boards/loss-change+relu-glyphs.html"' in cards
@@ -170,6 +177,28 @@ def test_pages_say_what_a_reader_must_know(site):
     assert "methods/mixbct.py" in method
 
 
+def test_records_of_an_older_version_say_so(make, tmp_path):
+    build([make("bct"), make("l2", training=4)], tmp_path / "mixed")
+    board = (tmp_path / "mixed" / "boards" / "open-class-glyphs.html").read_text()
+    row = next(line for line in board.splitlines() if 'data-method="bct"' in line)
+    assert "older version" in row
+    assert board.count("older version") == board.count('data-method="bct"')
+    records = tmp_path / "mixed" / "records" / "open-class-glyphs"
+    assert "older version" in (records / "bct-seed-0.html").read_text()
+    assert "older version" not in (records / "l2-seed-0.html").read_text()
+    build([make("bct")], tmp_path / "older")
+    board = (tmp_path / "older" / "boards" / "open-class-glyphs.html").read_text()
+    assert board.count("older version") == 1  # of the board, not of each method
+
+
+def test_families_of_methods():
+    families = {
+        "bct": "compatible training", "fct": "transformation", "independent": "baseline",
+        "keep-old": "control", "oracle-concat": "control", "random": "control", "none": "unknown",
+    }  # fmt: skip
+    assert {method: method_info(method).family for method in families} == families
+
+
 def test_added_parameters_are_beyond_those_of_the_independent_model(make):
     def of(method, parameters, parts, seed=0):
         cost = {"parameters": parameters, "added_parameters": parts}
@@ -177,10 +206,12 @@ def test_added_parameters_are_beyond_those_of_the_independent_model(make):
 
     alone = [of("independent", 1000, 0), of("independent", 1010, 0, seed=1)]
     wide = [of("bt2", 1300, 0), of("bt2", 1310, 0, seed=1)]
-    assert costs(wide, alone)["added_parameters"] == 300
-    assert costs([of("fct", 1000, 70)], alone)["added_parameters"] == 70
-    assert costs([of("fct", 1000, 70, seed=2)], alone)["added_parameters"] == 70  # none beside it
-    assert costs(alone, alone)["added_parameters"] == 0
+    assert method_costs(wide, alone)["added_parameters"] == 300
+    assert method_costs([of("fct", 1000, 70)], alone)["added_parameters"] == 70
+    assert (
+        method_costs([of("fct", 1000, 70, seed=2)], alone)["added_parameters"] == 70
+    )  # none beside it
+    assert method_costs(alone, alone)["added_parameters"] == 0
 
 
 def test_published_numbers_stand_apart(site):
@@ -206,7 +237,7 @@ def nasty(make, **fields):
 def test_markup_in_any_field_changes_nothing_but_its_text(make, tmp_path):
     records = [nasty(make), nasty(make, changed={NASTY: NASTY}), make("lwf", reason=NASTY)]
     records.append(make("l2", {NASTY: 0.5}, {NASTY: 0.6}))
-    leaderboard.build(records, tmp_path)
+    build(records, tmp_path)
     for page in pages(tmp_path):
         found = Links(page)
         assert "img" not in found.tags, page
@@ -222,7 +253,7 @@ def test_markup_in_any_field_changes_nothing_but_its_text(make, tmp_path):
 
 def test_no_records_are_an_error(tmp_path):
     with pytest.raises(BenchError, match="at least one record"):
-        leaderboard.build([], tmp_path)
+        build([], tmp_path)
 
 
 def test_folders_of_others_are_left_alone(make, tmp_path):
@@ -230,11 +261,11 @@ def test_folders_of_others_are_left_alone(make, tmp_path):
     mine.parent.mkdir()
     mine.write_text("x")
     with pytest.raises(BenchError, match="expected an empty folder or an earlier site"):
-        leaderboard.build([make()], tmp_path)
+        build([make()], tmp_path)
     assert mine.exists()
     out = tmp_path / "site"
-    leaderboard.build([make(), make("l2")], out)
-    leaderboard.build([make()], out)
+    build([make(), make("l2")], out)
+    build([make()], out)
     assert not (out / "methods" / "l2.html").exists()
 
 
@@ -340,7 +371,7 @@ def test_five_thousand_records_build_within_twenty_seconds(make, tmp_path):
                 write([record], root)
                 details_path(record.path(root)).write_bytes(details[i][0])
     started = perf_counter()
-    _, skipped = leaderboard.build_folder(root, tmp_path / "site")
+    _, skipped = build_folder(root, tmp_path / "site")
     assert perf_counter() - started < 20
     assert not skipped
     assert max(map(loaded, pages(tmp_path / "site"))) < 1024 * 1024

@@ -4,8 +4,8 @@ from benchmark.config.files import write_json
 from support.records import make_record
 
 
-def refill(scale=1.0):
-    """What the task of backfilling leaves in a record, for two orders."""
+def backfilled(scale=1.0):
+    """Scores of the task of backfilling for two orders."""
     curve = [scale * (0.5 + 0.004 * i) for i in range(101)]
     order = {
         "area": {"cmc_at_1": 0.7 * scale}, "intervals": {"cmc_at_1": [0.69 * scale, 0.71 * scale]},
@@ -44,7 +44,7 @@ def sample():
     found += [make("independent", {"cmc_at_1": 0.01, "map": 0.01}, {"cmc_at_1": 0.9, "map": 0.7})]
     found += [make("lwf", reason="needs the old classifier"), make("keep-old", 0.55, 0.55)]
     found += [
-        make(m, protocol="backfill", backfilling=refill(k), cost=cost)
+        make(m, protocol="backfill", backfilling=backfilled(k), cost=cost)
         for m, k in (("fct", 1.0), ("fastfill", 0.9))
     ]
     found += [

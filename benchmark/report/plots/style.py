@@ -1,7 +1,5 @@
 """How every plot looks: colours that all kinds of colour vision tell apart, headings, saving."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path

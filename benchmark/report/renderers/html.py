@@ -1,7 +1,5 @@
 """Tables as HTML: fragments for the pages of a site, every text escaped."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Sequence
 from dataclasses import replace
@@ -71,7 +69,7 @@ def _head(column: TextColumn, *, sortable: bool) -> str:
     below = f"<small>{escape(column.below)}</small>" if column.below else ""
     words = f"{escape(column.head)}{below}"
     words = f'<button type="button">{words}</button>' if sortable else words
-    return f'<th scope="col"{_attribute("class", "folded" * column.folded)}>{words}</th>'
+    return f'<th scope="col">{words}</th>'
 
 
 def _row(
@@ -89,7 +87,7 @@ def _cell(column: TextColumn, cell: TextCell, span: int, *, sortable: bool) -> s
     about = _attribute("colspan", str(span) * (span > 1))
     if sortable and cell.sort is not None:
         about += f' data-sort="{escape(cell.sort)}"'
-    about += _attribute("class", " ".join(filter(None, (*looks, "folded" * column.folded))))
+    about += _attribute("class", " ".join(filter(None, looks)))
     about += _attribute("title", cell.hint)
     tag = 'th scope="row"' if column.heading else "td"
     return f"<{tag}{about}>{_inner(cell)}</{tag[:2]}>"
@@ -101,11 +99,12 @@ def _inner(cell: TextCell) -> str:
         text = f"<{tag}>{text}</{tag}>" if yes else text
     if cell.href:
         text = f'<a href="{escape(cell.href)}">{text}</a>'
-    return text + "".join(_small(words) for words in (cell.spread, cell.small) if words)
-
-
-def _small(words: str) -> str:
-    return f" <small>{escape(words)}</small>"
+    for words in filter(None, (cell.spread, cell.small)):
+        text += f" <small>{escape(words)}</small>"
+    for part in cell.parts:
+        about = _attribute("class", part.look) + _attribute("title", part.hint)
+        text += f" <span{about}>{_inner(part)}</span>"
+    return text
 
 
 def _attribute(name: str, value: str) -> str:

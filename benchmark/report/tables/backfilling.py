@@ -4,8 +4,6 @@ Where a protocol has settings, they are the columns, as in FastFill's Table 7, a
 its table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product

@@ -4,8 +4,6 @@ One table a metric, as the papers' tables of pairs of models and losses are read
 Tables 4 and 11, MixBCT Table 7. The CSV is that of the single tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from benchmark.records.record import Record

@@ -1,24 +1,13 @@
 // The quality of the old model: rows of some old models in place of those of all.
 (() => {
   "use strict";
-  const select = document.getElementById("olds");
+  const select = document.getElementById("old-models");
   if (!select) return;
   const { data } = window.kit;
   const at = (name) => data.columns.indexOf(name);
   const every = { rows: data.rows, metrics: data.metrics };
   const FIRST = at("group") + 1;
   const AFTER = at("compatible");
-  const key = (row) => [row[at("kind")], row[at("method")], row[at("metric")]].join("\n");
-  const known = new Map(every.rows.map((row) => [key(row), row]));
-
-  // A row as all others are: what does not depend on the old model comes from the row of all.
-  function expand(part, metric, [kind, method, rank, cells, compatible, hurting, gain, seeds]) {
-    const row = [...(known.get([kind, method, metric].join("\n")) || data.columns.map(() => null))];
-    Object.assign(row, { [at("rank")]: rank, [at("group")]: null, [AFTER]: compatible });
-    Object.assign(row, { [AFTER + 1]: hurting, [AFTER + 2]: gain, [at("seeds")]: seeds ?? part.seeds });
-    cells.forEach((value, i) => (row[FIRST + i] = value));
-    return row;
-  }
 
   const print = (value, about) =>
     value === null ? "-" : about.unit === "share" ? (100 * value).toFixed(1)
@@ -88,16 +77,16 @@
   }
 
   function show() {
-    const part = data.olds[select.value];
+    const part = data.old_models[select.value];
     restore();
-    data.rows = part ? Object.entries(part.rows).flatMap(([m, rows]) => rows.map((r) => expand(part, m, r))) : every.rows;
+    data.rows = part ? part.rows : every.rows;
     data.metrics = part ? every.metrics.map((m) => ({ ...m, ...part.metrics[m.key] })) : every.metrics;
     data.part = part ? part.label : "";
     data.present = part ? new Set(data.rows.filter((r) => r[at("kind")] === "method").map((r) => r[at("method")])) : null;
     metrics(part);
     if (part) document.querySelectorAll(".block").forEach((block) => fill(block));
     document.querySelectorAll(".block table").forEach(inOrder);
-    document.getElementById("olds-note").hidden = !part;
+    document.getElementById("old-models-note").hidden = !part;
     document.dispatchEvent(new CustomEvent("rows"));
   }
 
@@ -124,7 +113,7 @@
 
   function fill(block) {
     const about = data.metrics.find((m) => m.key === block.dataset.metric);
-    if (!data.olds[select.value].rows[about.key]) return;
+    if (!data.old_models[select.value].metrics[about.key]) return;
     const mine = data.rows.filter((row) => row[at("metric")] === about.key);
     const lines = mine.map((row) => texts(row, about));
     const top = best(lines.filter((_, i) => mine[i][at("kind")] === "method"));

@@ -2,22 +2,22 @@
 (() => {
   "use strict";
   const { data, colour, chart, tagged, choice, figure, style } = window.kit;
-  const refill = data.refill;
-  const box = document.getElementById("refill-charts");
+  const backfilling = data.backfilling;
+  const box = document.getElementById("backfilling-charts");
 
-  // ---- One method or order against the others, along the refilling.
+  // ---- One method or order against the others, along the backfilling.
   function curves(parent) {
-    const fig = figure(parent, "While the gallery is refilled", true);
-    const keys = Object.keys(refill.curves[refill.metrics[0].key]);
-    const orders = [...new Set(Object.values(refill.curves[refill.metrics[0].key]).flatMap((o) => Object.keys(o)))];
+    const fig = figure(parent, "While the gallery is backfilled", true);
+    const keys = Object.keys(backfilling.curves[backfilling.metrics[0].key]);
+    const orders = [...new Set(Object.values(backfilling.curves[backfilling.metrics[0].key]).flatMap((o) => Object.keys(o)))];
     let redraw = () => {};
-    const key = choice(fig, "Score", refill.metrics.map((m) => [m.key, m.label]), () => redraw());
+    const key = choice(fig, "Score", backfilling.metrics.map((m) => [m.key, m.label]), () => redraw());
     const view = choice(fig, "Compare", [
       ...orders.map((o) => [`order\n${o}`, `methods, order ${o}`]),
       ...keys.map((m) => [`method\n${m}`, `orders of ${m}`]),
     ], () => redraw());
-    redraw = chart(fig, () => `${key.selectedOptions[0].text} while the gallery is refilled: ${view.selectedOptions[0].text}. The areas are in the table below.`, (width, { passes }) => {
-      const found = refill.curves[key.value] || {};
+    redraw = chart(fig, () => `${key.selectedOptions[0].text} while the gallery is backfilled: ${view.selectedOptions[0].text}. The areas are in the table below.`, (width, { passes }) => {
+      const found = backfilling.curves[key.value] || {};
       const [kind, name] = view.value.split("\n");
       const lines = kind === "order"
         ? Object.entries(found).filter(([m, o]) => o[name] && (m === "independent" || passes(m))).map(([m, o]) => [m, o[name], m])
@@ -28,10 +28,10 @@
       const rows = lines.flatMap((line) => line[1].map((y, i, all) => ({ label: line[0], method: line[2], x: (100 * i) / (all.length - 1), y })));
       const area = (label) => {
         const id = kind === "order" ? `${label}\n${name}` : `${name}\n${label}`;
-        const value = refill.areas[id] && refill.areas[id][key.value];
+        const value = backfilling.areas[id] && backfilling.areas[id][key.value];
         return value === undefined || value === null ? "" : ` (area ${(100 * value).toFixed(1)})`;
       };
-      const ends = refill.offline[key.value];
+      const ends = backfilling.offline[key.value];
       const wait = ends ? [[0, 100 * ends.before], [100, 100 * ends.before], [100, 100 * ends.after]] : [];
       const last = lines.map((line) => ({ label: `${line[0]}${area(line[0])}`, method: line[2], y: line[1][line[1].length - 1], mid: line[1][Math.floor(line[1].length / 2)], look: look(line) }));
       // Names stand at the right in the order of the curves' middles, evenly apart.
@@ -41,26 +41,26 @@
       return Plot.plot({
         width, height, style, marginLeft: 50, marginBottom: 42, marginTop: 24, marginRight: right,
         color: { type: "identity" },
-        x: { domain: [0, 100], label: "refilled, % of the gallery" },
+        x: { domain: [0, 100], label: "backfilled, % of the gallery" },
         y: { label: `${key.selectedOptions[0].text} (%)`, grid: true, nice: true },
         marks: [
           Plot.line(wait, { stroke: "var(--faint)", strokeDasharray: "2,3" }),
           ...lines.map((line) => Plot.line(rows.filter((r) => r.label === line[0]), {
             x: "x", y: "y", stroke: look(line), strokeWidth: 1.8,
-            strokeDasharray: kind === "method" && refill.cheating.includes(line[0]) ? "5,3" : undefined,
+            strokeDasharray: kind === "method" && backfilling.oracles.includes(line[0]) ? "5,3" : undefined,
             render: tagged(line[2] || line[0]),
           })),
           ...last.map((l, i) => Plot.text([0], { frameAnchor: "top-right", dx: 10, dy: 6 + 19 * i, textAnchor: "start", text: () => `━ ${l.label}`, fill: l.look, render: tagged(l.method || l.label.split(" (")[0]) })),
-          Plot.tip(rows, Plot.pointer({ x: "x", y: "y", title: (d) => `${d.label}\n${d.x.toFixed(0)} % refilled: ${d.y.toFixed(1)}` })),
+          Plot.tip(rows, Plot.pointer({ x: "x", y: "y", title: (d) => `${d.label}\n${d.x.toFixed(0)} % backfilled: ${d.y.toFixed(1)}` })),
         ],
-        caption: `${wait.length ? "Dotted: offline, the old model until all is refilled. " : ""}${kind === "method" ? "Dashed orders cheat: they know what only backfilling would tell." : ""}`,
+        caption: `${wait.length ? "Dotted: offline, the old model until all is backfilled. " : ""}${kind === "method" ? "Dashed: oracle orders, which sort by what only backfilling would tell." : ""}`,
       });
     });
   }
 
-  // ---- How early each group's items are refilled, and how its queries fare.
+  // ---- How early each group's items are backfilled, and how its queries fare.
   function groups(parent) {
-    const found = refill.groups;
+    const found = backfilling.groups;
     if (!found || found.names.length < 2) return;
     const fig = figure(parent, "Share of each group", true);
     let redraw = () => {};
@@ -75,7 +75,7 @@
       const left = Math.min(190, 20 + 7 * Math.max(...rows.map((r) => r.name.length)));
       return Plot.plot({
         width, height: 60 + 20 * rows.length, style, marginLeft: left, marginRight: 60, marginBottom: 42,
-        x: { label: "mean share refilled along the order; 0.5 where the order does not look at groups", domain: [0, 1] },
+        x: { label: "mean share backfilled along the order; 0.5 where the order does not look at groups", domain: [0, 1] },
         y: { label: null, domain: rows.map((r) => r.name) },
         marks: [
           Plot.barX(rows, { x: "share", y: "name", fill: "var(--accent)", opacity: 0.6 }),
@@ -87,7 +87,7 @@
     });
   }
 
-  // ---- A sequence: who asks down, what is stored across.
+  // ---- A sequence: models of the queries down, of the gallery across.
   function matrix(parent) {
     const seq = data.sequence;
     const fig = figure(parent, "Every pair of generations", true);
@@ -96,11 +96,11 @@
     const labels = new Map(data.metrics.map((m) => [m.key, m.label]));
     const key = choice(fig, "Score", keys.map((k) => [k, labels.get(k) || k]), () => redraw());
     const method = choice(fig, "Method", Object.keys(seq.scores[keys[0]]).map((m) => [m, m]), () => redraw());
-    redraw = chart(fig, () => `Matrix of ${method.value}: each generation asking in galleries stored by each earlier one. The table below has the numbers.`, (width) => {
+    redraw = chart(fig, () => `Matrix of ${method.value}: queries of each generation in galleries of each earlier one. The table below has the numbers.`, (width) => {
       const rows = (seq.scores[key.value][method.value] || []).filter((r) => r[2] !== null);
       const own = new Map(rows.filter((r) => r[0] === r[1]).map((r) => [r[0], r[2]]));
       const cells = rows.filter((r) => !r[3]).map((r) => ({
-        asks: r[0], stored: r[1], value: r[2], more: r[2] - (own.get(r[1]) ?? r[2]),
+        query: r[0], gallery: r[1], value: r[2], more: r[2] - (own.get(r[1]) ?? r[2]),
         direct: (rows.find((d) => d[3] && d[0] === r[0] && d[1] === r[1]) || [])[2],
       }));
       if (!cells.length) return null;
@@ -109,20 +109,20 @@
       const side = Math.min(width, 130 * n + 80);
       return Plot.plot({
         width: side, height: 66 * n + 70, style, marginLeft: 60, marginTop: 44, marginBottom: 10, padding: 0.06,
-        x: { domain: seq.generations, label: "stored by", axis: "top" },
-        y: { domain: seq.generations, label: "asks" },
+        x: { domain: seq.generations, label: "gallery", axis: "top" },
+        y: { domain: seq.generations, label: "queries" },
         color: { type: "diverging", scheme: "PuOr", reverse: true, domain: [-most, most], pivot: 0 },
         marks: [
-          Plot.cell(cells, { x: "stored", y: "asks", fill: "more", fillOpacity: 0.6 }),
-          Plot.text(cells, { x: "stored", y: "asks", text: (d) => `${(100 * d.value).toFixed(1)}${d.direct === undefined ? "" : `\ndirect ${(100 * d.direct).toFixed(1)}`}`, fill: "#111", fontSize: 13, fontWeight: 600 }),
-          Plot.tip(cells, Plot.pointer({ x: "stored", y: "asks", title: (d) => `${d.asks} asks, stored by ${d.stored}: ${(100 * d.value).toFixed(1)}\n${d.more >= 0 ? "+" : ""}${(100 * d.more).toFixed(1)} over ${d.stored}/${d.stored}` })),
+          Plot.cell(cells, { x: "gallery", y: "query", fill: "more", fillOpacity: 0.6 }),
+          Plot.text(cells, { x: "gallery", y: "query", text: (d) => `${(100 * d.value).toFixed(1)}${d.direct === undefined ? "" : `\ndirect ${(100 * d.direct).toFixed(1)}`}`, fill: "#111", fontSize: 13, fontWeight: 600 }),
+          Plot.tip(cells, Plot.pointer({ x: "gallery", y: "query", title: (d) => `queries ${d.query}, gallery ${d.gallery}: ${(100 * d.value).toFixed(1)}\n${d.more >= 0 ? "+" : ""}${(100 * d.more).toFixed(1)} over ${d.gallery}/${d.gallery}` })),
         ],
-        caption: "Purple: better than the stored model by itself; orange: worse.",
+        caption: "Purple: better than the gallery's model by itself; orange: worse.",
       });
     });
   }
 
-  if (box && refill) {
+  if (box && backfilling) {
     box.className = "plots scripted";
     curves(box);
     groups(box);

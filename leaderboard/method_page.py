@@ -1,0 +1,185 @@
+"""The page of a method: card, ranks and numbers everywhere, parameters, sensitivity."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from benchmark.report import notes, numbers
+from benchmark.report.scores import Score
+from benchmark.report.text_table import (
+    NOT_APPLICABLE,
+    TextCell,
+    TextColumn,
+    TextTable,
+    score_cell,
+    simple_table,
+)
+from leaderboard.boards import NO_SCORE, NO_VERDICT, Board
+from leaderboard.cards import MethodInfo, bibtex
+from leaderboard.costs import COSTS, cost_text
+from leaderboard.names import record_address
+from leaderboard.tables import answer_cell, count_cell, rank_cells
+
+# What of a card is shown elsewhere on the page, or not at all.
+_ELSEWHERE = (
+    "method", "summary", "idea", "family", "parameters", "variants", "added parameters",
+    "training cost",
+)  # fmt: skip
+_PARAMETERS = ("name", "value", "where it is from")
+# The metrics that a board shows first.
+_SHOWN = 4
+
+
+def method_page(info: MethodInfo, boards: Sequence[Board], known: frozenset[str]) -> dict[str, Any]:
+    """What the template of a method shows; ``known`` are the methods that have a page."""
+    of_method = [board for board in boards if info.method in board.info]
+    plain = [board for board in of_method if not board.first.changed]
+    name = info.method.partition(":")[0]
+    variants = [f"{name}:{variant}" for variant in info.card.get("variants", {})]
+    parameters = [
+        [TextCell(key, code=True), TextCell(value, code=True), note]
+        for key, text in info.card.get("parameters", {}).items()
+        for value, _, note in [text.partition("  # ")]
+    ]
+    card = [
+        (key, (", ".join(value) if isinstance(value, list) else str(value)) or "nothing")
+        for key, value in info.card.items()
+        if key not in _ELSEWHERE
+    ]
+    return {
+        "info": info,
+        "idea": paragraphs(str(info.card.get("idea", ""))),
+        "card": [*card, *_costs(info.method, plain)],
+        "standings": _standings(info.method, plain),
+        "sensitivity": sensitivity(info.method, boards),
+        "parameters": simple_table("Parameters", "", _PARAMETERS, (), parameters),
+        "variants": [(variant, variant in known) for variant in variants],
+        "bibtex": bibtex(info.method, str(info.card.get("paper", ""))),
+        "records": [(board.title, record_links(board, info.method)) for board in of_method],
+    }
+
+
+def record_links(board: Board, method: str) -> list[tuple[str, int]]:
+    """Address and seed of each record of a method on a board."""
+    return [
+        (f"{record_address(board.slug, record)}.html", record.seed)
+        for record in board.records
+        if record.method == method
+    ]
+
+
+def paragraphs(text: str) -> list[list[tuple[str, bool]]]:
+    r"""Paragraphs of a docstring, each as pieces, and whether a piece is code.
+
+    Example:
+        >>> paragraphs("As in the\npaper.\n\nSee ``side``.")
+        [[('As in the paper.', False)], [('See ', False), ('side', True), ('.', False)]]
+    """
+    split = [
+        re.split(r"``(.+?)``", " ".join(block.split()))
+        for block in re.split(r"\n\s*\n", text.strip())
+        if block
+    ]
+    return [[(piece, i % 2 == 1) for i, piece in enumerate(p) if piece] for p in split]
+
+
+def _costs(method: str, boards: Sequence[Board]) -> list[tuple[str, str]]:
+    """Costs, from the least to the most of the boards."""
+    lines = []
+    for key, label in COSTS.items():
+        known = [board.costs[method][key] for board in boards if key in board.costs[method]]
+        ends = [cost_text(key, end(known)) for end in (min, max) if known]
+        lines += [(label, " to ".join(dict.fromkeys(ends)))] if ends else []
+    return lines
+
+
+def _standings(method: str, boards: Sequence[Board]) -> TextTable:
+    lines = [_standing(board, method, key) for board in boards for key in board.metrics[:_SHOWN]]
+    heads = (
+        "rank", "group", TextColumn("old/old", "lower bound"), "cross-test", "self-test",
+        "upper bound", "compatible", "gain", "seeds",
+    )  # fmt: skip
+    title = "Ranks and numbers everywhere"
+    return simple_table(title, "", ("protocol and track", "metric"), heads, lines)
+
+
+def _standing(board: Board, method: str, metric: str) -> list[TextCell]:
+    row = board.row(method)
+    about = numbers.metric(metric)
+    rank, letters = rank_cells(board.place(metric, method))
+    verdict = row.verdicts.get(metric, NO_VERDICT)
+    lower, upper = (Score(board.bound(kind, metric)) for kind in ("lower", "upper"))
+    own = [row.cells.get((metric, case), NO_SCORE) for case in (board.cross, board.own)]
+    return [
+        TextCell(board.title, href=f"../boards/{board.slug}.html"),
+        TextCell(about.label),
+        TextCell(NOT_APPLICABLE, sort="") if row.reason else rank,
+        letters,
+        *(score_cell(score, about.unit) for score in (lower, *own, upper)),
+        TextCell() if verdict.compatible is None else answer_cell(verdict.compatible),
+        score_cell(Score(verdict.gain)),
+        count_cell(len(row.seeds)),
+    ]
+
+
+def sensitivity(method: str, boards: Sequence[Board]) -> list[tuple[TextTable, dict[str, Any]]]:
+    """Table and chart of each parameter of the method that was changed alone.
+
+    The default's point comes from the unmodified track.
+    """
+    sweeps: dict[tuple[str, str, str], list[tuple[Any, Board]]] = {}
+    for board in boards:
+        changes = list(board.first.changed.items())
+        for key, value in changes if len(changes) == 1 and method in board.info else ():
+            if key.rpartition(".")[0] in (method, method.partition(":")[0]):
+                place = (board.first.protocol, board.first.track, key)
+                sweeps.setdefault(place, []).append((value, board))
+    return [
+        _sweep(method, place[2], points, _default(method, place, boards))
+        for place, points in sweeps.items()
+    ]
+
+
+def _default(
+    method: str, place: tuple[str, str, str], boards: Sequence[Board]
+) -> tuple[Any, Board] | None:
+    """The value of a parameter on the unmodified track, and its board."""
+    protocol, track, key = place
+    field = key.rpartition(".")[2]
+    values = (
+        (record.config[field], board)
+        for board in boards
+        for record in board.records
+        if (record.protocol, record.track, record.method) == (protocol, track, method)
+        if board.current and field in record.config
+    )
+    return next(values, None)
+
+
+def _sweep(
+    method: str, key: str, points: list[tuple[Any, Board]], default: tuple[Any, Board] | None
+) -> tuple[TextTable, dict[str, Any]]:
+    if default is not None and default[0] not in [value for value, _ in points]:
+        points = [*points, default]
+    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v, _ in points)
+    points.sort(key=lambda point: point[0] if numeric else str(point[0]))
+    board = points[0][1]
+    about = numbers.metric(board.metric)
+    track = notes.track_title(board.first)
+    title = f"{key}: {notes.protocol_title(board.first)} on {track}"
+    data, lines = [], []
+    for value, other in points:
+        cells = other.row(method).cells
+        cases = {"cross": other.cross, "own": other.own}
+        scores = {name: cells.get((board.metric, c), NO_SCORE) for name, c in cases.items()}
+        ends = {name: dataclasses.astuple(score) for name, score in scores.items()}
+        data.append({"value": value, "text": str(value), **ends})
+        small = "default" if default is not None and other is default[1] else ""
+        name = TextCell(str(value), small=small, href=f"../boards/{other.slug}.html")
+        lines.append([name, *(score_cell(score, about.unit) for score in scores.values())])
+    table = simple_table(title, "", (key,), (f"{about.label}, cross-test", "self-test"), lines)
+    return table, {
+        "key": key, "label": about.label, "numeric": numeric, "title": title,
+        "lower": board.bound("lower", board.metric), "points": data,
+    }  # fmt: skip
