@@ -11,6 +11,7 @@ run: $(STAMP)  ## The main job: three methods on the default track, a table, plo
 
 test: lint  ## Lint, types and tests.
 	$(BIN)/mypy
+	$(BIN)/mypy docs/generate.py
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not gpu"
 
 slow: $(STAMP)  ## The tests that take minutes; run before a release.
@@ -53,7 +54,7 @@ results: $(STAMP)  ## Every committed record anew: hours on 2 cores; goes on whe
 	test ! -d $(OMNIGLOT) || $(RUN) -p open-class -t omniglot --data-root $(OMNIGLOT) -m $(CONTROLS),$(TRAINED),fct
 
 tables: $(STAMP)  ## Generated parts of the documents, and the README's plot.
-	$(BIN)/python -m benchmark.cli.snippets README.md docs/*.md
+	$(BIN)/python docs/generate.py README.md docs/*.md
 	$(BIN)/bench plot results --out runs/figures -p open-class -t glyphs -m independent,bct,fct,mixbct --seeds 0-2 --metrics map
 	cp runs/figures/open-class-glyphs-tradeoff-map.png results/figures/
 	$(BIN)/python -m benchmark.perf.readme

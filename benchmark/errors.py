@@ -1,7 +1,5 @@
 """The one error for bad input, and the nearest known name."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """One protocol on one track: its scores, ranks, methods and costs, and its rows as numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Methods in words: their cards, which are kept from one build to the next."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

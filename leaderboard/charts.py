@@ -1,7 +1,5 @@
 """What charts are drawn from, as plain values that a page carries with it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import product

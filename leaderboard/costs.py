@@ -1,7 +1,5 @@
 """Costs of methods beside their scores, from records."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 

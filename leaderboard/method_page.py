@@ -1,7 +1,5 @@
 """The page of a method: card, ranks and numbers everywhere, parameters, sensitivity."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Addresses of pages: plain file names, whatever a record is called."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 

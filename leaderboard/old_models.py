@@ -4,8 +4,6 @@ The records of one protocol and track have an old model for each seed. Where the
 page carries the rows of some of them beside those of all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

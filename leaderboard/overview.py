@@ -1,7 +1,5 @@
 """What the overview shows: which method for which update, and its ranks on every board."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from statistics import fmean

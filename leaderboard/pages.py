@@ -1,7 +1,5 @@
 """Templates: compiled once, every value escaped."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from functools import cache

@@ -1,7 +1,5 @@
 """Work on many things by several processes, where the system can fork."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import sys

@@ -1,7 +1,5 @@
 """Tables of published numbers as papers print them, a method a line; never ranked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from benchmark.records.published import Number

@@ -1,7 +1,5 @@
 """Records from a folder; one that cannot be shown is passed over, and said so."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

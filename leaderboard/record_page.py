@@ -1,7 +1,5 @@
 """The page of a record: full provenance, the command to repeat it, every number."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Nothing here computes a score. Pages open from disk and load nothing from any ho
 give the same bytes, for the only dates are those of records.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import shutil

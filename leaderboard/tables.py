@@ -1,7 +1,5 @@
 """Tables of boards and of protocols with settings, on the one table model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from generate import renew
 from support.command import call
 from typer.testing import CliRunner
-
-from benchmark.cli.snippets import renew
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -184,6 +183,15 @@ def test_contributing_needs_few_files() -> None:
             assert 1 <= len(paths) <= most, task
             missing = [p for p in paths if "<" not in p and not (ROOT / p).exists()]
             assert missing == [], task
+
+
+def test_contributing_names_what_adapters_build_on() -> None:
+    (named,) = re.findall(
+        r"An adapter imports torch,.+?\n\n", (ROOT / "CONTRIBUTING.md").read_text(), re.S
+    )
+    code = "".join(path.read_text() for path in (ROOT / "methods").glob("*.py"))
+    used = set(re.findall(r"benchmark\.(?:models|training)\.(\w+)", code))
+    assert used and used <= set(re.findall(r"`(\w+)`", named))
 
 
 def test_make_targets() -> None:

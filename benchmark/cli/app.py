@@ -1,7 +1,5 @@
 """The command ``bench``: verbs only; parse, call, print."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

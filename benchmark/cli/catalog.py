@@ -1,7 +1,5 @@
 """What there is: methods, protocols and tracks, as lists and as cards."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from typing import Any

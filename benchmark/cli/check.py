@@ -1,7 +1,5 @@
 """Trying a method in seconds, and looking at an installation."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""What fields may hold, checked when a method, a protocol or a track is built."""
-
-from __future__ import annotations
+"""Checks and types of fields, used when a method, a protocol or a track is built."""
 
 import math
 import re

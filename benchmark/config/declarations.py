@@ -1,10 +1,8 @@
-"""What methods, datasets and tasks declare of themselves, so that a run is checked beforehand.
+"""Declarations of methods, datasets and tasks, by which a run is checked beforehand.
 
 The classes that do the work derive from these: ``benchmark.contract.Method``,
 ``benchmark.data.base.DatasetReader`` and the tasks of ``benchmark.tasks``.
 """
-
-from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -17,7 +15,7 @@ from benchmark.config.reading import STRICT
 
 @dataclass(frozen=True)
 class MethodDeclaration(ABC):
-    """What a method declares; its fields are its hyper-parameters.
+    """Declarations of a method; its fields are its hyper-parameters.
 
     Class attributes:
         paper: Where it comes from: title, authors, year.
@@ -78,7 +76,7 @@ class EvaluationSet:
     """One of a dataset's evaluation sets, as it is declared.
 
     Attributes:
-        unseen: Is no class of it trained on?
+        unseen: No class of it is trained on.
         rules_out: Task -> why its scores would mean nothing on these items.
     """
 
@@ -88,7 +86,7 @@ class EvaluationSet:
 
 @dataclass(frozen=True)
 class DatasetDeclaration(ABC):
-    """What a dataset declares; its fields are the options that a track may set.
+    """Declarations of a dataset; its fields are the options that a track may set.
 
     Class attributes:
         columns: What its items carry beside images and classes: any of ``cameras``, ``templates``,
@@ -115,14 +113,14 @@ class DatasetDeclaration(ABC):
 
 @dataclass(frozen=True)
 class TaskDeclaration(ABC):
-    """What a task declares.
+    """Declarations of a task.
 
     Class attributes:
         scores: Keys of its scores, whole or as they begin.
         needs: Columns that a dataset must have.
-        text_queries: Does it evaluate the cases whose queries are texts, and only these?
-        both_directions: Is ``old/new`` evaluated beside ``new/old``, as 1:1 verification has no
-            gallery?
+        text_queries: It evaluates the cases whose queries are texts, and only these.
+        both_directions: ``old/new`` is evaluated beside ``new/old``, as 1:1 verification has no
+            gallery.
     """
 
     scores: ClassVar[tuple[str, ...]] = ()

@@ -1,7 +1,5 @@
 """Files and folders: hashes, and writing whole or not at all."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

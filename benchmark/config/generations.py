@@ -1,7 +1,5 @@
 """A protocol's generations: their share of the training data, and whether two of them overlap."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Literal
@@ -74,7 +72,7 @@ def shared_classes(one: GenerationSpec, other: GenerationSpec, members: Members)
 
 
 def overlap(generations: Sequence[GenerationSpec], members: Members) -> str | None:
-    """Why some generations are not apart; ``None`` if no two may share an image.
+    """Reason why some generations are not apart; ``None`` if no two may share an image.
 
     Images count within each class, whatever the groups, so their intervals can always be compared.
     """

@@ -1,7 +1,5 @@
 """Protocols and tracks by name or file, and the two together: what a run begins with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

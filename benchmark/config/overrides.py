@@ -5,8 +5,6 @@ A change is ``owner.field``: the owner is a generation (``old.head``, ``old.clas
 A number may be given as a multiple of what is there: ``new.dim=x2``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache

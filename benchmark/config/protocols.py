@@ -1,4 +1,4 @@
-"""Protocols: who sees which data, how many generations, and which tasks evaluate the result."""
+"""Protocols: generations, their shares of the data, and the tasks that evaluate the result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmark.metrics.backfill_orders import ORDERS
 
 
 class EvaluationSpec(Model):
-    """Which of the dataset's items are queries and gallery, and how they are grouped."""
+    """Choice of the dataset's items that are queries and gallery, and their groups."""
 
     part: str | None = None
     """One of the dataset's evaluation sets; by default the track's."""
@@ -53,13 +53,13 @@ class Setting(Model):
 
 
 class ProtocolRules(Model):
-    """What a protocol fixes beside its name and words; records keep it."""
+    """Rules of a protocol, all but its name and words; records keep them."""
 
     generations: Annotated[tuple[GenerationSpec, ...], Field(min_length=2), AfterValidator(unique)]
     tasks: Annotated[Names, Field(min_length=1)]
     """Names of ``benchmark.tasks``."""
     old_head: Literal["kept", "discarded"] = "kept"
-    """May a method see the old classifier?"""
+    """Whether a method may see the old classifier."""
     order: Literal["seeded", "dataset"] = "seeded"
     """Classes count in a seeded order, or in the dataset's own (never that of names as text, where
     10 is before 9)."""
@@ -73,7 +73,7 @@ class ProtocolRules(Model):
     apart: bool = False
     """No two generations may share an image; a check, which moves no score."""
     direct: bool = False
-    """Are galleries also converted in one step over several generations (FCT 4.4)?"""
+    """Whether galleries are also converted in one step over several generations (FCT 4.4)."""
     orders: Names = ("random", "priority", "entropy", "true-l2")
     """Orders in which the task ``backfilling`` backfills the gallery; names of
     ``benchmark.metrics.backfill_orders``."""

@@ -1,7 +1,5 @@
 """Strict reading: YAML, JSON and ``--set`` values into typed objects, errors in one line."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools
@@ -168,7 +166,7 @@ def _line(adapter: TypeAdapter[Any], error: ErrorDetails, where: str) -> str:
 
 
 def _branch(part: Any) -> bool:
-    """Is a part of a location the name of a branch of a union, which no file has?"""
+    """Whether a part of a location names a branch of a union, which no file has."""
     return isinstance(part, str) and (
         "[" in part or part in ("int", "float", "str", "bool", "none", "function-after")
     )

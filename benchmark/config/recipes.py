@@ -1,4 +1,4 @@
-"""What a model is made of and how it is trained."""
+"""Model and recipe: a generation's architecture, and its training."""
 
 from __future__ import annotations
 
@@ -24,10 +24,7 @@ HEADS: tuple[str, ...] = get_args(HeadKind)
 class ModelSpec(Model):
     """An embedding model and its classifier."""
 
-    # timm's own names are checked when timm is loaded, which takes seconds.
-    backbone: Annotated[
-        str, holds(re.compile(f"{OWN_BACKBONE.pattern}|timm:.+").fullmatch, BACKBONES)
-    ]
+    backbone: Annotated[str, holds(_BACKBONE.fullmatch, BACKBONES)]
     """A name of ``benchmark.models.backbones``, or ``timm:<name>``."""
     dim: int = Field(ge=1)
     """Embedding dimension."""
@@ -38,7 +35,7 @@ class ModelSpec(Model):
     margin: float = 0.5
     """Margin of cosface and arcface."""
     relu: bool = False
-    """Does a ReLU end the embedding (BCT Table 3)?"""
+    """Whether a ReLU ends the embedding (BCT Table 3)."""
     triplet: float = Field(0.0, ge=0)
     """Weight of a batch-hard triplet loss beside the classifier's (Hermans et al., 2017); the
     model then ends in a BNNeck (Luo et al., 2019)."""
@@ -75,7 +72,7 @@ class Augment(Model):
 
 
 class Recipe(Model):
-    """How everything on a track is trained: the same for every method."""
+    """Training of everything on a track, the same for every method."""
 
     epochs: int = Field(ge=1)
     """Passes over the training data of a generation."""

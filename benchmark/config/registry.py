@@ -1,7 +1,5 @@
 """Names to methods, protocols, tracks, datasets and tasks: found by file, imported late."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib

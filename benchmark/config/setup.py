@@ -1,7 +1,5 @@
 """A protocol on a track with the changes of a run: all that a plan is laid out from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,6 +1,4 @@
-"""What each generation of a protocol sees on a track, from the track's declared numbers alone."""
-
-from __future__ import annotations
+"""Sizes of each generation's training data, from the track's declared numbers alone."""
 
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
@@ -51,7 +49,7 @@ def size(generation: GenerationSpec, facts: dict[str, int]) -> Size | None:
 def lack(
     generation: GenerationSpec, facts: dict[str, int], members: Callable[[Iterable[str]], list[str]]
 ) -> str | None:
-    """Why a generation sees nothing for sure; ``None`` if it may see something.
+    """Reason why a generation surely sees nothing; ``None`` if it may see something.
 
     How large groups are, only the data tells: they are no larger than the whole.
 
@@ -128,7 +126,7 @@ def _thinned(generation: GenerationSpec) -> str:
 
 
 def boundary(fraction: float, n: int) -> int:
-    """How many of ``n`` lie before a fraction: its decimal digits times ``n``, halves to even.
+    """Number of ``n`` that lie before a fraction: its decimal digits times it, halves to even.
 
     >>> [boundary(0.3, 93431), 93431 - boundary(0.3, 93431)]
     [28029, 65402]

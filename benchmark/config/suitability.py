@@ -1,7 +1,5 @@
 """Whether a track has what a protocol needs; checked before anything is planned."""
 
-from __future__ import annotations
-
 from benchmark.config import registry
 from benchmark.config.declarations import DatasetDeclaration
 from benchmark.config.generations import overlap

@@ -1,7 +1,5 @@
 """Sweeps: the same run at several values of a field."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tracks: the concrete setting that a protocol runs on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -15,7 +13,7 @@ Rates = Annotated[tuple[float, ...], AfterValidator(unique)]
 
 
 class TrackRules(Model):
-    """What a track fixes beside its name, models and recipe; records keep it."""
+    """Rules of a track, all but its name, models and recipe; records keep them."""
 
     dataset: str
     """A dataset of ``benchmark.data``."""
@@ -57,7 +55,7 @@ class Track(TrackRules):
     """``old`` and ``new``, and any other that a protocol names."""
     recipe: Recipe
     needs_root: bool = False
-    """Must ``--data-root`` be given?"""
+    """Whether ``--data-root`` must be given."""
     note: str = ""
     extends: str | None = None
     """A track that this one changes; keys given here win."""

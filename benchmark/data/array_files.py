@@ -1,7 +1,5 @@
 """npy files of vectors, read and written row by row: larger ones than memory holds."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager

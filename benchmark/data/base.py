@@ -1,4 +1,4 @@
-"""What a dataset is: images to train on, and evaluation sets of queries and gallery items."""
+"""Datasets: images to train on, and evaluation sets of queries and gallery items."""
 
 from __future__ import annotations
 

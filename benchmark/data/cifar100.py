@@ -4,8 +4,6 @@ Reads the binary version, as an archive or extracted. The Python version is a pi
 anything, and is refused. A class is a fine label, a group a coarse one.
 """
 
-from __future__ import annotations
-
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Templates, and which of them are enrolled: the columns of verification and identification."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

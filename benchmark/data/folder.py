@@ -6,8 +6,6 @@ both a query and a gallery item. Any size, mode and orientation: the middle squa
 Cameras are unknown, so each item counts as its own; groups are unknown, so there is one.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ a template two faces of a character, a group a script, a class name the Unicode 
 are rendered, not collected, and pages that show their numbers say so.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import os

@@ -6,8 +6,6 @@ Classes are in the order of their synset numbers, which is the order of the comm
 "the first 500 classes" of FCT, BT2 and FastFill.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

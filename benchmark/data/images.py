@@ -38,7 +38,7 @@ Share = Annotated[float, Field(ge=0.1, le=10)]
 
 @dataclass(frozen=True)
 class View:
-    """How pictures of a data set become arrays of one shape.
+    """Geometry by which the pictures of a dataset become arrays of one shape.
 
     Attributes:
         height: Pixels.

@@ -5,8 +5,6 @@ Reads ``bounding_box_train``, ``bounding_box_test`` and ``query`` with names suc
 is junk, which counts neither for nor against, and ``0000`` a distractor, which no query shows.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -9,8 +9,6 @@ their numbers. And ``IJBC`` as InsightFace distributes it: faces in ``loose_crop
 ``ijbc_1N_probe_mixed.csv`` (template, subject, and more that is not used).
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

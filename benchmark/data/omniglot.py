@@ -5,8 +5,6 @@ a camera a writer, a group an alphabet, a template two writers' drawings of a ch
 that occurs in several archives is one class.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import zipfile

@@ -6,8 +6,6 @@ Reads the lists as they are published (``categories_places365.txt``,
 Classes are in the order of the numbers in the lists: "the first 182" of FCT and FastFill.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

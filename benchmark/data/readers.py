@@ -1,6 +1,4 @@
-"""What the datasets that are read from files share."""
-
-from __future__ import annotations
+"""Bases of the datasets that are read from files."""
 
 import dataclasses
 from abc import abstractmethod

@@ -1,7 +1,5 @@
 """Characters drawn from the DejaVu faces that matplotlib installs, and their distortion."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import unicodedata

@@ -3,8 +3,6 @@
 Images that stay encoded are written as the list of their files, without their pixels.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Seeded orders, and from a generation's fractions to the rows of the images that it sees."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +32,7 @@ def seeded_order(names: Sequence[str], seed: int) -> Ints:
 
 
 def two_thirds(n: int) -> int:
-    """How many of ``n`` classes train, where a dataset has no split of its own; two are left."""
+    """Number of ``n`` classes that train where a dataset has no split of its own; two are left."""
     return min(boundary(2 / 3, n), n - 2)
 
 

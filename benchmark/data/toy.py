@@ -1,7 +1,5 @@
 """``toy``: smooth random patterns, drawn in milliseconds, for ``bench check`` and tests only."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar

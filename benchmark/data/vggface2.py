@@ -6,8 +6,6 @@ the authors do) and ``identity_meta.csv`` (gender: the groups of FastFill's stud
 are in the order of their numbers: "the first 863" of FCT and FastFill.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that stages write: their names, and reading them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

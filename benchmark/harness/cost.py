@@ -1,7 +1,5 @@
 """What a method costs a deployment: parameters, multiply-adds, bytes an item."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One training on several devices: a process for each, as Fabric's ``ddp`` strategy expects."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

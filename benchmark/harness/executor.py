@@ -1,7 +1,5 @@
 """Carry out a plan: every stage at most once, in this process or on a Ray cluster."""
 
-from __future__ import annotations
-
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.graph import Plan
 from benchmark.harness.local import execute_locally

@@ -1,7 +1,5 @@
 """Stages carried out one after the other in this process."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Sequence
 

@@ -1,7 +1,5 @@
 """Lay out a plan: which stages a protocol, a track, some methods and seeds come to."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Mapping

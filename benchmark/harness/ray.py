@@ -1,7 +1,5 @@
 """A plan on a Ray cluster: every stage a task, as many at once as there is room for."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Sequence
 from typing import Any

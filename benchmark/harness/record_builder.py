@@ -1,7 +1,5 @@
 """From finished stages to records: bounds, compatibility, gain, provenance."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """What a run is to compute: names and values checked, nothing computed yet."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

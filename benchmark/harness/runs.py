@@ -1,7 +1,5 @@
 """Carry requests out: take records that are there, compute and write the others."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

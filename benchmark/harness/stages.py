@@ -3,8 +3,6 @@
 It loads torch: import it only where a stage is carried out.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence

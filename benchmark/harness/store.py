@@ -1,7 +1,5 @@
 """Stage outputs on disk: named by content, written whole or not at all."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

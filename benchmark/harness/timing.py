@@ -1,7 +1,5 @@
 """Seconds that a stage takes, on the clock and on the processor, over all its attempts."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

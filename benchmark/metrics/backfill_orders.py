@@ -13,8 +13,6 @@ Sources: FastFill section 4.2 (sigma, and the oracle order by the true loss) and
 table 7); BCT appendix B (class by class: a gallery backfilled by ever more classes).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

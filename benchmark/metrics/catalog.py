@@ -3,8 +3,6 @@
 Tables, plots and pages read it, so modules of this package import nothing heavy.
 """
 
-from __future__ import annotations
-
 import difflib
 import importlib
 import pkgutil

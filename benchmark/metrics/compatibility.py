@@ -6,8 +6,6 @@ queries by generation i on the gallery of generation j; what lies above its diag
 may be NaN. A ValueError says what is missing, not finite or of the wrong shape.
 """
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -7,8 +7,6 @@ of the wrong shape, type or value, a target that the scores cannot resolve, or a
 mated or without non-mated probes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any

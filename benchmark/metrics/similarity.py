@@ -1,7 +1,5 @@
 """Similarity of two representations of the same items."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

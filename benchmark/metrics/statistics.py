@@ -3,8 +3,6 @@
 A ValueError names an argument that is empty, holds NaN, has another length or is out of range.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache

@@ -3,8 +3,6 @@
 A ValueError names an argument of the wrong shape, type or value.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ accepted, FAR that of impostor pairs. A ValueError says which side is empty or n
 target m impostors cannot resolve.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

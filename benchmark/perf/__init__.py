@@ -3,8 +3,6 @@
 A benchmark is a module of this package with ``rows(**sizes)``; adding one needs no second edit.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import os

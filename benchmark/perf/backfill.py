@@ -1,7 +1,5 @@
 """Backfilling curves against one full evaluation of the same size."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Converting a stored gallery from disk to disk, against embedding its images anew."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any

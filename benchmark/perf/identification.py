@@ -1,7 +1,5 @@
 """Open-set 1:N identification at IJB-C's shape."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

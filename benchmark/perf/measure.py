@@ -1,7 +1,5 @@
 """Seconds and memory of calls, side by side: rounds of all of them, the best round of each."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable, Mapping

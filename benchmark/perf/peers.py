@@ -1,7 +1,5 @@
 """Other people's evaluators, timed where they are installed (the extra ``peers``)."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Vectors to time with: clusters as an embedding makes them."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

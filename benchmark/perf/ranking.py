@@ -1,7 +1,5 @@
 """Exact ranking against the score products alone, and against other evaluators."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -8,8 +8,6 @@ closes the place::
     <!-- end -->
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

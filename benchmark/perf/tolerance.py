@@ -6,8 +6,6 @@ which leaves every true score as it is and changes each sum's order. ``python -m
 benchmark.perf.tolerance cuda`` prints the rows of another device than torch's CPU.
 """
 
-from __future__ import annotations
-
 import itertools
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """A bare PyTorch loop, the harness, and each training-time method on the same model and data."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

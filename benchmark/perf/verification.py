@@ -1,7 +1,5 @@
 """1:1 verification at IJB-C's shape, and building its templates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ an ``ml_dtypes`` array, or as raw bits through :func:`from_bfloat16`. Each check
 that names the argument, what was expected and what came.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

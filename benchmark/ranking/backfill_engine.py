@@ -1,7 +1,5 @@
 """The engine of backfilling curves: cuts the work and runs the kernels in threads."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator

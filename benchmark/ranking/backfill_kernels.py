@@ -4,8 +4,6 @@ The items come in the order in which they are filled, each tagged with the first
 at which it is filled. A histogram over (point, thresholds reached) then holds every point at once.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

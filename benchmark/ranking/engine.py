@@ -4,8 +4,6 @@ The kernels release the interpreter's lock, so plain threads share the work; eac
 piece when it is done. Pieces write to places of their own: the result cannot depend on their order.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import os

@@ -12,8 +12,6 @@ Panels: ``q`` is packed ``[group, d, ROWS]``, ``g`` ``[panel, d, COLUMNS]``. Off
 
 # ruff: noqa: ARG001 (numba types an intrinsic by its arguments' names and order)
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

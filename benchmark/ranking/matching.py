@@ -1,7 +1,5 @@
 """Scores of the matches: the thresholds that exact ranking counts against (numba part)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

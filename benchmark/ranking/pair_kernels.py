@@ -1,7 +1,5 @@
 """What is taken from a block of scores: listed pairs, all pairs, the best (numba part)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ All are cosines by the same chain of operations as the ranking engine's, so they
 the last bit. A ValueError names an argument that has the wrong shape, type or range.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

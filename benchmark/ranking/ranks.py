@@ -1,7 +1,5 @@
 """The exact rank of every query."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

@@ -10,8 +10,6 @@ without AVX-512 plain loops do the same.
 
 # ruff: noqa: ARG001 (numba types an intrinsic by its arguments' names and order)
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ passes is appended to the query's buffer. A full buffer is counted: a search tre
 thresholds each score reaches, for 16 scores at a time. Only counts stay.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ A tile computed twice gives the same bits, so a match is compared with scores of
 integers small enough that every sum is exact, L2 counts equal the CPU path's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

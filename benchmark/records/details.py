@@ -10,8 +10,6 @@ are kept in steps: rounded up or down at random with the right mean, by the same
 query in every record. So means are unbiased, equal values stay equal, and 1 stays 1.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@ What is too large is shortened in this order: coarser steps, cases other than th
 and the last generation, then queries (the same ones in every record, as far as each goes).
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Records on disk: listed, read and validated."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Where numbers come from: versions, commit, machine."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

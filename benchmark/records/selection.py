@@ -1,7 +1,5 @@
 """Choose records for a table, a plot or a frame."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar

@@ -22,9 +22,6 @@ def frame(records: Iterable[Record]) -> pd.DataFrame:
 
     A record whose method is not applicable has one row, without case and metric.
 
-    Args:
-        records: Any records.
-
     Returns:
         Columns as in ``COLUMNS``; areas under backfilling curves have the case ``new/old by
         random``; ``gain`` and ``compatible`` on the rows of the cross-test (queries of the last
@@ -32,14 +29,10 @@ def frame(records: Iterable[Record]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    table = pd.DataFrame(
-        [row for record in records for row in _rows(record)], columns=list(COLUMNS)
-    )
-    for column in ("value", "low", "high", "gain"):
-        table[column] = table[column].astype("float64")
-    table["seed"] = table["seed"].astype("int64")
-    table["compatible"] = table["compatible"].astype("boolean")
-    return table
+    rows = [row for record in records for row in _rows(record)]
+    floats = dict.fromkeys(("value", "low", "high", "gain"), "float64")
+    types = {**floats, "seed": "int64", "compatible": "boolean"}
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(types)
 
 
 def _rows(record: Record) -> Iterator[tuple[Any, ...]]:
@@ -52,9 +45,9 @@ def _rows(record: Record) -> Iterator[tuple[Any, ...]]:
             span = record.intervals.get(case, {}).get(metric) or (None, None)
             verdict = record.update_gain.get(metric), record.compatible.get(metric)
             yield (*head, case, metric, value, *span, *(verdict if case == cross else (None, None)))
-    if record.backfilling is not None:
-        start = f"{record.backfilling.new}/{record.backfilling.old}"
-        for order, curves in record.orders.items():
-            for metric, area in curves.area.items():
-                span = curves.intervals.get(metric) or (None, None)
-                yield (*head, f"{start} by {order}", f"area_{metric}", area, *span, None, None)
+    for order, curves in record.orders.items():
+        about = record.backfilling
+        case = f"{about.new}/{about.old} by {order}" if about else ""
+        for metric, area in curves.area.items():
+            span = curves.intervals.get(metric) or (None, None)
+            yield (*head, case, f"area_{metric}", area, *span, None, None)

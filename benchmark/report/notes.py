@@ -1,7 +1,5 @@
 """What stands above and below a table: protocol, track, seeds, how to read it, warnings."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache

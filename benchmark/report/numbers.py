@@ -1,7 +1,5 @@
 """How numbers and metric names are printed; the only place that knows percent."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping

@@ -3,8 +3,6 @@
 Values stay fractions; how they are printed stands in :mod:`benchmark.report.text_table`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

@@ -3,8 +3,6 @@
 Derived are the difference of two cases, ``A - B``, and MixBCT's AVG over cross-test and self-test.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Backfilling: scores while a gallery is backfilled item by item, in given orders."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

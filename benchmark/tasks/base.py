@@ -1,7 +1,5 @@
 """The base of tasks: embeddings in, scores out. Not a task itself."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

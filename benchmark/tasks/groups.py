@@ -1,7 +1,5 @@
 """CMC@1 of each group of queries in the whole gallery, and the gap between the groups."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Open-set 1:N identification: TPIR@FPIR and rank-1 of each enrolment gallery, and their mean."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

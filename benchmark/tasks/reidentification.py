@@ -1,7 +1,5 @@
 """Re-identification by Market-1501's rules: CMC@1, CMC@5, CMC@10, mAP and mINP across cameras."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Retrieval: CMC@1, CMC@5 and mAP@1.0; an item never finds itself."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

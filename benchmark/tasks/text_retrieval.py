@@ -4,8 +4,6 @@ It names its scores as retrieval does, whose queries are images: a text case has
 case those.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

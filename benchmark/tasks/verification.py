@@ -3,8 +3,6 @@
 The pairs are those that the dataset lists (IJB-C), or else every probe with every enrolled one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

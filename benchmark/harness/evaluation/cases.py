@@ -1,7 +1,5 @@
 """Cases ``query/gallery`` of an evaluation: which embeddings are queries, and which the gallery."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the details file keeps of an evaluation: results by query, a t-SNE, a priority."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A partly backfilled gallery, from the outputs of stages: its embeddings, orders and scores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Scores of the side-information that galleries keep."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Plots of records through seaborn, as PNG and SVG; a kind of plot is a module with ``draw``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Beside the scores: flips against the gallery before backfilling, and the gap between the groups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cross-test and self-test of each method as bars with intervals, beside the bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import seaborn as sns

@@ -1,7 +1,5 @@
 """Training curves: a small panel for each trained part, a line for each seed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Scores as tidy pandas frames, in the unit of a plot's axis: percent for shares."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from typing import Any

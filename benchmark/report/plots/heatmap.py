@@ -1,7 +1,5 @@
 """Heatmaps of cross-tests: each update of a sequence, or each setting of a protocol, by method."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import pandas as pd

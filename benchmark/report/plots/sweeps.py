@@ -1,7 +1,5 @@
 """Plots of a sweep: score against the first swept value, a panel for each case."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -76,8 +74,8 @@ def draw(table: SweepTable, metric: str) -> Figure | None:
         return None
     grid = sns.relplot(
         data, kind="line", x="place", y="value", col="case", hue="line", style="line", height=3,
-        aspect=1.2, err_style="bars", facet_kws={"sharey": False}, **frames.INTERVAL,
-        **style.looks(data["line"]),
+        aspect=1.2, err_style="bars", facet_kws={"sharey": False, "legend_out": False},
+        **frames.INTERVAL, **style.looks(data["line"]),
     )  # fmt: skip
     axis = table.axes[0]
     grid.set(xticks=list(_places(axis).values()), xticklabels=list(map(str, axis.values)))

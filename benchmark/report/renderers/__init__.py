@@ -1,7 +1,5 @@
 """Tables as text: for terminals, and as CSV, Markdown, LaTeX and HTML."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from benchmark.errors import unknown

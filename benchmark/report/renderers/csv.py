@@ -1,7 +1,5 @@
 """Tables as CSV: the values of all of them below one heading, numbers in full precision."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Sequence

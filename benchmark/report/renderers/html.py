@@ -1,7 +1,5 @@
 """Tables as HTML: fragments for the pages of a site, every text escaped."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Tables as LaTeX's booktabs: the blocks of a table one below the other."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Tables as GitHub's Markdown: one for each block."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

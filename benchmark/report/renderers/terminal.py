@@ -1,7 +1,5 @@
 """Tables on a terminal: as many columns side by side as fit, legible without colour."""
 
-from __future__ import annotations
-
 import io
 import shutil
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Tables of records, published numbers and comparisons: a module for each kind of table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from benchmark.records.record import Record

@@ -1,29 +1,15 @@
 """The table of a comparison of two methods: a line for each protocol, track, case and metric."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 from benchmark.report import numbers
 from benchmark.report.paired import By, Difference
 from benchmark.report.text_table import TextTable, simple_table
 
-_COLUMNS = (
-    "protocol", "track", "case", "metric", "left", "right", "difference", "low", "high",
-    "p_value", "adjusted", "n_queries", "n_identities", "seeds", "wins",
-)  # fmt: skip
-
 
 def text_table(differences: Sequence[Difference], left: str, right: str, by: By) -> TextTable:
-    """What :func:`benchmark.report.paired.compare` gives, to be printed.
-
-    Args:
-        differences: At least one.
-        left: Name of the first method.
-        right: Name of the second.
-        by: What the bootstrap drew.
-    """
+    """Differences of two methods, at least one, to be printed; ``by`` is what was drawn."""
     settings = list(dict.fromkeys((d.protocol, d.track) for d in differences))
     several = len(settings) > 1
     seeds = any(len(d.seeds) > 1 for d in differences)
@@ -34,6 +20,7 @@ def text_table(differences: Sequence[Difference], left: str, right: str, by: By)
         words += [d.case, numbers.metric(d.metric).label]
         lines.append([*words, *_cells(d), *([f"{d.wins}/{len(d.seeds)}"] if seeds else [])])
     values = (asdict(d) | {"seeds": " ".join(map(str, d.seeds))} for d in differences)
+    columns = [field.name for field in fields(Difference)]
     where = "" if several else f" on {settings[0][0]}, {settings[0][1]}"
     return simple_table(
         f"{left} against {right}{where}",
@@ -42,8 +29,8 @@ def text_table(differences: Sequence[Difference], left: str, right: str, by: By)
         [*heads, "seeds won"] if seeds else heads,
         lines,
         notes=tuple(_notes(differences, left, right, by)),
-        columns=("left_method", "right_method", *_COLUMNS),
-        values=tuple([left, right, *(line[column] for column in _COLUMNS)] for line in values),
+        columns=("left_method", "right_method", *columns),
+        values=tuple([left, right, *line.values()] for line in values),
     )
 
 

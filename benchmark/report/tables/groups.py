@@ -3,8 +3,6 @@
 Source: FCT appendix C (ranges of classes), FastFill section 5.3 (an under-represented group).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Tables of published numbers: apart from measured ones, and never ranked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from textwrap import wrap
 
@@ -55,7 +53,7 @@ def _table(found: Sequence[Number], published: Published) -> TextTable:
         [_cells(n, marks) for n in found],
         notes=(
             _APART,
-            *(f"{_cited(name, published)}: {_caveats(name, published)}" for name in papers),
+            *(f"{_cited(n, published)}: {' '.join(published.papers[n].caveats)}" for n in papers),
             *(f"{marks[pair]}: {pair}." for pair in models if pair),
             *(f"{marks[note]}: {note}." for note in notes),
         ),
@@ -68,15 +66,10 @@ def _cells(number: Number, marks: dict[str, str]) -> list[str]:
     unit = {"%": " %", "M": " M"}.get(number.unit, "")
     spread = "" if number.std is None else f" ± {number.std:g}"
     return [
-        f"{number.paper}, {number.table}",
-        number.method,
-        number.variant,
-        marks.get(_models(number), ""),
-        number.case,
-        numbers.metric(number.metric).label,
-        marks.get(number.note, ""),
-        f"{number.printed}{spread}{unit}",
-    ]
+        f"{number.paper}, {number.table}", number.method, number.variant,
+        marks.get(_models(number), ""), number.case, numbers.metric(number.metric).label,
+        marks.get(number.note, ""), f"{number.printed}{spread}{unit}",
+    ]  # fmt: skip
 
 
 def _models(number: Number) -> str:
@@ -97,10 +90,6 @@ def _letters(i: int) -> str:
 def _cited(name: str, published: Published) -> str:
     paper = published.papers[name]
     return f"{name}: {paper.authors}, {paper.title}, {paper.venue}"
-
-
-def _caveats(name: str, published: Published) -> str:
-    return " ".join(published.papers[name].caveats)
 
 
 def summary(published: Published) -> str:

@@ -1,7 +1,5 @@
 """One record: every number of it, where it comes from, and the command to repeat it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

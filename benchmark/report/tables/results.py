@@ -1,7 +1,5 @@
 """The table of methods: bounds first, then a row for each method, a block for each metric."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from benchmark.report import numbers, select

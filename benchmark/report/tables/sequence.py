@@ -4,8 +4,6 @@ Source: FCT Tables 5 and 8: each generation by itself, after one update, after s
 the other, and directly.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -4,8 +4,6 @@ Source: FCT Table 6 and section 5.3. Rows are kinds; beside each method that sto
 same method without.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from benchmark.records.record import Record

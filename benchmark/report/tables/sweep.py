@@ -1,7 +1,5 @@
 """The table of a sweep: a row for each method and value, a block for each metric."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,12 +59,7 @@ class SweepTable:
 def make_sweep(
     records: Sequence[Record], axes: Sequence[Axis], metrics: select.Names = None
 ) -> SweepTable:
-    """Line up the records of a sweep.
-
-    Args:
-        records: Of one protocol and track; ``changed`` holds the swept values.
-        axes: What was swept.
-        metrics: Keys; by default the main ones.
+    """Line up the records of a sweep, which ``changed`` says the values of.
 
     Raises:
         BenchError: If a record has no value of a swept key.

@@ -1,4 +1,4 @@
-"""Generated parts of Markdown files: ``python -m benchmark.cli.snippets FILE ...``.
+"""Generated parts of Markdown files: ``python docs/generate.py FILE ...``.
 
 The comment that opens a part says what generates it, ``<!-- end -->`` closes it::
 
@@ -8,8 +8,6 @@ The comment that opens a part says what generates it, ``<!-- end -->`` closes it
 ``bench ...`` is a command that prints Markdown; ``docs NAME ...`` is one of ``GENERATORS``, which
 read protocols, tracks, adapters, the metric catalogue, pydantic models and records.
 """
-
-from __future__ import annotations
 
 import importlib
 import inspect
