@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from benchmark.contract import Fitted, Pairs, SideInformationMap, Trainer
-from benchmark.contract.maps import kl_divergence, squared_distance
+from benchmark.contract import Fitted, Pairs, SideInformationMap, kl_divergence, squared_distance
 from benchmark.models.heads import Head
 from benchmark.models.transformation import Transformation
+from benchmark.training.loop import Trainer
 from benchmark.training.side_kinds import SIDES
 
 

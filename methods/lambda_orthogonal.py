@@ -35,7 +35,8 @@ class LambdaOrthogonal(VectorMap):
     warmup: float = 5 / 80  # share of the steps, FCT appendix D.5
 
     def fit_vectors(self, source: Tensor, target: Tensor, trainer: Trainer) -> FittedMap:
-        """Train from the nearest rotation: the penalty would keep a wrong reflection so."""
+        """Train from the nearest rotation, which is the solution for lambda 0."""
+        # A random start may be a reflection where a rotation is needed: the penalty keeps it so.
         nearest = rotation(source, target)
         return fit_map(
             lambda: Affine.of(*nearest), self.loss, (source, target), trainer,
