@@ -24,10 +24,9 @@ def rows(
 ) -> list[dict[str, Any]]:
     """Compare both paths by cosine, on clusters and on vectors without classes.
 
-    Returns:
-        ``score``: largest absolute difference of two scores, of the first 1,024 queries; ``ranks``
-        and ``ap``: shares of the queries whose first rank or average precision differs;
-        ``cmc_at_1``, ``cmc_at_5`` and ``map``: differences of the means; ``exact_map``.
+    ``score``: largest absolute difference of two scores, of the first 1,024 queries; ``ranks`` and
+    ``ap``: shares of the queries whose first rank or average precision differs; ``cmc_at_1``,
+    ``cmc_at_5`` and ``map``: differences of the means; ``exact_map``.
     """
     out = []
     kinds = itertools.product(((64, 1.5), (128, 2.0), (512, 3.0)), ("random", "clustered"))

@@ -24,8 +24,7 @@ _ROWS, _COLUMNS = 1024, 8192
 def count(scorer: Scorer, labels: Labels, device: str) -> tuple[Ragged, Ints]:
     """Scores of the matches, ascending for each query, and the non-matching items above each.
 
-    Raises:
-        ValueError: If the torch device does not exist.
+    A ValueError says that the torch device does not exist.
     """
     try:
         where = torch.device(device)
