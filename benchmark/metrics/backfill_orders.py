@@ -142,13 +142,10 @@ class Items:
 
 @dataclass(frozen=True)
 class Order:
-    """An order that a protocol can name.
+    """An order that a protocol can name: rows, the first one to be filled first.
 
-    Attributes:
-        needs: Attributes of :class:`Items` that must be known.
-        make: Items -> rows, the first one to be filled first.
-        oracle: Whether it uses what a deployment has not: the new vector, or the item's true class
-            with which to read the new classifier's outputs.
+    It ``needs`` attributes of :class:`Items` to be known. An oracle uses what a deployment has not:
+    the new vector, or the item's true class with which to read the new classifier's outputs.
     """
 
     needs: tuple[str, ...]

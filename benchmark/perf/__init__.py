@@ -30,11 +30,8 @@ def run(name: str, **sizes: int | None) -> list[dict[str, Any]]:
     ``classes`` subjects, ``items`` stored vectors; ``side`` is the side-information's dimension.
     Rows have ``name``, ``seconds``, ``against`` (the row it is compared with, or None), ``ratio``
     (seconds over that row's), ``memory_mib`` (growth of the peak) and ``size``; ``tolerance`` has
-    columns of its own.
-
-    Raises:
-        ValueError: If the name or a size is unknown, or a size is below 1 (``side``: below 0).
-        BenchError: If the benchmark has no such size.
+    columns of its own. A ValueError says that the name or a size is unknown, or a size is below 1
+    (``side``: below 0), a BenchError that the benchmark has no such size.
     """
     if name not in names():
         raise ValueError(f"name: expected one of {', '.join(names())}, got {name!r}")
