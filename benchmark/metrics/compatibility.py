@@ -89,7 +89,7 @@ def average_compatibility(matrix: Any) -> float:
 def average_accuracy(matrix: Any) -> float:
     """Mean of M_ij over i >= j; n >= 1.
 
-    Average multi-model accuracy of CoReS; its released code leaves out values of 0, here they count.
+    Average multi-model accuracy of CoReS; its released code leaves out values of 0, this does not.
     """
     values = _matrix(matrix, 1)
     return float(np.mean(values[np.tril_indices(len(values))]))

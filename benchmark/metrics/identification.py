@@ -1,10 +1,9 @@
 """Open-set 1:N identification.
 
-A probe is mated if its subject is in the gallery. Several templates of one subject are allowed in
-the gallery; the subject's best one counts. Probes are vectors ``[n, d]`` with subjects ``[n]``,
-integers or strings; a gallery is the same, ``[m, d]`` and ``[m]``. A ValueError names an argument
-of the wrong shape, type or value, a target that the scores cannot resolve, or a search without
-mated or without non-mated probes.
+A probe is mated if its subject is in the gallery; of several templates of one subject the best
+counts. Probes are vectors ``[n, d]`` with subjects ``[n]``, integers or strings; a gallery is the
+same, ``[m, d]`` and ``[m]``. A ValueError names an argument of the wrong shape, type or value, a
+target that the scores cannot resolve, or a search without mated or without non-mated probes.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,9 +1,8 @@
 """1:1 verification: from genuine and impostor scores to operating points and curves.
 
-Genuine scores ``[n]`` are those of pairs of one identity, impostor scores ``[m]`` those of two.
-A pair is accepted where its score reaches the threshold. TAR is the share of genuine pairs
-accepted, FAR that of impostor pairs. A ValueError says which side is empty or not finite, or which
-target m impostors cannot resolve.
+Genuine scores ``[n]`` are those of pairs of one identity, impostor scores ``[m]`` those of two. TAR
+is the share of genuine pairs whose score reaches the threshold, FAR that of impostor pairs. A
+ValueError says which side is empty or not finite, or which target m impostors cannot resolve.
 """
 
 from collections.abc import Iterable
