@@ -185,6 +185,15 @@ def test_contributing_needs_few_files() -> None:
             assert missing == [], task
 
 
+def test_contributing_names_what_adapters_build_on() -> None:
+    (named,) = re.findall(
+        r"An adapter imports torch,.+?\n\n", (ROOT / "CONTRIBUTING.md").read_text(), re.S
+    )
+    code = "".join(path.read_text() for path in (ROOT / "methods").glob("*.py"))
+    used = set(re.findall(r"benchmark\.(?:models|training)\.(\w+)", code))
+    assert used and used <= set(re.findall(r"`(\w+)`", named))
+
+
 def test_make_targets() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
     assert {"run", "test", "lint", "format", "site", "tables"} <= targets

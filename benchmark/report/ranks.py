@@ -62,13 +62,13 @@ def places(
     paired: Paired | None = None,
     groups: bool = True,
 ) -> dict[str, Place]:
-    """Every method's place by one score.
+    """Every method's place by one score, of records of one protocol, track and setting.
 
     Args:
-        records: Of one protocol, track and setting.
+        records: Of all methods and seeds.
         metric: Key.
         case: ``new/old``.
-        unranked: Methods that have a score but no rank, as ``independent`` always is.
+        unranked: Methods without a rank beside ``independent``.
         paired: Compares two records query by query, where it can.
         groups: Are the letters found, which compares every method with every other?
 
@@ -119,10 +119,7 @@ def _values(
 def _score(values: Mapping[int, float], count: Mapping[int, int], n: int) -> float | None:
     """Mean over the seeds that count for a method; which these are, only the others decide.
 
-    Args:
-        values: Seed -> the method's score.
-        count: Seed -> how many of the ``n`` methods have it, this one among them.
-        n: Methods that have a score.
+    ``count`` says how many of the ``n`` methods have each seed, this one among them.
     """
     others = n - bool(values)
     have = {seed: total - (seed in values) for seed, total in count.items()}
@@ -156,9 +153,7 @@ def _apart(
 def letter_groups(methods: Sequence[str], apart: Callable[[str, str], bool]) -> dict[str, str]:
     """Letters such that two methods share one if, and only if, they cannot be told apart.
 
-    Args:
-        methods: Best first; ``a`` is the best one's.
-        apart: Can these two be told apart?
+    Methods stand best first; ``a`` is the best one's.
 
     Source:
         Piepho, An algorithm for a letter-based representation of all-pairwise comparisons, 2004
@@ -192,11 +187,7 @@ def letter_groups(methods: Sequence[str], apart: Callable[[str, str], bool]) -> 
 def mean_ranks(
     ranks: Mapping[str, Mapping[str, int | None]], boards: Sequence[str]
 ) -> dict[str, float | None]:
-    """Method -> mean of its ranks over boards; none where one is missing.
-
-    Args:
-        ranks: Method -> board -> rank.
-        boards: All that count.
+    """Method -> mean of its ranks, by method and board, over some boards; none if one is missing.
 
     Example:
         >>> mean_ranks({"bct": {"x": 1, "y": 2}, "l2": {"x": 2}}, ["x", "y"])

@@ -188,7 +188,7 @@ def score_cell(
         score: A value with its interval.
         unit: Of its metric.
         best: Is it marked as the best?
-        signed: Is it a difference, with its sign?
+        signed: Has it a sign, as differences have?
         spread: Is its interval shown?
 
     Example:

@@ -71,8 +71,7 @@ def colour(method: str) -> str:
 def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Seaborn's ``palette``, ``markers``, ``dashes``; methods of one colour differ in the others.
 
-    Args:
-        methods: Those of one figure, as they are named there; ``fct (16)`` is drawn as ``fct``.
+    Methods are those of one figure, as named there; ``fct (16)`` has the colour of ``fct``.
     """
     found: dict[str, dict[str, Any]] = {"palette": {}, "markers": {}, "dashes": {}}
     for method in dict.fromkeys(methods):

@@ -4,6 +4,9 @@ Where a protocol has settings, they are the columns, as in FastFill's Table 7, a
 its table.
 """
 
+from __future__ import annotations
+
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -250,15 +253,15 @@ def _notes(members: Sequence[Record]) -> Iterator[str]:
             "would tell: true-l2 by the distance of converted and new vector, true-disc by the "
             "new classifier's loss on the converted one (FastFill appendix E)."
         )
-    reasons: dict[tuple[str, str], list[str]] = {}
+    omitted: dict[tuple[str, str], list[str]] = defaultdict(list)
     for record in curved:
         for order, reason in record.backfilling.omitted.items() if record.backfilling else ():
-            reasons.setdefault((record.method, reason), []).append(order)
-    methods: dict[tuple[str, str], list[str]] = {}
-    for (method, reason), names in reasons.items():
-        methods.setdefault((", ".join(dict.fromkeys(names)), reason), []).append(method)
-    for (listed, reason), of in methods.items():
-        yield f"Left out: {listed} for {', '.join(of)}: {reason}."
+            omitted[record.method, reason].append(order)
+    alike: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for (method, reason), names in omitted.items():
+        alike[", ".join(dict.fromkeys(names)), reason].append(method)
+    for (listed, reason), methods in alike.items():
+        yield f"Left out: {listed} for {', '.join(methods)}: {reason}."
     for record in members:
         about = record.backfilling
         reason = (about.reason if about else None) or record.reason or ""
@@ -275,9 +278,9 @@ def _values(record: Record, row: OrderScores) -> Iterator[list[object]]:
     """
     seeds = " ".join(map(str, row.seeds))
     head = [record.protocol, record.track, "method", row.method, seeds, "done", ""]
-    offline = row.order == OFFLINE
-    case = _case(record) if offline else f"{_case(record)} by {row.order}"
-    prefix = "offline_area_" if offline else "area_"
+    case, prefix = f"{_case(record)} by {row.order}", "area_"
+    if row.order == OFFLINE:
+        case, prefix = _case(record), "offline_area_"
     scores = [(case, prefix + metric, score) for metric, score in row.areas.items()]
     scores += [(f"{case} against {o}", "kendall_tau", score) for o, score in row.taus.items()]
     scores += [(f"{case} at {at} %", metric, s) for (at, metric), s in row.budgets.items()]

@@ -9,14 +9,7 @@ from benchmark.report.text_table import TextTable, simple_table
 
 
 def text_table(differences: Sequence[Difference], left: str, right: str, by: By) -> TextTable:
-    """What :func:`benchmark.report.paired.compare` gives, to be printed.
-
-    Args:
-        differences: At least one.
-        left: Name of the first method.
-        right: Name of the second.
-        by: What the bootstrap drew.
-    """
+    """Differences of two methods, at least one, to be printed; ``by`` is what was drawn."""
     settings = list(dict.fromkeys((d.protocol, d.track) for d in differences))
     several = len(settings) > 1
     seeds = any(len(d.seeds) > 1 for d in differences)

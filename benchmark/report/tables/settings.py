@@ -7,16 +7,8 @@ Tables 4 and 11, MixBCT Table 7. The CSV is that of the single tables.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from benchmark.records.record import Record
-from benchmark.report import notes, numbers, select
-from benchmark.report.scores import (
-    GAIN,
-    Score,
-    by_method,
-    case_score,
-    group,
-    make_verdict,
-    mean_score,
-)
+from benchmark.report import notes, numbers, scores, select
+from benchmark.report.scores import Score, by_method, case_score
 from benchmark.report.text_table import (
     NOT_APPLICABLE,
     TextCell,
@@ -36,7 +28,7 @@ def split_settings(records: Iterable[Record]) -> tuple[list[Record], list[Record
 
 def setting_groups(records: Iterable[Record]) -> list[list[Record]]:
     """Records of the settings of one protocol, by track, versions and changes."""
-    return group(split_settings(records)[1], families=True)
+    return scores.group(split_settings(records)[1], families=True)
 
 
 def title(members: Sequence[Record]) -> str:
@@ -80,7 +72,7 @@ def _tables(members: Sequence[Record], metrics: select.Names) -> Iterator[TextTa
             f"{title(members)}: {numbers.metric(key).label}",
             f"{family}-{first.track}-{key}" + ("-changed" if first.changed else ""),
             ("setting", "method"),
-            (*cases, "compatible", GAIN),
+            (*cases, "compatible", scores.GAIN),
             lines,
             notes=tuple(_notes(settings)) if place == len(keys) else (),  # once, below the last
             grouped=True,
@@ -123,7 +115,7 @@ def _lines(
         if method not in done:
             yield [name, method, NOT_APPLICABLE]
             continue
-        verdict = make_verdict(done[method], key)
+        verdict = scores.make_verdict(done[method], key)
         judged = (numbers.of_seeds(verdict.compatible), numbers.number(verdict.gain))
         yield [name, method, *(column[method] for column in columns), *judged]
 
@@ -132,7 +124,7 @@ def _score(records: Sequence[Record], case: str, key: str) -> Score:
     if case != _LOWER:
         return case_score(records, _cases(records[0])[case], key)
     lower = [r.bounds.get("lower", r.scores.get(_cases(r)[case], {})).get(key) for r in records]
-    return mean_score(lower)
+    return scores.mean_score(lower)
 
 
 def _notes(settings: Mapping[str, Sequence[Record]]) -> Iterator[str]:
