@@ -106,16 +106,17 @@ class _Run:
         )  # fmt: skip
         per_query = {"cmc_at_1": ranked.cmc(1), "cmc_at_5": ranked.cmc(5), "map": ranked.map()}
         positive, negative = backfill_curves.flips(per_query["cmc_at_1"])
-        flips = {"positive": positive, "negative": negative}
         return {
             "intervals": {name: bootstrap(values.mean(0)) for name, values in per_query.items()},
             # Row by row: the ends are then the scores of the cases, to the last bit.
             "curves": {name: list(map(base.mean, values)) for name, values in per_query.items()},
-            "flips": {name: shares[::COARSE].tolist() for name, shares in flips.items()},
+            "flips": {
+                "positive": positive[::COARSE].tolist(), "negative": negative[::COARSE].tolist(),
+            },
             "groups": self._group_curves(
                 per_query["cmc_at_1"], items.group[q][ranked.answered], order, items.group[g]
             ),
-        }
+        }  # fmt: skip
 
     def _search_curves(self, place: Ints) -> dict[str, list[float]]:
         """TPIR@FPIR, the mean over the enrolment galleries."""
