@@ -20,20 +20,12 @@ if TYPE_CHECKING:
 
 
 def run(
-    methods: Iterable[str],
-    protocol: str,
-    track: str = "glyphs",
-    *,
-    data_root: str | Path | None = None,
-    seeds: Iterable[int] = (0,),
-    settings: Mapping[str, Any] | None = None,
-    first_seed: int | None = None,
-    existing: Existing = "skip",
-    store: str | Path | None = None,
-    out: str | Path = "runs",
-    compute: Compute | None = None,
-    reporter: Reporter | None = None,
-) -> list[Record]:
+    methods: Iterable[str], protocol: str, track: str = "glyphs", *,
+    data_root: str | Path | None = None, seeds: Iterable[int] = (0,),
+    settings: Mapping[str, Any] | None = None, first_seed: int | None = None,
+    existing: Existing = "skip", store: str | Path | None = None, out: str | Path = "runs",
+    compute: Compute | None = None, reporter: Reporter | None = None,
+) -> list[Record]:  # fmt: skip
     """Run methods under a protocol; what is stored already is not computed again.
 
     Args:
@@ -69,16 +61,13 @@ def run(
 def load(root: str | Path | Iterable[str | Path] = "runs", **where: Any) -> pd.DataFrame:
     """Records as a pandas frame: a row for each record, case and metric.
 
-    What is no record that can be read is left out, with a warning.
+    Its columns are protocol, track, method, seed, status, case, metric, value, low, high, gain and
+    compatible. What is no record that can be read is left out, with a warning.
 
     Args:
         root: A folder of records, a record, or several of them.
         **where: Keep only rows with these values: ``protocol="open-class"``, or one of several:
             ``metric=["map", "cmc_at_1"]``.
-
-    Returns:
-        Columns protocol, track, method, seed, status, case, metric, value, low, high, gain,
-        compatible.
 
     Raises:
         BenchError: If there is no record, or a column is unknown.

@@ -1,6 +1,6 @@
 """Files that stages write: their names, and reading them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,7 @@ def load_vectors(folder: Path) -> NDArray[np.float32]:
     return vectors
 
 
-def n_generations(inputs: Inputs) -> int:
+def n_generations(inputs: Iterable[str]) -> int:
     """How many generations an evaluation has embeddings of."""
     return sum(role.startswith("vectors") for role in inputs)
 

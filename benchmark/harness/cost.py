@@ -10,6 +10,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.data.serialization import read_dataset
+from benchmark.harness.artifacts import n_generations
 from benchmark.harness.graph import Result, Stage
 from benchmark.harness.store import Store
 from benchmark.models.module import load_module
@@ -24,18 +25,15 @@ def cost(result: Result, metas: Mapping[str, Any], store: Store) -> Cost:
     # Not the models of side-information, which are no part of the new one.
     trained = [m["facts"] for m in metas.values() if m["kind"] == "train"]
     new_model = next((f for f in reversed(facts) if "parameters" in f), trained[-1])
+    added = sum(f.get("added_parameters", 0) for f in facts)
     work = {} if result.evaluation is None else _work(result.evaluation, metas, store)
-    return Cost(
-        parameters=new_model["parameters"],
-        added_parameters=sum(f.get("added_parameters", 0) for f in facts),
-        **work,
-    )
+    return Cost(parameters=new_model["parameters"], added_parameters=added, **work)
 
 
 def _work(evaluation: Stage, metas: Mapping[str, Any], store: Store) -> dict[str, Any]:
     """Multiply-adds and bytes of one item."""
     inputs = evaluation.inputs
-    n = sum(role.startswith("vectors") for role in inputs)
+    n = n_generations(inputs)
     embedded = [inputs[f"vectors{i}"] for i in range(n)]
     updates = [store.path(inputs[f"update{i}"].name) for i in range(1, n) if f"update{i}" in inputs]
     old, new = (metas[embedded[i].name]["facts"]["dim"] for i in (0, -1))

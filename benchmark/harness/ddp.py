@@ -15,10 +15,7 @@ _OUTCOME = "rank-0.json"
 
 
 def run_in_ranks(stage: Stage, store: Store, out: Path, compute: Compute) -> Outcome:
-    """Run a training stage in ``compute.devices`` processes; rank 0 writes the output.
-
-    Returns:
-        Facts, and time, memory and device, of rank 0.
+    """Run a training stage in ``compute.devices`` processes; rank 0 writes, and says what it used.
 
     Raises:
         BenchError: If a process fails.

@@ -24,18 +24,14 @@ SCORING = 3
 class Stage:
     """One step of a plan: a plain function of its parameters and the outputs of its inputs.
 
-    Attributes:
-        kind: A function of :mod:`benchmark.harness.stages`.
-        title: What a person reads while it runs.
-        params: JSON-able values that determine the output, with the inputs.
-        inputs: Stages that come before, by role.
-        local: Values that do not change the output, such as where the data lies.
+    ``params`` are JSON-able and determine the output, with the inputs; ``local`` values, such as
+    where the data lies, do not change it.
     """
 
-    kind: str
-    title: str
+    kind: str  # a function of benchmark.harness.stages
+    title: str  # for people, while it runs
     params: Mapping[str, Any]
-    inputs: Mapping[str, Stage] = field(default_factory=dict)
+    inputs: Mapping[str, Stage] = field(default_factory=dict)  # by role
     local: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -54,31 +50,18 @@ class Stage:
 
 @dataclass(frozen=True)
 class Result:
-    """What a plan gives for one method and one seed.
+    """What a plan gives for one method and one seed."""
 
-    Attributes:
-        label: ``bct`` or ``bct:distill``.
-        seed: Seed of the run.
-        first_seed: Seed of the first generation.
-        key: Hash of everything that determines the record.
-        config: The method's parameters.
-        evaluation: The stage with its scores; ``None`` where it is not applicable.
-        bound: The independent model's evaluation.
-        upper: The evaluation of the model trained on all data together, if it is needed.
-        reason: Why it is not applicable.
-        updates: The method's own update stages.
-    """
-
-    label: str
+    label: str  # bct or bct:distill
     seed: int
-    first_seed: int
-    key: str
-    config: Mapping[str, Any]
-    evaluation: Stage | None
-    bound: Stage
-    upper: Stage | None = None
-    reason: str | None = None
-    updates: tuple[Stage, ...] = ()
+    first_seed: int  # of the first generation
+    key: str  # hash of everything that determines the record
+    config: Mapping[str, Any]  # the method's parameters
+    evaluation: Stage | None  # None where the method is not applicable
+    bound: Stage  # the independent model's evaluation
+    upper: Stage | None = None  # evaluation of the model trained on all data, if it is needed
+    reason: str | None = None  # why the method is not applicable
+    updates: tuple[Stage, ...] = ()  # the method's own
 
     @property
     def stages(self) -> list[Stage]:

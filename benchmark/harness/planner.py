@@ -21,16 +21,13 @@ _NOT_EMBEDDING = ("transform_steps", "transform_batch", "side_epochs")
 _EVERYTHING = {"classes": (0.0, 1.0), "images": (0.0, 1.0), "order": "dataset", "seed": 0}
 Chain = list[tuple[int, Stage]]
 """Generations and their models, oldest first."""
+Inputs = dict[str, Stage]
 
 
 def make_plan(
-    setup: Setup,
-    labels: list[str],
-    seeds: list[int],
-    *,
-    data_root: Path | None = None,
+    setup: Setup, labels: list[str], seeds: list[int], *, data_root: Path | None = None,
     first_seed: int | None = None,
-) -> Plan:
+) -> Plan:  # fmt: skip
     """Lay out the stages of some methods and seeds; ``independent`` is always among the results.
 
     Raises:
@@ -165,19 +162,15 @@ class _Layout:
 
     def _chain(self, label: str, method: MethodDeclaration) -> tuple[list[Stage], list[Stage]]:
         """Models of the chain under a method, oldest first, and its update stages."""
-        first = self.train(0)
-        if method.own_first:
-            first = self._method_stage("first", label, method, 0, {})
+        own_first = method.own_first
+        first = self._method_stage("first", label, method, 0, {}) if own_first else self.train(0)
         chain, updates = [first], []
         for i in range(1, self.n):
-            update = self._update(label, method, list(enumerate(chain)), i)
-            updates.append(update)
-            chain.append(update if method.own_model else self.train(i))
+            updates.append(self._update(label, method, list(enumerate(chain)), i))
+            chain.append(updates[-1] if method.own_model else self.train(i))
         return chain, updates
 
-    def _direct(
-        self, label: str, method: MethodDeclaration, chain: list[Stage]
-    ) -> dict[str, Stage]:
+    def _direct(self, label: str, method: MethodDeclaration, chain: list[Stage]) -> Inputs:
         """Conversions that leave out the generations between (FCT 4.4, scenario ii).
 
         A model that is trained compatible was so with the generation before it, and one that
@@ -195,7 +188,7 @@ class _Layout:
     def _update(self, label: str, method: MethodDeclaration, chain: Chain, i: int) -> Stage:
         """The update to generation ``i`` of a gallery of the last of a chain."""
         training, last = self.setup.split(i), chain[-1][0]
-        inputs: dict[str, Stage] = {}
+        inputs: Inputs = {}
         for place, (j, model) in enumerate(chain):
             inputs[f"model{place}"] = model
             short = label if method.own_model and j else ""
@@ -215,26 +208,22 @@ class _Layout:
 
     def _seen(self, j: int, i: int, short: str = "") -> str:
         """Words for the embeddings by generation ``j`` of the training images of ``i``."""
-        if self.n == 2:
-            return short or self.names[j]
-        return " ".join([self.names[i], "seen by", self.names[j], short]).strip()
+        seen = f"{self.names[i]} seen by {self.names[j]} {short}".strip()
+        return seen if self.n > 2 else short or self.names[j]
 
     def _method_stage(
-        self, kind: str, label: str, method: MethodDeclaration, i: int, inputs: dict[str, Stage],
-        old: int = 0,
-    ) -> Stage:  # fmt: skip
+        self, kind: str, label: str, method: MethodDeclaration, i: int, inputs: Inputs, old: int = 0
+    ) -> Stage:
         # A title of its own for each: records name times, curves and checkpoints by it.
-        names = self.names
+        names, track = self.names, self.setup.track
         step = f" {names[0]}" if i == 0 else f" {names[old]}-{names[i]}" if self.n > 2 else ""
         # A model's own recipe is for its training; maps are fitted alike for all.
-        recipe: dict[str, Any] = {}
-        if not method.own_model:
-            recipe["recipe"] = plain(self.setup.track.recipe)
+        recipe: dict[str, Any] = {} if method.own_model else {"recipe": plain(track.recipe)}
         return self._training(
             kind, f"{'train' if method.own_model else 'fit'} {label}{step}", i, inputs,
             self._where(i), method=label, config=dataclasses.asdict(method),
             source=registry.method_file(label).fingerprint, old_head=self.setup.protocol.old_head,
-            distance=self.setup.track.distance, **recipe,
+            distance=track.distance, **recipe,
         )  # fmt: skip
 
     def _evaluate(
@@ -273,9 +262,8 @@ class _Layout:
         )  # fmt: skip
 
     def _upper_bound(self) -> Stage:
-        last = self.n - 1
         splits = [self.setup.split(i) for i in range(self.n)]
-        model = self.train(last, "upper bound on all data,", splits=splits)
+        model = self.train(self.n - 1, "upper bound on all data,", splits=splits)
         method = registry.method("independent")
         return self._evaluate("independent", method, [self.train(0), model], [])
 

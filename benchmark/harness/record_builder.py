@@ -32,8 +32,7 @@ Metas = Mapping[str, Any]
 
 def make_record(setup: Setup, result: Result, store: Store) -> Record:
     """The record of one result of a plan, all of whose stages are finished."""
-    evaluation = result.evaluation
-    names = [g.name for g in setup.protocol.generations]
+    evaluation, names = result.evaluation, [g.name for g in setup.protocol.generations]
     cases = {} if evaluation is None else _output(store, evaluation, CASES)
     parts = {
         part: {case: values[part] for case, values in cases.items()}
@@ -47,24 +46,13 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
     precisions = {m["run"]["precision"] for m in metas.values() if "precision" in m["run"]}
     threads, precision = str(torch.get_num_threads()), ", ".join(sorted(precisions))
     values = {
-        "schema": SCHEMA,
-        "kind": "measured",
-        "key": result.key,
-        "training": TRAINING,
-        "protocol": setup.protocol.id,
-        "protocol_version": setup.protocol.version,
-        "track": setup.track.id,
-        "track_version": setup.track.version,
-        "method": result.label,
-        "seed": result.seed,
-        "first_seed": result.first_seed,
-        "config": dict(result.config),
-        "changed": dict(setup.changed),
-        "status": "not-applicable" if evaluation is None else "done",
-        "reason": result.reason,
-        **parts,
-        "bounds": bounds,
-        "upper": upper,
+        "schema": SCHEMA, "kind": "measured", "key": result.key, "training": TRAINING,
+        "protocol": setup.protocol.id, "protocol_version": setup.protocol.version,
+        "track": setup.track.id, "track_version": setup.track.version,
+        "method": result.label, "seed": result.seed, "first_seed": result.first_seed,
+        "config": dict(result.config), "changed": dict(setup.changed),
+        "status": "not-applicable" if evaluation is None else "done", "reason": result.reason,
+        **parts, "bounds": bounds, "upper": upper,
         **_verdicts(parts["scores"], bounds, bounds[upper], names),
         "dataset": _dataset(setup, result, metas),
         "models": dict(zip(names, setup.models, strict=True)),
@@ -90,7 +78,7 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
             "track": _plain(setup.track, TrackRules),
         },
         "details": evaluation and file_digest(store.path(evaluation.name) / DETAILS),
-    }
+    }  # fmt: skip
     return build(Record, values, "record")
 
 
@@ -123,11 +111,8 @@ def _adapter(label: str) -> dict[str, str]:
     # Only for adapters of others: it reads the lists of all that is installed.
     shipped = [] if package == "methods" else packages_distributions().get(package, [])
     name = shipped[0] if shipped else "compatbench"
-    return {
-        "module": file.module,
-        "package": f"{name} {version(name)}",
-        "source": f"sha256:{file.fingerprint}",
-    }
+    source = f"sha256:{file.fingerprint}"
+    return {"module": file.module, "package": f"{name} {version(name)}", "source": source}
 
 
 def _run(result: Result, metas: Metas) -> dict[str, Any]:
@@ -137,13 +122,12 @@ def _run(result: Result, metas: Metas) -> dict[str, Any]:
         seconds[meta["kind"]] = seconds.get(meta["kind"], 0.0) + meta["run"].get("seconds", 0.0)
     return {
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "code": code_version(),
-        "argv": public(sys.argv[1:]),
+        "code": code_version(), "argv": public(sys.argv[1:]),
         "stages": {m["title"]: m["run"] for m in metas.values()},
         "seconds": {kind: round(value, 3) for kind, value in seconds.items()},
         "peak_memory_bytes": max(m["run"].get("peak_memory_bytes", 0) for m in metas.values()),
         "training_cost": _training_cost(result, metas),
-    }
+    }  # fmt: skip
 
 
 def _training_cost(result: Result, metas: Metas) -> float | None:

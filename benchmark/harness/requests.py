@@ -22,21 +22,13 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True)
 class Request:
-    """Methods and seeds on one protocol and track.
+    """Methods and seeds on one protocol and track."""
 
-    Attributes:
-        setup: Protocol and track with their changes.
-        labels: Methods, ``independent`` first.
-        seeds: Seeds.
-        data_root: Where the dataset lies, if it is not built in.
-        first_seed: Seed of the first generation, if fixed apart.
-    """
-
-    setup: Setup
-    labels: tuple[str, ...]
+    setup: Setup  # protocol and track with their changes
+    labels: tuple[str, ...]  # methods, independent first
     seeds: tuple[int, ...]
-    data_root: Path | None = None
-    first_seed: int | None = None
+    data_root: Path | None = None  # where the dataset lies, if it is not built in
+    first_seed: int | None = None  # of the first generation, if fixed apart
 
     def folder(self, out: Path) -> Path:
         """Where records go: runs of a changed track lie apart from those that may be ranked."""
@@ -67,13 +59,9 @@ def _warn(unsuited: BenchError) -> None:
 
 
 def make_requests(
-    methods: Iterable[str],
-    protocol: str,
-    track: str = "glyphs",
-    *,
-    on_unsuited: Callable[[BenchError], None] = _warn,
-    **options: Any,
-) -> list[Request]:
+    methods: Iterable[str], protocol: str, track: str = "glyphs", *,
+    on_unsuited: Callable[[BenchError], None] = _warn, **options: Any,
+) -> list[Request]:  # fmt: skip
     """A request for each setting of a protocol, or for the protocol.
 
     ``on_unsuited`` is called with what is wrong with a setting that does not suit the track, which
@@ -102,16 +90,11 @@ def make_requests(
 
 
 def make_request(
-    methods: Iterable[str],
-    protocol: str | Protocol,
-    track: str = "glyphs",
-    *,
-    data_root: str | Path | None = None,
-    seeds: Iterable[int] = (0,),
-    settings: Mapping[str, Any] | None = None,
-    first_seed: int | None = None,
+    methods: Iterable[str], protocol: str | Protocol, track: str = "glyphs", *,
+    data_root: str | Path | None = None, seeds: Iterable[int] = (0,),
+    settings: Mapping[str, Any] | None = None, first_seed: int | None = None,
     without_data: bool = False,
-) -> Request:
+) -> Request:  # fmt: skip
     """Check the names and values of a run.
 
     Arguments are those of :func:`benchmark.api.run`; with ``without_data`` the data may be

@@ -21,19 +21,12 @@ Records = dict[Key, Record]
 
 
 def carry_out(
-    requests: Sequence[Request],
-    existing: Existing = "skip",
-    store: str | Path | None = None,
-    out: Path = Path("runs"),
-    compute: Compute | None = None,
-    reporter: Reporter | None = None,
-) -> list[Record]:
+    requests: Sequence[Request], existing: Existing = "skip", store: str | Path | None = None,
+    out: Path = Path("runs"), compute: Compute | None = None, reporter: Reporter | None = None,
+) -> list[Record]:  # fmt: skip
     """Run requests one after the other, after reporting what they leave out.
 
-    Arguments are those of :func:`benchmark.api.run`.
-
-    Returns:
-        Records by request, seed, then method.
+    Arguments are those of :func:`benchmark.api.run`. Gives records by request, seed, then method.
 
     Raises:
         BenchError: On an output folder that cannot be written, or a full disk.
@@ -57,7 +50,7 @@ def carry_out(
                 key = (result.label, result.seed)
                 if key not in known:
                     path = request.paths(out)[key]
-                    known[key] = _write_record(plan, _applied(result, refused), stages, path)
+                    known[key] = _write_record(plan, result, refused, stages, path)
         records += [known[key] for key in request.paths(out)]
     return records
 
@@ -88,17 +81,14 @@ def _plan(request: Request, known: Records, out: Path) -> Plan | None:
     return request.plan([label for label, _ in todo], sorted({seed for _, seed in todo}))
 
 
-def _applied(result: Result, refused: dict[str, str]) -> Result:
-    """A result after the run: not applicable where its method refused at work."""
-    if result.evaluation is None or result.evaluation.name not in refused:
-        return result
-    reason = refused[result.evaluation.name]
-    return replace(result, evaluation=None, updates=(), reason=reason)
-
-
-def _write_record(plan: Plan, result: Result, store: Store, path: Path) -> Record:
+def _write_record(
+    plan: Plan, result: Result, refused: dict[str, str], store: Store, path: Path
+) -> Record:
     from benchmark.harness.record_builder import make_record
 
+    if result.evaluation is not None and result.evaluation.name in refused:
+        reason = refused[result.evaluation.name]
+        result = replace(result, evaluation=None, updates=(), reason=reason)
     record = make_record(plan.setup, result, store)
     if result.evaluation is not None:
         write_details(path, store.path(result.evaluation.name) / DETAILS)

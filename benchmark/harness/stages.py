@@ -17,14 +17,7 @@ from benchmark.config import registry
 from benchmark.config.files import file_digest
 from benchmark.config.reading import build
 from benchmark.config.recipes import ModelSpec, Recipe
-from benchmark.contract import (
-    Generation,
-    Portable,
-    Trainer,
-    TrainingData,
-    Update,
-    UpdateJob,
-)
+from benchmark.contract import Generation, Portable, Trainer, TrainingData, Update, UpdateJob
 from benchmark.contract.conversion import PARTS
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, read_options, take
 from benchmark.data.serialization import read_dataset, write_dataset
@@ -50,21 +43,13 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True)
 class Context:
-    """What a stage needs besides its parameters and inputs; none of it changes the output.
+    """What a stage needs besides its parameters and inputs; none of it changes the output."""
 
-    Attributes:
-        out: Folder to write into.
-        checkpoints: Folder where a killed run may have left checkpoints; all ranks share it.
-        device: Where to compute.
-        local: The stage's local values.
-        progress: Progress callback; takes the share that is done.
-    """
-
-    out: Path
-    checkpoints: Path
+    out: Path  # folder to write into
+    checkpoints: Path  # folder where a killed run may have left checkpoints; all ranks share it
     device: Device
-    local: Params
-    progress: Callable[[float], None]
+    local: Params  # the stage's local values
+    progress: Callable[[float], None]  # takes the share that is done
 
 
 def run_stage(kind: str, params: Params, inputs: Inputs, context: Context) -> Facts:
@@ -83,12 +68,10 @@ def data(params: Params, _: Inputs, context: Context) -> Facts:
     dataset = reader.load(None if root is None else Path(root))
     write_dataset(dataset, context.out)
     return {
-        "fingerprint": dataset.fingerprint(),
-        "n_train": len(dataset.train),
-        "n_test": len(dataset.evaluations["test"]),
-        "n_classes": len(dataset.class_names),
+        "fingerprint": dataset.fingerprint(), "n_train": len(dataset.train),
+        "n_test": len(dataset.evaluations["test"]), "n_classes": len(dataset.class_names),
         "facts": dict(dataset.facts),
-    }
+    }  # fmt: skip
 
 
 def train(params: Params, inputs: Inputs, context: Context) -> Facts:
@@ -129,7 +112,8 @@ def side(params: Params, inputs: Inputs, context: Context) -> Facts:
 def embed(params: Params, inputs: Inputs, context: Context) -> Facts:
     """Embed the test items or the training images of a split."""
     dataset, part = read_dataset(inputs["data"]), params["part"]
-    items = _evaluation(dataset, part) if isinstance(part, str) else _rows(dataset, [part])
+    evaluation = read_options(dataset.name).evaluation
+    items = evaluation(dataset, part) if isinstance(part, str) else _rows(dataset, [part])
     model = load_module(inputs["model"] / f"{params['file']}.safetensors")
     device = torch_device(context.device)
     if isinstance(model, TextEncoder):  # the text of an item is the name of its class
@@ -199,13 +183,9 @@ def _evaluates(task: Task, case: Case) -> bool:
     return not case.swapped or task.both_directions
 
 
-def _evaluation(dataset: Dataset, name: str) -> Evaluation:
-    return read_options(dataset.name).evaluation(dataset, name)
-
-
 def _evaluated_items(dataset: Dataset, params: Params, local: Params) -> Evaluation:
     """The items of the evaluation set, or those that a protocol narrows it to."""
-    items = _evaluation(dataset, params["part"])
+    items = read_options(dataset.name).evaluation(dataset, params["part"])
     if "narrow" not in params:
         return items
     with located(local.get("where", "")):

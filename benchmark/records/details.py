@@ -31,11 +31,8 @@ from benchmark.records.record import Record
 SCHEMA = 1
 LIMIT = 64 * 1024
 """Bytes of a details file."""
-
-_UNPACKED = 16 * LIMIT
-"""Bytes it may unpack to; more is no details file of ours."""
-_GZIP = 16 + zlib.MAX_WBITS
-"""What zlib takes for gzip."""
+_UNPACKED = 16 * LIMIT  # bytes; what unpacks to more is no details file of ours
+_GZIP = 16 + zlib.MAX_WBITS  # what zlib takes for gzip
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -44,76 +41,52 @@ CaseMetric = tuple[str, str]
 
 @dataclass(frozen=True)
 class QueryResults:
-    """Results by query of one case and metric; queries have the same order for every method.
+    """Results by query of one case and metric; queries have the same order for every method."""
 
-    Attributes:
-        values: ``[n]``, at least 0.
-        identity: Identity of each query, ``[n]``; paired tests draw whole identities.
-        rows: Which of the ``n_queries`` queries each is, ascending, ``[n]``.
-        n_queries: How many queries there were.
-        step: How far apart kept values are; 0 where they are exact.
-    """
-
-    values: Floats
-    identity: Ints
-    rows: Ints
+    values: Floats  # [n], at least 0
+    identity: Ints  # of each query, [n]; paired tests draw whole identities
+    rows: Ints  # which of the n_queries queries each is, ascending, [n]
     n_queries: int
-    step: float = 0.0
+    step: float = 0.0  # how far apart kept values are; 0 where they are exact
 
 
 @dataclass(frozen=True)
 class Picture:
     """t-SNE of items of a few classes, each item twice: as stored before the update, and new.
 
-    Attributes:
-        case: The cross-test whose vectors are shown: stored ones after the method's conversion,
-            new ones as its queries.
-        classes: Names; the first is the one chosen, then its nearest, nearest first.
-        label: Index into ``classes`` of each item, ``[n]``.
-        old: Where the stored vector of each item lies, ``[n, 2]``, in [0, 1].
-        new: Where the new vector of the same item lies, ``[n, 2]``, in [0, 1], in the same plane.
+    ``case`` is the cross-test whose vectors are shown: stored ones after the method's conversion,
+    new ones as its queries.
     """
 
     case: str
-    classes: tuple[str, ...]
-    label: Ints
-    old: Floats
-    new: Floats
+    classes: tuple[str, ...]  # the one chosen, then its nearest, nearest first
+    label: Ints  # index into the classes of each item, [n]
+    old: Floats  # where the stored vector of each item lies, [n, 2], in [0, 1]
+    new: Floats  # where its new vector lies, [n, 2], in [0, 1], in the same plane
 
 
 @dataclass(frozen=True)
 class Ordering:
     """A method's priority against the true order, for some of the stored items.
 
-    Attributes:
-        predicted: Share of all items that come before each by the method's priority, ``[n]``.
-        true: Share that comes before by the distance of its stored vector to its new one, which
-            only an oracle order knows, ``[n]``.
-        tau: Kendall's tau of the two orders over all items.
-        n_items: How many items there are.
+    The true order is by the distance of an item's stored vector to its new one, which only an
+    oracle knows.
     """
 
-    predicted: Floats
-    true: Floats
-    tau: float | None
-    n_items: int
+    predicted: Floats  # share of all items that come before each by the method's priority, [n]
+    true: Floats  # share that comes before by the true order, [n]
+    tau: float | None  # Kendall's, of the two orders over all items
+    n_items: int  # all of them
 
 
 @dataclass(frozen=True)
 class Details:
-    """What a details file holds.
-
-    Attributes:
-        results: (case, metric) -> results by query.
-        picture: t-SNE of one class and its three nearest (MixBCT appendix B.2).
-        ordering: Predicted against true order of backfilling; ``None`` without a priority.
-        left_out: In words, what was left out to keep the file small; empty as a rule.
-    """
+    """What a details file holds; ``picture`` as in MixBCT appendix B.2, a class and its nearest."""
 
     results: Mapping[CaseMetric, QueryResults] = field(default_factory=dict)
     picture: Picture | None = None
-    ordering: Ordering | None = None
-    left_out: tuple[str, ...] = ()
+    ordering: Ordering | None = None  # None without a priority
+    left_out: tuple[str, ...] = ()  # in words, what would have made the file too large
 
 
 class Column(Model):
@@ -190,12 +163,9 @@ def find_details(record: Record, path: Path, with_results: bool = True) -> Detai
 
 
 def read_details(path: Path, with_results: bool = True, digest: str | None = None) -> Details:
-    """Read and validate a details file.
+    """Read and validate a details file, whose record has the SHA-256 ``digest``.
 
-    Args:
-        path: Of the file.
-        with_results: Read the results by query, or only check them; they are most of the work.
-        digest: Its SHA-256, as the record has it.
+    Without ``with_results`` the results by query, which are most of the work, are checked only.
 
     Raises:
         BenchError: If it is too large, damaged, of another record or schema, or inconsistent.
@@ -272,9 +242,7 @@ class _Reader:
                 raise BenchError(f"{self.path}: queries: no '{name}'")
             n, n_queries, bits = queries.n, queries.n_queries, column.levels == 1
             if n > n_queries:
-                raise BenchError(
-                    f"{self.path}: {column.queries}: expected at most {n_queries} queries"
-                )
+                raise BenchError(f"{self.path}: {name}: expected at most {n_queries} queries")
             identity = self.array(name, np.uint32, (n,))
             levels = self.array(column.array, np.uint8, ((n + 7) // 8 if bits else n,))
             if not bits and int(levels.max()) > column.levels:
@@ -289,7 +257,6 @@ class _Reader:
                 )  # fmt: skip
 
     def picture(self) -> Picture | None:
-        """The t-SNE."""
         if self.header.case is None:
             return None
         xy = self.array("xy", np.uint16, (None, 4)) / 65535
@@ -299,7 +266,6 @@ class _Reader:
         return Picture(self.header.case, self.header.classes, label, xy[:, :2], xy[:, 2:])
 
     def ordering(self) -> Ordering | None:
-        """The order of backfilling."""
         if self.header.n_items is None:
             return None
         order = self.array("order", np.uint16, (None, 2)) / 65535

@@ -20,12 +20,9 @@ _LEVELS = (255, 63, 15)
 
 
 def pack(details: Details, main: Sequence[str] = (), limit: int = files.LIMIT) -> bytes:
-    """The bytes of a details file, shortened to ``limit``.
+    """The file of details that have all queries, shortened to ``limit`` bytes.
 
-    Args:
-        details: What it is to hold; all queries of each case and metric.
-        main: Cases that are kept when others are left out.
-        limit: Bytes.
+    The ``main`` cases are kept when others are left out.
 
     Raises:
         ValueError: If it cannot be made that small.
@@ -87,7 +84,7 @@ def _packed(details: Details, levels: int) -> bytes:
         queries[name] = files.QuerySet(n_queries=result.n_queries, n=len(identity))
         arrays[name] = identity
         scale = max(1.0, float(result.values.max(initial=0.0)))
-        hits = bool(np.isin(result.values, (0.0, scale)).all())
+        hits = np.isin(result.values, (0.0, scale)).all()
         column = Column(
             case=case, metric=metric, array=f"answers{len(columns)}", queries=name,
             levels=1 if hits else levels, scale=scale,
@@ -98,13 +95,11 @@ def _packed(details: Details, levels: int) -> bytes:
         "schema": files.SCHEMA, "answers": tuple(columns), "queries": queries,
         "left_out": details.left_out,
     }  # fmt: skip
-    if details.picture is not None:
-        picture = details.picture
+    if (picture := details.picture) is not None:
         header |= {"case": picture.case, "classes": picture.classes}
         arrays["label"] = picture.label.astype(np.uint8)
         arrays["xy"] = _fixed(np.concatenate([picture.old, picture.new], axis=1))
-    if details.ordering is not None:
-        order = details.ordering
+    if (order := details.ordering) is not None:
         header |= {"tau": order.tau, "n_items": order.n_items}
         arrays["order"] = _fixed(np.stack([order.predicted, order.true], axis=1))
     plain = files.Header(**header).model_dump(mode="json", by_alias=True)

@@ -16,8 +16,8 @@ from benchmark.records.record import OLDEST, SCHEMA, Record
 _MOST_BYTES = 4 * 1024 * 1024
 _RECORD = TypeAdapter(Record)
 
+# Fields that were empty mappings, or missing, before schema 3.
 _EMPTY_BEFORE = ("backfilling", "side", "adapter", "parameters")
-"""Fields that were empty mappings, or missing, before schema 3."""
 _RENAMED = {"yardstick_cpu_seconds": "calibration_cpu_seconds"}
 _LEFT_OUT = ("yardstick_seconds", "undisturbed_cpu_seconds")
 
@@ -81,13 +81,10 @@ Mapper = Callable[[Callable[[Path], Attempt], Sequence[Path]], Iterable[Attempt]
 def find_records(
     root: Path, on_damaged: Callable[[BenchError], None] | None = None, mapper: Mapper = map
 ) -> list[StoredRecord]:
-    """Every record below a folder, in the order of their paths.
+    """Every record below a folder, or the one record that ``root`` is, in the order of their paths.
 
-    Args:
-        root: A folder, or one record.
-        on_damaged: Called with what is wrong with a file that is no record of ours, which is then
-            left out; without it such a file is an error.
-        mapper: Calls a function with every path, as ``map`` does, or by several processes.
+    ``on_damaged`` is called with what is wrong with a file that is no record of ours, which is then
+    left out; without it such a file is an error. ``mapper`` calls a function with every path.
 
     Raises:
         BenchError: If there is no record.

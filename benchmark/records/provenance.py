@@ -3,14 +3,13 @@
 import os
 import platform
 import subprocess
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from benchmark.records.record import CodeVersion
 
 _CODE = ("benchmark", "methods", "protocols", "leaderboard", "pyproject.toml")
-
-
 _PACKAGES = (
     "torch", "torchvision", "lightning-fabric", "timm", "numpy", "numba", "scipy", "scikit-learn",
     "safetensors", "matplotlib",
@@ -21,10 +20,8 @@ def packages() -> dict[str, str]:
     """Versions of everything that computes."""
     versions = {"python": platform.python_version(), "compatbench": version("compatbench")}
     for name in _PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return versions
 
 
@@ -42,13 +39,11 @@ def code_version() -> CodeVersion:
 
 
 def _git(folder: Path, *words: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", *words], cwd=folder, capture_output=True, text=True, timeout=10, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()
+    with suppress(OSError, subprocess.SubprocessError):
+        return subprocess.check_output(
+            ["git", *words], cwd=folder, stderr=subprocess.DEVNULL, text=True, timeout=10
+        ).strip()
+    return None
 
 
 def hardware() -> dict[str, str]:

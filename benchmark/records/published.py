@@ -19,7 +19,6 @@ from benchmark.records.record import Record
 from benchmark.records.selection import choose
 
 WORDS = "papers.yaml"
-
 _LARGEST = {"%": 100.0, "fraction": 1.0, "M": math.inf, "count": math.inf}
 
 
@@ -169,8 +168,8 @@ def read_published(folder: Path | None = None) -> Published:
     for path in sorted(folder.glob("*.csv")):
         if path.stem not in papers:
             raise BenchError(f"{path}: not among the papers of {WORDS}{nearest(path.stem, papers)}")
-    numbers = [number for name in papers for number in _read(folder / f"{name}.csv", words)]
-    return words.model_copy(update={"numbers": tuple(numbers)})
+    numbers = tuple(number for name in papers for number in _read(folder / f"{name}.csv", words))
+    return words.model_copy(update={"numbers": numbers})
 
 
 def _read(path: Path, words: Published) -> list[Number]:
@@ -218,10 +217,8 @@ def _check_names(number: Number, where: str, words: Published) -> None:
 def select(published: Published, **chosen: Sequence[str]) -> list[Number]:
     """Numbers with certain papers, protocols, datasets, methods, metrics or cases.
 
-    Args:
-        published: All.
-        **chosen: Column -> values; an empty list is no restriction. A method without a variant
-            (``fct``) also means its variants.
+    ``chosen`` has values by column; an empty list is no restriction. A method without a variant
+    (``fct``) also means its variants.
 
     Raises:
         BenchError: If a value is in no number.

@@ -354,9 +354,8 @@ def json_schema() -> dict[str, Any]:
 def added_parameters(record: Record, alone: Record | None) -> int:
     """Parameters that a method adds: its parts', and its model's beyond the independent one's.
 
-    Args:
-        record: The method's; a negative result means that its model is the smaller one.
-        alone: The record of ``independent`` beside it; without one, models count as alike.
+    ``alone`` is the record of ``independent`` beside it; without one, models count as alike. A
+    negative result means that the method's model is the smaller one.
     """
     parts = record.cost.added_parameters or 0
     independent = None if alone is None else alone.cost.parameters

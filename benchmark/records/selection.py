@@ -15,13 +15,11 @@ def read_selection(
     on_damaged: Callable[[BenchError], None] | None = None,
     **chosen: Sequence[Any],
 ) -> list[StoredRecord]:
-    """Records below some folders that have certain values.
+    """Records below some folders, or single ones, that have certain values; each once.
 
-    Args:
-        roots: Folders of records, or single ones; what lies in two of them counts once.
-        on_damaged: As for :func:`benchmark.records.files.find_records`.
-        **chosen: Field of a record (``method``, ``protocol``, ``track``, ``seed``) -> values; an
-            empty list is no restriction. ``arch-change`` are all settings of that protocol.
+    ``on_damaged`` is as for :func:`benchmark.records.files.find_records`; ``chosen`` has values by
+    field of a record (``method``, ``protocol``, ``track``, ``seed``), an empty list is no
+    restriction. ``arch-change`` are all settings of that protocol.
 
     Raises:
         BenchError: If a folder has no record, or no record has a chosen value.

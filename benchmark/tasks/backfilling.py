@@ -17,19 +17,13 @@ from benchmark.tasks.base import BackfillState, Embeddings, GalleryTask, Ints, O
 
 Floats = NDArray[np.float64]
 
-POINTS = 101
-"""Every percent of the gallery."""
-
-COARSE = 5
-"""Flips and groups are kept at every so many points."""
-
+POINTS = 101  # every percent of the gallery
+COARSE = 5  # flips and groups are kept at every so many points
 Search = tuple[Embeddings, Embeddings, Embeddings, Embeddings, Ints, Ints]
 """Probes and gallery by stored and by new embeddings, and the subjects of both."""
-
-_UNRANKED: dict[str, Any] = {
+_UNRANKED: dict[str, Any] = {  # of an order, where items are not ranked
     "intervals": {}, "curves": {}, "flips": {"positive": [], "negative": []}, "groups": {},
 }  # fmt: skip
-"""Of an order, where items are not ranked."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +58,14 @@ class Backfilling(GalleryTask):
         run = _Run(state, items, options)
         results = {name: run.order(rows) for name, rows in orders.items()}
         # Orders are permutations: their inverse has the place of each item.
-        places = {name: np.argsort(rows)[items.gallery] for name, rows in orders.items()}
+        places = {
+            name: np.argsort(rows)[items.gallery].astype(np.float64)
+            for name, rows in orders.items()
+        }
+        several = len(items.gallery) > 1
         for name, result in results.items():
             result["tau"] = {
-                oracle: _tau(places[name], places[oracle])
+                oracle: kendall_tau(places[name], places[oracle]) if several else None
                 for oracle in orders
                 if oracle.startswith("true-") and oracle != name
             }
@@ -92,7 +90,6 @@ class _Run:
         self.counts = {"n_query": len(q), "n_gallery": len(g)}
 
     def order(self, rows: Ints) -> dict[str, Any]:
-        """Everything about one order."""
         place = np.argsort(rows)
         ranked = self._ranked_curves(place) if self.ranked else _UNRANKED
         curves = ranked["curves"] | self._search_curves(place)
@@ -108,18 +105,18 @@ class _Run:
             query_ids=items.ids[q], gallery_ids=items.ids[g], distance=self.options["distance"],
         )  # fmt: skip
         per_query = {"cmc_at_1": ranked.cmc(1), "cmc_at_5": ranked.cmc(5), "map": ranked.map()}
-        flips = zip(
-            ("positive", "negative"), backfill_curves.flips(per_query["cmc_at_1"]), strict=True
-        )
+        positive, negative = backfill_curves.flips(per_query["cmc_at_1"])
         return {
             "intervals": {name: bootstrap(values.mean(0)) for name, values in per_query.items()},
             # Row by row: the ends are then the scores of the cases, to the last bit.
             "curves": {name: list(map(base.mean, values)) for name, values in per_query.items()},
-            "flips": {name: shares[::COARSE].tolist() for name, shares in flips},
+            "flips": {
+                "positive": positive[::COARSE].tolist(), "negative": negative[::COARSE].tolist(),
+            },
             "groups": self._group_curves(
                 per_query["cmc_at_1"], items.group[q][ranked.answered], order, items.group[g]
             ),
-        }
+        }  # fmt: skip
 
     def _search_curves(self, place: Ints) -> dict[str, list[float]]:
         """TPIR@FPIR, the mean over the enrolment galleries."""
@@ -200,12 +197,6 @@ def _searches(state: BackfillState, items: Evaluation) -> Iterator[tuple[Search,
         place = by_name[np.minimum(spot, len(enrolled) - 1)]
         template = np.where(enrolled[place] == items.template, place, -1)
         yield (old_probe, old, new_probe, new, subject, owner), template
-
-
-def _tau(left: Ints, right: Ints) -> float | None:
-    if len(left) < 2:
-        return None
-    return kendall_tau(left.astype(np.float64), right.astype(np.float64))
 
 
 def _area_of(curves: Mapping[Any, Floats], group: int) -> float | None:

@@ -24,14 +24,10 @@ Options = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class TaskResult:
-    """Scores of one case.
+    """Scores of one case, by metric; intervals are of 95 %.
 
-    Attributes:
-        scores: Metric -> value.
-        intervals: Metric -> (low, high), 95 %.
-        counts: Name -> number of queries, items, pairs.
-        per_query: Name -> one value a query, for paired comparisons.
-        identities: Name -> identity of each of these queries.
+    ``per_query`` has one value a query, for paired comparisons, ``identities`` the identity of each
+    of these queries, and ``counts`` numbers of queries, items and pairs by name.
     """
 
     scores: dict[str, float] = field(default_factory=dict)
@@ -41,20 +37,13 @@ class TaskResult:
     identities: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def add(
-        self,
-        name: str,
-        values: NDArray[Any],
-        groups: NDArray[Any] | None = None,
+        self, name: str, values: NDArray[Any], groups: NDArray[Any] | None = None,
         identity: NDArray[Any] | None = None,
-    ) -> None:
-        """Add a score that is the mean of one value a query.
+    ) -> None:  # fmt: skip
+        """Add a score that is the mean of one value a query; all arrays are ``[n]``.
 
-        Args:
-            name: Metric.
-            values: ``[n]``.
-            groups: What the interval draws with replacement together (identities), ``[n]``; by
-                default each query by itself.
-            identity: Identity of each query, ``[n]``, where that is not what the interval draws.
+        The interval draws ``groups`` (identities) with replacement, by default each query by
+        itself. ``identity`` is of each query, where that is not what the interval draws.
         """
         self.scores[name] = mean(values)
         self.intervals[name] = bootstrap(values, groups=groups)
@@ -83,19 +72,12 @@ class Task(TaskDeclaration):
 
 @dataclass(frozen=True)
 class BackfillState:
-    """Embeddings of all items around an update, for a gallery that is backfilled item by item.
+    """Embeddings of all items around an update, for a gallery that is backfilled item by item."""
 
-    Attributes:
-        old: By the old model, as stored before the update, ``[n, d_old]``.
-        stored: The same after the method's conversion: what an unfilled item has.
-        view: New queries in the space of the unfilled gallery, ``[n, d]`` as ``stored``.
-        new: By the new model, ``[n, d_new]``: queries, and what a filled item has.
-    """
-
-    old: Embeddings
-    stored: Embeddings
-    view: Embeddings
-    new: Embeddings
+    old: Embeddings  # by the old model, as stored before the update, [n, d_old]
+    stored: Embeddings  # the same after the method's conversion: what an unfilled item has, [n, d]
+    view: Embeddings  # new queries in the space of the unfilled gallery, [n, d]
+    new: Embeddings  # by the new model, [n, d_new]: queries, and what a filled item has
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,9 @@ class Groups(Task):
         hits, group = cmc(ranking, 1), items.group[items.query][ranking.answered]
         result = TaskResult()
         for i in np.unique(group):
-            name, group_hits = score_key(items.group_names[i]), hits[group == i]
+            # "Box drawing" -> group_box_drawing__cmc_at_1
+            name = f"group_{'_'.join(items.group_names[i].lower().split())}__cmc_at_1"
+            group_hits = hits[group == i]
             result.scores[name] = mean(group_hits)
             result.intervals[name] = bootstrap(group_hits)
             result.counts[f"n_query_{name}"] = len(group_hits)
@@ -40,12 +42,3 @@ class Groups(Task):
             values = list(result.scores.values())
             result.scores["group_gap"] = max(values) - min(values)
         return result
-
-
-def score_key(group: str) -> str:
-    """The metric of a group.
-
-    >>> score_key("Box drawing")
-    'group_box_drawing__cmc_at_1'
-    """
-    return f"group_{'_'.join(group.lower().split())}__cmc_at_1"

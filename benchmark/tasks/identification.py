@@ -47,15 +47,12 @@ class Identification(Task):
                 f"n_outsiders_g{i}": non_mated,
             })  # fmt: skip
         for name, parts in values.items():
-            _add_mean(result, name, list(parts.values()))
+            # The mean of the galleries' means: of values weighted by their gallery's size.
+            n = sum(len(hits) for hits, _ in parts.values())
+            weighted = [hits * (n / (len(parts) * len(hits))) for hits, _ in parts.values()]
+            identities = np.concatenate([identity for _, identity in parts.values()])
+            result.add(name, np.concatenate(weighted), groups=identities)
             if len(items.galleries) > 1:  # of a single gallery the mean says it all
                 for i, (hits, identity) in parts.items():
                     result.add(f"g{i}_{name}", hits, groups=identity)
         return result
-
-
-def _add_mean(result: TaskResult, name: str, parts: list[tuple[NDArray[np.float64], Ints]]) -> None:
-    """Mean of the galleries' means, as the mean of values weighted by their gallery's size."""
-    n = sum(len(values) for values, _ in parts)
-    weighted = np.concatenate([v * (n / (len(parts) * len(v))) for v, _ in parts])
-    result.add(name, weighted, groups=np.concatenate([identity for _, identity in parts]))

@@ -19,18 +19,13 @@ Vectors = NDArray[np.float32]
 class Case:
     """Embeddings of all items by the query and by the gallery model.
 
-    Attributes:
-        name: ``new/old``; a prime marks converted old embeddings that are also the queries.
-        query: ``[n, d]`` of all items, in the space of the gallery.
-        gallery: ``[n, d]`` of all items.
-        swapped: Queries are of the old model, the gallery of the new one; only for tasks without
-            a direction.
-        texts: Its queries are texts; only for tasks of text queries.
+    Where ``swapped``, queries are of the old model and the gallery of the new one, only for tasks
+    without a direction; with ``texts`` queries are texts, only for tasks of text queries.
     """
 
-    name: str
-    query: Vectors
-    gallery: Vectors
+    name: str  # new/old; a prime marks converted old embeddings that are also the queries
+    query: Vectors  # [n, d] of all items, in the space of the gallery
+    gallery: Vectors  # [n, d] of all items
     swapped: bool = False
     texts: bool = False
 

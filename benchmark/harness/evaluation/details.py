@@ -62,20 +62,12 @@ class DetailsCollector:
 def draw(
     case: Case, old: Vectors, items: Evaluation, class_names: Sequence[str], distance: str
 ) -> Picture | None:
-    """t-SNE of the items of one class and its three nearest, old and new vectors together.
+    """t-SNE of the items of one class and its three nearest, old and new vectors of a cross-test.
 
-    Args:
-        case: The cross-test.
-        old: Embeddings of all items by the old model: they choose the classes, so that all
-            methods after one old model show the same.
-        items: All items; queries and gallery are shown.
-        class_names: By label.
-        distance: With ``cosine`` only directions count.
-
-    Returns:
-        ``None`` if there are fewer than four items or nothing differs between them. The class is
-        the one whose nearest is as near as is usual, the median of all classes: neither the best
-        nor the worst separated.
+    ``old``, the old model's embeddings of all items, choose the classes, so that all methods after
+    one old model show the same. The class is the one whose nearest is as near as is usual, the
+    median of all classes: neither the best nor the worst separated. With the distance ``cosine``
+    only directions count. ``None`` if there are fewer than four items, or nothing differs.
     """
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
@@ -85,8 +77,7 @@ def draw(
     with threadpool_limits(1):
         shown = _neighbours(_scaled(old[used], distance), items.labels[used])
         rows, label = _rows(items, used, shown)
-        points = np.concatenate([case.gallery[rows], case.query[rows]])
-        points = _scaled(points, distance)
+        points = _scaled(np.concatenate([case.gallery[rows], case.query[rows]]), distance)
         if len(rows) < 4 or not points.std(axis=0).any():
             return None
         perplexity = min(_PERPLEXITY, (len(points) - 1) / 3)
@@ -137,11 +128,7 @@ def _rows(items: Evaluation, used: Ints, shown: Ints) -> tuple[Ints, Ints]:
 def compare_priority(
     params: Mapping[str, Any], inputs: Inputs, items: Evaluation
 ) -> Ordering | None:
-    """The last update's priority against the order of the true distances.
-
-    Returns:
-        ``None`` where the method gives no priority, or distances have no meaning.
-    """
+    """The last update's priority against the true distances; ``None`` where one has no meaning."""
     update, rows = LastUpdate(params, inputs), items.gallery
     priority, state = update.priority(), update.state
     if priority is None or state.view.shape[1] != state.stored.shape[1] or len(rows) < 2:

@@ -27,15 +27,10 @@ Floats = NDArray[np.float32]
 
 
 class LastUpdate:
-    """The last update of a chain, and what orders may depend on.
+    """The last update of a chain, and what orders may depend on; ``state`` has the embeddings.
 
-    Args:
-        params: ``generations``, ``orders``, ``seed``, ``distance``, ``fpir`` of the evaluation.
-        inputs: As for the cases, and ``head_new`` and, where it is kept, ``head_old``: folders
-            of the models whose classifiers orders may use.
-
-    Attributes:
-        state: Embeddings of all items around the update.
+    ``params`` are of the evaluation, ``inputs`` as for the cases, with ``head_new`` and, where it
+    is kept, ``head_old``: folders of the models whose classifiers orders may use.
     """
 
     def __init__(self, params: Mapping[str, Any], inputs: Inputs) -> None:
@@ -102,14 +97,10 @@ class LastUpdate:
         if new_head is not None:
             losses, no_losses = _losses(new_head, state.stored, items)
         return backfill_orders.Items(
-            ids=items.ids,
-            labels=items.labels,
-            seed=self.params["seed"],
-            priority=self.priority(),
+            ids=items.ids, labels=items.labels, seed=self.params["seed"], priority=self.priority(),
             logits=None if new_head is None else apply(_Function(new_head.logits), state.stored),
             old_logits=None if old_head is None else apply(_Function(old_head.logits), state.old),
-            l2=self.true_distance(),
-            disc=losses,
+            l2=self.true_distance(), disc=losses,
             why={
                 "priority": "the method gives no priority", "logits": no_new,
                 "old_logits": no_old, "disc": no_losses,
@@ -120,11 +111,10 @@ class LastUpdate:
 def evaluate_backfilling(
     params: Mapping[str, Any], inputs: Inputs, items: Evaluation
 ) -> dict[str, Any]:
-    """Scores along the backfilling of the gallery at the last update.
+    """What the task ``backfilling`` gives for the last update, with the generations' names.
 
-    Returns:
-        What the task ``backfilling`` gives, the generations' names, and ``omitted``: order ->
-        why it is not possible; a ``reason`` alone where nothing can be compared.
+    ``omitted`` says by order why it is not possible; where nothing can be compared there is a
+    ``reason`` alone.
     """
     update = LastUpdate(params, inputs)
     names = dict(zip(("old", "new"), params["generations"][-2:], strict=True))

@@ -12,7 +12,7 @@ from benchmark.metrics.similarity import linear_cka
 def score_side_information(
     params: Mapping[str, Any], inputs: Inputs, items: Evaluation
 ) -> dict[str, Any]:
-    """Size, scores and CKA of the side-information of each generation.
+    """Size, scores and CKA of the side-information of each generation; empty where none is used.
 
     Args:
         params: Of the evaluation; ``side`` holds kind and bits, and is missing where none is used;
@@ -23,8 +23,7 @@ def score_side_information(
     Returns:
         ``side``: the kind and, by generation, numbers and bytes an item, its own scores
         (``side/side``) where items are ranked, and its linear CKA with the embedding on the
-        gallery (FCT 5.3), which is ``None`` where one of the two is constant. Empty without
-        side-information.
+        gallery (FCT 5.3), which is ``None`` where one of the two is constant.
     """
     if "side" not in params:
         return {}
@@ -41,8 +40,6 @@ def score_side_information(
         dim = int(stored[0].shape[1])
         generations[name] = {
             "scores": task.evaluate(side, side, items, params).scores if task else {},
-            "cka": None if constant else linear_cka([stored]),
-            "dim": dim,
-            "bytes": bits * dim / 8,
-        }
+            "cka": None if constant else linear_cka([stored]), "dim": dim, "bytes": bits * dim / 8,
+        }  # fmt: skip
     return {"side": {"kind": kind, "generations": generations}}
