@@ -16,4 +16,7 @@ class BCT(OldClassifierTraining):
     """
 
     paper = "Shen et al., Towards Backward-Compatible Representation Learning, CVPR 2020"
-    variants = {unknown: {"unknown": unknown} for unknown in ("old", "distill", "synthesize")}
+    variants = {
+        "old": {"unknown": "old"}, "distill": {"unknown": "distill"},
+        "synthesize": {"unknown": "synthesize"},
+    }  # fmt: skip

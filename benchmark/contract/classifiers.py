@@ -101,7 +101,7 @@ class OldClassifier(nn.Module):
 
 @dataclass(frozen=True)
 class OldClassifierTraining(CompatibleTraining[OldClassifier]):
-    """Base of methods whose loss applies the frozen old classifier K to new features (BCT 2.5).
+    """Base of BCT and of what adds to it: the frozen old classifier K reads new features (2.5).
 
     ``unknown`` names the treatment of images whose class K does not know: ``synthesize`` adds
     rows from their old features, ``distill`` uses K's outputs for these, ``old`` leaves them out.
