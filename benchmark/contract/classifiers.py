@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from benchmark.contract.bases import CompatibleTraining
 from benchmark.contract.method import Step, UpdateJob
-from benchmark.models.heads import Head, class_logits
+from benchmark.models.heads import class_logits
 from benchmark.training.embedding import Batch
 from benchmark.training.prototypes import class_means
 
@@ -135,14 +135,3 @@ class OldClassifierTraining(CompatibleTraining[OldClassifier]):
     def prepare(self, job: UpdateJob) -> OldClassifier:
         """The frozen old classifier, in ``synthesize`` with rows for all classes."""
         return OldClassifier.of(job, synthesize=self.unknown == "synthesize")
-
-    def loss(self, batch: Batch, head: Head, state: OldClassifier) -> Tensor:
-        """Classification on all dimensions plus BCT's influence loss, means over the batch.
-
-        A batch without a class that K knows has an influence of 0, not the mean of nothing.
-        """
-        influence, known = state.losses(batch.new, batch.labels)
-        if self.unknown == "distill":
-            distilled = state.distillation(batch, self.temperature)
-            influence = torch.where(known, influence, distilled)
-        return head(batch.new, batch.labels) + self.weight * influence.mean()

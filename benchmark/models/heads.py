@@ -124,10 +124,8 @@ def class_logits(
 def add_angle(cosine: Tensor, margin: float) -> Tensor:
     """``cos(theta + m)`` while ``theta + m < pi``, else ``cos(theta) - m sin(pi - m)``.
 
-    Without acos, whose gradient is infinite at cosine 1: the sine's root is kept off zero.
-
-    Source:
-        Deng et al., ArcFace (2019), eq. 3, with the authors' linear continuation.
+    Deng et al., ArcFace (2019), eq. 3, with the authors' linear continuation, but without acos,
+    whose gradient is infinite at cosine 1: the sine's root is kept off zero.
     """
     sine = (1.0 - cosine.square()).clamp_min(1e-7).sqrt()
     added = cosine * math.cos(margin) - sine * math.sin(margin)

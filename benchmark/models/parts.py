@@ -70,8 +70,7 @@ class KeepSide(Portable):
 class Frozen(nn.Module):
     """A trained module inside one in training: in evaluation mode, without gradients.
 
-    It moves to the device of the module that holds it. It is in no checkpoint: whoever resumes a
-    training passes it again.
+    It moves along to a device, and is in no checkpoint: whoever resumes a training passes it again.
     """
 
     module: nn.Module

@@ -48,8 +48,7 @@ class SideEncoder(Portable):
 def nt_xent(first: Tensor, second: Tensor, temperature: float) -> Tensor:
     """Normalised temperature-scaled cross-entropy over both views ``[n, d]`` of a batch.
 
-    Source:
-        SimCLR, eq. 1: the positive of each view is its partner among the 2n - 1 others.
+    SimCLR, eq. 1: the positive of each view is its partner among the 2n - 1 others.
     """
     both = F.normalize(torch.cat([first, second]))
     logits = both @ both.T / temperature
