@@ -188,8 +188,8 @@ def _flat(value: Any, name: str) -> Iterator[Pair]:
 def _text(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "none", True: "yes", False: "no"}[value]
-    if isinstance(value, float):
-        return f"{value:g}"
+    if isinstance(value, int | float):
+        return str(value) if isinstance(value, int) else f"{value:g}"
     if isinstance(value, str):
         text = value
     elif isinstance(value, list | tuple) and not any(isinstance(v, Mapping | list) for v in value):

@@ -77,11 +77,7 @@ def _name(board: Board, method: str) -> TextCell:
 
 
 def _cells(
-    board: Board,
-    row: MethodScores,
-    metric: str,
-    best: Mapping[str, set[str]],
-    costs: Sequence[str],
+    board: Board, row: MethodScores, metric: str, best: Mapping[str, set[str]], costs: Sequence[str]
 ) -> Iterator[TextCell]:
     """Scores, verdicts and costs; why there are none spans them."""
     if row.reason is not None:

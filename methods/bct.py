@@ -2,10 +2,7 @@
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
-from benchmark.contract import Batch, Head, OldClassifier, OldClassifierTraining
+from benchmark.contract import OldClassifierTraining
 
 
 @dataclass(frozen=True)
@@ -19,19 +16,4 @@ class BCT(OldClassifierTraining):
     """
 
     paper = "Shen et al., Towards Backward-Compatible Representation Learning, CVPR 2020"
-    variants = {
-        "old": {"unknown": "old"},
-        "distill": {"unknown": "distill"},
-        "synthesize": {"unknown": "synthesize"},
-    }
-
-    def loss(self, batch: Batch, head: Head, state: OldClassifier) -> Tensor:
-        """Classification on all dimensions plus the influence loss, means over the batch.
-
-        A batch without a class that K knows has an influence of 0, not the mean of nothing.
-        """
-        influence, known = state.losses(batch.new, batch.labels)
-        if self.unknown == "distill":
-            distilled = state.distillation(batch, self.temperature)
-            influence = torch.where(known, influence, distilled)
-        return head(batch.new, batch.labels) + self.weight * influence.mean()
+    variants = {unknown: {"unknown": unknown} for unknown in ("old", "distill", "synthesize")}

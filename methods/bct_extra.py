@@ -2,11 +2,7 @@
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
-from benchmark.contract import Batch, OldClassifier, OldClassifierTraining, Portable, UpdateJob
-from benchmark.models.heads import Head
+from benchmark.contract import Head, OldClassifierTraining, Portable, UpdateJob
 
 
 @dataclass(frozen=True)
@@ -30,11 +26,3 @@ class BCTExtra(OldClassifierTraining):
     def new_model(self, job: UpdateJob) -> tuple[Portable, Head]:
         """A model with the extra dimensions; every further update adds as many."""
         return job.new_model(dim=job.old.features.shape[1] + self.extra)
-
-    def loss(self, batch: Batch, head: Head, state: OldClassifier) -> Tensor:
-        """Classification on all dimensions, BCT's influence loss on those of the old embedding."""
-        influence, known = state.losses(batch.new, batch.labels)
-        if self.unknown == "distill":
-            distilled = state.distillation(batch, self.temperature)
-            influence = torch.where(known, influence, distilled)
-        return head(batch.new, batch.labels) + self.weight * influence.mean()

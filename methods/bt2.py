@@ -8,17 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.contract import (
-    Batch,
-    CompatibleTraining,
-    Head,
-    OldClassifier,
-    Portable,
-    Step,
-    Update,
-    UpdateJob,
-)
+from benchmark.contract import Batch, CompatibleTraining, OldClassifier, Step, Update, UpdateJob
 from benchmark.models.basis import BasisTransformation, Composed
+from benchmark.models.heads import Head
+from benchmark.models.module import Portable
 from benchmark.models.parts import FirstDims, Frozen
 
 
@@ -76,9 +69,8 @@ class BT2(CompatibleTraining[State]):
 
     def refuses(self, step: Step) -> str | None:
         """Any sizes will do, but directions alone are kept."""
-        if step.distance != "cosine":
-            return f"compares directions, got distance {step.distance}"
-        return None
+        cosine = step.distance == "cosine"
+        return None if cosine else f"compares directions, got distance {step.distance}"
 
     def sizes(self, job: UpdateJob) -> tuple[int, int, int]:
         """m, the size of old vectors and that of phi_2."""

@@ -74,10 +74,9 @@ class DSimplex(CompatibleTraining[State]):
                 f"d-simplex: vertices: expected {job.n_classes} or more, one for each class of "
                 f"the dataset, got {count}"
             )
-        spec = job.spec
+        spec, smoothing = job.spec, job.trainer.recipe.label_smoothing
         kind = spec.head if self.head == "track" else "softmax"
         encoder, _ = job.new_model(count - 1)
-        smoothing = job.recipe.label_smoothing
         return encoder, SimplexHead(kind, count, spec.scale, spec.margin, smoothing)
 
     def prepare(self, job: UpdateJob) -> State:

@@ -34,14 +34,12 @@ class FastFill(SideInformationMap):
 
     paper = "Jaeckle et al., FastFill: Efficient Compatible Model Update, ICLR 2023"
     variants = {
-        "simclr": {"side": "simclr"},
-        "l2": {"losses": "l2"},
-        "disc": {"losses": "disc"},
+        "simclr": {"side": "simclr"}, "l2": {"losses": "l2"}, "disc": {"losses": "disc"},
         "no-uncertainty": {"uncertainty": False},
         "l2-no-uncertainty": {"losses": "l2", "uncertainty": False},
         "disc-no-uncertainty": {"losses": "disc", "uncertainty": False},
         "diagonal": {"diagonal": True},
-    }
+    }  # fmt: skip
     ranges = {"lam": "(0, inf)"}
 
     losses: Literal["both", "l2", "disc"] = "both"  # eq. 3; each alone in section 6, Table 5
@@ -65,10 +63,8 @@ class FastFill(SideInformationMap):
             h = self.network(pairs, target.shape[1], pairs.normalised)
             return Uncertain(h, target.shape[1], self.diagonal) if self.uncertainty else h
 
-        def loss(
-            module: Any, old: Tensor, side: Tensor | None, new: Tensor, rows: Tensor
-        ) -> Tensor:
-            converted, logs = module.estimates(old, side)
+        def loss(h: Any, old: Tensor, side: Tensor | None, new: Tensor, rows: Tensor) -> Tensor:
+            converted, logs = h.estimates(old, side)
             disc = None if head is None else head(converted, rows, reduction="none")
             return self.loss(converted - new, disc, logs).mean()
 

@@ -5,16 +5,11 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from benchmark.contract import (
-    Fitted,
-    Head,
-    Pairs,
-    SideInformationMap,
-    Trainer,
-    kl_divergence,
-    squared_distance,
-)
+from benchmark.contract import Fitted, Pairs, SideInformationMap, kl_divergence, squared_distance
+from benchmark.models.heads import Head
 from benchmark.models.transformation import Transformation
+from benchmark.training.loop import Trainer
+from benchmark.training.side_kinds import SIDES
 
 
 @dataclass(frozen=True)
@@ -32,14 +27,7 @@ class FCT(SideInformationMap):
 
     paper = "Ramanujan et al., Forward Compatible Training, CVPR 2022"
     variants = {
-        "autoencoder": {"side": "autoencoder"},
-        "alternative": {"side": "alternative"},
-        "mixup": {"side": "mixup"},
-        "simclr": {"side": "simclr"},
-        "simclr-128": {"side": "simclr-128"},
-        "simclr-next": {"side": "simclr-next"},
-        "simclr-binary": {"side": "simclr-binary"},
-        "simclr-other": {"side": "simclr-other"},
+        **{side: {"side": side} for side in SIDES},
         "simclr-alone": {"side": "simclr", "inputs": "side"},
         "kl": {"loss": "kl"},
         "reversed-kl": {"loss": "reversed-kl"},

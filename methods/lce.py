@@ -49,9 +49,7 @@ class LCE(LearnedMap):
     def network(self, pairs: Pairs) -> Portable:
         """The residual bottlenecks, or the network of FCT."""
         dims, normalised = (pairs.old.shape[1], pairs.new.shape[1]), pairs.normalised
+        old = pairs.old_normalised
         if self.map == "rbt":
-            sizes = self.blocks, self.bottleneck
-            return Bottlenecks(*dims, *sizes, normalised, pairs.old_normalised)
-        return Transformation(
-            dims[0], 0, dims[1], self.width, normalised, normalise_old=pairs.old_normalised
-        )
+            return Bottlenecks(*dims, self.blocks, self.bottleneck, normalised, old)
+        return Transformation(dims[0], 0, dims[1], self.width, normalised, normalise_old=old)

@@ -12,6 +12,8 @@ import pytest
 # One thread, here and in every process that a test starts: tiny products on a busy machine would
 # mostly wait for each other, and weights are equal bit for bit only for one number of threads.
 os.environ["OMP_NUM_THREADS"] = "1"
+# pytest-xdist gives its workers a terminal of 80 columns, which they have not.
+os.environ.pop("COLUMNS", None)
 
 ROOT = Path(__file__).parents[1]
 OMNIGLOT = ROOT.parent / "shared" / "data" / "omniglot-small"

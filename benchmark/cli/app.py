@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 from typer.exceptions import TyperException
 
 from benchmark import __version__
@@ -34,59 +35,45 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 )
 def run(
     protocol: options.Protocol,
-    methods: Annotated[
-        str | None,
-        typer.Option(
-            "--methods",
-            "-m",
-            help="Methods, with commas: `bct,fct:simclr,mixbct`. Only a dry run goes without, "
-            "with `independent`.",
-            show_default=False,
-        ),
-    ] = None,
+    methods: Annotated[str | None, Option(
+        "--methods", "-m", show_default=False,
+        help="Methods, with commas: `bct,fct:simclr,mixbct`. Only a dry run goes without, "
+        "with `independent`.",
+    )] = None,
     track: Annotated[
-        str, typer.Option("--track", "-t", help="A track, or the path of a YAML file.")
+        str, Option("--track", "-t", help="A track, or the path of a YAML file.")
     ] = "glyphs",
     data_root: Annotated[
-        Path | None, typer.Option(help="Folder of the images, if the track needs one.")
+        Path | None, Option(help="Folder of the images, if the track needs one.")
     ] = None,
-    seeds: Annotated[str, typer.Option(help="Seeds: `0`, `0,1,2` or `0-4`.")] = "0",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="Change a field: `old.head=arcface`, `bct.weight=2`. Repeatable."
-        ),
-    ] = None,
-    sweep: Annotated[
-        list[str] | None,
-        typer.Option(help="Run at each value of a field: `mixbct.ratio=0.1,0.3`. Repeatable."),
-    ] = None,
-    first_seed: Annotated[
-        int | None, typer.Option(help="Fix the first generation's seed apart.")
-    ] = None,
+    seeds: Annotated[str, Option(help="Seeds: `0`, `0,1,2` or `0-4`.")] = "0",
+    settings: Annotated[list[str] | None, Option(
+        "--set", help="Change a field: `old.head=arcface`, `bct.weight=2`. Repeatable."
+    )] = None,
+    sweep: Annotated[list[str] | None, Option(
+        help="Run at each value of a field: `mixbct.ratio=0.1,0.3`. Repeatable."
+    )] = None,
+    first_seed: Annotated[int | None, Option(help="Fix the first generation's seed apart.")] = None,
     device: Annotated[
-        str, typer.Option(help="`auto`, `cpu`, `cuda`, `mps`; `cuda:2` is two of them.")
+        str, Option(help="`auto`, `cpu`, `cuda`, `mps`; `cuda:2` is two of them.")
     ] = "auto",
     engine: Annotated[
-        Literal["local", "ray"], typer.Option(help="`local`, or `ray` for a cluster.")
+        Literal["local", "ray"], Option(help="`local`, or `ray` for a cluster.")
     ] = "local",
-    existing: Annotated[
-        Literal["skip", "missing", "overwrite"],
-        typer.Option(
-            help="`skip` answers from results of the same work, `missing` keeps any result that "
-            "is there, `overwrite` computes everything anew."
-        ),
-    ] = "skip",
+    existing: Annotated[Literal["skip", "missing", "overwrite"], Option(
+        help="`skip` answers from results of the same work, `missing` keeps any result that "
+        "is there, `overwrite` computes everything anew."
+    )] = "skip",
     store: Annotated[
-        Path | None, typer.Option(help="Folder of stage outputs; else the user's cache.")
+        Path | None, Option(help="Folder of stage outputs; else the user's cache.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of records, tables, plots and the page.")] = (
-        Path("runs")
-    ),
+    out: Annotated[
+        Path, Option(help="Folder of records, tables, plots and the page.")
+    ] = Path("runs"),
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan and what of it is stored.")
+        bool, Option("--dry-run", help="Print the plan and what of it is stored.")
     ] = False,
-) -> None:
+) -> None:  # fmt: skip
     """Run methods under a protocol and show how they compare."""
     from benchmark.cli import running
     from benchmark.config.reading import parse_settings
@@ -130,9 +117,7 @@ def run(
 
 @app.command("list", epilog="Examples: `bench list methods` · `bench list tracks --json`")
 def list_(
-    kind: Annotated[
-        Literal["methods", "protocols", "tracks"], typer.Argument(help="What to list.")
-    ],
+    kind: Annotated[Literal["methods", "protocols", "tracks"], Argument(help="What to list.")],
     as_json: options.AsJson = False,
 ) -> None:
     """List methods, protocols or tracks, one line each."""
@@ -143,7 +128,7 @@ def list_(
 
 @app.command(epilog="Examples: `bench info mixbct` · `bench info open-class` · `bench info glyphs`")
 def info(
-    name: Annotated[str, typer.Argument(help="A method, protocol or track.")],
+    name: Annotated[str, Argument(help="A method, protocol or track.")],
     as_json: options.AsJson = False,
 ) -> None:
     """Show the card of a method, protocol or track."""
@@ -159,7 +144,7 @@ app.add_typer(records.app)
     epilog="Examples: `bench check bct` · `bench check path-of-your-method --protocol open-data`"
 )
 def check(
-    method: Annotated[str, typer.Argument(help="A method, `bct` or `bct:distill`.")],
+    method: Annotated[str, Argument(help="A method, `bct` or `bct:distill`.")],
     protocol: options.Protocol = "open-class",
 ) -> None:
     """Try a method in seconds: train, embed, score, write, read back, repeat bit for bit."""
@@ -182,30 +167,23 @@ def doctor() -> None:
         raise BenchError("doctor: some parts do not work, see the lines marked BAD")
 
 
-Size = Annotated[int | None, typer.Option(min=1)]
+Size = Annotated[int | None, Option(min=1)]
 
 
 @app.command(
     epilog="Example: `bench perf ranking --queries 10000 --gallery 10000 --json perf.json`"
 )
 def perf(
-    what: Annotated[
-        str,
-        typer.Argument(
-            help="`ranking`, `verification`, `identification`, `backfill`, `training`, `convert`,"
-            " `tolerance`."
-        ),
-    ],
-    queries: Size = None,
-    gallery: Size = None,
-    dim: Size = None,
-    classes: Size = None,
-    items: Size = None,
-    side: Annotated[int | None, typer.Option(min=0)] = None,
+    what: Annotated[str, Argument(
+        help="`ranking`, `verification`, `identification`, `backfill`, `training`, `convert`,"
+        " `tolerance`."
+    )],
+    queries: Size = None, gallery: Size = None, dim: Size = None, classes: Size = None,
+    items: Size = None, side: Annotated[int | None, Option(min=0)] = None,
     as_json: Annotated[
-        Path | None, typer.Option("--json", help="Write the rows and their origin to a file.")
+        Path | None, Option("--json", help="Write the rows and their origin to a file.")
     ] = None,
-) -> None:
+) -> None:  # fmt: skip
     """Time the engine beside its peers, in one run."""
     from benchmark import perf as suite
     from benchmark.config.files import writable, write_json
@@ -226,7 +204,7 @@ def perf(
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[bool, Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
         typer.echo(f"compatbench {__version__}")

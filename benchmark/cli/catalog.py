@@ -28,20 +28,18 @@ def summary(track: Track) -> str:
     return f"{track.title}. {track.note}"
 
 
-def _rows(kind: str) -> list[dict[str, Any]]:
-    if kind == "methods":
-        return [
-            {"id": f.id, "summary": f.summary, "variants": list(f.variants)}
-            for f in registry.method_files().values()
-        ]
-    if kind == "protocols":
-        return [{"id": p.id, "summary": p.question} for p in protocols()]
-    return [{"id": t.id, "summary": summary(t), "needs_data_root": t.needs_root} for t in tracks()]
-
-
 def print_list(kind: str, *, as_json: bool) -> None:
     """Methods, protocols or tracks, one line each."""
-    rows = _rows(kind)
+    rows: list[dict[str, Any]]
+    if kind == "methods":
+        files = registry.method_files().values()
+        rows = [{"id": f.id, "summary": f.summary, "variants": list(f.variants)} for f in files]
+    elif kind == "protocols":
+        rows = [{"id": p.id, "summary": p.question} for p in protocols()]
+    else:
+        rows = [
+            {"id": t.id, "summary": summary(t), "needs_data_root": t.needs_root} for t in tracks()
+        ]
     if as_json:
         _print_json(rows)
         return

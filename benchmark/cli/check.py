@@ -19,8 +19,7 @@ from benchmark.records.provenance import hardware, packages
 def check_method(label: str, protocol: str, track: str = "toy") -> Iterator[str]:
     """Train, embed, score, write and read back a method, twice; a line for each step that is right.
 
-    Raises:
-        BenchError: If the method cannot be applied, a score is missing, or the two runs differ.
+    BenchError if the method cannot be applied, a score is missing, or the two runs differ.
     """
     registry.method_file(label)
     planned = make_requests([label], protocol, track)[-1].plan().results[-1]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from benchmark.cli import options
 from benchmark.cli.options import split
@@ -27,19 +28,13 @@ app = typer.Typer()
     "`bench table results -p open-class -m bct,fct --seeds 0-2 --cases 'new/old - old/old'`"
 )
 def table(
-    runs: options.Runs = None,
-    form: options.Form = "terminal",
-    metrics: options.Metrics = "",
-    cases: options.Cases = "",
-    methods: options.Methods = "",
-    protocols: options.Protocols = "",
-    tracks: options.Tracks = "",
-    seeds: options.Seeds = "",
+    runs: options.Runs = None, form: options.Form = "terminal", metrics: options.Metrics = "",
+    cases: options.Cases = "", methods: options.Methods = "", protocols: options.Protocols = "",
+    tracks: options.Tracks = "", seeds: options.Seeds = "",
     published: Annotated[
-        bool,
-        typer.Option("--published", help="Also what papers print on the same protocol and data."),
+        bool, Option("--published", help="Also what papers print on the same protocol and data.")
     ] = False,
-) -> None:
+) -> None:  # fmt: skip
     """Print records as a table."""
     from benchmark.report.tables import csv_tables, record_tables
 
@@ -76,13 +71,9 @@ def _print_published_beside(records: Sequence[Record], form: str, metrics: str) 
     "`bench show results -m bct -p open-class --seeds 0`"
 )
 def show(
-    runs: options.Runs = None,
-    methods: options.Methods = "",
-    protocols: options.Protocols = "",
-    tracks: options.Tracks = "",
-    seeds: options.Seeds = "",
-    as_json: options.AsJson = False,
-) -> None:
+    runs: options.Runs = None, methods: options.Methods = "", protocols: options.Protocols = "",
+    tracks: options.Tracks = "", seeds: options.Seeds = "", as_json: options.AsJson = False,
+) -> None:  # fmt: skip
     """Show all that records say: scores, cost, data, times, provenance."""
     from benchmark.records.details import find_details
     from benchmark.report.tables.record import facts, text_table
@@ -109,20 +100,16 @@ def show(
     "`bench compare a/seed-0.json b/seed-0.json --by query`"
 )
 def compare(
-    left: Annotated[str, typer.Argument(help="A method, or a record's file.", metavar="A")],
-    right: Annotated[str, typer.Argument(help="Another.", metavar="B")],
-    runs: options.Runs = None,
-    form: options.Form = "terminal",
-    metrics: options.Metrics = "",
-    cases: options.Cases = "",
-    protocols: options.Protocols = "",
-    tracks: options.Tracks = "",
+    left: Annotated[str, Argument(help="A method, or a record's file.", metavar="A")],
+    right: Annotated[str, Argument(help="Another.", metavar="B")],
+    runs: options.Runs = None, form: options.Form = "terminal", metrics: options.Metrics = "",
+    cases: options.Cases = "", protocols: options.Protocols = "", tracks: options.Tracks = "",
     seeds: options.Seeds = "",
     by: Annotated[
         Literal["identity", "query"],
-        typer.Option("--by", help="Draw whole identities, or queries as if they were independent."),
+        Option("--by", help="Draw whole identities, or queries as if they were independent."),
     ] = "identity",
-) -> None:
+) -> None:  # fmt: skip
     """Compare two methods query by query: difference, interval, p-value."""
     from benchmark.report import paired
     from benchmark.report.tables.comparison import text_table
@@ -140,15 +127,12 @@ def compare(
 )
 def published(
     folder: Annotated[
-        Path | None, typer.Argument(help="Folder of the numbers; by default the project's own.")
+        Path | None, Argument(help="Folder of the numbers; by default the project's own.")
     ] = None,
-    form: options.Form = "terminal",
-    papers: options.Papers = "",
-    protocols: options.Protocols = "",
-    datasets: options.Datasets = "",
-    methods: options.Methods = "",
-    metrics: options.PaperMetrics = "",
-) -> None:
+    form: options.Form = "terminal", papers: options.Papers = "",
+    protocols: options.Protocols = "", datasets: options.Datasets = "",
+    methods: options.Methods = "", metrics: options.PaperMetrics = "",
+) -> None:  # fmt: skip
     """Show numbers that papers print; they are never ranked with measured ones."""
     from benchmark.records.published import read_published, select
     from benchmark.report.tables.published import make_tables, summary
@@ -170,13 +154,11 @@ def published(
 @app.command(epilog="Examples: `bench plot runs` · `bench plot runs --out figures --metrics map`")
 def plot(
     runs: options.Runs = None,
-    out: Annotated[Path, typer.Option("--out", help="Folder of the plots.")] = Path("plots"),
-    metrics: Annotated[str, typer.Option("--metrics", help="Metrics, with commas.")] = "",
-    methods: options.Methods = "",
-    protocols: options.Protocols = "",
-    tracks: options.Tracks = "",
-    seeds: options.Seeds = "",
-) -> None:
+    out: Annotated[Path, Option("--out", help="Folder of the plots.")] = Path("plots"),
+    metrics: Annotated[str, Option("--metrics", help="Metrics, with commas.")] = "",
+    methods: options.Methods = "", protocols: options.Protocols = "",
+    tracks: options.Tracks = "", seeds: options.Seeds = "",
+) -> None:  # fmt: skip
     """Draw records as PNG and SVG."""
     from benchmark.config.files import writable
     from benchmark.report import plots
@@ -199,11 +181,11 @@ def schema() -> None:
     epilog="Examples: `bench leaderboard --out site` · `bench leaderboard runs --out site`"
 )
 def leaderboard(
-    out: Annotated[Path, typer.Option("--out", help="Folder of the site.")],
+    out: Annotated[Path, Option("--out", help="Folder of the site.")],
     runs: Annotated[
         Path | None,
-        typer.Argument(
-            help="Folder of records; by default `results/measured` if it is there, else `runs`."
+        Argument(
+            help="Folder of records; by default `results/measured` if it exists, else `runs`."
         ),
     ] = None,
 ) -> None:

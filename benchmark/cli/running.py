@@ -99,8 +99,9 @@ def _print_plan(request: Request, store: Store, out: Path) -> None:
 
 
 def print_results(records: Sequence[Record], folder: Path) -> None:
-    """The table, and the files beside the records: CSV, plots, page."""
-    from benchmark.report import record_tables
+    """The table, and beside the records CSV, plots and page; unchanged ones are not drawn again."""
+    from benchmark.report import record_tables, render
+    from benchmark.report.tables import csv_tables
 
     print_tables(record_tables(records))
     first = records[0]
@@ -111,29 +112,19 @@ def print_results(records: Sequence[Record], folder: Path) -> None:
     plots = folder / "plots" / name
     page = folder / "site" / "index.html"
     writable(csv.parent, "--out")
-    _write_reports(records, csv, plots, page)
-    above = records[0].path(folder).parents[1 if one else 3]
+    csv.write_text(render(csv_tables(records, "all", "all"), "csv"))
+    shown, mark = digest([r.result() for r in records]), plots / ".records"
+    if not (page.exists() and mark.exists() and mark.read_text() == shown):
+        from benchmark.report.plots import plot
+        from leaderboard.site import build
+
+        plots.mkdir(parents=True, exist_ok=True)
+        plot(list(records), plots)
+        build(list(records), page.parent, root=folder)
+        mark.write_text(shown)
+    above = first.path(folder).parents[1 if one else 3]
     typer.echo(f"\nrecords  {above} ({len(records)} files)")
     typer.echo(f"table    {csv}\nplots    {plots}\npage     {page}")
-
-
-def _write_reports(records: Sequence[Record], csv: Path, plots: Path, page: Path) -> None:
-    """Write table, plots and page unless they show these very records already."""
-    from benchmark.report import render
-    from benchmark.report.tables import csv_tables
-
-    csv.write_text(render(csv_tables(records, "all", "all"), "csv"))
-    shown = digest([r.result() for r in records])
-    mark = plots / ".records"
-    if page.exists() and mark.exists() and mark.read_text() == shown:
-        return
-    from benchmark.report.plots import plot
-    from leaderboard.site import build
-
-    plots.mkdir(parents=True, exist_ok=True)
-    plot(list(records), plots)
-    build(list(records), page.parent, root=page.parents[1])
-    mark.write_text(shown)
 
 
 def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> None:

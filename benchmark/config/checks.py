@@ -14,12 +14,8 @@ Entries = TypeVar("Entries", bound=Sequence[Hashable])
 def in_range(params: Any, **ranges: str) -> None:
     """Hold fields to intervals: ``in_range(self, weight="[0, inf)", drop="[0, 1)")``.
 
-    Args:
-        params: What has the fields.
-        **ranges: An interval for each; a square bracket includes its end, a round one does not.
-
-    Raises:
-        ValueError: On a field outside its interval, NaN and infinity included.
+    A square bracket includes its end, a round one does not; ValueError on any other value, NaN and
+    infinity included.
     """
     for name, interval in ranges.items():
         value = getattr(params, name)

@@ -77,10 +77,8 @@ def overlap(generations: Sequence[GenerationSpec], members: Members) -> str | No
     Images count within each class, whatever the groups, so their intervals can always be compared.
     """
     for one, other in itertools.combinations(generations, 2):
-        images, classes = (
-            intersection(one.images, other.images),
-            shared_classes(one, other, members),
-        )
+        images = intersection(one.images, other.images)
+        classes = shared_classes(one, other, members)
         if images and classes:
             return (
                 f"'{one.name}' and '{other.name}' share {classes} and "

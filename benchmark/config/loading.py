@@ -15,8 +15,7 @@ from benchmark.errors import BenchError, located
 def load_protocol(name: str) -> Protocol:
     """A protocol by id, or by the path of a YAML file; ``arch-change:deeper`` is one setting.
 
-    Raises:
-        BenchError: On an unknown name, or a file that is not as it should be.
+    BenchError on an unknown name, or a file that is not as it should be.
     """
     base, _, setting = name.partition(":")
     path, value = _read(base, registry.protocol_files(), "protocol")

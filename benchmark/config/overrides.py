@@ -51,14 +51,12 @@ def expand(protocol: Protocol) -> Iterator[Protocol]:
     if not protocol.settings:
         yield protocol
     for setting in protocol.settings:
-        yield protocol.model_copy(
-            update={
-                "id": f"{protocol.id}:{setting.name}",
-                "title": f"{protocol.title}: {setting.title or setting.name}",
-                "set": {**protocol.set, **setting.set},
-                "settings": (),
-            }
-        )
+        changes = {
+            "id": f"{protocol.id}:{setting.name}",
+            "title": f"{protocol.title}: {setting.title or setting.name}",
+            "set": {**protocol.set, **setting.set}, "settings": (),
+        }  # fmt: skip
+        yield protocol.model_copy(update=changes)
 
 
 def place_of_setting(protocol: Protocol) -> str:
@@ -94,10 +92,8 @@ def apply(
 def check_protocol(protocol: Protocol, file: str) -> None:
     """Refuse what names nothing, or names two things; also what a setting's changes make of it.
 
-    What depends on the track, such as its models, is checked where they meet.
-
-    Raises:
-        BenchError: Naming file, setting, key and reason.
+    A BenchError names file, setting, key and reason. What depends on the track, such as its
+    models, is checked where they meet.
     """
     for generation in protocol.generations:
         if generation.name in known_methods():
@@ -118,24 +114,18 @@ class Draft:
     def change(
         self, changes: Mapping[str, Any], where: str, methods: frozenset[str] | None = None
     ) -> None:
-        """Change ``owner.field``, or keep it until the models are known.
+        """Change each ``owner.field``, or keep it until the models are known.
 
-        Args:
-            changes: Fields -> values.
-            where: What stands before the key in errors.
-            methods: Those that are owners; by default every one.
+        ``where`` stands before the key in errors; the ``methods`` that are owners are by default
+        every one.
         """
         for key, value in changes.items():
-            owner, dot, name = key.rpartition(".")
-            if not dot:
-                raise BenchError(
-                    f"{where}{key}: expected owner.field, such as old.head or recipe.epochs"
-                )
-            self._change(owner, name, value, where + key, methods or known_methods())
+            self._change(key, value, where + key, methods or known_methods())
 
-    def _change(
-        self, owner: str, name: str, value: Any, where: str, methods: frozenset[str]
-    ) -> None:
+    def _change(self, key: str, value: Any, where: str, methods: frozenset[str]) -> None:
+        owner, dot, name = key.rpartition(".")
+        if not dot:
+            raise BenchError(f"{where}: expected owner.field, such as old.head or recipe.epochs")
         names = [g.name for g in self.protocol.generations]
         if owner in names and name in _MODEL:
             self.models.append((owner, name, value, where))
@@ -189,11 +179,7 @@ class Draft:
 
 
 def check_tasks(names: Sequence[str], where: str) -> None:
-    """Refuse an unknown task, and two of which one would overwrite the other's scores.
-
-    Raises:
-        BenchError: Naming ``where``, its place and the nearest known one, or the scores.
-    """
+    """Refuse an unknown task, and two of which one would overwrite the other's scores."""
     owner: dict[tuple[str, bool], str] = {}
     for i, name in enumerate(names):
         with located(f"{where}: tasks[{i}]"):

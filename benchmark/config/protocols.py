@@ -81,10 +81,9 @@ class ProtocolRules(Model):
     set: Mapping[str, JsonValue] = {}
     """Changes in the words of ``--set``, of a setting."""
     settings: Annotated[
-        tuple[Setting, ...],
-        holds(lambda s: len(s) != 1, "none or at least 2"),
+        tuple[Setting, ...], holds(lambda s: len(s) != 1, "none or at least 2"),
         AfterValidator(unique),
-    ] = ()
+    ] = ()  # fmt: skip
     """Row groups of the table, each the protocol with some fields changed."""
 
 

@@ -55,8 +55,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
     """``["old.head=arcface"]`` as ``{"old.head": "arcface"}``; values are read as YAML.
 
-    Raises:
-        BenchError: If a pair has no ``=``, a key comes twice, or a value is not YAML.
+    BenchError if a pair has no ``=``, a key comes twice, or a value is not YAML.
     """
     settings: dict[str, Any] = {}
     for pair in pairs:
@@ -82,15 +81,10 @@ def _value(text: str, key: str) -> Any:
 
 
 def build(cls: type[T], values: Any, where: str) -> T:
-    """An object from a mapping of plain values: no unknown key, no wrong type.
+    """A :class:`Model`, or a dataclass whose ``__pydantic_config__`` is ``STRICT``, from values.
 
-    Args:
-        cls: A :class:`Model`, or a dataclass whose ``__pydantic_config__`` is ``STRICT``.
-        values: Keys and values as read; objects of the same types may stand for mappings.
-        where: What an error names first (a file, an option).
-
-    Raises:
-        BenchError: On an unknown or missing key, or a value of the wrong type.
+    These are plain, objects of the same types may stand for mappings. A BenchError names ``where``
+    (a file, an option) and the key that is unknown or missing, or whose type is wrong.
     """
     try:
         # JSON has lists only; strict Python values would have to be tuples where the type is one.

@@ -185,11 +185,8 @@ def _only_class(module_name: str, base: Any) -> Any:
     module = importlib.import_module(module_name)
     classes = [
         c
-        for c in vars(module).values()
-        if inspect.isclass(c)
-        and issubclass(c, base)
-        and c.__module__ == module_name
-        and not inspect.isabstract(c)
+        for _, c in inspect.getmembers(module, inspect.isclass)
+        if issubclass(c, base) and c.__module__ == module_name and not inspect.isabstract(c)
     ]
     if len(classes) != 1:
         names = ", ".join(c.__name__ for c in classes) or "none"

@@ -51,12 +51,8 @@ def lack(
 ) -> str | None:
     """Reason why a generation surely sees nothing; ``None`` if it may see something.
 
-    How large groups are, only the data tells: they are no larger than the whole.
-
-    Args:
-        generation: Its share of the data.
-        facts: The declared numbers; without them nothing is sure.
-        members: Names of groups -> the dataset's groups.
+    Without the declared numbers (``facts``) nothing is sure. How large groups are, only the data
+    tells: they are no larger than the whole. ``members``: names of groups -> the dataset's groups.
 
     Example:
         >>> facts = {"train_classes": 1300, "train_images": 31200}

@@ -11,9 +11,7 @@ from benchmark.errors import UnsuitedError, nearest
 def check(setup: Setup) -> None:
     """Refuse a protocol that needs what the track does not have.
 
-    Raises:
-        UnsuitedError: Naming file, key and reason.
-        BenchError: If the track has an option that its dataset does not know.
+    An UnsuitedError names file, key and reason; BenchError if the dataset lacks an option.
     """
     file, track = f"{setup.protocol.family}.yaml", setup.track
     dataset = registry.check_options(track.dataset, track.data, f"{track.id}.yaml: data")
@@ -87,6 +85,5 @@ def _check_sizes(setup: Setup, dataset: DatasetDeclaration, file: str) -> None:
         )
     n = facts.get("train_classes")
     if n is not None and len({boundary(share, n) for share in chosen.classes}) == 1:
-        raise UnsuitedError(
-            f"{file}: evaluation: {none_of('classes', chosen.classes, f'{n:,}')} {here}"
-        )
+        none = none_of("classes", chosen.classes, f"{n:,}")
+        raise UnsuitedError(f"{file}: evaluation: {none} {here}")

@@ -29,10 +29,7 @@ class Axis:
 
 
 def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
-    """Axes as the command line has them.
-
-    Raises:
-        BenchError: If a key comes twice, or has fewer than two different values.
+    """Axes of the command line; BenchError if a key comes twice, or has not several values.
 
     Example:
         >>> parse_axes(["mixbct.ratio=0.1,0.2"])

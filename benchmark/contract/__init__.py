@@ -1,10 +1,4 @@
-"""What an adapter's author imports.
-
-``Method`` and its bases ``CompatibleTraining``, ``OldClassifierTraining``,
-``FeatureTransformation``, ``VectorMap``, ``LearnedMap`` and ``SideInformationMap``; their inputs
-(``UpdateJob``, ``Batch``, ``Pairs``) and results (``Update``, ``Fitted``); and the parts that
-losses and maps share.
-"""
+"""What an adapter's author imports: bases of methods, their inputs and results, shared parts."""
 
 from benchmark.config.seeds import drawing_from
 from benchmark.contract.bases import CompatibleTraining, FeatureTransformation, FittedMap, VectorMap

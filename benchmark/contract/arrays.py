@@ -18,11 +18,7 @@ Vectors = NDArray[np.float32]
 
 
 def apply_part(folder: Path, name: str, *arrays: Any) -> Any:
-    """:func:`apply` for a stored part of an update: ``convert``, ``query_view``, ``priority``.
-
-    Returns:
-        As :func:`apply`; ``None`` if the update has no such part.
-    """
+    """:func:`apply` for a stored part of an update; ``None`` if it has no part of that name."""
     path = folder / f"{name}.safetensors"
     return apply(load_module(path), *arrays) if path.exists() else None
 
@@ -30,10 +26,8 @@ def apply_part(folder: Path, name: str, *arrays: Any) -> Any:
 def apply(module: Portable, *arrays: Any) -> Any:
     """Call a module on arrays ``[n, ...]``, in blocks of one size; ``None`` is passed on.
 
-    The output of an item depends neither on its neighbours nor on its place.
-
-    Returns:
-        Its output, rows or a tuple of them, as float32 ``[n, ...]``; ``None`` where it gives none.
+    The output of an item depends neither on its neighbours nor on its place. It is float32 rows
+    ``[n, ...]``, or a tuple of them; ``None`` where the module gives none.
 
     Raises:
         BenchError: If there is no row, or the module refuses its input.
@@ -67,10 +61,9 @@ def _join(blocks: Any, n: int) -> Vectors | None:
 
 
 def as_vectors(name: str, values: Any, dim: int | None = None) -> Vectors:
-    """An array or tensor of numbers as float32 ``[n, dim]``; an error begins with ``name``.
+    """An array or tensor of numbers as float32 ``[n, dim]``.
 
-    Raises:
-        BenchError: If the shape is another, or a value is not a finite number.
+    A BenchError, which begins with ``name``, if the shape or a value is another.
     """
     try:
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite
@@ -85,11 +78,7 @@ def as_vectors(name: str, values: Any, dim: int | None = None) -> Vectors:
 
 
 def as_ids(name: str, values: Any) -> list[Any]:
-    """Ids of items, as they were passed.
-
-    Raises:
-        BenchError: If they are not one an item.
-    """
+    """Ids of items, as they were passed; a BenchError if they are not one an item."""
     ids = to_numpy(values)
     try:
         shape = np.asarray(ids).shape

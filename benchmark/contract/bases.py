@@ -1,8 +1,4 @@
-"""The two families of methods; an adapter overrides only its idea.
-
-``CompatibleTraining`` trains the new model under an extra constraint; ``FeatureTransformation``
-takes the independent new model and maps the stored gallery to it.
-"""
+"""Bases of the two families of methods, of which an adapter overrides only its idea."""
 
 import dataclasses
 from abc import abstractmethod
@@ -38,10 +34,8 @@ class CompatibleTraining(Method, Generic[State]):
     Override :meth:`loss`, and :meth:`prepare` where the loss needs a state: a module, whose type
     an adapter names as ``CompatibleTraining[MyState]``. The other hooks are for methods that
     build another model (:meth:`new_model`, :meth:`finish`) or renew their state between epochs
-    (:meth:`refresh`).
-
-    Class attributes:
-        longer: New vectors may be longer than the old: the loss reads their beginning.
+    (:meth:`refresh`). With ``longer``, new vectors may be longer than the old ones, of which the
+    loss then reads the beginning.
     """
 
     longer: ClassVar[bool] = False
@@ -56,10 +50,8 @@ class CompatibleTraining(Method, Generic[State]):
         old, new = step.old.dim, step.new.dim
         if old == new or (self.longer and new > old):
             return None
-        sizes = (
-            "a new embedding no shorter than the old" if self.longer else "embeddings of one size"
-        )
-        return f"needs {sizes}, got {old} and {new}"
+        size = "a new embedding no shorter than the old" if self.longer else None
+        return f"needs {size or 'embeddings of one size'}, got {old} and {new}"
 
     def new_model(self, job: UpdateJob) -> tuple[Portable, Head]:
         """The encoder and the classifier to train, with the initial weights of every method."""
@@ -76,10 +68,7 @@ class CompatibleTraining(Method, Generic[State]):
 
     @abstractmethod
     def loss(self, batch: Batch, head: Head, state: State) -> Tensor:
-        """The training loss of a batch, a scalar; ``head(features, labels)`` is the classifier's.
-
-        ``state`` is the result of :meth:`prepare`.
-        """
+        """The training loss of a batch, a scalar; ``state`` is the result of :meth:`prepare`."""
 
     def refresh(self, state: State, job: UpdateJob, epoch: Epoch) -> None:
         """Renew prototypes, memories, schedules in place; called before each epoch.
@@ -188,10 +177,7 @@ class FeatureTransformation(Method):
 
 @dataclass(frozen=True)
 class VectorMap(FeatureTransformation):
-    """Base of maps of vectors alone, in either direction.
-
-    Override :meth:`fit_vectors`.
-    """
+    """Base of maps of vectors alone, in either direction; override :meth:`fit_vectors`."""
 
     direction: Literal["gallery", "query"] = "gallery"  # ours; query: the gallery is not touched
     """``gallery`` brings stored vectors to the new space, ``query`` new queries to the old one."""
@@ -211,9 +197,8 @@ class VectorMap(FeatureTransformation):
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Fit old to new, or new to old."""
-        old, new, cosine = pairs.old, pairs.new, pairs.distance == "cosine"
-        if cosine:
-            old, new = F.normalize(old), F.normalize(new)
+        cosine = pairs.distance == "cosine"
+        old, new = (F.normalize(x) if cosine else x for x in (pairs.old, pairs.new))
         if self.direction == "query":
             view, curves = self.fit_vectors(new, old, trainer)
             return Fitted(query_view=Directions(view, cosine), curves=curves)

@@ -9,19 +9,16 @@ from torch.nn import functional as F
 
 from benchmark.contract.bases import CompatibleTraining
 from benchmark.contract.method import Step, UpdateJob
-from benchmark.models.heads import class_logits
+from benchmark.models.heads import Head, class_logits
 from benchmark.training.embedding import Batch
 from benchmark.training.prototypes import class_means
 
 
 class OldClassifier(nn.Module):
-    """A frozen classifier over old features.
+    """A frozen classifier over old features: rows ``[k, d_old]`` and biases ``[k]``.
 
-    Args:
-        weight: One row a class, ``[k, d_old]``.
-        bias: ``[k]``, or ``None``.
-        scale: Logit scale where the logits are cosines, else ``None``.
-        row_of: Row of each class of the new data, ``[C]``; -1 where the classifier has none.
+    Where the logits are cosines, ``scale`` multiplies them. ``row_of`` ``[C]`` is the row of each
+    class of the new data; -1 where the classifier has none.
     """
 
     weight: Tensor
@@ -47,12 +44,9 @@ class OldClassifier(nn.Module):
         return class_logits(features, self.weight, self.bias, self.scale)
 
     def losses(self, features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Cross-entropy of each feature whose class the classifier knows.
+        """Cross-entropy ``[n]`` of features, 0 where the class is unknown; and a mask of the known.
 
         Of features ``[n, d]`` the first ``dim`` dimensions count; labels are of the new data.
-
-        Returns:
-            Losses, ``[n]``, 0 where the class is unknown; and whether it is known, bool ``[n]``.
         """
         rows = self.row_of[labels]
         known = rows >= 0
@@ -98,8 +92,7 @@ class OldClassifier(nn.Module):
         if synthesize and not known.all():
             new_rows = means[~known]
             rows[~known] = torch.arange(len(new_rows)) + len(weight)
-            if not kept.normalised:
-                # As long as K's own: a mean feature is much longer, and would outvote them.
+            if not kept.normalised:  # as long as K's own: mean features would outvote them
                 new_rows = new_rows * weight.norm(dim=1).mean()
             weight = torch.cat([weight, new_rows])
             bias = None if bias is None else torch.cat([bias, bias.mean().expand(len(new_rows))])
@@ -129,10 +122,8 @@ class OldClassifierTraining(CompatibleTraining[OldClassifier]):
     @property
     def uses(self) -> tuple[str, ...]:
         """Old features, but for ``old``; K where it is kept."""
-        if self.unknown == "old":
-            return ()
-        kept = ("the old classifier where it is kept",) if self.unknown == "synthesize" else ()
-        return (*super().uses, *kept)
+        features, kept = super().uses, ("the old classifier where it is kept",)
+        return {"old": (), "distill": features, "synthesize": features + kept}[self.unknown]
 
     def refuses(self, step: Step) -> str | None:
         """Where K knows no class, synthesize has rows and distill needs none; old has nothing."""
@@ -144,3 +135,14 @@ class OldClassifierTraining(CompatibleTraining[OldClassifier]):
     def prepare(self, job: UpdateJob) -> OldClassifier:
         """The frozen old classifier, in ``synthesize`` with rows for all classes."""
         return OldClassifier.of(job, synthesize=self.unknown == "synthesize")
+
+    def loss(self, batch: Batch, head: Head, state: OldClassifier) -> Tensor:
+        """Classification on all dimensions plus BCT's influence loss, means over the batch.
+
+        A batch without a class that K knows has an influence of 0, not the mean of nothing.
+        """
+        influence, known = state.losses(batch.new, batch.labels)
+        if self.unknown == "distill":
+            distilled = state.distillation(batch, self.temperature)
+            influence = torch.where(known, influence, distilled)
+        return head(batch.new, batch.labels) + self.weight * influence.mean()

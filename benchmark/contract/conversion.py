@@ -52,10 +52,8 @@ class Conversion:
     """A fitted map, as a deployment needs it at update time, without the harness.
 
     Attributes:
-        method: Id of the method that fitted it.
-        params: Its parameters.
+        method: Id of the method that fitted it, with ``params``.
         distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
-        dims: Dimensions that it was fitted with.
         maps_side: Whether it brings side-information to the new generation too.
         parts: ``convert``, ``query_view``, ``priority``: those that the method has.
         curves: Training curves by name; they are not saved.
@@ -72,8 +70,7 @@ class Conversion:
     def convert(self, vectors: ArrayLike, side: ArrayLike | None = None) -> Any:
         """Convert stored vectors ``[n, d_old]`` and side-information ``[n, s]``, if fitted with it.
 
-        Returns:
-            ``[n, d]`` float32; with ``maps_side`` a pair of them and the new side-information.
+        Gives ``[n, d]`` float32; with ``maps_side`` a pair of them and the new side-information.
 
         Raises:
             BenchError: If something is missing, of another size, or not a finite number.
@@ -87,11 +84,7 @@ class Conversion:
         return apply(self.parts["query_view"], vectors) if "query_view" in self.parts else vectors
 
     def priority(self, vectors: ArrayLike, side: ArrayLike | None = None) -> Vectors:
-        """Priority of stored items in backfilling: ``[n]``, larger first.
-
-        Raises:
-            BenchError: Also where the method gives no priority.
-        """
+        """Priority of stored items in backfilling, ``[n]``; a BenchError if there is none."""
         if "priority" not in self.parts:
             raise BenchError(
                 f"priority: method {self.method} gives none; benchmark.metrics.backfill_orders "
@@ -123,18 +116,11 @@ class Conversion:
     ) -> int:  # fmt: skip
         """Convert a stored gallery from disk to disk, in blocks: memory does not grow with it.
 
-        The same bytes as ``np.save`` of :meth:`convert`; what is half written is never seen
-        under the name of a target.
-
-        Args:
-            source: npy file, ``[n, d_old]``.
-            target: npy file to write, ``[n, d]`` float32.
-            side: npy file, ``[n, s]``, where the map was fitted with side-information.
-            target_side: npy file to write of the new side-information; needed where the map gives
-                it, as the next update cannot be made without.
-
-        Returns:
-            Number of items.
+        All are npy files: vectors ``[n, d_old]``, the target ``[n, d]`` float32, side-information
+        ``[n, s]`` where the map was fitted with it, and the new side-information, needed where
+        the map gives it, as the next update cannot be made without. The same bytes as ``np.save``
+        of :meth:`convert`; what is half written is never seen under the name of a target. The
+        result is the number of items.
 
         Raises:
             BenchError: As :meth:`convert`; if a file cannot be read or written, or one would be
@@ -219,10 +205,9 @@ class Conversion:
         return (vectors, side) if part is None else apply(part, vectors, side)
 
     def _stored(self, vectors: ArrayLike, side: ArrayLike | None) -> tuple[Vectors, Vectors | None]:
-        stored = as_vectors("vectors", vectors)
-        stored_side = None if side is None else as_vectors("side", side)
-        self._check_sizes("vectors", stored, stored_side)
-        return stored, stored_side
+        stored = as_vectors("vectors", vectors), None if side is None else as_vectors("side", side)
+        self._check_sizes("vectors", *stored)
+        return stored
 
     def _check_sizes(self, name: str, vectors: Vectors, side: Vectors | None) -> None:
         for label, rows, dim in ((name, vectors, self.dims.old), ("side", side, self.dims.side)):

@@ -25,11 +25,7 @@ RECIPE = Recipe(epochs=1)
 
 
 def make_pairs(method: Method, distance: str, chained: bool, **arrays: Any) -> Pairs:
-    """Fields of :class:`Pairs`, as arrays or ``None``, as pairs of tensors for a method.
-
-    Raises:
-        BenchError: If they do not belong together, or the method needs more.
-    """
+    """Arrays or ``None`` as :class:`Pairs` for a method; a BenchError if it needs others."""
     name, given = _name(method), {k: v for k, v in arrays.items() if v is not None}
     needs_side = any(need.startswith("side:") for need in method.needs)
     takes_side = needs_side or any(f.name == "side" for f in dataclasses.fields(method))
@@ -68,9 +64,8 @@ def check_same_items(old_ids: Sequence[Any] | None, new_ids: Sequence[Any] | Non
         raise BenchError(f"old_ids: expected {n} as old, got {len(old)}")
     for row, (a, b) in enumerate(zip(old, new, strict=True)):
         if a != b:
-            raise BenchError(
-                f"new_ids: expected the order of old_ids, got {b!r} for {a!r} in row {row}"
-            )
+            got = f"got {b!r} for {a!r} in row {row}"
+            raise BenchError(f"new_ids: expected the order of old_ids, {got}")
 
 
 def _as_tensor(name: str, values: Any) -> Tensor:
@@ -78,10 +73,7 @@ def _as_tensor(name: str, values: Any) -> Tensor:
 
 
 def _as_head(name: str, value: Any) -> Head:
-    """A frozen classifier: a copy of a :class:`Head`, ``[C, d]`` weights, or a pair with biases.
-
-    Bare weights are those of a softmax classifier, which reads the lengths of vectors.
-    """
+    """A frozen copy of a :class:`Head`, or a softmax one of ``[C, d]`` weights, or with biases."""
     if isinstance(value, Head):
         return copy.deepcopy(value).cpu().eval().requires_grad_(False)
     if isinstance(value, tuple) and len(value) != 2:

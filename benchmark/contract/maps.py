@@ -24,8 +24,6 @@ Map = TypeVar("Map", bound=nn.Module)
 
 
 class _Fit(nn.Module):
-    """Loss of a map on the rows of a batch."""
-
     def __init__(
         self, module: nn.Module, loss: MapLoss, tensors: list[Tensor | None], steps: int,
         freeze_norm: float, frozen: nn.Module,
@@ -53,7 +51,7 @@ def fit_map(
     lr: float, weight_decay: float, warmup: float, freeze_norm: float = 1.0,
     frozen: Sequence[nn.Module | None] = (), name: str = "map",
 ) -> tuple[Map, dict[str, Curve]]:  # fmt: skip
-    """Train a map with Adam and a cosine schedule on batches of paired vectors.
+    """Train a map with Adam and a cosine schedule; in evaluation mode, with its training curve.
 
     Args:
         make: Builds the map; called under the seed of the update.
@@ -65,12 +63,8 @@ def fit_map(
         weight_decay: Added to the gradient, as Adam does.
         warmup: Share of the steps with a rising learning rate.
         freeze_norm: Share of the steps after which batch-norm statistics stay as they are.
-        frozen: Modules that ``loss`` reads and that do not learn: on the device of the batches
-            during the fit, on the CPU again afterwards.
-        name: Name of the training in checkpoints and random streams.
-
-    Returns:
-        The map in evaluation mode, and its training curve by name.
+        frozen: Modules that ``loss`` reads and that do not learn; on the CPU afterwards.
+        name: Of the training, in checkpoints, random streams and the curves of the result.
     """
     with drawing_from(trainer.seed, name, "init"):
         module = make()

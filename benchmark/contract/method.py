@@ -1,8 +1,7 @@
-"""The adapter contract: how a deployment goes from one embedding model to the next.
+"""The adapter contract.
 
 A *method* is a frozen dataclass, whose fields are its hyper-parameters, in one file of
-``methods/``. It derives from one of the two families in :mod:`benchmark.contract.bases`, or from
-:class:`Method` itself.
+``methods/``. It derives from a base in :mod:`benchmark.contract.bases`, or from :class:`Method`.
 """
 
 from abc import abstractmethod
@@ -10,13 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import torch
 from torch import Tensor
 
 from benchmark.config.checks import in_range
 from benchmark.config.declarations import MethodDeclaration
-from benchmark.config.recipes import ModelSpec, Recipe
-from benchmark.config.seeds import generator
+from benchmark.config.recipes import ModelSpec
 from benchmark.errors import BenchError
 from benchmark.models.backbones import Encoder
 from benchmark.models.heads import Head
@@ -35,8 +32,7 @@ class Generation:
         head: Its classifier; ``None`` where the protocol discards it.
         features: Its embeddings of the new generation's training images, ``[n, d]`` float32,
             not normalised, no augmentation.
-        side: Side-information of the same images, ``[n, s]``, by the model that was trained
-            with this generation; ``None`` where there is none.
+        side: Side-information of the same images, ``[n, s]``, if any, by this generation's model.
     """
 
     model: Portable
@@ -50,11 +46,10 @@ class UpdateJob:
     """All that a method may use.
 
     Attributes:
-        data: Training data of the new generation.
+        data: Training data of the new generation, whose model is of ``spec``.
         chain: The earlier generations, oldest first; none for ``own_first``.
         independent: The new generation trained without any constraint, if ``needs`` says so;
             its ``side`` is the new side-information, where a later update builds on it.
-        spec: Spec of the new model.
         distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
         trainer: The training loop, with the recipe, the seed and the checkpoints of this update.
         n_classes: Classes of the dataset; ``data.classes`` are below it.
@@ -69,11 +64,6 @@ class UpdateJob:
     n_classes: int = 0
 
     @property
-    def recipe(self) -> Recipe:
-        """How everything on the track is trained."""
-        return self.trainer.recipe
-
-    @property
     def old(self) -> Generation:
         """The generation that is being replaced; a ValueError where this is the first one."""
         if not self.chain:
@@ -85,10 +75,6 @@ class UpdateJob:
         if self.independent is None:
             raise ValueError("job.independent: expected the independent new model, got none")
         return self.independent
-
-    def rng(self, name: str) -> torch.Generator:
-        """A random stream of its own for ``name``; the same for the same seed."""
-        return generator(self.trainer.seed, name)
 
     def new_model(
         self, dim: int | None = None, head_dim: int | None = None
@@ -122,15 +108,11 @@ class Update:
 
 @dataclass(frozen=True)
 class Step:
-    """An update as a plan knows it, before anything is trained.
-
-    ``shared_classes``: the two generations have a class in common; the rest is as of
-    :class:`UpdateJob`.
-    """
+    """An update as a plan knows it, before anything is trained."""
 
     old: ModelSpec
     new: ModelSpec
-    shared_classes: bool = True
+    shared_classes: bool = True  # whether the two generations have a class in common
     distance: str = "cosine"
 
 
@@ -138,11 +120,8 @@ class Step:
 class Method(MethodDeclaration):
     """How a deployment goes from one embedding model to the next.
 
-    Its declarations are those of :class:`benchmark.config.registry.Adapter`, and:
-
-    Class attributes:
-        ranges: Interval of each number among the fields, ``{"drop": "[0, 1)"}``: a square bracket
-            includes its end, a round one does not. Those of the bases hold too.
+    Beside the declarations, ``ranges`` has the interval of each number among the fields,
+    ``{"drop": "[0, 1)"}``: a square bracket includes its end. Those of the bases hold too.
     """
 
     ranges: ClassVar[Mapping[str, str]] = {}
@@ -162,10 +141,8 @@ class Method(MethodDeclaration):
 
     def fit(self, *_: Any, **__: Any) -> Any:
         """Refuse plain arrays by a BenchError; a ``FeatureTransformation`` fits on them."""
-        raise BenchError(
-            f"{type(self).__name__} trains a model on images; only methods that map stored "
-            "vectors fit on arrays"
-        )
+        reason = "trains a model on images; only methods that map stored vectors fit on arrays"
+        raise BenchError(f"{type(self).__name__} {reason}")
 
     @abstractmethod
     def update(self, job: UpdateJob) -> Update:

@@ -18,21 +18,17 @@ class Pairs:
     """Cached embeddings of the same training items by both models: all that a map may see.
 
     Attributes:
-        old: ``[n, d_old]`` float32, not normalised.
-        new: ``[n, d_new]`` float32, not normalised.
+        old: ``[n, d_old]`` float32, not normalised, as ``new``, ``[n, d_new]``.
         labels: Rows of the new classifier, ``[n]``; ``None`` if unknown.
         side: Stored side-information, ``[n, s]``; ``None`` if none is stored.
         head: The new classifier; ``None`` if unknown.
         distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
-        new_side: Side-information by the new generation, ``[n, s_new]``, where a later update
-            builds on it, else ``None``.
+        new_side: ``[n, s_new]`` by the new generation, where a later update builds on it.
         old_head: The old classifier; ``None`` where the protocol discards it.
-        chained: Some stored vectors are outputs of the update before; ``old`` has fresh
-            embeddings only.
+        chained: Some stored vectors are outputs of the update before; ``old`` is all fresh.
 
     Raises:
-        BenchError: If lengths differ, a value is not a finite number, or a label is no row of
-            the head.
+        BenchError: On other lengths, a number that is not finite, a label that is no row.
     """
 
     old: Tensor
@@ -50,9 +46,8 @@ class Pairs:
         for name in ("old", "new", "side", "new_side"):
             value = getattr(self, name)
             if value is not None and (value.ndim != 2 or len(value) != n):
-                raise BenchError(
-                    f"{name}: expected [{n}, dim] as many rows as old, got {list(value.shape)}"
-                )
+                shape = list(value.shape)
+                raise BenchError(f"{name}: expected [{n}, dim] as many rows as old, got {shape}")
             if value is not None and not value.isfinite().all():
                 raise BenchError(f"{name}: expected finite numbers, got NaN or infinity")
         if self.head is not None and self.head.dim != d_new:
@@ -91,11 +86,7 @@ class Pairs:
         return F.normalize(self.new) if self.normalised else self.new
 
     def classifier(self, user: str) -> Head:
-        """A copy of the new classifier, which may be frozen.
-
-        Raises:
-            BenchError: If it is missing; ``user`` is the method and the parameter that needs it.
-        """
+        """A copy of the new classifier, to freeze; a BenchError by ``user`` if it is missing."""
         if self.head is None:
             raise BenchError(f"{user} needs the new classifier (head)")
         return copy.deepcopy(self.head)

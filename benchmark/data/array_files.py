@@ -18,8 +18,7 @@ Vectors = NDArray[np.float32]
 def open_rows(name: str, path: str | Path) -> np.memmap[Any, np.dtype[Any]]:
     """Map an npy file of numbers ``[n, dim]``, whose rows :func:`row_blocks` reads.
 
-    Raises:
-        BenchError: Naming ``name``, if it is anything else or its rows are not one after another.
+    BenchError with ``name`` if it is anything else or its rows are not one after another.
     """
     try:
         rows = np.load(Path(path), mmap_mode="r")
@@ -56,11 +55,8 @@ def row_blocks(rows: np.memmap[Any, np.dtype[Any]], size: int) -> Iterator[Vecto
 def writing(paths: Sequence[Path], n: int) -> Iterator[list[Callable[[Vectors], None]]]:
     """Write npy files of ``n`` rows block by block; all appear at the end, or none.
 
-    Yields:
-        For each path a function that appends rows, ``[k, dim]``.
-
-    Raises:
-        BenchError: If a file cannot be written, or the disk is full.
+    Yields for each path a function that appends rows, ``[k, dim]``; BenchError if a file cannot be
+    written, or the disk is full.
     """
     parts = [path.with_name(f".{path.name}.{os.getpid()}.part") for path in paths]
     for path in paths:

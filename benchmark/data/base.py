@@ -42,15 +42,10 @@ def take(images: Images, rows: Ints) -> Images:
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Images with a class each.
+    """Images with a class each."""
 
-    Attributes:
-        images: ``[n, c, h, w]`` uint8, by rows.
-        labels: Class of each image, ``[n]`` int64, an index into ``Dataset.class_names``.
-    """
-
-    images: Images
-    labels: Ints
+    images: Images  # [n, c, h, w] uint8, by rows
+    labels: Ints  # class of each image, [n] int64, an index into Dataset.class_names
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -161,11 +156,7 @@ class DatasetReader(DatasetDeclaration):
 
     @abstractmethod
     def load(self, root: Path | None) -> Dataset:
-        """Read the dataset from its folder, or draw what is built in.
-
-        Raises:
-            BenchError: If files are missing or not as they should be.
-        """
+        """Read the dataset, or draw it; BenchError if files are missing or not as expected."""
 
     def evaluation(self, dataset: Dataset, name: str) -> Evaluation:
         """One of the evaluation sets of the loaded dataset; BenchError if there is none."""

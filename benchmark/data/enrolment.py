@@ -31,18 +31,11 @@ def enrol(
 def templates_of_views(
     classes: Ints, n_views: int, per_template: int, rng: np.random.Generator, seed: int
 ) -> dict[str, Any]:
-    """Columns for items that are ``n_views`` views of each class, a few views a template.
+    """Columns for items that are ``n_views`` views (faces, writers) of each class ``[n_class]``.
 
-    Args:
-        classes: The subjects, ``[n_class]``.
-        n_views: Views of each class: faces of a font, writers.
-        per_template: Views in a template; the last one of a class takes the rest.
-        rng: Decides which of its class's templates a view goes to.
-        seed: Of the galleries.
-
-    Returns:
-        ``template`` of each view, class by class, ``[n_class * n_views]``; ``probes`` and
-        ``galleries``, in which the first template of each class is enrolled.
+    ``rng`` decides which of its class's templates a view goes to, ``per_template`` each, the last
+    takes the rest: ``template``, class by class, ``[n_class * n_views]``. With ``probes`` and
+    ``galleries``, by ``seed``, in which the first template of each class is enrolled.
     """
     n, per_class = len(classes), n_views // per_template
     slots = np.minimum(np.arange(n_views) // per_template, per_class - 1)
@@ -58,12 +51,8 @@ def single_item_templates(
 ) -> Evaluation:
     """Items that are a template, a medium and a camera of their own.
 
-    Args:
-        images: ``[n, c, h, w]``.
-        labels: Class of each, ``[n]``.
-        seed: Decides which gallery item of a class is enrolled, and in which gallery.
-        gallery: Rows in the gallery; all by default.
-        **columns: Other columns of :class:`Evaluation`.
+    ``gallery`` are the rows in it, by default all; ``seed`` decides which of a class is enrolled,
+    and in which gallery. ``columns`` are others of :class:`Evaluation`.
     """
     rows = np.arange(len(labels)) if gallery is None else gallery
     shuffled = generator(seed, 0).permutation(rows)

@@ -34,11 +34,7 @@ class Files:
 
     @classmethod
     def checked(cls, root: Path, names: Sequence[str]) -> Files:
-        """Files whose names stay below the folder and fit a list of lines.
-
-        Raises:
-            BenchError: Naming the first one that does not.
-        """
+        """Files; BenchError if a name leaves the folder or does not fit a list of lines."""
         for name in names:
             if not name or name.startswith("/") or ".." in name.split("/") or "\n" in name:
                 raise BenchError(f"{root}: unexpected file name {name!r}")
@@ -84,29 +80,22 @@ def data_root(root: Path | None, dataset: str) -> Path:
     return root
 
 
-_UNREADABLE = (
-    OSError, EOFError, UnicodeDecodeError, tarfile.TarError, zipfile.BadZipFile, zlib.error,
-    RuntimeError,
-)  # fmt: skip
-
-
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
     """Name the file or archive that cannot be read; ``path`` where the error names none."""
     try:
         yield
-    except _UNREADABLE as error:
+    except (
+        OSError, EOFError, UnicodeDecodeError, tarfile.TarError, zipfile.BadZipFile, zlib.error,
+        RuntimeError,
+    ) as error:  # fmt: skip
         place, reason = getattr(error, "filename", None), getattr(error, "strerror", None)
         text = reason or " ".join(str(error).split())
         raise BenchError(f"{place or path}: cannot be read: {text}") from error
 
 
 def read_integers(path: Path, columns: int, expected: str) -> Ints:
-    """Integers of a text file, a few in each line, ``[n, columns]``.
-
-    Raises:
-        BenchError: If a line is something else, or there is none.
-    """
+    """Integers of each line of a text file, ``[n, columns]``; BenchError on any other line."""
     try:
         table = np.loadtxt(path, np.int64, ndmin=2)
     except (OSError, ValueError) as error:
@@ -125,11 +114,7 @@ def first_of(root: Path, *names: str) -> Path:
 
 
 def matches(path: Path, pattern: re.Pattern[str], expected: str) -> Iterator[re.Match[str]]:
-    """A match for every line of a text file that is not empty.
-
-    Raises:
-        BenchError: Naming the line that is something else, and what was ``expected``.
-    """
+    """A match for every line that is not empty; BenchError naming one that does not match."""
     with readable(path), path.open(encoding="utf-8-sig", newline=None) as file:
         for number, line in enumerate(file, 1):
             text = line.strip()
@@ -143,14 +128,8 @@ def matches(path: Path, pattern: re.Pattern[str], expected: str) -> Iterator[re.
 def images_by_class(root: Path, folder: str, pattern: re.Pattern[str], expected: str) -> Labelled:
     """Images in folders named by the number of their class, in the order of these numbers.
 
-    Args:
-        root: What the images' names are relative to.
-        folder: Holds a folder for each class.
-        pattern: Of the folders' names, with the number as its first group.
-        expected: The pattern in words.
-
-    Raises:
-        BenchError: If a folder is missing, empty or named otherwise.
+    The first group of ``pattern``, in words ``expected``, is the number; BenchError if a folder is
+    missing, empty or named otherwise.
     """
     classes = []
     for entry in _listed(first_of(root, folder)):

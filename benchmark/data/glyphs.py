@@ -62,9 +62,8 @@ class Glyphs(DatasetReader):
     strength: Annotated[float, Field(ge=0, le=4)] = 1.0  # multiplies every distortion
     draws: Annotated[int, Field(ge=1, le=100)] = 2  # training images of each class in each face
     seed: Seed = 0  # order of the classes, their split, and every draw
-    version: Annotated[int, holds(AMOUNTS.get, f"one of {sorted(AMOUNTS)}")] = (
-        1  # of the distortion
-    )
+    # Of the distortion.
+    version: Annotated[int, holds(AMOUNTS.get, f"one of {sorted(AMOUNTS)}")] = 1
     # Evaluate on the last 390 training classes instead, and train on the other 910: so settings
     # are chosen without a look at the test classes.
     tuning: bool = False
@@ -90,10 +89,9 @@ class Glyphs(DatasetReader):
         return super().evaluation(dataset, name)
 
     def load(self, root: Path | None) -> Dataset:  # noqa: ARG002
-        """Draw the dataset.
+        """Draw the dataset: training images draw by draw, so that more draws only append.
 
-        Training images come draw by draw, so that more draws only append. ``test`` has classes not
-        trained on, ``seen`` other draws of every third training class.
+        ``test`` has classes not trained on, ``seen`` other draws of every third training class.
         """
         codes = rendering.code_points()
         ink, whole = rendering.draw(codes)

@@ -41,9 +41,6 @@ class View:
     """Geometry by which the pictures of a dataset become arrays of one shape.
 
     Attributes:
-        height: Pixels.
-        width: Pixels.
-        channels: 3 for RGB, 1 for grey.
         fit: ``middle``: the largest rectangle of that shape in the middle of the picture, nothing
             padded or stretched; ``whole``: the picture, stretched; ``box``: the same rectangle
             around each picture's own box; ``align``: five landmarks brought to where ArcFace has
@@ -52,9 +49,9 @@ class View:
             a box is enlarged.
     """
 
-    height: Side
+    height: Side  # pixels
     width: Side
-    channels: int = 3
+    channels: int = 3  # 3 for RGB, 1 for grey
     fit: Literal["middle", "whole", "box", "align"] = "middle"
     keep: Share = 1.0
 
@@ -68,26 +65,17 @@ _FACE_SIDE = 112.0
 
 
 def decode_view(
-    encoded: Path | bytes,
-    view: View,
-    where: str,
-    geometry: NDArray[np.float32] | None = None,
+    encoded: Path | bytes, view: View, where: str, geometry: NDArray[np.float32] | None = None,
     most_pixels: int | None = None,
-) -> Pixels:
-    """Decode the first frame of an image, upright, over white, as a view has it.
+) -> Pixels:  # fmt: skip
+    """Decode the first frame of an image: ``[channels, height, width]`` uint8, over white.
 
     Args:
         encoded: A file, or its bytes; its content decides the format, not its name.
         view: Shape and geometry.
-        where: What an error names.
+        where: What a BenchError names, if it cannot be decoded or the box lies outside.
         geometry: ``x, y, width, height`` of its box, or x and y of five landmarks.
         most_pixels: Larger pictures are refused; by default those that Pillow refuses.
-
-    Returns:
-        ``[channels, height, width]`` uint8.
-
-    Raises:
-        BenchError: Naming ``where``, if it cannot be decoded or the box lies outside.
     """
     size = (view.width, view.height)
     try:
@@ -95,9 +83,8 @@ def decode_view(
         with Image.open(opened, formats=_FORMATS) as image:
             width, height = image.size
             if most_pixels is not None and width * height > most_pixels:
-                raise BenchError(
-                    f"{where}: expected at most {most_pixels} pixels, got {width} x {height}"
-                )
+                expected = f"{where}: expected at most {most_pixels} pixels"
+                raise BenchError(f"{expected}, got {width} x {height}")
             upright: Image.Image = image
             if view.fit in ("middle", "whole"):  # the others count in pixels of the file
                 image.draft(None, (2 * size[0], 2 * size[1]))

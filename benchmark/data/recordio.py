@@ -56,10 +56,9 @@ class Records:
 
 
 def read_faces(rec: Path, idx: Path) -> tuple[Records, Ints]:
-    """Where the images lie, and the number of the person on each; reads no image.
+    """Where the images lie, and the number of the person on each; BenchError on a wrong record.
 
-    Raises:
-        BenchError: Naming the file and the record that is not as expected.
+    Reads no image.
     """
     table, size = read_integers(idx, 2, "a key and an offset"), rec.stat().st_size
     if table[:, 1].min() < 0 or table[:, 1].max() >= size:

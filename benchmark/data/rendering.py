@@ -79,9 +79,8 @@ def code_points() -> list[int]:
 def draw(codes: list[int]) -> tuple[Pixels, NDArray[np.bool_]]:
     """Draw characters at one em size on one baseline, centred from left to right.
 
-    Returns:
-        Ink ``[n, 12, 64, 64]`` uint8, 255 fully covered; and ``[n]`` bool, whether the drawing is
-        visible and whole within the frame in every face.
+    Ink ``[n, 12, 64, 64]`` uint8, 255 fully covered; and whether the drawing is visible and whole
+    within the frame in every face, ``[n]``.
     """
     ink = np.zeros((len(codes), len(FACES), SIZE, SIZE), np.uint8)
     whole = np.ones(len(codes), np.bool_)
@@ -128,10 +127,8 @@ def script(code: int) -> str:
     >>> [script(ord(c)) for c in "aЖ→½∑"]
     ['Latin', 'Cyrillic', 'Arrows', 'Numbers', 'Mathematical symbols']
     """
-    first, category = (
-        unicodedata.name(chr(code)).split()[0].title(),
-        unicodedata.category(chr(code)),
-    )
+    name, category = unicodedata.name(chr(code)), unicodedata.category(chr(code))
+    first = name.split()[0].title()
     if category in ("Lu", "Ll", "Lt", "Lo") and first in _SCRIPTS:
         return first
     ranges = (group for low, high, group in _RANGES if low <= code <= high)
@@ -171,7 +168,7 @@ class Amounts:
 def distort(
     ink: Pixels, uniform: Floats, noise: Floats, strength: float, amounts: Amounts
 ) -> Pixels:
-    """Warp, downscale and light drawings: dark ink on light paper.
+    """Warp, downscale and light drawings: dark ink on light paper, ``[k, 32, 32]`` uint8.
 
     Args:
         ink: ``[k, h, h]`` uint8, 255 fully covered.
@@ -179,9 +176,6 @@ def distort(
         noise: Standard normal, ``[k, 32, 32]`` float32.
         strength: Multiplies every amount; 0 only downscales.
         amounts: How far each distortion reaches at strength 1.
-
-    Returns:
-        ``[k, 32, 32]`` uint8.
     """
     a, draws = amounts, (uniform * np.float32(strength)).T[:, :, None, None]  # [12, k, 1, 1]
     covered = _warp(ink, draws[:6], a)

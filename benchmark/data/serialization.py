@@ -55,11 +55,7 @@ def _write(items: ImageSet, folder: Path, part: str) -> dict[str, Any]:
 
 
 def read_dataset(folder: Path) -> Dataset:
-    """Read what :func:`write_dataset` wrote; images stay on disk until they are used.
-
-    Raises:
-        BenchError: If a file is missing or damaged.
-    """
+    """Read a written dataset, its images on demand; BenchError if a file is missing or damaged."""
     try:
         meta = json.loads((folder / _META).read_text())
         sets = {name: _read(folder, name, part) for name, part in meta["parts"].items()}

@@ -37,17 +37,11 @@ def two_thirds(n: int) -> int:
 
 
 def select(
-    labels: Ints,
-    *,
-    classes: Interval = (0.0, 1.0),
-    images: Interval = (0.0, 1.0),
-    order: Order = "seeded",
-    image_order: Order = "seeded",
-    seed: int = 0,
-    only: Ints | None = None,
-    thinned: Sequence[tuple[Ints, float]] = (),
-) -> Ints:
-    """Rows of a fraction of the classes and, within each of them, a fraction of the images.
+    labels: Ints, *, classes: Interval = (0.0, 1.0), images: Interval = (0.0, 1.0),
+    order: Order = "seeded", image_order: Order = "seeded", seed: int = 0,
+    only: Ints | None = None, thinned: Sequence[tuple[Ints, float]] = (),
+) -> Ints:  # fmt: skip
+    """Ascending rows of a fraction of the classes and, in each, a fraction of the images, ``[k]``.
 
     Adjacent intervals share their boundary, so [0, 0.3] and [0.3, 1] part the whole exactly. A
     fraction of the images rounds class by class: a class of one image may lose its only one.
@@ -62,9 +56,6 @@ def select(
         only: Classes that may be taken; fractions count within them.
         thinned: Classes, and the fraction of those taken that stays, the first in the order.
 
-    Returns:
-        Rows, ascending, ``[k]`` int64.
-
     Raises:
         BenchError: For an interval outside [0, 1], empty or reversed, or a split without a row.
     """
@@ -78,7 +69,9 @@ def select(
     rows = np.flatnonzero(_taken(known, classes, order, seed, only, thinned)[label])
     if tuple(images) != (0.0, 1.0):
         place = _place_in_class(label, count, None if image_order == "dataset" else seed)
-        first, end = (_boundaries(fraction, count)[label] for fraction in images)
+        sizes, size = np.unique(count, return_inverse=True)
+        ends = (np.array([boundary(share, n) for n in sizes.tolist()]) for share in images)
+        first, end = (places[size][label] for places in ends)
         rows = rows[((place >= first) & (place < end))[rows]]
     if not len(rows):
         raise BenchError(
@@ -93,10 +86,8 @@ def rows_of(
 ) -> Ints:
     """Rows of a generation's split, as stages have it.
 
-    Args:
-        labels: Class of each training image, ``[n]``.
-        split: Arguments of :func:`select`, but ``groups`` for ``only``, and ``thinned`` by groups.
-        class_ids: Names of groups -> their classes.
+    It has arguments of :func:`select`, but ``groups`` for ``only``, and ``thinned`` by groups;
+    ``class_ids`` maps names of groups to their classes.
     """
     options = dict(split)
     if "groups" in options:
@@ -106,13 +97,9 @@ def rows_of(
 
 
 def _taken(
-    known: Ints,
-    classes: Interval,
-    order: Order,
-    seed: int,
-    only: Ints | None = None,
+    known: Ints, classes: Interval, order: Order, seed: int, only: Ints | None = None,
     thinned: Sequence[tuple[Ints, float]] = (),
-) -> NDArray[np.bool_]:
+) -> NDArray[np.bool_]:  # fmt: skip
     """Which of the classes are taken, ``[n_class]``."""
     allowed = np.ones(len(known), np.bool_) if only is None else np.isin(known, only)
     n = int(allowed.sum())
@@ -128,16 +115,10 @@ def _taken(
 
 
 def narrow(
-    items: Evaluation,
-    trained: Ints,
-    *,
-    classes: Interval = (0.0, 1.0),
-    order: Order = "seeded",
-    seed: int = 0,
-    groups: Sequence[str] = (),
-    ranges: int = 0,
+    items: Evaluation, trained: Ints, *, classes: Interval = (0.0, 1.0), order: Order = "seeded",
+    seed: int = 0, groups: Sequence[str] = (), ranges: int = 0,
     against: tuple[str, Sequence[str]] | None = None,
-) -> Evaluation:
+) -> Evaluation:  # fmt: skip
     """Keep only some items as queries and in the gallery, and group them otherwise.
 
     Rows keep their places: only queries, galleries and templates become fewer.
@@ -177,8 +158,13 @@ def narrow(
             f"classes [{classes[0]:g}, {classes[1]:g}] of those trained on{among}: expected "
             "queries and gallery items, got none"
         )
-    if ranges:
-        return _by_range(kept, known, ranges, order, seed)
+    if ranges:  # of the training classes; what was not trained on is a group of its own
+        group, names = np.full(len(items.labels), ranges, np.int64), []
+        for i in range(ranges):
+            ends = (round(i / ranges, 6), round((i + 1) / ranges, 6))
+            group[np.isin(items.labels, known[_taken(known, ends, order, seed)])] = i
+            names.append(f"{100 * ends[0]:.4g}-{100 * ends[1]:.4g} %")
+        return dataclasses.replace(kept, group=group, group_names=(*names, "not trained on"))
     if against is not None:
         name, members = against
         group = np.where(_in_groups(kept, members), 0, 1)
@@ -192,17 +178,6 @@ def _in_groups(items: Evaluation, names: Sequence[str]) -> NDArray[np.bool_]:
     return np.isin(items.group, [registry.known("group of the dataset", n, ids) for n in names])
 
 
-def _by_range(items: Evaluation, known: Ints, ranges: int, order: Order, seed: int) -> Evaluation:
-    """Ranges of the training classes; what was not trained on is a group of its own."""
-    group = np.full(len(items.labels), ranges, np.int64)
-    names = []
-    for i in range(ranges):
-        ends = (round(i / ranges, 6), round((i + 1) / ranges, 6))
-        group[np.isin(items.labels, known[_taken(known, ends, order, seed)])] = i
-        names.append(f"{100 * ends[0]:.4g}-{100 * ends[1]:.4g} %")
-    return dataclasses.replace(items, group=group, group_names=(*names, "not trained on"))
-
-
 def _place_in_class(label: Ints, count: Ints, seed: int | None) -> Ints:
     """Place of each image within its class, ``[n]``: by row, or by a seeded permutation."""
     rows = np.arange(len(label)) if seed is None else generator(seed, 1).permutation(len(label))
@@ -211,9 +186,3 @@ def _place_in_class(label: Ints, count: Ints, seed: int | None) -> Ints:
     place = np.empty(len(label), np.int64)
     place[sorted_rows] = np.arange(len(label)) - np.repeat(start, count)
     return place
-
-
-def _boundaries(fraction: float, count: Ints) -> Ints:
-    """``boundary(fraction, n)`` for every class, ``[n_class]``."""
-    sizes, which = np.unique(count, return_inverse=True)
-    return np.array([boundary(fraction, n) for n in sizes.tolist()], np.int64)[which]

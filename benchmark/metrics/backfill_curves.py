@@ -29,13 +29,9 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Curves:
-    """Every query at every point.
+    """Every query at every point, as in ``Ranking``: ``[points, n]``, ``n_positives`` ``[n]``.
 
-    Attributes:
-        filled: Items that have their new vector, int64 ``[points]``, from 0 to all.
-        first_rank: As ``Ranking.first_rank``, int64 ``[points, n]``.
-        average_precision: As ``Ranking.average_precision``, ``[points, n]``.
-        n_positives: The query's matches, ``[n]``.
+    ``filled`` are the items that have their new vector, int64 ``[points]``, from 0 to all.
     """
 
     filled: Ints
@@ -83,38 +79,32 @@ def curves(
 ) -> Curves:  # fmt: skip
     """Ranks and average precisions at every point of a backfilling curve.
 
+    The first point equals ``rank`` on the old vectors and the last ``rank`` on the new ones, to the
+    last bit. Source: FastFill section 5.1; BCT appendix B.
+
     Args:
         old_query: Query vectors in the space of the unfilled gallery, ``[n, d_old]``.
         old_gallery: The unfilled gallery, ``[m, d_old]``.
         new_query: Query vectors of the new model, ``[n, d_new]``.
         new_gallery: The filled gallery, ``[m, d_new]``.
         query_labels: Integers or strings, ``[n]``.
-        gallery_labels: Integers or strings, ``[m]``.
+        gallery_labels: As these, ``[m]``.
         order: The items' rows, the first to be filled first, ``[m]``.
         points: Points of the curve; 0 % and 100 % are the first and the last.
         **options: See :class:`benchmark.ranking.ranks.Options`; ``l2`` needs equal dimensions.
-
-    Returns:
-        Every query at every point; the first point equals ``rank`` on the old vectors and the last
-        ``rank`` on the new ones, to the last bit.
-
-    Source:
-        FastFill section 5.1; BCT appendix B.
     """
     from benchmark.ranking import backfill_engine
 
     steps = moments(len(arrays.plain(gallery_labels)), points)
-    old, new = (old_query, old_gallery), (new_query, new_gallery)
-    run = backfill_engine.Run(old, new, (query_labels, gallery_labels), order, steps, **options)
-    return Curves(steps[0], *run.curves())
+    sides = (old_query, old_gallery), (new_query, new_gallery), (query_labels, gallery_labels)
+    return Curves(steps[0], *backfill_engine.Run(*sides, order, steps, **options).curves())
 
 
 @dataclass(frozen=True)
 class SearchCurves:
-    """Every probe at every point of a backfilling gallery.
+    """Every probe at every point of a backfilling gallery; ``filled`` is as in :class:`Curves`.
 
     Attributes:
-        filled: Items that have their new vector, int64 ``[points]``.
         own: Best score of the probe's own subject, ``[points, n]``; -inf where it is not enrolled.
         other: Best score of the other subjects, ``[points, n]``; -inf where there are none.
         mated: Probes whose subject is enrolled, ``[n]``.
@@ -146,10 +136,8 @@ def search_curves(
     from benchmark.ranking import backfill_engine
 
     steps = moments(len(arrays.plain(gallery_subjects)), points)
-    old, new = (old_probe, old_gallery), (new_probe, new_gallery)
-    subjects = probe_subjects, gallery_subjects
-    best = backfill_engine.search(old, new, subjects, order, steps, threads)
-    return SearchCurves(steps[0], *best)
+    sides = (old_probe, old_gallery), (new_probe, new_gallery), (probe_subjects, gallery_subjects)
+    return SearchCurves(steps[0], *backfill_engine.search(*sides, order, steps, threads))
 
 
 @metric(
@@ -185,13 +173,9 @@ def offline(curve: Any) -> Values:
     higher=False,
 )  # fmt: skip
 def flips(hits: Any) -> tuple[Values, Values]:
-    """Flips against the unfilled gallery, at each point.
+    """Shares of queries wrong at 0 % and right now (positive), and the reverse, ``[points]`` each.
 
-    Args:
-        hits: 1 where a query is right at a point, else 0, ``[points, n]``, as ``Curves.cmc(1)``.
-
-    Returns:
-        Share of queries wrong at 0 % and right now (positive), and right at 0 % and wrong now.
+    ``hits`` is 1 where a query is right at a point, else 0, ``[points, n]``, as ``Curves.cmc(1)``.
     """
     table = np.asarray(hits)
     if table.ndim != 2 or not table.shape[1]:
@@ -205,9 +189,7 @@ def flips(hits: Any) -> tuple[Values, Values]:
 def by_group(values: Any, groups: Any) -> dict[Any, Values]:
     """The mean of each group of queries at each point: group -> ``[points]``, groups ascending.
 
-    Args:
-        values: One value per query and point, ``[points, n]``.
-        groups: Group of each query, ``[n]``.
+    ``values`` has one per query and point, ``[points, n]``, ``groups`` the queries' groups ``[n]``.
     """
     table = np.asarray(values, dtype=np.float64)
     arrays.finite("values", table)
@@ -229,18 +211,14 @@ def group_share(order: Any, groups: Any, points: int = 101) -> dict[Any, Values]
     names = arrays.one_per_row("groups", groups, len(arrays.plain(groups)))
     rows = arrays.permutation(order, len(names))
     filled, _ = moments(len(names), points)
-    out = {}
-    for name in np.unique(names):
-        done = np.concatenate([[0], np.cumsum(names[rows] == name)])
-        out[name.item()] = done[filled] / done[-1]
-    return out
+    known = np.unique(names)
+    done = [np.concatenate([[0], np.cumsum(names[rows] == name)]) for name in known]
+    return {name.item(): n[filled] / n[-1] for name, n in zip(known, done, strict=True)}
 
 
 def at(result: Curves, point: int) -> Ranking:
     """One point of the curve as a ranking; the inverse negative penalty is not kept (NaN)."""
     from benchmark.ranking.ranks import Ranking
 
-    nothing = np.full(len(result.n_positives), np.nan)
-    return Ranking(
-        result.first_rank[point], result.average_precision[point], nothing, result.n_positives
-    )
+    first, ap, n = result.first_rank[point], result.average_precision[point], result.n_positives
+    return Ranking(first, ap, np.full(len(n), np.nan), n)

@@ -2,11 +2,8 @@
 
 An order is a permutation of the stored items, the first one being recomputed first. Larger scores
 come first and ties go by item id, so no order depends on how the items lie in memory. Orders by
-losses of new vectors (:func:`squared_distance`) are oracles: they need what backfilling is to give,
-and only show what an order could reach.
-
-A ValueError names an argument whose length differs or which holds NaN, an id that comes twice, and
-an unknown order.
+losses of new vectors are oracles: they need what backfilling is to give. A ValueError names an
+argument whose length differs or which holds NaN, an id that comes twice, and an unknown order.
 
 Sources: FastFill section 4.2 (sigma, and the oracle order by the true loss) and appendix C.3
 (entropy, margin and least confidence after RACT, by a classifier's outputs for stored vectors,
@@ -52,10 +49,7 @@ def by_score(score: Any, ids: Any) -> Ints:
 
 
 def class_by_class(labels: Any, ids: Any, seed: int) -> Ints:
-    """All items of a class before the next class; classes in a random order, items by id.
-
-    Labels ``[n]`` are integers or strings, ids are unique.
-    """
+    """Classes in a random order, their items by id; labels are integers or strings, ids unique."""
     by_id = _by_id(ids)
     names = arrays.one_per_row("labels", labels, len(by_id))[by_id]
     classes, inverse = np.unique(names, return_inverse=True)
@@ -102,10 +96,8 @@ def least_confidence(logits: Any) -> Scores:
 def squared_distance(converted: Any, new: Any, *, unit: bool = False) -> Scores:
     """The alignment loss of each item, FastFill's L_l2: an oracle order's score, ``[n]``.
 
-    Args:
-        converted: Stored vectors as the update leaves them, ``[n, d]``.
-        new: The same items' vectors by the new model, ``[n, d]``.
-        unit: Compare directions only.
+    It compares stored vectors as the update leaves them, ``[n, d]``, with the same items' vectors
+    by the new model, ``[n, d]``; with ``unit`` their directions only.
 
     Example:
         >>> squared_distance(np.array([[3.0, 4.0]]), np.array([[0.0, 0.0]])).tolist()
@@ -124,12 +116,10 @@ def squared_distance(converted: Any, new: Any, *, unit: bool = False) -> Scores:
 
 @dataclass(frozen=True)
 class Items:
-    """What orders may depend on, a row an item; None is not known.
+    """What orders may depend on, a row an item; None is not known. Item ids are unique.
 
     Attributes:
-        ids: Item ids, unique.
         labels: Class of each item, as the gallery has it.
-        seed: Of the random orders.
         priority: The method's own, ``[n]``.
         logits: The new classifier's, for the stored vectors after the method's conversion.
         old_logits: The old classifier's, for the old model's vectors as they are stored.
@@ -152,13 +142,10 @@ class Items:
 
 @dataclass(frozen=True)
 class Order:
-    """An order that a protocol can name.
+    """An order that a protocol can name: rows, the first one to be filled first.
 
-    Attributes:
-        needs: Attributes of :class:`Items` that must be known.
-        make: Items -> rows, the first one to be filled first.
-        oracle: Whether it uses what a deployment has not: the new vector, or the item's true class
-            with which to read the new classifier's outputs.
+    It ``needs`` attributes of :class:`Items` to be known. An oracle uses what a deployment has not:
+    the new vector, or the item's true class with which to read the new classifier's outputs.
     """
 
     needs: tuple[str, ...]
@@ -196,11 +183,7 @@ def is_oracle(name: str) -> bool:
 
 
 def make_orders(names: Sequence[str], items: Items) -> tuple[dict[str, Ints], dict[str, str]]:
-    """Orders of some items, by names of ``ORDERS``.
-
-    Returns:
-        Name -> rows, and for each order that is not possible the reason.
-    """
+    """Name in ``ORDERS`` -> rows, and for each order that is not possible the reason."""
     orders, left_out = {}, {}
     for name in names:
         if name not in ORDERS:
@@ -226,8 +209,7 @@ def _log_probabilities(logits: Any) -> Scores:
 
     table = arrays.plain(logits)
     if table.ndim != 2 or table.dtype.kind != "f" or table.shape[1] < 2:
-        raise ValueError(
-            f"logits: expected floats [n, classes >= 2], got {table.dtype} {table.shape}"
-        )
+        got = f"{table.dtype} {table.shape}"
+        raise ValueError(f"logits: expected floats [n, classes >= 2], got {got}")
     arrays.finite("logits", table)
     return np.asarray(log_softmax(table.astype(np.float64), axis=1))

@@ -25,8 +25,7 @@ class Metric:
         key: Stable name, as records store it: snake case with the cut-off last.
         label: What tables and axes print.
         higher_is_better: Direction; None where neither is better.
-        low: Smallest possible value, or None.
-        high: Largest possible value, or None.
+        low: Smallest possible value, or None, as for ``high``.
         rules: Ties, empty queries, self-matches, normalisation; whole sentences.
         unit: ``share`` (printed as percent), ``coefficient`` or ``count``.
     """
@@ -50,15 +49,9 @@ _DECLARED: dict[str, Metric] = {}  # key or pattern -> metric, of the modules th
 
 
 def metric(
-    key: str,
-    label: str,
-    rules: str,
-    *,
-    higher: bool | None = True,
-    low: float | None = 0.0,
-    high: float | None = 1.0,
-    unit: Unit = "share",
-) -> Callable[[Function], Function]:
+    key: str, label: str, rules: str, *, higher: bool | None = True, low: float | None = 0.0,
+    high: float | None = 1.0, unit: Unit = "share",
+) -> Callable[[Function], Function]:  # fmt: skip
     """Declare a metric that the decorated function computes; the function stays as it is.
 
     Arguments are those of :class:`Metric`. ``key`` may be a pattern, whose fields may stand in the
@@ -88,13 +81,9 @@ def examples() -> list[str]:
 
 
 def describe(key: str) -> Metric:
-    """Look up what a metric's key means.
+    """Look up what a metric's key means: ``map``, ``tar_at_far_1e-4``, ``pooled_rank_1`` ...
 
-    Args:
-        key: ``map``, ``cmc_at_5``, ``tar_at_far_1e-4``, ``area_map``, ``pooled_rank_1`` ...
-
-    Raises:
-        ValueError: If the key is unknown; the message names the nearest known one.
+    If the key is unknown, a ValueError names the nearest known one.
 
     Example:
         >>> describe("cmc_at_5").label

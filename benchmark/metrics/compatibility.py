@@ -73,9 +73,8 @@ def average(new_old: dict[str, float], new_new: dict[str, float]) -> float:
 def average_compatibility(matrix: Any) -> float:
     """Share of pairs i > j of a sequence for which M_ij > M_jj, strictly; n >= 2.
 
-    Source:
-        Average compatibility (AC) of CoReS and CL2R, the multi-model form of BCT's criterion. Their
-        released code counts a tie M_ij = M_jj as compatible; here it is not, as in BCT eq. 2.
+    Source: average compatibility (AC) of CoReS and CL2R, the multi-model form of BCT's criterion.
+    Their released code counts a tie M_ij = M_jj as compatible; here it is not, as in BCT eq. 2.
 
     Example:
         >>> average_compatibility([[0.4, 0.0], [0.5, 0.6]])
@@ -90,8 +89,7 @@ def average_compatibility(matrix: Any) -> float:
 def average_accuracy(matrix: Any) -> float:
     """Mean of M_ij over i >= j; n >= 1.
 
-    Average multi-model accuracy of CoReS, whose released code leaves out values of 0; here they
-    count. Errors are those of :func:`average_compatibility`.
+    Average multi-model accuracy of CoReS; its released code leaves out values of 0, this does not.
     """
     values = _matrix(matrix, 1)
     return float(np.mean(values[np.tril_indices(len(values))]))
@@ -104,14 +102,8 @@ def pairwise(
     """Share of all pairs that a new query keeps as near or as far (BCT eq. 1; BT2 definition 1).
 
     A pair of one class must not score lower with the new query than with the old one, a pair of two
-    classes not higher. Ties keep it. Scores are cosines.
-
-    Args:
-        old_query: Old vectors of the queries, ``[n, d]``.
-        old_gallery: Old vectors of the gallery, after conversion if any, ``[m, d]``.
-        new_query: New vectors of the same queries, ``[n, d]``.
-        query_labels: Integers or strings, ``[n]``.
-        gallery_labels: Integers or strings, ``[m]``.
+    classes not higher. Ties keep it. Scores are cosines. Queries are ``[n, d]``, the old gallery,
+    after conversion if any, is ``[m, d]``; labels ``[n]`` and ``[m]`` are integers or strings.
     """
     from benchmark.ranking.pair_scores import tiles
 

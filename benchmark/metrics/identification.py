@@ -1,10 +1,9 @@
 """Open-set 1:N identification.
 
-A probe is mated if its subject is in the gallery. Several templates of one subject are allowed in
-the gallery; the subject's best one counts. Probes are vectors ``[n, d]`` with subjects ``[n]``,
-integers or strings; a gallery is the same, ``[m, d]`` and ``[m]``. A ValueError names an argument
-of the wrong shape, type or value, a target that the scores cannot resolve, or a search without
-mated or without non-mated probes.
+A probe is mated if its subject is in the gallery; of several templates of one subject the best
+counts. Probes are vectors ``[n, d]`` with subjects ``[n]``, integers or strings; a gallery is the
+same, ``[m, d]`` and ``[m]``. A ValueError names an argument of the wrong shape, type or value, a
+target that the scores cannot resolve, or a search without mated or without non-mated probes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -44,15 +43,11 @@ class Search:
 
 @dataclass(frozen=True)
 class IdentificationPoint:
-    """TPIR at one threshold, with what was achieved.
+    """TPIR at the score that is the threshold for a target FPIR, with what was achieved.
 
     Attributes:
-        target: The target FPIR.
         tpir: Share of mated probes whose own subject ranks first and reaches the threshold.
         fpir: Share of non-mated probes whose best score reaches it, the achieved FPIR.
-        threshold: A score.
-        n_mated: Mated probes.
-        n_nonmated: Non-mated probes.
         hits: 0.0 or 1.0 for each mated probe, in the probes' order; their mean is ``tpir``.
     """
 
@@ -109,9 +104,8 @@ def pooled(
 def tpir_at_fpir(result: Search, targets: Iterable[float]) -> tuple[IdentificationPoint, ...]:
     """TPIR at the smallest threshold whose FPIR is within each target, in [1/non-mated probes, 1].
 
-    Source:
-        IJB-C's protocol: TPIR counts a mated probe only where its subject ranks first *and* reaches
-        the threshold. BCT prints TNIR@FPIR for the same.
+    Source: IJB-C's protocol: TPIR counts a mated probe only where its subject ranks first *and*
+    reaches the threshold. BCT prints TNIR@FPIR for the same.
     """
     first, own, bad = _open_set(result)
     points = []
@@ -153,10 +147,9 @@ def rank_k(result: Search, k: int) -> NDArray[np.float64]:
 
 
 def dir_curve(result: Search) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Detection and identification rate (TPIR) against FPIR, at every non-mated probe's score.
+    """FPIR, ascending from 0 to 1, at every non-mated probe's score, and the TPIR within it.
 
-    Returns:
-        FPIR ascending from 0 to 1, and the TPIR at the smallest threshold within it.
+    TPIR is the detection and identification rate, at the smallest threshold within the FPIR.
     """
     first, own, bad = _open_set(result)
     values, counts = np.unique(bad, return_counts=True)

@@ -26,10 +26,7 @@ _TIES += _RULES
 
 @metric("cmc_at_{k}", "CMC@{k}", _TIES)
 def cmc(ranking: Ranking, k: int) -> NDArray[np.float64]:
-    """1.0 where the best match is among the ``k`` nearest items, else 0.0.
-
-    Cumulative match characteristic, single-match form.
-    """
+    """1.0 where the best match is among the ``k`` nearest, else 0.0 (CMC, single-match form)."""
     return (ranking.first_rank[ranking.answered] <= cut_off(k)).astype(np.float64)
 
 
@@ -51,8 +48,7 @@ def average_precision(ranking: Ranking) -> NDArray[np.float64]:
 def inverse_negative_penalty(ranking: Ranking) -> NDArray[np.float64]:
     """Inverse negative penalty; its mean is mINP.
 
-    Source:
-        Ye et al., Deep Learning for Person Re-identification: A Survey and Outlook, section 4.2.
+    Source: Ye et al., Deep Learning for Person Re-identification: A Survey and Outlook, 4.2.
     """
     return ranking.inverse_negative_penalty[ranking.answered]
 

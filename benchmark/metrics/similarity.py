@@ -14,15 +14,10 @@ def linear_cka(batches: Iterable[tuple[Any, Any]]) -> float:
     """Linear centred kernel alignment of a stream of batches; memory is d x d, not n x n.
 
     Each batch has vectors of the same items by two models, ``[n, d]`` and ``[n, e]``. The value in
-    [0, 1] is 1 for representations equal up to rotation, scale and offset.
-
-    Raises:
-        ValueError: If the shapes do not fit each other or earlier batches, a value is not finite,
-            there are fewer than two items, or one side is constant.
-
-    Source:
-        Kornblith et al., Similarity of Neural Network Representations Revisited, eq. 3 (feature
-        form, centred).
+    [0, 1] is 1 for representations equal up to rotation, scale and offset. A ValueError says that
+    the shapes do not fit each other or earlier batches, a value is not finite, there are fewer than
+    two items, or one side is constant. Source: Kornblith et al., Similarity of Neural Network
+    Representations Revisited, eq. 3 (feature form, centred).
 
     Example:
         >>> x = np.array([[0.0, 1.0], [2.0, 0.0], [1.0, 1.0]])

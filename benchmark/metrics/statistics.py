@@ -19,13 +19,9 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two methods on the same queries.
+    """Two methods on the same queries: the mean of left minus right, and its bootstrap interval.
 
-    Attributes:
-        difference: Mean of left minus right.
-        low: Lower end of the difference's bootstrap interval.
-        high: Upper end.
-        p_value: Two-sided, by flipping the signs of the groups' differences at random.
+    The p-value is two-sided, by flipping the signs of the groups' differences at random.
     """
 
     difference: float
@@ -39,12 +35,8 @@ def bootstrap(
 ) -> tuple[float, float]:
     """Ends of the percentile bootstrap interval of a mean over queries, or over groups of them.
 
-    Args:
-        values: One value per query, ``[m]``.
-        groups: Identity of each query, ``[m]``: whole identities are drawn, with all their queries.
-        n: Resamples.
-        seed: Of the resampling.
-        level: Share covered, in (0, 1).
+    Values are one per query, ``[m]``; with ``groups``, each query's identity, ``[m]``, whole
+    identities are drawn, with all their queries, in ``n`` resamples. ``level`` is in (0, 1).
 
     Example:
         >>> bootstrap(np.full(10, 0.5))
@@ -79,10 +71,8 @@ def paired(
 ) -> Comparison:
     """Compare two methods by their values of the same queries, ``[m]`` each.
 
-    Further arguments are those of :func:`bootstrap`; ``n`` is also the number of sign flips.
-
-    Returns:
-        The mean difference, its interval and the p-value ``(1 + as extreme) / (1 + n)``.
+    Further arguments are those of :func:`bootstrap`; ``n`` is also the number of sign flips: the
+    p-value is ``(1 + as extreme) / (1 + n)``.
     """
     a, b = _floats("left", left), _floats("right", right)
     if len(a) != len(b):
@@ -121,8 +111,7 @@ def t_interval(values: Any, *, level: float = 0.95) -> tuple[float, float] | Non
 def holm(p_values: Any) -> Values:
     """Adjusted p-values of several comparisons, in their order; reject those up to the level.
 
-    Source:
-        Holm 1979 (scipy has only corrections of the false discovery rate).
+    Source: Holm 1979 (scipy has only corrections of the false discovery rate).
 
     Example:
         >>> holm(np.array([0.01, 0.04, 0.03]))

@@ -1,7 +1,4 @@
-"""Templates: one vector for all images that one template holds.
-
-A ValueError names an argument of the wrong shape, type or value.
-"""
+"""Templates: one vector for all images that one template holds."""
 
 from typing import Any
 
@@ -16,7 +13,10 @@ def templates(
     vectors: Any, template: Any, media: Any, *, weights: Any = None, flipped: Any = None,
     threads: int | None = None,
 ) -> tuple[NDArray[Any], Floats]:  # fmt: skip
-    """Template vectors: mean inside each media id, sum over the media, normalised.
+    """Template ids, ascending, and unit vectors: mean inside each media id, sum over the media.
+
+    The vectors are float32, ``[n_template, d]``. A ValueError names an argument of the wrong shape,
+    type or value. Source: IJB-C's protocol as evaluated by BCT and MixBCT.
 
     Args:
         vectors: Image embeddings, ``[n, d]``, not normalised.
@@ -25,12 +25,6 @@ def templates(
         weights: Face score of each image, ``[n]``; 1 by default.
         flipped: Embeddings of the mirrored images, added to ``vectors``, ``[n, d]``.
         threads: CPU threads; all by default.
-
-    Returns:
-        The template ids, ascending, and their unit vectors ``[n_template, d]``.
-
-    Source:
-        IJB-C's protocol as evaluated by BCT and MixBCT.
     """
     from benchmark.ranking import engine, pair_kernels
 

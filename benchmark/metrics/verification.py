@@ -1,9 +1,8 @@
 """1:1 verification: from genuine and impostor scores to operating points and curves.
 
-Genuine scores ``[n]`` are those of pairs of one identity, impostor scores ``[m]`` those of two.
-A pair is accepted where its score reaches the threshold. TAR is the share of genuine pairs
-accepted, FAR that of impostor pairs. A ValueError says which side is empty or not finite, or which
-target m impostors cannot resolve.
+Genuine scores ``[n]`` are those of pairs of one identity, impostor scores ``[m]`` those of two. TAR
+is the share of genuine pairs whose score reaches the threshold, FAR that of impostor pairs. A
+ValueError says which side is empty or not finite, or which target m impostors cannot resolve.
 """
 
 from collections.abc import Iterable
@@ -17,6 +16,7 @@ from benchmark.metrics.catalog import metric
 from benchmark.ranking import arrays
 
 Values = NDArray[np.float64]
+Scores = NDArray[Any]
 RATE = "Ties are accepted or refused together; a target below 1/n is refused."
 
 
@@ -36,10 +36,7 @@ class OperatingPoint:
 class Curve:
     """The ROC at every distinct score, from accepting nothing to accepting all.
 
-    Attributes:
-        far: False accept rates, ascending from 0 to 1.
-        tar: True accept rates, ascending from 0 to 1.
-        threshold: The scores, descending; the first is infinite.
+    Rates ascend from 0 to 1; the thresholds are the scores, descending, the first infinite.
     """
 
     far: Values
@@ -96,15 +93,13 @@ def tar_at_nearest_far(
 
 
 def thresholds(
-    good: NDArray[Any], bad: NDArray[Any], targets: Iterable[float], what: str
+    good: Scores, bad: Scores, targets: Iterable[float], what: str
 ) -> list[tuple[float, float]]:
     """Each target, and the smallest threshold for which the share of ``bad >= threshold`` is in it.
 
     A threshold is one step, in the precision of ``bad``, above the first score to be refused; where
-    none is refused, the lowest score. ``what`` says whose scores ``bad`` are, ``[m]``, m >= 1.
-
-    Raises:
-        ValueError: If a target is not in [1/m, 1].
+    none is refused, the lowest score. ``what`` says whose scores ``bad`` are, ``[m]``, m >= 1. A
+    ValueError names a target that is not in [1/m, 1].
     """
     m = len(bad)
     rates = _measurable(targets, m, what)
@@ -169,7 +164,7 @@ def _allowed(target: float, n: int) -> int:
     return max(k for k in (0, near - 1, near, near + 1) if k <= n and k / n <= target)
 
 
-def _sides(genuine: Any, impostor: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+def _sides(genuine: Any, impostor: Any) -> tuple[Scores, Scores]:
     sides = {"genuine": genuine, "impostor": impostor}
     good, bad = (arrays.scores(name, side) for name, side in sides.items())
     if not len(good) or not len(bad):
@@ -179,8 +174,6 @@ def _sides(genuine: Any, impostor: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return good.astype(kind, copy=False), bad.astype(kind, copy=False)
 
 
-def _point(
-    good: NDArray[Any], bad: NDArray[Any], target: float, threshold: float
-) -> OperatingPoint:
+def _point(good: Scores, bad: Scores, target: float, threshold: float) -> OperatingPoint:
     tar, far = (int(np.count_nonzero(x >= threshold)) / len(x) for x in (good, bad))
     return OperatingPoint(target, tar, far, threshold, len(good), len(bad))

@@ -16,7 +16,6 @@ from benchmark.errors import BenchError
 from benchmark.models.module import Portable
 
 _STRIDES = (2, 2, 1)
-_ATTENTION_WIDTH = 16
 
 
 class Encoder(Portable):
@@ -73,10 +72,8 @@ def trunk(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:
     """The trunk of ``convnet-16``, ``vit-64x4``, ``timm:resnet18``, ..., and its output's width.
 
     The name is timm's, or a family, a width, and a depth: blocks a stage, by default 1, or layers
-    of a transformer, by default 4. Images have ``image_size`` pixels a side.
-
-    Raises:
-        BenchError: If the name is unknown, or the width does not suit the family.
+    of a transformer, by default 4. Images have ``image_size`` pixels a side. A BenchError if the
+    name is unknown, or the width does not suit the family.
     """
     check_backbone(name)
     parsed = OWN_BACKBONE.fullmatch(name)
@@ -166,14 +163,13 @@ def _transformer(width: int, depth: int, channels: int, image_size: int) -> nn.M
     The patches come from three convolutions (Xiao et al. 2021): without them, and without
     pre-training, a transformer learns little from a few ten thousand images.
     """
-    if width % _ATTENTION_WIDTH:
-        limit = f"expected a multiple of {_ATTENTION_WIDTH}"
-        raise BenchError(f"backbone 'vit-{width}': width: {limit}")
+    if width % 16:  # the width of an attention head
+        raise BenchError(f"backbone 'vit-{width}': width: expected a multiple of 16")
     side = -(-image_size // 8)
     # One by one: torch's TransformerEncoder would start them all with the same weights.
     layers = [
         nn.TransformerEncoderLayer(
-            width, width // _ATTENTION_WIDTH, 2 * width, dropout=0.0, activation="gelu",
+            width, width // 16, 2 * width, dropout=0.0, activation="gelu",
             batch_first=True, norm_first=True,
         )
         for _ in range(depth)

@@ -1,7 +1,4 @@
-"""Learnable changes of basis: orthonormal maps, which lose nothing of their input.
-
-Source: Zhou et al., BT2 (2023), section 3.3, Lemmas 2 and 3, and Algorithm 1.
-"""
+"""Learnable changes of basis: Zhou et al., BT2 (2023), 3.3, Lemmas 2 and 3, and Algorithm 1."""
 
 import math
 
@@ -90,10 +87,9 @@ class BasisTransformation(Portable):
         super().__init__()
         shared = dim_old - extra
         if extra < 1 or not 0 <= shared <= dim_new:
-            raise ValueError(
-                f"extra: expected {max(1, dim_old - dim_new)}..{dim_old} for {dim_old} old and "
-                f"{dim_new} new dimensions, got {extra}"
-            )
+            span = f"{max(1, dim_old - dim_new)}..{dim_old}"
+            sizes = f"{dim_old} old and {dim_new} new dimensions"
+            raise ValueError(f"extra: expected {span} for {sizes}, got {extra}")
         self.dim_new, self.shared, self.extra, self.factor = dim_new, shared, extra, factor
         self.project = nn.Linear(dim_new + dim_old, extra)
         self.first, self.second = Rotation(dim_new), Rotation(dim_old)
@@ -114,9 +110,8 @@ class BasisTransformation(Portable):
     def reader(self) -> Tensor:
         """The matrix ``[m, m + extra]`` that reads phi_3 from phi_new."""
         back, old = self.first.matrix.T / self.factor, self.second.matrix
-        return torch.cat(
-            [back[:, : self.shared] @ old.T[self.extra :], back[:, self.shared :]], dim=1
-        )
+        through_old = back[:, : self.shared] @ old.T[self.extra :]
+        return torch.cat([through_old, back[:, self.shared :]], dim=1)
 
 
 class Composed(Portable):

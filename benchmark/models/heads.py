@@ -18,15 +18,11 @@ from benchmark.models.module import Portable
 
 
 class Head(Portable):
-    """A classifier over embeddings.
+    """A classifier over embeddings, of a kind in ``HEADS``.
 
-    Args:
-        kind: One of ``HEADS``.
-        dim: Embedding dimension.
-        classes: Class of each row, as indices into the dataset's names.
-        scale: Logit scale of the normalised kinds.
-        margin: Margin of cosface and arcface.
-        smoothing: Label smoothing of the training loss.
+    ``classes`` has the class of each row, as indices into the dataset's names. ``scale`` is the
+    logit scale of the normalised kinds, ``margin`` that of cosface and arcface, ``smoothing`` of
+    the labels in the training loss.
     """
 
     classes: Tensor
@@ -64,10 +60,8 @@ class Head(Portable):
     ) -> Tensor:
         """The training loss: cross-entropy of the logits with the margin at the target.
 
-        Args:
-            features: Raw embeddings, ``[n, d]``.
-            labels: Rows of the classifier, ``[n]`` int64.
-            reduction: The mean, or ``none`` for the loss of each row, ``[n]``.
+        Features ``[n, d]`` are raw embeddings, labels ``[n]`` int64 rows of the classifier. The
+        loss is the mean, or with ``none`` that of each row, ``[n]``.
         """
         logits = self.logits(features)
         if self.kind in ("cosface", "arcface"):

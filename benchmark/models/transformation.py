@@ -18,18 +18,11 @@ from benchmark.models.module import Portable
 class Transformation(Portable):
     """h(o, side): two branches of Linear-norm-ReLU twice to 256, joined by a mixer (D.1).
 
-    Args:
-        dim_old: Dimension of the old embedding.
-        dim_side: Dimension of the side-information; 0 is none, a vector of zeros.
-        dim_new: Dimension of the new embedding.
-        width: Width of the mixer.
-        normalise: Normalise the output, as where embeddings are normalised (appendix D.7).
-        branch: Width of a branch.
-        norm: Batch or layer normalisation between layers (appendix D.5).
-        inputs: ``side`` hides the old embedding behind a vector of zeros (section 5.2).
-        normalise_old: Normalise the old embedding first: in a chain some stored items are
-            normalised outputs of the map before and others are fresh, and only the directions
-            of both mean anything.
+    ``width`` is the mixer's, ``branch`` that of a branch. With ``dim_side`` 0 the side-information
+    is a vector of zeros. ``normalise`` is of the output, as where embeddings are normalised
+    (D.7); ``norm`` stands between layers (D.5). ``inputs`` ``side`` hides the old embedding behind
+    zeros (5.2). ``normalise_old`` is of the old embedding: in a chain some stored items are
+    normalised outputs of the map before and others fresh, and only directions mean anything.
     """
 
     def __init__(

@@ -24,22 +24,14 @@ def names() -> list[str]:
 
 
 def run(name: str, **sizes: int | None) -> list[dict[str, Any]]:
-    """Run one benchmark.
+    """Run one benchmark of :func:`names`, with those of ``SIZES`` that it has; None is its default.
 
-    Args:
-        name: One of :func:`names`.
-        **sizes: Those of ``SIZES`` that the benchmark has; None stands for its default. ``queries``
-            are also probe templates or training images, ``gallery`` enrolled templates, ``classes``
-            subjects, ``items`` stored vectors; ``side`` is the dimension of the side-information.
-
-    Returns:
-        Rows of ``name``, ``seconds``, ``against`` (the row it is compared with, or None), ``ratio``
-        (seconds over that row's), ``memory_mib`` (growth of the peak) and ``size``; ``tolerance``
-        has columns of its own.
-
-    Raises:
-        ValueError: If the name or a size is unknown, or a size is below 1 (``side``: below 0).
-        BenchError: If the benchmark has no such size.
+    ``queries`` are also probe templates or training images, ``gallery`` enrolled templates,
+    ``classes`` subjects, ``items`` stored vectors; ``side`` is the side-information's dimension.
+    Rows have ``name``, ``seconds``, ``against`` (the row it is compared with, or None), ``ratio``
+    (seconds over that row's), ``memory_mib`` (growth of the peak) and ``size``; ``tolerance`` has
+    columns of its own. A ValueError says that the name or a size is unknown, or a size is below 1
+    (``side``: below 0), a BenchError that the benchmark has no such size.
     """
     if name not in names():
         raise ValueError(f"name: expected one of {', '.join(names())}, got {name!r}")
@@ -58,11 +50,9 @@ def run(name: str, **sizes: int | None) -> list[dict[str, Any]]:
 
 
 def document(name: str, **sizes: int | None) -> dict[str, Any]:
-    """Run one benchmark, and say where its figures come from.
+    """The rows of :func:`run`, and where they come from: command, date, code, packages, hardware.
 
-    Returns:
-        ``command``, ``date``, ``code``, ``packages``, ``hardware``, ``load`` (processes that ran or
-        waited in the minute before and in the last one) and ``rows``, see :func:`run`.
+    ``load`` counts the processes that ran or waited in the minute before and in the last one.
     """
     before = os.getloadavg()[0]
     rows = run(name, **sizes)

@@ -20,12 +20,9 @@ class Timing:
 
 
 def together(calls: Mapping[str, Callable[[], object]], rounds: int = 3) -> dict[str, Timing]:
-    """Time calls in turn, several rounds, so that a busy machine is busy for all of them.
+    """Best seconds and most memory of calls, in turn, so that a busy machine is busy for all.
 
     The caller has warmed them up.
-
-    Returns:
-        Name -> best seconds and largest growth of resident memory.
     """
     best: dict[str, Timing] = {}
     for _ in range(rounds):

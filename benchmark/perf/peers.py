@@ -24,11 +24,9 @@ def metric_learning(problem: Problem) -> Callable[[], object]:
     from pytorch_metric_learning.utils.inference import CustomKNN
 
     calculator = AccuracyCalculator(
-        include=("mean_average_precision", "precision_at_1"),
-        k=None,
-        device=torch.device("cpu"),
+        include=("mean_average_precision", "precision_at_1"), k=None, device=torch.device("cpu"),
         knn_func=CustomKNN(CosineSimilarity(), batch_size=1000),
-    )
+    )  # fmt: skip
     q, g, ql, gl = map(torch.from_numpy, problem)
     return lambda: calculator.get_accuracy(q, ql, g, gl)
 

@@ -45,8 +45,8 @@ def renewed(text: str) -> str:
 
 
 def _origin(document: dict[str, Any]) -> str:
-    hardware, packages = document["hardware"], document["packages"]
-    versions = ", ".join(f"{name} {packages[name]}" for name in _PACKAGES)
+    hardware = document["hardware"]
+    versions = ", ".join(f"{name} {document['packages'][name]}" for name in _PACKAGES)
     commit = document["code"]["commit"] or document["code"]["version"]
     first, last = document["load"]
     return (

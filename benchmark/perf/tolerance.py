@@ -1,9 +1,8 @@
 """How far a torch device's ranking lies from the exact one of the CPU.
 
 A device may add a score's products in any order; a CPU's torch adds up to some hundred in the exact
-path's own. So each row comes twice: the second time the device gets the dimensions in reverse,
-which leaves every true score as it is and changes each sum's order. ``python -m
-benchmark.perf.tolerance cuda`` prints the rows of another device than torch's CPU.
+path's own. So each row comes twice, the second time with the dimensions in reverse, which changes
+only each sum's order. ``python -m benchmark.perf.tolerance cuda`` prints another device's rows.
 """
 
 import itertools
@@ -24,10 +23,9 @@ def rows(
 ) -> list[dict[str, Any]]:
     """Compare both paths by cosine, on clusters and on vectors without classes.
 
-    Returns:
-        ``score``: largest absolute difference of two scores, of the first 1,024 queries; ``ranks``
-        and ``ap``: shares of the queries whose first rank or average precision differs;
-        ``cmc_at_1``, ``cmc_at_5`` and ``map``: differences of the means; ``exact_map``.
+    ``score``: largest absolute difference of two scores, of the first 1,024 queries; ``ranks`` and
+    ``ap``: shares of the queries whose first rank or average precision differs; ``cmc_at_1``,
+    ``cmc_at_5`` and ``map``: differences of the means; ``exact_map``.
     """
     out = []
     kinds = itertools.product(((64, 1.5), (128, 2.0), (512, 3.0)), ("random", "clustered"))

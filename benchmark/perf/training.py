@@ -31,11 +31,8 @@ def rows(queries: int = 8192, dim: int = 64, classes: int = 512) -> list[dict[st
     """
     rng = np.random.default_rng(0)
     labels = rng.permutation(np.arange(queries) % classes)  # pairs of a class in every batch
-    data = TrainingData(
-        rng.integers(0, 256, (queries, 1, 32, 32), dtype=np.uint8),
-        torch.from_numpy(labels),
-        torch.arange(classes),
-    )
+    images = rng.integers(0, 256, (queries, 1, 32, 32), dtype=np.uint8)
+    data = TrainingData(images, torch.from_numpy(labels), torch.arange(classes))
     spec = ModelSpec(backbone="convnet-32", dim=dim, head="arcface", scale=16.0, margin=0.2)
     recipe = Recipe(
         epochs=1, batch_size=128, precision="bf16-mixed",
@@ -77,10 +74,10 @@ def _bare(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
     encoder, head = new_model(spec, data, Trainer(recipe, 0))
     # What the processor can do at speed, as the harness chooses.
     mixed = effective_precision(recipe.precision, "cpu") == "bf16-mixed"
-    parameters = [*encoder.parameters(), *head.parameters()]
     optimizer = torch.optim.SGD(
-        parameters, lr=recipe.lr, momentum=recipe.momentum, weight_decay=recipe.weight_decay
-    )
+        [*encoder.parameters(), *head.parameters()], lr=recipe.lr, momentum=recipe.momentum,
+        weight_decay=recipe.weight_decay,
+    )  # fmt: skip
     cpu, rng = torch.device("cpu"), torch.Generator().manual_seed(0)
     order = torch.randperm(len(data), generator=rng)
     steps = len(data) // recipe.batch_size

@@ -1,9 +1,8 @@
 """Checks of arguments, once: vectors, labels and scores as plain arrays.
 
-Every function of the package takes NumPy arrays, anything NumPy can read, or torch tensors
-(recognised by their methods, so nothing here imports torch). bfloat16 comes as a torch tensor, as
-an ``ml_dtypes`` array, or as raw bits through :func:`from_bfloat16`. Each check raises a ValueError
-that names the argument, what was expected and what came.
+Arguments are NumPy arrays, anything NumPy can read, or torch tensors (recognised by their methods:
+nothing here imports torch); bfloat16 is torch's, ``ml_dtypes``' or bits for :func:`from_bfloat16`.
+Each check raises a ValueError that names the argument, what was expected and what came.
 """
 
 from typing import Any
@@ -54,10 +53,7 @@ def widened(x: NDArray[Any]) -> Floats:
 
 
 def compact(name: str, value: Any, *, dim: int | None = None) -> NDArray[Any]:
-    """Vectors ``[n, d]`` as C-ordered float32; float16 stays, bfloat16 comes as its bits, uint16.
-
-    The values are not looked at.
-    """
+    """Unread vectors ``[n, d]`` as C-ordered float32; float16 stays, bfloat16 comes as uint16."""
     array, half = _read(value)
     if array.ndim != 2 or not (half or array.dtype.kind == "f"):
         raise ValueError(f"{name}: expected 2-D floats [n, d], got {array.ndim}-D {array.dtype}")
@@ -83,9 +79,8 @@ def finite(name: str, array: NDArray[Any]) -> None:
         good = np.isfinite(flat[start : start + _STEP])
         if not good.all():
             where = np.unravel_index(start + int(np.argmin(good)), array.shape)
-            raise ValueError(
-                f"{name}: expected finite values, got {array[where]} in row {int(where[0])}"
-            )
+            got = f"{array[where]} in row {int(where[0])}"
+            raise ValueError(f"{name}: expected finite values, got {got}")
 
 
 def one_per_row(name: str, value: Any, n: int) -> NDArray[Any]:

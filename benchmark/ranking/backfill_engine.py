@@ -89,11 +89,7 @@ class Run:
         return first + max(1, int(np.searchsorted(needed, _CELLS, "right")))
 
     def _chunk(self, by: Grouped, rank: Ints, ap: NDArray[np.float64]) -> Ints:
-        """Fill in rank and average precision ``[query, point]`` of some queries.
-
-        Returns:
-            How many matches each has.
-        """
+        """Fill in rank and average precision ``[query, point]`` of some; returns their matches."""
         n = len(by.q_order)
         matches, left_out = self._scores(by)
         old, new, _ = matches
@@ -180,11 +176,7 @@ class Run:
 def search(
     old: Sides, new: Sides, subjects: Sides, order: Any, steps: Steps, threads: int | None
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Best scores along the curve, of each probe's own subject and of the others ``[points, n]``.
-
-    Returns:
-        Both, and which subjects are in the gallery.
-    """
+    """Best scores of each probe's subject and of others ``[points, n]``, and who is enrolled."""
     both = scorers(old, new, "cosine", threads)
     n, m = both[0].shape
     ps, gs = arrays.codes("subjects", subjects, (n, m))

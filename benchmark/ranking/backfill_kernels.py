@@ -8,17 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.ranking.kernels import (
-    CAPACITY,
-    COLUMNS,
-    COMPRESS,
-    ROWS,
-    fetch,
-    jit,
-    keep,
-    prefetch,
-    store,
-)
+from benchmark.ranking import kernels
+from benchmark.ranking.kernels import CAPACITY, COLUMNS, COMPRESS, ROWS, jit, keep, prefetch, store
 from benchmark.ranking.threshold_search import plant, reached
 from benchmark.ranking.tile_counts import append, prepare, total
 
@@ -44,7 +35,7 @@ def _tally(
     so that a count need not wait for the one before it in the same cell.
     """
     for place in range(since * width, (until + 1) * width, 32):  # on their way during the look-ups
-        fetch(cells, place)
+        kernels.fetch(cells, place)
     reached(s, n, tree, depth, 1, steps)
     begin = np.uint64(0)
     for moment in range(since, until + 1):
@@ -200,10 +191,8 @@ def summarise(
             continue
         row, held, query = cells.changes[i], cells.totals[i], q_order[i]
         for x in range(left_old.offset[i], left_old.offset[i + 1]):
-            place, slot = (
-                left_moment.values[x] * width,
-                np.searchsorted(t, left_old.values[x], "right"),
-            )
+            place = left_moment.values[x] * width
+            slot = np.searchsorted(t, left_old.values[x], "right")
             held[slot] -= 1
             row[place + slot] += 1
             row[place + np.searchsorted(t, left_new.values[x], "right")] -= 1

@@ -94,9 +94,7 @@ class Panels(NamedTuple):
 class Side:
     """Checked vectors, and what each is multiplied by before it is used: 1 / length for cosines.
 
-    Attributes:
-        x: float32, float16 or the bits of bfloat16; the last two are widened a few at a time, where
-            they are used.
+    ``x`` is float32, float16 or bits of bfloat16, widened a few at a time where they are used.
     """
 
     def __init__(
@@ -152,15 +150,10 @@ class Side:
 
 
 class Scorer:
-    """Queries and a gallery, checked, and their exact scores.
+    """Queries ``[n, d]`` and a gallery ``[m, d]``, checked, and their exact scores.
 
-    Attributes:
-        query: ``[n, d]``.
-        gallery: ``[m, d]``.
-        l2: Scores are negative squared distances instead of cosines.
-        shape: ``(n, m)``.
-        dim: ``d``.
-        threads: CPU threads.
+    ``shape`` is ``(n, m)``, ``dim`` is ``d``. Scores are cosines, or with ``l2`` negative squared
+    distances.
     """
 
     def __init__(
@@ -190,11 +183,9 @@ class Scorer:
         return max(1, room // (4 * self.dim * kernels.COLUMNS)) * kernels.COLUMNS
 
     def blocks(
-        self,
-        work: Callable[[int, int, Floats], None],
-        q_rows: Ints | None = None,
+        self, work: Callable[[int, int, Floats], None], q_rows: Ints | None = None,
         g_rows: Ints | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Call ``work(first, last, scores[last - first, items])`` for all queries, in threads.
 
         The rows say which queries and items, and in which order; all by default.
@@ -271,9 +262,8 @@ class Scorer:
 def tile(queries: Panels, items: Panels, *, l2: bool) -> Floats:
     """Scores of packed queries and items, ``[queries, items]``."""
     out = np.empty((queries.n, items.n), np.float32)
-    tile_counts.tile_scores(
-        queries.values, queries.n, items.values, items.n, items.dim, l2, out.reshape(-1)
-    )
+    sides = queries.values, queries.n, items.values, items.n
+    tile_counts.tile_scores(*sides, items.dim, l2, out.reshape(-1))
     return out
 
 

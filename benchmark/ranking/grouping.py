@@ -127,10 +127,7 @@ class Labels:
         return sizes[place]
 
     def strangers(self, order: Ints) -> tuple[Ints, Ints]:
-        """Items of a query's id but of another label, relabelled ones, say: left out too.
-
-        They come as places in ``order``, ascending, and items.
-        """
+        """Places in ``order``, ascending, and items of the id but another label: left out too."""
         if not len(self.rules.query_ids):
             return np.empty(0, np.int64), np.empty(0, np.int64)
         expected = self.rules.query_ids[order]
@@ -144,11 +141,8 @@ class Labels:
 
 
 def _among(known: Ints, values: Ints, junk: Mask | None) -> Ints:
-    """Which of ``values`` are among the ascending ``known``, and not junk: their rows, ascending.
-
-    Some thousand values at a time: what is held is what is found.
-    """
-    parts = [np.empty(0, np.int64)]
+    """Rows, ascending, of the ``values`` that are among the ascending ``known`` and not junk."""
+    parts = [np.empty(0, np.int64)]  # some thousand at a time: only what is found is held
     for a in range(0, len(values) if len(known) else 0, _BLOCK):
         some = values[a : a + _BLOCK]
         rows = np.flatnonzero((some >= known[0]) & (some <= known[-1]))

@@ -1,11 +1,10 @@
 """Score tiles as vector instructions: every score is one fixed chain of fused multiply-adds.
 
 A score is a chain over the dimensions, first to last, in float32: ``acc = fma(q, g, acc)`` for
-products, ``acc = fma(g - q, q - g, acc)`` for negative squared distances. A fused multiply-add is
-rounded once, so a score depends on its two vectors and on nothing else: not on the tile, its shape,
-the thread or the machine. BLAS promises none of that. Tiles are written as LLVM vectors because
-their accumulators must stay in registers; without FMA instructions LLVM calls the C library's
-``fmaf``, which is slow and gives the same bits.
+products, ``acc = fma(g - q, q - g, acc)`` for negative squared distances. Each is rounded once, so
+a score depends on its two vectors alone, not on tile, thread or machine; BLAS promises none of
+that. LLVM vectors keep the tiles' accumulators in registers; without FMA instructions LLVM calls
+the C library's ``fmaf``, which is slow and gives the same bits.
 
 Panels: ``q`` is packed ``[group, d, ROWS]``, ``g`` ``[panel, d, COLUMNS]``. Offsets count elements.
 """
@@ -20,9 +19,7 @@ from llvmlite import ir
 from numba import extending, njit, types
 from numba.core import cgutils, config
 
-_F = ir.FloatType()
-_I = ir.IntType(64)
-
+_F, _I = ir.FloatType(), ir.IntType(64)
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 jit: Decorator = njit(cache=True, nogil=True, error_model="numpy")

@@ -30,14 +30,10 @@ def tiles(left: Any, right: Any, rows: int = 512) -> Iterator[tuple[slice, Float
 def listed(
     left: Any, right: Any, left_rows: Any, right_rows: Any, *, threads: int | None = None
 ) -> Floats:
-    """Cosines of listed pairs, IJB-C's template pairs, say.
+    """Cosines ``[p]`` of listed pairs, IJB-C's template pairs, say, in CPU threads, or all.
 
-    Args:
-        left: First vectors, ``[n, d]``: of one model.
-        right: Second vectors, ``[m, d]``: of the same or another model.
-        left_rows: Row in ``left`` of each pair, ``[p]``.
-        right_rows: Row in ``right`` of each pair, ``[p]``.
-        threads: CPU threads; all by default.
+    Each pair has a row in ``left``, ``[n, d]``, and one in ``right``, ``[m, d]``, which may be of
+    another model; the rows are integers, ``[p]``.
     """
     pairs = scorer(left, right, threads)
     given = (("left_rows", left_rows), ("right_rows", right_rows))
@@ -64,19 +60,10 @@ def all_pairs(
     left: Any, right: Any, left_labels: Any, right_labels: Any, *, left_ids: Any = None,
     right_ids: Any = None, threads: int | None = None,
 ) -> tuple[Floats, Floats]:  # fmt: skip
-    """Cosines of every left vector with every right one, split by label.
+    """Genuine and impostor cosines of every left vector with every right one, row by row.
 
-    Args:
-        left: ``[n, d]``.
-        right: ``[m, d]``.
-        left_labels: Identities, integers or strings, ``[n]``.
-        right_labels: Identities, ``[m]``.
-        left_ids: With ``right_ids``: pairs of one id are left out.
-        right_ids: Ids of the right side.
-        threads: CPU threads; all by default.
-
-    Returns:
-        Genuine and impostor scores, float32, row by row.
+    Vectors are ``[n, d]`` and ``[m, d]``; labels, ``[n]`` and ``[m]``, are integers or strings, as
+    ids are; with these, pairs of one id are left out. ``threads`` is all CPUs by default.
     """
     pairs = scorer(left, right, threads)
     a, b = arrays.codes("labels", (left_labels, right_labels), pairs.shape)

@@ -25,9 +25,7 @@ class Options(TypedDict, total=False):
     Attributes:
         query_ids: Integers or strings, ``[n_query]``; with ``gallery_ids``: an item of the query's
             id is left out for that query.
-        gallery_ids: Ids of the gallery.
         query_cameras: With ``gallery_cameras``: items of the query's label and camera are left out.
-        gallery_cameras: Cameras of the gallery.
         distance: ``cosine`` (the default) or ``l2``.
         threads: CPU threads; all by default. No result depends on it.
     """
@@ -41,11 +39,7 @@ class Options(TypedDict, total=False):
 
 
 class RankOptions(Options, total=False):
-    """Options of rankings, beside those of :class:`Options`.
-
-    Attributes:
-        junk: Gallery items dropped for all queries, bool ``[n_gallery]``.
-    """
+    """As :class:`Options`; ``junk``, bool ``[n_gallery]``: items dropped for all queries."""
 
     junk: Any
 
@@ -95,19 +89,16 @@ def rank(
 
     On CPUs the result is equal to the last bit for any number of threads, tiles, shards and
     machines. Other devices count the same on integer-valued vectors with L2; elsewhere a score may
-    differ in its last bits, so that items whose scores nearly tie may change places.
+    differ in its last bits, so that items whose scores nearly tie may change places. A ValueError
+    names an argument of the wrong shape, type or value.
 
     Args:
         query: Query vectors, ``[n_query, d]``; a zero vector scores 0 with all by cosine.
         gallery: Gallery vectors, ``[n_gallery, d]``.
         query_labels: Integers or strings, ``[n_query]``.
-        gallery_labels: Integers or strings, ``[n_gallery]``; a label that no query has is a
-            distractor's.
+        gallery_labels: As these, ``[n_gallery]``; a label that no query has is a distractor's.
         device: ``cpu``, or a torch device such as ``cuda`` or ``torch:cpu``.
         **options: See :class:`RankOptions`.
-
-    Raises:
-        ValueError: If an argument has the wrong shape, type or value.
 
     Example:
         >>> items = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.6, 0.5]])
@@ -174,12 +165,9 @@ class Problem:
 class Shard(Problem):
     """One part of a gallery that lies on several disks or machines.
 
-    First each shard gives its matches; joined, they are the thresholds. Then each shard counts, and
-    the counts add up: ``ranking_of(joined.scores, sum of the counts)`` equals :func:`rank` on the
-    whole.
-
-    Attributes:
-        matches: Of all queries, in their order.
+    First each shard gives its ``matches``, of all queries in their order; joined, they are the
+    thresholds. Then each shard counts, and the counts add up: ``ranking_of(joined.scores, sum of
+    the counts)`` equals :func:`rank` on the whole.
 
     Example:
         >>> x, y = np.eye(2), np.array([0, 1])

@@ -2,10 +2,9 @@
 
 The ascending thresholds become a complete binary tree in breadth-first order: node 1 is the root,
 the children of node i are 2 i and 2 i + 1, missing thresholds are infinite. A score goes right
-where it reaches a node, so the leaf it ends at counts the thresholds that it reaches, ties
-included. The first seven levels are 127 values, eight vectors of 16 lanes: a level is a permutation
-of registers, a comparison and an addition for 16 scores. Gathers from memory take over below;
-without AVX-512 plain loops do the same.
+where it reaches a node, so its leaf counts the thresholds that it reaches, ties included. The first
+seven levels are eight vectors of 16 lanes: a level is a permutation of registers, a comparison and
+an addition for 16 scores. Gathers take over below; without AVX-512 plain loops do the same.
 """
 
 # ruff: noqa: ARG001 (numba types an intrinsic by its arguments' names and order)

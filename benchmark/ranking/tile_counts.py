@@ -44,10 +44,7 @@ def inverse_lengths(x: Any, rows: Any, out: Any) -> None:
 
 @jit
 def pack(x: Any, rows: Any, scale: Any, width: int, out: Any) -> None:
-    """Some rows, each times its scale, as panels of ``width``; zeros fill up.
-
-    Panel p lies at ``out[p * d * width]``.
-    """
+    """Rows times their scales as panels of ``width``, at ``out[p * d * width]``; zeros fill up."""
     dim = np.uint64(x.shape[1])
     for start in range(0, len(rows), width):
         base = np.uint64(start) * dim
@@ -78,11 +75,7 @@ def tile_scores(
 
 @jit
 def prepare(thresholds: Any, first: int, last: int, trees: Any) -> Any:
-    """Plant the trees of queries ``first`` ... ``last - 1``, filled up to whole tiles.
-
-    Returns:
-        The lowest threshold of each, infinite where there is none, and the tree's levels.
-    """
+    """Plant trees of queries, up to whole tiles; their lowest thresholds (or inf) and levels."""
     padded = -(-(last - first) // ROWS) * ROWS
     lows, depths = np.full(padded, np.inf, np.float32), np.zeros(padded, np.int64)
     for i in range(last - first):

@@ -1,9 +1,9 @@
 """Exact counts on a torch device: every tile twice, first for the matches, then for the counts.
 
-A device's matrix product promises no order of additions, so a score may differ from the CPU path's
-in its last places, and nearly tied items may change places; ``bench perf tolerance`` measures it.
-A tile computed twice gives the same bits, so a match is compared with scores of its own kernel. On
-integers small enough that every sum is exact, L2 counts equal the CPU path's.
+A device's matrix product promises no order of additions: a score's last places may differ from the
+CPU path's, nearly tied items may change places; ``bench perf tolerance`` measures it. A tile twice
+gives the same bits, so a match is compared with scores of its own kernel. Where every sum is exact,
+as on small integers, L2 counts equal the CPU path's.
 """
 
 from collections.abc import Iterator
@@ -24,8 +24,7 @@ _ROWS, _COLUMNS = 1024, 8192
 def count(scorer: Scorer, labels: Labels, device: str) -> tuple[Ragged, Ints]:
     """Scores of the matches, ascending for each query, and the non-matching items above each.
 
-    Raises:
-        ValueError: If the torch device does not exist.
+    A ValueError says that the torch device does not exist.
     """
     try:
         where = torch.device(device)

@@ -29,18 +29,12 @@ def rotation(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 def ridge(
     source: Tensor, target: Tensor, share: float | None = None
 ) -> tuple[Tensor, Tensor, float]:
-    """The W and b of the least mean ||W x + b - y||^2 + strength ||W||^2, as :func:`rotation`.
+    """W, b of the least mean ||W x + b - y||^2 + strength ||W||^2, as :func:`rotation`, and share.
 
-    Args:
-        source: x, ``[n, d_in]``.
-        target: y, ``[n, d_out]``.
-        share: Strength, as a share of the mean variance of a source dimension: it means the same
-            for every length of the vectors and number of pairs. By default the one of ``SHARES``
-            with the smallest leave-one-out error, which comes in closed form too. With 0, the
-            smallest W where several are as good: what the source has no variance along is left out.
-
-    Returns:
-        W, ``[d_out, d_in]``, and b, ``[d_out]``, in float64; and the share.
+    The share is the strength against the mean variance of a source dimension: it means the same
+    for every length of the vectors and number of pairs. By default it is the one of ``SHARES``
+    with the smallest leave-one-out error, which comes in closed form too. With 0, the smallest W
+    where several are as good: what the source has no variance along is left out.
 
     Source:
         Hoerl and Kennard, Ridge Regression (1970), eq. 2.1; the leave-one-out error of Allen

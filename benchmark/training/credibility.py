@@ -23,10 +23,9 @@ class CredibleMask(nn.Module):
 def near_own_class(features: Tensor, labels: Tensor, drop: float) -> Tensor:
     """Mask ``[n]`` without the ``floor(drop * n_c)`` features farthest from their class centre.
 
-    Args:
-        features: ``[n, d]``; each dimension is first brought to one scale over the data set.
-        labels: ``[n]``, 0 to C - 1.
-        drop: Share to leave out, in [0, 1); ties at the border keep the earlier row.
+    Of features ``[n, d]`` each dimension is first brought to one scale over the data set; labels
+    ``[n]`` are 0 to C - 1. Ties at the border keep the earlier row. A ValueError unless ``drop``
+    is in [0, 1).
 
     Source:
         MixBCT section 3.4 (normalised Euclidean distance, top 10 % excluded).
@@ -48,12 +47,9 @@ def near_own_class(features: Tensor, labels: Tensor, drop: float) -> Tensor:
 def near_one_class(features: Tensor, labels: Tensor, doubt: float, block: int = 1024) -> Tensor:
     """Mask ``[n]`` of the features that are plainly nearest one class.
 
-    Args:
-        features: ``[n, d]``, compared as unit vectors.
-        labels: ``[n]``, 0 to C - 1.
-        doubt: The entropy of a softmax over minus the distances to all C class centres, in units
-            of their variance, may reach this share of log C.
-        block: Rows at a time: the distances of all do not fit in memory at once.
+    Features ``[n, d]`` are compared as unit vectors, labels ``[n]`` are 0 to C - 1. The entropy of
+    a softmax over minus the distances to all C class centres, in units of their variance, may
+    reach the share ``doubt`` of log C. Distances are taken of ``block`` rows at a time.
 
     Source:
         NCCL, credible sample selection, as compared in MixBCT. Over one centre alone, the softmax

@@ -24,11 +24,7 @@ class Device:
 
 
 def parse_device(text: str) -> Device:
-    """Read ``auto``, ``cpu``, ``cuda`` or ``cuda:2`` (two devices).
-
-    Raises:
-        BenchError: On another name or number.
-    """
+    """Read ``auto``, ``cpu``, ``cuda`` or ``cuda:2`` (two devices), else raise a BenchError."""
     name, colon, count = text.partition(":")
     if name not in ACCELERATORS:
         raise unknown("device", text, ACCELERATORS)
@@ -42,10 +38,8 @@ def make_fabric(device: Device, **options: Any) -> Any:
     logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
     from lightning_fabric import Fabric
 
-    strategy = "ddp" if device.devices > 1 else "auto"
-    return Fabric(
-        accelerator=device.accelerator, devices=device.devices, strategy=strategy, **options
-    )
+    options["strategy"] = "ddp" if device.devices > 1 else "auto"
+    return Fabric(accelerator=device.accelerator, devices=device.devices, **options)
 
 
 @cache

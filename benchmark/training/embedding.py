@@ -115,13 +115,10 @@ class _Learner(ImageSystem):
         self.labels = data.labels.to(self.device)
         self.old = (torch.empty(len(data), 0) if old is None else old).to(self.device)
         self.progress, self.one_step, self.triplet = 0.0, 1 / steps, triplet
-        # Images that lie in files are decoded ahead of their batch.
-        self.prefetch = getattr(data.images, "prefetch", None)
-        # A second stream: what a method draws must not change how its images are augmented.
-        self.choices = torch.Generator()
+        self.prefetch = getattr(data.images, "prefetch", None)  # of images that lie in files
+        self.choices = torch.Generator()  # a method's draws must not change the augmentation
 
     def start(self, epoch: int, progress: float, rng: torch.Generator) -> None:
-        """Take the progress and the random streams of an epoch."""
         super().start(epoch, progress, rng)
         self.progress, self.choices = progress, generator(rng.initial_seed(), "choices")
 

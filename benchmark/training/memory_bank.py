@@ -28,10 +28,7 @@ def gather_rows(rows: Tensor) -> Tensor:
 
 
 class MemoryBank(nn.Module):
-    """The latest ``size`` rows with their labels: a ring of buffers, which checkpoints keep.
-
-    A row has a vector of each of ``dims``.
-    """
+    """The latest ``size`` rows, a label and vectors of ``dims`` each: a ring of buffers."""
 
     labels: Tensor
     next: Tensor

@@ -16,15 +16,12 @@ def refined_prototypes(
     old: Tensor, new: Tensor, labels: Tensor, n_classes: int, share: float, tau: float,
     block: int = 2048,
 ) -> Tensor:  # fmt: skip
-    """Mean old direction of each class after old features were spread over the new neighbourhood.
+    """Mean direction ``[n_classes, d_old]`` of each class's old features, spread by the new ones.
 
     In a class, E is the row-wise softmax of n(f) n(f)^T / tau without the diagonal and
     A = (1 - a)(I - a E)^-1; the prototype is the direction of the mean row of A n(O), O the old
     features ``[n, d_old]``, f the new ones ``[n, d]``, a the ``share`` in [0, 1). A class of more
-    items than ``block`` is spread block by block.
-
-    Returns:
-        ``[n_classes, d_old]`` float32 unit vectors.
+    items than ``block`` is spread block by block. The result is float32.
 
     Source:
         UniBCT, structural prototype refinement.
@@ -52,10 +49,7 @@ def _column_sums(unit: Tensor, share: float, tau: float) -> Tensor:
 class ClassCones(nn.Module):
     """The cone of each class: its mean direction, and the angle that holds its usual members.
 
-    Features are ``[n, d]``, their labels 0 to ``n_classes`` - 1.
-
-    Source:
-        Meng et al., Learning Compatible Embeddings (2021).
+    Features are ``[n, d]``, their labels 0 to ``n_classes`` - 1. Source: Meng et al. (2021).
     """
 
     centre: Tensor

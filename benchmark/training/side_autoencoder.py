@@ -87,8 +87,6 @@ def reconstruction(decoded: Tensor, images: Tensor) -> Tensor:
 
 
 class _Autoencoder(ImageSystem):
-    """Reconstruction loss of a batch of augmented images."""
-
     def __init__(
         self, encoder: nn.Module, decoder: nn.Module, data: TrainingData, trainer: Trainer
     ) -> None:

@@ -1,10 +1,8 @@
 """Binary SimCLR side-information: one bit a dimension, learned as a latent variable.
 
-Source: FCT appendix G, which takes it from Ramapuram et al., Stochastic Contrastive Learning
-(2021): SimCLR whose representation is drawn from a distribution that the network gives. Here a
-Bernoulli variable a dimension, drawn by the binary concrete distribution (Maddison et al. 2017)
-with a straight-through gradient, and its Kullback-Leibler divergence from a fair coin. FCT prints
-no setting of it; the temperature and the weight of the divergence are ours.
+Source: FCT appendix G, after Ramapuram et al., Stochastic Contrastive Learning (2021): a Bernoulli
+variable a dimension, here drawn by the binary concrete distribution (Maddison et al. 2017) with a
+straight-through gradient, and its divergence from a fair coin, both at our settings: FCT has none.
 """
 
 from collections.abc import Sequence
@@ -46,10 +44,7 @@ def signs(logits: Tensor) -> Tensor:
 def draw(logits: Tensor, noise: Tensor, relaxation: float) -> Tensor:
     """Draw bits, -1 or 1, with the gradient of ``tanh((logit + logistic noise) / 2 relaxation)``.
 
-    Args:
-        logits: Log odds of 1 against -1, ``[n, d]``.
-        noise: Uniform in (0, 1), ``[n, d]``; a bit is 1 with the probability of its logit.
-        relaxation: Temperature; the relaxed draw is a bit where it tends to 0.
+    Logits ``[n, d]`` are log odds of 1 against -1, the noise is uniform in (0, 1).
     """
     moved = logits + torch.logit(noise)
     relaxed = torch.tanh(moved / (2.0 * relaxation))

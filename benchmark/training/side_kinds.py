@@ -17,7 +17,6 @@ class SideKind:
         module: ``benchmark.training.side_<module>``; its ``train(spec, data, trainer, **options)``
             takes the old model's spec, the training data of the generation and the loop, and gives
             the model and its training curve.
-        options: Options of ``train``.
         data: Training images: the generation's own; also, without labels, those of the next one
             (FCT 5.2); or only those of the track's ``other_domain`` (FCT 4.3).
         epochs: The track's ``side_epochs``, or as many as of an embedding model, where the kind

@@ -61,8 +61,7 @@ def nt_xent(first: Tensor, second: Tensor, temperature: float) -> Tensor:
 
 def local_crops(images: Tensor, size: int, rng: torch.Generator) -> Tensor:
     """A random square part of each image ``[n, c, h, w]``, resized to ``size`` pixels a side."""
-    # Drawn on the CPU, so that every device sees the same ones.
-    draws = torch.rand(3, len(images), generator=rng).to(images.device)
+    draws = torch.rand(3, len(images), generator=rng).to(images.device)  # the same on every device
     low, high = LOCAL_AREA
     part = (low + (high - low) * draws[0]).sqrt()
     # Coordinates run from -1 to 1; the crop stays inside.
@@ -87,8 +86,6 @@ def multi_crop(
 
 
 class _Contrast(ImageSystem):
-    """Loss of two views and some local crops of a batch."""
-
     def __init__(
         self, network: nn.Module, loss: ViewLoss, data: TrainingData, device: torch.device,
         crops: int, crop_size: int,
@@ -148,15 +145,10 @@ def train(
     spec: ModelSpec, data: TrainingData, trainer: Trainer, *, dim: int, crops: int,
     loss: ViewLoss = multi_crop,
 ) -> tuple[Portable, Curve]:  # fmt: skip
-    """Train the side-information model of a generation without labels.
+    """Train the side-information model of a generation, with the old model's backbone.
 
-    Args:
-        spec: The old model's, for the backbone.
-        data: Training data, without labels.
-        trainer: The loop.
-        dim: Dimension of the side-information.
-        crops: Local crops of each image, beside two views of the whole.
-        loss: Loss of the embedded views and crops.
+    Its output has ``dim`` numbers. ``crops`` are the local ones of each image, which ``loss`` gets
+    beside two views of the whole; labels are not read.
     """
     _, channels, height, _ = data.images.shape
     with drawing_from(trainer.seed, "init"):

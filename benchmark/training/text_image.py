@@ -25,8 +25,6 @@ _TEMPERATURE, _MOST = 0.07, 100.0
 
 
 class _Texts(nn.Module):
-    """The text side: encoder, name of each class, and logit scale of the cosines."""
-
     def __init__(self, encoder: TextEncoder, names: Sequence[str]) -> None:
         super().__init__()
         self.encoder, self.names = encoder, names
@@ -52,13 +50,10 @@ def contrastive(images: Tensor, texts: Tensor, labels: Tensor, scale: Tensor) ->
 def train_pair(
     spec: ModelSpec, data: TrainingData, names: Sequence[str], trainer: Trainer
 ) -> tuple[TextEncoder, Portable, Head, Curve]:
-    """Train both encoders in the recipe's budget.
+    """Train both encoders in the recipe's budget: of texts, and of images with ``spec``.
 
-    ``spec`` is the image encoder's, ``names`` are those of all classes of the dataset.
-
-    Returns:
-        The text encoder, the image encoder, the classifier whose rows are the names' embeddings
-        (CLIP's zero-shot classifier), and the training curve.
+    Gives them, CLIP's zero-shot classifier, whose rows are the names' embeddings, and the curve.
+    ``names`` are those of all classes of the dataset.
     """
     encoder, _ = new_model(spec, data, trainer)
     with drawing_from(trainer.seed, "texts"):
@@ -74,8 +69,6 @@ def train_pair(
 
     curve = train_embedding(encoder, unused, data, trainer, loss=loss, state=side, spec=spec)
     head = Head("norm-softmax", spec.dim, classes, side.scale.item())
-    with torch.inference_mode():
-        weight = texts.cpu().eval()(side.names)
     with torch.no_grad():
-        head.weight.copy_(weight)
+        head.weight.copy_(texts.cpu().eval()(side.names))
     return texts, encoder, head, curve

@@ -39,17 +39,13 @@ def balanced(labels: Tensor, batch: int, per_class: int, rng: torch.Generator) -
     A class's images are shuffled and dealt in hands; one that has fewer repeats some. Classes
     are drawn without replacement until fewer are left than a batch takes, then all are dealt anew,
     for as many rows as there are labels or more (Hermans et al., section 2: P classes, K images).
-
-    Raises:
-        BenchError: If the batch cannot be divided so, or there are too few classes.
+    A BenchError if the batch cannot be divided so, or there are too few classes.
     """
     classes, counts = torch.unique(labels, return_counts=True)
     n_classes = batch // per_class
     if batch % per_class or not 2 <= n_classes <= len(classes):
-        raise BenchError(
-            f"per_class: expected batches of {per_class} images of each of 2 to {len(classes)} "
-            f"classes, got batches of {batch} images"
-        )
+        each = f"{per_class} images of each of 2 to {len(classes)} classes"
+        raise BenchError(f"per_class: expected batches of {each}, got batches of {batch} images")
     members = torch.split(torch.argsort(labels, stable=True), counts.tolist())
     rows: list[Tensor] = []
     while len(rows) * batch < len(labels):

@@ -365,7 +365,7 @@ def test_five_thousand_records_build_within_twenty_seconds(make, tmp_path):
             for (i, m), s in itertools.product(enumerate(names), range(10)):
                 record = make(
                     m, {k: v + 0.001 * i + 0.01 * s for k, v in cross.items()}, cross, seed=s,
-                    protocol=p, track=t, recipe={f"r{i}": i for i in range(20)},
+                    protocol=p, track=t, config={f"r{i}": i for i in range(20)},
                     details=details[i][1], lower=0.5 + 0.01 * s,
                 )  # fmt: skip
                 write([record], root)

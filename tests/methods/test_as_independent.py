@@ -118,7 +118,8 @@ def test_trained_as_the_independent_model(name, toy_job, baseline):
     assert torch.equal(update.head.classes, job.data.classes)
     assert len(update.head.weight) == len(job.data.classes)
     assert steps == baseline
-    assert len(steps) == job.recipe.epochs * (len(job.data) // job.recipe.batch_size)
+    recipe = job.trainer.recipe
+    assert len(steps) == recipe.epochs * (len(job.data) // recipe.batch_size)
 
 
 @pytest.mark.parametrize("name", ON)

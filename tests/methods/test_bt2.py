@@ -190,7 +190,7 @@ def test_the_head_it_leaves_reads_phi_new_as_its_own_read_phi_3(bt2_job, make_ba
 def test_label_smoothing_is_the_recipe_s(bt2_job):
     """A trap: the authors' other methods were trained with another smoothing."""
     job = bt2_job()
-    recipe = changed(job.recipe, label_smoothing=0.13)
+    recipe = changed(job.trainer.recipe, label_smoothing=0.13)
     job = changed(job, trainer=changed(job.trainer, recipe=recipe))
     _, head = BT2(extra=2).new_model(job)
     assert head.smoothing == 0.13 == job.new_model()[1].smoothing

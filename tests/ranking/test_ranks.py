@@ -190,10 +190,7 @@ def test_zero_vector_scores_zero():
 def test_input_types():
     q, g, ql, gl = problem(3, 20, 30, 8, 4)
     half = ranks.rank(q.astype(np.float16), g.astype(np.float16), ql, gl)
-    same_bits(
-        half,
-        ranks.rank(q.astype(np.float16).astype(float), g.astype(np.float16), ql, gl),
-    )
+    same_bits(half, ranks.rank(q.astype(np.float16).astype(float), g.astype(np.float16), ql, gl))
     torch = pytest.importorskip("torch")
     tq, tg = (torch.from_numpy(x).bfloat16() for x in (q, g))
     bits = [arrays.from_bfloat16(x.view(torch.uint16).numpy()) for x in (tq, tg)]

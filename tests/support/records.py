@@ -25,11 +25,7 @@ def make_record(
     new_old = cross if isinstance(cross, dict) else {"cmc_at_1": cross}
     new_new = own if isinstance(own, dict) else {"cmc_at_1": own}
     keys = list(new_old)
-    scores = {
-        "new/new": new_new,
-        "new/old": new_old,
-        "old/old": dict.fromkeys(keys, lower),
-    }
+    scores = {"new/new": new_new, "new/old": new_old, "old/old": dict.fromkeys(keys, lower)}
     if converted is not None:
         scores["old'/old'"] = dict.fromkeys(keys, converted)
     done = reason is None

@@ -18,13 +18,7 @@ from benchmark.report import notes, numbers, select
 from benchmark.report.scores import Score, by_method, mean_score, named_groups
 from benchmark.report.tables import settings
 from benchmark.report.tables.results import COLUMNS
-from benchmark.report.text_table import (
-    TextCell,
-    TextTable,
-    score_cell,
-    score_cells,
-    simple_table,
-)
+from benchmark.report.text_table import TextCell, TextTable, score_cell, score_cells, simple_table
 
 OFFLINE = "offline"
 BUDGETS = (10, 25, 50, 75)

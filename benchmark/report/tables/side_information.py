@@ -10,13 +10,7 @@ from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
 from benchmark.report.scores import Score, by_method, case_score, mean_score, named_groups
 from benchmark.report.tables.results import COLUMNS
-from benchmark.report.text_table import (
-    TextCell,
-    TextTable,
-    score_cell,
-    score_cells,
-    simple_table,
-)
+from benchmark.report.text_table import TextCell, TextTable, score_cell, score_cells, simple_table
 from benchmark.training.side_kinds import SIDES
 
 _METRICS = {"cmc_at_1", "cmc_at_5", "map"}
