@@ -76,9 +76,8 @@ def _stored_records(request: Request, out: Path, existing: Existing) -> Records:
 def _plan(request: Request, known: Records, out: Path) -> Plan | None:
     """The plan of what is not known; ``None`` if all is, as planning loads methods and torch."""
     todo = [key for key in request.paths(out) if key not in known]
-    if not todo:
-        return None
-    return request.plan([label for label, _ in todo], sorted({seed for _, seed in todo}))
+    labels, seeds = [label for label, _ in todo], sorted({seed for _, seed in todo})
+    return request.plan(labels, seeds) if todo else None
 
 
 def _write_record(

@@ -177,7 +177,6 @@ def evaluate(params: Params, inputs: Inputs, context: Context) -> Facts:
 
 
 def _evaluates(task: Task, case: Case) -> bool:
-    """Whether a task evaluates such a case."""
     if task.text_queries or case.texts:
         return case.texts and task.text_queries
     return not case.swapped or task.both_directions

@@ -79,7 +79,6 @@ def build_cases(params: Mapping[str, Any], inputs: Inputs) -> Iterator[Case]:
 def _cross_cases(
     new: str, old: str, query: Vectors, gallery: Vectors, marks: str = "", way: str = ""
 ) -> Iterator[Case]:
-    """The cases of a query model and a gallery of an earlier one."""
     # Embeddings of unequal size have no score, so there is no such case.
     if query.shape[1] == gallery.shape[1]:
         yield Case(f"{new}/{old}{way}", query, gallery)
