@@ -179,7 +179,7 @@ class Draft:
 
 
 def check_tasks(names: Sequence[str], where: str) -> None:
-    """Refuse an unknown task, and two of which one would overwrite the other's scores."""
+    """BenchError on an unknown task, or two of which one would overwrite the other's scores."""
     owner: dict[tuple[str, bool], str] = {}
     for i, name in enumerate(names):
         with located(f"{where}: tasks[{i}]"):

@@ -31,11 +31,11 @@ def enrol(
 def templates_of_views(
     classes: Ints, n_views: int, per_template: int, rng: np.random.Generator, seed: int
 ) -> dict[str, Any]:
-    """Columns for items that are ``n_views`` views (faces, writers) of each class ``[n_class]``.
+    """Columns for items that are ``n_views`` views (faces of a font, writers) of each class.
 
-    ``rng`` decides which of its class's templates a view goes to, ``per_template`` each, the last
-    takes the rest: ``template``, class by class, ``[n_class * n_views]``. With ``probes`` and
-    ``galleries``, by ``seed``, in which the first template of each class is enrolled.
+    ``template`` of each view, class by class, ``[n_class * n_views]``: ``rng`` draws
+    ``per_template`` views for each template of a class, the last takes the rest. ``probes`` and
+    ``galleries``, by ``seed``: the first template of each class is enrolled.
     """
     n, per_class = len(classes), n_views // per_template
     slots = np.minimum(np.arange(n_views) // per_template, per_class - 1)
@@ -51,8 +51,8 @@ def single_item_templates(
 ) -> Evaluation:
     """Items that are a template, a medium and a camera of their own.
 
-    ``gallery`` are the rows in it, by default all; ``seed`` decides which of a class is enrolled,
-    and in which gallery. ``columns`` are others of :class:`Evaluation`.
+    ``gallery`` has the rows in the gallery, by default all; ``seed`` decides which gallery item of
+    a class is enrolled, and in which gallery; ``columns`` are others of :class:`Evaluation`.
     """
     rows = np.arange(len(labels)) if gallery is None else gallery
     shuffled = generator(seed, 0).permutation(rows)

@@ -86,7 +86,7 @@ def rows_of(
 ) -> Ints:
     """Rows of a generation's split, as stages have it.
 
-    It has arguments of :func:`select`, but ``groups`` for ``only``, and ``thinned`` by groups;
+    A split has arguments of :func:`select`, but ``groups`` for ``only``, and ``thinned`` by groups;
     ``class_ids`` maps names of groups to their classes.
     """
     options = dict(split)
