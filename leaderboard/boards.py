@@ -28,35 +28,20 @@ _GENERAL = {"retrieval", "verification", "identification"}
 
 @dataclass(frozen=True)
 class Board:
-    """One protocol on one track with one setting.
+    """One protocol on one track with one setting."""
 
-    Attributes:
-        slug: Its page's name.
-        entries: Its records.
-        title: Protocol and track in words.
-        track: The track in words, with what is changed.
-        cross: Case of the newest model's queries in the gallery of the oldest one.
-        own: Case of the newest model by itself.
-        table: All metrics but those of one enrolment gallery; main cases.
-        metrics: Keys, the main ones in front; the first one gives the rank.
-        places: Metric -> method -> place.
-        info: Method -> what is known of it.
-        costs: Method -> cost -> value.
-        latest: Is there no newer version of this protocol and track among the records?
-    """
-
-    slug: str
-    entries: tuple[Entry, ...]
-    title: str
-    track: str
-    cross: str
-    own: str
-    table: ScoreTable
-    metrics: tuple[str, ...]
-    places: Mapping[str, Mapping[str, Place]]
-    info: Mapping[str, MethodInfo]
-    costs: Mapping[str, Mapping[str, float]]
-    latest: bool
+    slug: str  # its page's name
+    entries: tuple[Entry, ...]  # its records
+    title: str  # protocol and track in words
+    track: str  # the track in words, with what is changed
+    cross: str  # case of the newest model's queries in the gallery of the oldest one
+    own: str  # case of the newest model by itself
+    table: ScoreTable  # all metrics but those of one enrolment gallery; main cases
+    metrics: tuple[str, ...]  # keys, the main ones in front; the first one gives the rank
+    places: Mapping[str, Mapping[str, Place]]  # metric -> method -> place
+    info: Mapping[str, MethodInfo]  # method -> what is known of it
+    costs: Mapping[str, Mapping[str, float]]  # method -> cost -> value
+    latest: bool  # is there no newer version of this protocol and track among the records?
 
     @cached_property
     def records(self) -> list[Record]:

@@ -131,18 +131,13 @@ def with_methods(table: TextTable) -> TextTable:
 
 @dataclass(frozen=True)
 class Family:
-    """A protocol with settings on one track, as papers print them: a table a metric.
+    """A protocol with settings on one track, as papers print them: a table a metric."""
 
-    Attributes:
-        slug: Name of its page among those of boards.
-        boards: Settings' titles -> boards, in the protocol's order.
-    """
-
-    slug: str
+    slug: str  # name of its page among those of boards
     title: str
     question: str
     note: str
-    boards: Mapping[str, Board]
+    boards: Mapping[str, Board]  # settings' titles -> boards, in the protocol's order
     tables: tuple[TextTable, ...]
 
     def has(self, board: Board) -> bool:

@@ -73,14 +73,10 @@ class MethodDeclaration(ABC):
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """One of a dataset's evaluation sets, as it is declared.
+    """One of a dataset's evaluation sets, as it is declared."""
 
-    Attributes:
-        unseen: No class of it is trained on.
-        rules_out: Task -> why its scores would mean nothing on these items.
-    """
-
-    unseen: bool = False
+    unseen: bool = False  # no class of it is trained on
+    # task -> why its scores would mean nothing on these items
     rules_out: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -13,19 +13,13 @@ from benchmark.config.tracks import Track
 
 @dataclass(frozen=True)
 class Setup:
-    """A protocol on a track with this run's changes.
-
-    Attributes:
-        models: The model of each generation, in order.
-        methods: Parameters changed for a method id or ``id:variant``.
-        changed: The changes as given; empty for the unmodified track.
-    """
+    """A protocol on a track with this run's changes."""
 
     protocol: Protocol
     track: Track
-    models: tuple[ModelSpec, ...]
-    methods: Mapping[str, Mapping[str, Any]]
-    changed: Mapping[str, Any]
+    models: tuple[ModelSpec, ...]  # the model of each generation, in order
+    methods: Mapping[str, Mapping[str, Any]]  # parameters changed for a method id or ``id:variant``
+    changed: Mapping[str, Any]  # the changes as given; empty for the unmodified track
 
     def params(self, method: str) -> dict[str, Any]:
         """Changed parameters of ``bct`` or ``bct:distill``.

@@ -49,22 +49,16 @@ class _Meta(Model):
 
 @dataclass(frozen=True)
 class Conversion:
-    """A fitted map, as a deployment needs it at update time, without the harness.
+    """A fitted map, as a deployment needs it at update time, without the harness."""
 
-    Attributes:
-        method: Id of the method that fitted it, with ``params``.
-        distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
-        maps_side: Whether it brings side-information to the new generation too.
-        parts: ``convert``, ``query_view``, ``priority``: those that the method has.
-        curves: Training curves by name; they are not saved.
-    """
-
-    method: str
+    method: str  # id of the method that fitted it, with ``params``
     params: Mapping[str, Any]
-    distance: str
+    distance: str  # how the deployment compares embeddings, ``cosine`` or ``l2``
     dims: Dims
-    maps_side: bool
+    maps_side: bool  # whether it brings side-information to the new generation too
+    # ``convert``, ``query_view``, ``priority``: those that the method has
     parts: Mapping[str, Portable]
+    # training curves by name; they are not saved
     curves: Mapping[str, Curve] = field(default_factory=dict)
 
     def convert(self, vectors: ArrayLike, side: ArrayLike | None = None) -> Any:

@@ -17,28 +17,20 @@ from benchmark.training.loop import Curve
 class Pairs:
     """Cached embeddings of the same training items by both models: all that a map may see.
 
-    Attributes:
-        old: ``[n, d_old]`` float32, not normalised, as ``new``, ``[n, d_new]``.
-        labels: Rows of the new classifier, ``[n]``; ``None`` if unknown.
-        side: Stored side-information, ``[n, s]``; ``None`` if none is stored.
-        head: The new classifier; ``None`` if unknown.
-        distance: How the deployment compares embeddings, ``cosine`` or ``l2``.
-        new_side: ``[n, s_new]`` by the new generation, where a later update builds on it.
-        old_head: The old classifier; ``None`` where the protocol discards it.
-        chained: Some stored vectors are outputs of the update before; ``old`` is all fresh.
-
     Raises:
         BenchError: On other lengths, a number that is not finite, a label that is no row.
     """
 
-    old: Tensor
+    old: Tensor  # ``[n, d_old]`` float32, not normalised, as ``new``, ``[n, d_new]``
     new: Tensor
-    labels: Tensor | None = None
-    side: Tensor | None = None
-    head: Head | None = None
-    distance: str = "cosine"
+    labels: Tensor | None = None  # rows of the new classifier, ``[n]``; ``None`` if unknown
+    side: Tensor | None = None  # stored side-information, ``[n, s]``; ``None`` if none is stored
+    head: Head | None = None  # the new classifier; ``None`` if unknown
+    distance: str = "cosine"  # how the deployment compares embeddings, ``cosine`` or ``l2``
+    # ``[n, s_new]`` by the new generation, where a later update builds on it
     new_side: Tensor | None = None
-    old_head: Head | None = None
+    old_head: Head | None = None  # the old classifier; ``None`` where the protocol discards it
+    # some stored vectors are outputs of the update before; ``old`` is all fresh
     chained: bool = False
 
     def __post_init__(self) -> None:

@@ -102,18 +102,13 @@ def curves(
 
 @dataclass(frozen=True)
 class SearchCurves:
-    """Every probe at every point of a backfilling gallery; ``filled`` is as in :class:`Curves`.
-
-    Attributes:
-        own: Best score of the probe's own subject, ``[points, n]``; -inf where it is not enrolled.
-        other: Best score of the other subjects, ``[points, n]``; -inf where there are none.
-        mated: Probes whose subject is enrolled, ``[n]``.
-    """
+    """Every probe at every point of a backfilling gallery; ``filled`` is as in :class:`Curves`."""
 
     filled: Ints
+    # best score of the probe's own subject, ``[points, n]``; -inf where it is not enrolled
     own: Floats
-    other: Floats
-    mated: Mask
+    other: Floats  # best score of the other subjects, ``[points, n]``; -inf where there are none
+    mated: Mask  # probes whose subject is enrolled, ``[n]``
 
     def tpir_at_fpir(self, target: float) -> Values:
         """``identification.tpir_at_fpir`` at each point, ``[points]``."""

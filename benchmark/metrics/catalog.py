@@ -19,24 +19,15 @@ Unit = Literal["share", "coefficient", "count"]
 
 @dataclass(frozen=True)
 class Metric:
-    """What a reader must know to show a metric.
+    """What a reader must know to show a metric."""
 
-    Attributes:
-        key: Stable name, as records store it: snake case with the cut-off last.
-        label: What tables and axes print.
-        higher_is_better: Direction; None where neither is better.
-        low: Smallest possible value, or None, as for ``high``.
-        rules: Ties, empty queries, self-matches, normalisation; whole sentences.
-        unit: ``share`` (printed as percent), ``coefficient`` or ``count``.
-    """
-
-    key: str
-    label: str
-    higher_is_better: bool | None
-    low: float | None
+    key: str  # stable name, as records store it: snake case with the cut-off last
+    label: str  # what tables and axes print
+    higher_is_better: bool | None  # direction; None where neither is better
+    low: float | None  # smallest possible value, or None, as for ``high``
     high: float | None
-    rules: str
-    unit: Unit = "share"
+    rules: str  # ties, empty queries, self-matches, normalisation; whole sentences
+    unit: Unit = "share"  # ``share`` (printed as percent), ``coefficient`` or ``count``
 
 
 _FIELDS = {  # of a pattern: what it matches, and an example

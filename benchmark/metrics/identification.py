@@ -43,20 +43,15 @@ class Search:
 
 @dataclass(frozen=True)
 class IdentificationPoint:
-    """TPIR at the score that is the threshold for a target FPIR, with what was achieved.
-
-    Attributes:
-        tpir: Share of mated probes whose own subject ranks first and reaches the threshold.
-        fpir: Share of non-mated probes whose best score reaches it, the achieved FPIR.
-        hits: 0.0 or 1.0 for each mated probe, in the probes' order; their mean is ``tpir``.
-    """
+    """TPIR at the score that is the threshold for a target FPIR, with what was achieved."""
 
     target: float
-    tpir: float
-    fpir: float
+    tpir: float  # share of mated probes whose own subject ranks first and reaches the threshold
+    fpir: float  # share of non-mated probes whose best score reaches it, the achieved FPIR
     threshold: float
     n_mated: int
     n_nonmated: int
+    # 0.0 or 1.0 for each mated probe, in the probes' order; their mean is ``tpir``
     hits: NDArray[np.float64]
 
 

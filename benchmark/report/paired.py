@@ -31,37 +31,23 @@ RESAMPLES = 10_000
 
 @dataclass(frozen=True)
 class Difference:
-    """One case and metric of two methods.
-
-    Attributes:
-        left: The first method's mean over the shared queries and seeds.
-        right: The second's.
-        difference: Left minus right.
-        low: Lower end of the difference's 95 % bootstrap interval.
-        high: Upper end.
-        p_value: Two-sided, by flipping the signs of differences at random.
-        adjusted: The same after Holm's correction for all lines of the comparison.
-        n_queries: Shared queries.
-        n_identities: Identities that they belong to.
-        seeds: Seeds that both have; a query's value is its mean over them.
-        wins: On how many seeds left is above right.
-    """
+    """One case and metric of two methods."""
 
     protocol: str
     track: str
     case: str
     metric: str
-    left: float
-    right: float
-    difference: float
-    low: float
-    high: float
-    p_value: float
-    adjusted: float
-    n_queries: int
-    n_identities: int
-    seeds: tuple[int, ...]
-    wins: int
+    left: float  # the first method's mean over the shared queries and seeds
+    right: float  # the second's
+    difference: float  # left minus right
+    low: float  # lower end of the difference's 95 % bootstrap interval
+    high: float  # upper end
+    p_value: float  # two-sided, by flipping the signs of differences at random
+    adjusted: float  # the same after Holm's correction for all lines of the comparison
+    n_queries: int  # shared queries
+    n_identities: int  # identities that they belong to
+    seeds: tuple[int, ...]  # seeds that both have; a query's value is its mean over them
+    wins: int  # on how many seeds left is above right
 
 
 def compare(

@@ -40,18 +40,12 @@ Paired = Callable[[Record, Record, str, str], Span | None]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a method stands.
-
-    Attributes:
-        score: Mean over the seeds that count; None where one is missing.
-        rank: From 1; None where there is no score.
-        letters: ``a``, ``ab``: what shares one cannot be told apart.
-    """
+    """Where a method stands."""
 
     method: str
-    score: float | None
-    rank: int | None
-    letters: str
+    score: float | None  # mean over the seeds that count; None where one is missing
+    rank: int | None  # from 1; None where there is no score
+    letters: str  # ``a``, ``ab``: what shares one cannot be told apart
 
 
 def places(

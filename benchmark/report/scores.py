@@ -22,56 +22,37 @@ GAIN = "gain"
 
 @dataclass(frozen=True)
 class Score:
-    """A value with its interval.
+    """A value with its interval."""
 
-    Attributes:
-        value: A fraction, mean over seeds; None where undefined on a seed.
-        low: Lower end of the 95 % interval: bootstrap of one seed, Student's t over several.
-        high: Upper end.
-    """
-
-    value: float | None
+    value: float | None  # a fraction, mean over seeds; None where undefined on a seed
+    # lower end of the 95 % interval: bootstrap of one seed, Student's t over several
     low: float | None = None
-    high: float | None = None
+    high: float | None = None  # upper end
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a method's cross-test means.
+    """What a method's cross-test means."""
 
-    Attributes:
-        compatible: (seeds on which new/old > old/old, seeds); None where unknown.
-        not_hurting: (seeds on which new/new is no worse than the independent model's, seeds).
-        gain: Mean update gain; None where a seed has none.
-    """
-
+    # (seeds on which new/old > old/old, seeds); None where unknown
     compatible: tuple[int, int] | None
+    # (seeds on which new/new is no worse than the independent model's, seeds)
     not_hurting: tuple[int, int] | None
-    gain: float | None
+    gain: float | None  # mean update gain; None where a seed has none
 
 
 @dataclass(frozen=True)
 class MethodScores:
-    """Scores of one bound or method.
-
-    Attributes:
-        label: As printed where there is little room.
-        method: Method id; for a bound its name in the records.
-        seeds: Seeds that the scores are means of.
-        cells: (metric, case of the column) -> score.
-        verdicts: Metric -> compatible, gain.
-        reason: Why the method is not applicable; None where it is.
-        detail: The case that a bound is, ``old/old``; empty for methods.
-    """
+    """Scores of one bound or method."""
 
     kind: Kind
-    label: str
-    method: str
-    seeds: tuple[int, ...]
-    cells: Mapping[tuple[str, str], Score]
-    verdicts: Mapping[str, Verdict]
-    reason: str | None = None
-    detail: str = ""
+    label: str  # as printed where there is little room
+    method: str  # method id; for a bound its name in the records
+    seeds: tuple[int, ...]  # seeds that the scores are means of
+    cells: Mapping[tuple[str, str], Score]  # (metric, case of the column) -> score
+    verdicts: Mapping[str, Verdict]  # metric -> compatible, gain
+    reason: str | None = None  # why the method is not applicable; None where it is
+    detail: str = ""  # the case that a bound is, ``old/old``; empty for methods
 
     @property
     def full(self) -> str:
@@ -81,30 +62,19 @@ class MethodScores:
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Scores of one protocol on one track.
-
-    Attributes:
-        title: Protocol, track, seeds in words.
-        metrics: Keys, in reading order.
-        cases: Columns of each metric, in reading order.
-        roles: What each case tests.
-        rows: Lower bound, independent, upper bounds, methods.
-        notes: What stands below the table.
-        upper: Which bound the gain uses.
-        slug: A name for files and labels, its own among the tables made together.
-    """
+    """Scores of one protocol on one track."""
 
     protocol: str
     track: str
-    title: str
+    title: str  # protocol, track, seeds in words
     seeds: tuple[int, ...]
-    metrics: tuple[str, ...]
-    cases: tuple[str, ...]
-    roles: tuple[str, ...]
-    rows: tuple[MethodScores, ...]
-    notes: tuple[str, ...]
-    upper: str
-    slug: str
+    metrics: tuple[str, ...]  # keys, in reading order
+    cases: tuple[str, ...]  # columns of each metric, in reading order
+    roles: tuple[str, ...]  # what each case tests
+    rows: tuple[MethodScores, ...]  # lower bound, independent, upper bounds, methods
+    notes: tuple[str, ...]  # what stands below the table
+    upper: str  # which bound the gain uses
+    slug: str  # a name for files and labels, its own among the tables made together
 
     def best(self, metric: str, case: str) -> set[str]:
         """Methods with the best score of a case, or the best ``gain``."""

@@ -21,31 +21,19 @@ K = TypeVar("K")
 
 @dataclass(frozen=True)
 class TextCell:
-    """A printed cell.
+    """A printed cell."""
 
-    Attributes:
-        text: The value, or words.
-        spread: Its ``±1.2``; left out where room is dear.
-        best: Is it marked as the best?
-        small: Further words, which a terminal leaves out.
-        sort: What an HTML column sorts by; ``""`` comes last, None leaves it to the text.
-        look: Classes of the style sheet (HTML).
-        href: Where it links to (HTML).
-        hint: What a pointer over it shows (HTML).
-        code: Is it code (HTML)?
-        parts: What follows in the same cell (HTML).
-    """
-
-    text: str = ""
-    spread: str = ""
-    best: bool = False
-    small: str = ""
+    text: str = ""  # the value, or words
+    spread: str = ""  # its ``±1.2``; left out where room is dear
+    best: bool = False  # is it marked as the best?
+    small: str = ""  # further words, which a terminal leaves out
+    # what an HTML column sorts by; ``""`` comes last, None leaves it to the text
     sort: str | None = None
-    look: str = ""
-    href: str = ""
-    hint: str = ""
-    code: bool = False
-    parts: tuple[TextCell, ...] = ()
+    look: str = ""  # classes of the style sheet (HTML)
+    href: str = ""  # where it links to (HTML)
+    hint: str = ""  # what a pointer over it shows (HTML)
+    code: bool = False  # is it code (HTML)?
+    parts: tuple[TextCell, ...] = ()  # what follows in the same cell (HTML)
 
     @property
     def whole(self) -> str:
@@ -60,21 +48,13 @@ class TextCell:
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A heading.
+    """A heading."""
 
-    Attributes:
-        head: ``new/old``.
-        below: What stands below it, ``cross-test``.
-        short: A shorter heading, for terminals.
-        words: Are its cells words, to the left, rather than numbers?
-        heading: Do its cells name their rows (HTML)?
-    """
-
-    head: str
-    below: str = ""
-    short: str = ""
-    words: bool = False
-    heading: bool = False
+    head: str  # ``new/old``
+    below: str = ""  # what stands below it, ``cross-test``
+    short: str = ""  # a shorter heading, for terminals
+    words: bool = False  # are its cells words, to the left, rather than numbers?
+    heading: bool = False  # do its cells name their rows (HTML)?
 
     @property
     def full(self) -> str:
@@ -92,49 +72,32 @@ class TextBlock:
 
 @dataclass(frozen=True)
 class TextRow:
-    """A row.
+    """A row."""
 
-    Attributes:
-        labels: A cell for each of the table's label columns.
-        cells: Block by block a cell for each column; where there are fewer, the last one spans
-            the rest.
-        kind: Class of the rows; a rule stands between kinds. ``bound`` is printed in italics.
-        attributes: Of the HTML row, ``data-method``.
-    """
-
-    labels: tuple[TextCell, ...]
+    labels: tuple[TextCell, ...]  # a cell for each of the table's label columns
+    # block by block a cell for each column; where there are fewer, the last one spans the rest
     cells: tuple[tuple[TextCell, ...], ...]
+    # class of the rows; a rule stands between kinds. ``bound`` is printed in italics.
     kind: str = ""
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)  # of the HTML row, ``data-method``
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table as it is printed, whatever the form.
+    """A table as it is printed, whatever the form."""
 
-    Attributes:
-        title: Above it.
-        slug: A name for files and labels.
-        labels: Columns at the left, which all blocks share.
-        blocks: What stands beside them.
-        rows: Cells.
-        notes: Below it; ``* is the best`` becomes ``Bold is the best`` where the best is bold.
-        grouped: Do rows with the same first label belong together?
-        compact: Are intervals left out where they do not fit, before columns go below each other?
-        columns: Names of the columns of CSV.
-        values: Rows of CSV, numbers in full precision.
-    """
-
-    title: str
-    slug: str
-    labels: tuple[TextColumn, ...]
-    blocks: tuple[TextBlock, ...]
-    rows: tuple[TextRow, ...]
+    title: str  # above it
+    slug: str  # a name for files and labels
+    labels: tuple[TextColumn, ...]  # columns at the left, which all blocks share
+    blocks: tuple[TextBlock, ...]  # what stands beside them
+    rows: tuple[TextRow, ...]  # cells
+    # below it; ``* is the best`` becomes ``Bold is the best`` where the best is bold
     notes: tuple[str, ...] = ()
-    grouped: bool = False
+    grouped: bool = False  # do rows with the same first label belong together?
+    # are intervals left out where they do not fit, before columns go below each other?
     compact: bool = False
-    columns: tuple[str, ...] = ()
-    values: tuple[Sequence[object], ...] = ()
+    columns: tuple[str, ...] = ()  # names of the columns of CSV
+    values: tuple[Sequence[object], ...] = ()  # rows of CSV, numbers in full precision
 
     def bold_notes(self) -> list[str]:
         """Notes of a form that prints the best in bold."""

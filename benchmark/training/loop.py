@@ -51,20 +51,13 @@ class Budget:
 
 @dataclass(frozen=True)
 class Trainer:
-    """Optimises a module on batches and goes on from the checkpoint of a killed training.
+    """Optimises a module on batches and goes on from the checkpoint of a killed training."""
 
-    Attributes:
-        recipe: Optimiser and schedule.
-        seed: Seed of everything random.
-        device: Where to train.
-        folder: Folder of checkpoints; ``None`` keeps none.
-        progress: Progress callback, which takes the share that is done, 0 to 1.
-    """
-
-    recipe: Recipe
-    seed: int
-    device: Device = field(default_factory=Device)
-    folder: Path | None = None
+    recipe: Recipe  # optimiser and schedule
+    seed: int  # seed of everything random
+    device: Device = field(default_factory=Device)  # where to train
+    folder: Path | None = None  # folder of checkpoints; ``None`` keeps none
+    # progress callback, which takes the share that is done, 0 to 1
     progress: Callable[[float], None] = lambda share: None
 
     def run(

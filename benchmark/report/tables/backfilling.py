@@ -29,20 +29,14 @@ _BESIDE = ("flips_positive", "flips_negative", "group_gap")
 
 @dataclass(frozen=True)
 class OrderScores:
-    """A method whose gallery is backfilled in one order; mean over its seeds.
-
-    Attributes:
-        order: An order's name; ``offline`` for the wait until all is backfilled.
-        areas: Metric, or setting, -> area under the curve.
-        taus: Oracle order -> Kendall's tau with it.
-        budgets: (percent of the gallery, metric) -> score when so much is backfilled.
-    """
+    """A method whose gallery is backfilled in one order; mean over its seeds."""
 
     method: str
-    order: str
+    order: str  # an order's name; ``offline`` for the wait until all is backfilled
     seeds: tuple[int, ...]
-    areas: Mapping[str, Score]
-    taus: Mapping[str, Score] = field(default_factory=dict)
+    areas: Mapping[str, Score]  # metric, or setting, -> area under the curve
+    taus: Mapping[str, Score] = field(default_factory=dict)  # oracle order -> Kendall's tau with it
+    # (percent of the gallery, metric) -> score when so much is backfilled
     budgets: Mapping[tuple[int, str], Score] = field(default_factory=dict)
 
 

@@ -25,35 +25,22 @@ from benchmark.report.text_table import (
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """One method at one point of the sweep.
-
-    Attributes:
-        values: Value of each swept key; None where the method does not know the key.
-        cells: (metric, case) -> mean over seeds; AVG has no case.
-        reason: Why the method is not applicable there; None where it is.
-    """
+    """One method at one point of the sweep."""
 
     method: str
-    values: tuple[Any, ...]
-    cells: dict[tuple[str, str], Score]
-    reason: str | None = None
+    values: tuple[Any, ...]  # value of each swept key; None where the method does not know the key
+    cells: dict[tuple[str, str], Score]  # (metric, case) -> mean over seeds; AVG has no case
+    reason: str | None = None  # why the method is not applicable there; None where it is
 
 
 @dataclass(frozen=True)
 class SweepTable:
-    """A sweep on one protocol and track.
+    """A sweep on one protocol and track."""
 
-    Attributes:
-        title: Protocol, track, seeds in words.
-        axes: What was swept.
-        columns: (metric, case) in reading order.
-        lines: By method, then values.
-    """
-
-    title: str
-    axes: tuple[Axis, ...]
-    columns: tuple[tuple[str, str], ...]
-    lines: tuple[SweepPoint, ...]
+    title: str  # protocol, track, seeds in words
+    axes: tuple[Axis, ...]  # what was swept
+    columns: tuple[tuple[str, str], ...]  # (metric, case) in reading order
+    lines: tuple[SweepPoint, ...]  # by method, then values
 
 
 def make_sweep(
