@@ -8,10 +8,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.contract import Batch, CompatibleTraining, OldClassifier, Step, Update, UpdateJob
+from benchmark.contract import (
+    Batch,
+    CompatibleTraining,
+    Head,
+    OldClassifier,
+    Portable,
+    Step,
+    Update,
+    UpdateJob,
+)
 from benchmark.models.basis import BasisTransformation, Composed
-from benchmark.models.heads import Head
-from benchmark.models.module import Portable
 from benchmark.models.parts import FirstDims, Frozen
 
 

@@ -5,10 +5,16 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from benchmark.contract import Fitted, Pairs, SideInformationMap, kl_divergence, squared_distance
-from benchmark.models.heads import Head
+from benchmark.contract import (
+    Fitted,
+    Head,
+    Pairs,
+    SideInformationMap,
+    Trainer,
+    kl_divergence,
+    squared_distance,
+)
 from benchmark.models.transformation import Transformation
-from benchmark.training.loop import Trainer
 
 
 @dataclass(frozen=True)

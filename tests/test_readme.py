@@ -48,6 +48,7 @@ def package(tmp_path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_method_example(bench, package) -> None:
     path = f"{ROOT}{os.pathsep}{package}"
     code, out, err = bench("check", "cosine", PYTHONPATH=path)
