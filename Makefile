@@ -11,7 +11,6 @@ run: $(STAMP)  ## The main job: three methods on the default track, a table, plo
 
 test: lint  ## Lint, types and tests.
 	$(BIN)/mypy
-	$(BIN)/mypy docs/generate.py
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not gpu"
 
 slow: $(STAMP)  ## The tests that take minutes; run before a release.

@@ -316,6 +316,7 @@ def test_an_evaluation_without_items(tmp_path) -> None:
 # --- a new protocol is one file
 
 
+@pytest.mark.slow
 def test_a_new_protocol_is_one_file_that_mixes_what_there_is(tmp_path) -> None:
     """Groups, a thinned one, another model, ranges, backfilling and settings, in one file."""
     path = write(

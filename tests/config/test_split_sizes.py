@@ -48,6 +48,7 @@ def test_unequal_classes_are_about_counted():
     assert lack(GenerationSpec(name="old", images=(0.0, 0.004)), {}, list) is None
 
 
+@pytest.mark.slow
 def test_declared_numbers_are_those_of_the_data():
     for name, options in (("toy", {"classes": 8, "images": 4}), ("glyphs", {"draws": 1}),
                           ("glyphs", {"draws": 1, "tuning": True})):  # fmt: skip

@@ -261,7 +261,8 @@ def killed_at(stages: int, command: list[str], store: Path) -> int:
     return process.wait()
 
 
-@pytest.mark.parametrize("stages", [1, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("stages", [1, 6])
 def test_kill_at_any_moment(done, tmp_path, stages) -> None:
     """The same command after a kill repeats no finished stage and ends with the same record."""
     # A busy machine may look away until the run has ended: then there was no kill, and it is

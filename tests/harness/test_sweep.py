@@ -19,6 +19,7 @@ from benchmark.report.tables import sweep
 RUN = ("run", "-m", "mixbct", "-p", "open-class", "-t", "toy", "--device", "cpu")
 
 
+@pytest.mark.slow
 def test_a_track_is_swept_as_well(bench, tmp_path) -> None:
     other = tmp_path / "toy2.yaml"
     other.write_text("id: toy2\nversion: 1\ntitle: Toy 2\nextends: toy\nmodels: {old: {dim: 8}}\n")
@@ -142,6 +143,7 @@ def test_a_variant_keeps_its_own_value(swept) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_sweep_of_a_variant_beside_its_method(bench, tmp_path) -> None:
     code, out, err = bench(
         "run", "-m", "l2,l2:denoised,bct", "-p", "open-class", "-t", "toy", "--device", "cpu",
