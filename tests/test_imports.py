@@ -28,6 +28,7 @@ def loaded(code: str) -> set[str]:
         "import benchmark.api, benchmark.records.record, benchmark.harness.graph",
         "from benchmark.config import registry; registry.method_file('bct:distill').summary",
         "import benchmark.metrics.catalog, benchmark.report, leaderboard",
+        "from benchmark.config import registry\nfor name in registry.tasks(): registry.task(name)",
     ],
 )
 def test_light_imports(code: str) -> None:

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,9 @@ from benchmark.metrics.catalog import rate
 from benchmark.metrics.retrieval import average_precision, cmc
 from benchmark.metrics.statistics import bootstrap
 from benchmark.metrics.templates import templates
-from benchmark.ranking.ranks import Ranking, rank
+
+if TYPE_CHECKING:  # numba takes a third of the time that an answer from records has
+    from benchmark.ranking.ranks import Ranking
 
 Embeddings = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -92,8 +94,10 @@ def mean(values: NDArray[Any]) -> float:
 
 def rank_items(
     query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options
-) -> Ranking:
+) -> "Ranking":
     """Rank the gallery for every query; an item never finds itself."""
+    from benchmark.ranking.ranks import rank
+
     q, g = items.query, items.gallery
     return rank(
         query[q], gallery[g], items.labels[q], items.labels[g],
@@ -102,7 +106,7 @@ def rank_items(
 
 
 def ranking_result(
-    ranking: Ranking, identity: Ints, n_gallery: int, cut_offs: Sequence[int] = (1, 5)
+    ranking: "Ranking", identity: Ints, n_gallery: int, cut_offs: Sequence[int] = (1, 5)
 ) -> TaskResult:
     """CMC at some cut-offs, mAP and counts; ``identity`` of each query, ``[n]``."""
     result = TaskResult()

@@ -5,7 +5,6 @@ from typing import ClassVar
 
 from benchmark.data.base import JUNK, Evaluation
 from benchmark.metrics.retrieval import inverse_negative_penalty
-from benchmark.ranking.ranks import rank
 from benchmark.tasks.base import Embeddings, Options, Task, TaskResult, ranking_result
 
 
@@ -28,6 +27,8 @@ class Reidentification(Task):
         self, query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options
     ) -> TaskResult:
         """CMC, mAP and mINP, and how many items are junk."""
+        from benchmark.ranking.ranks import rank
+
         q, g = items.query, items.gallery
         junk = items.labels[g] == JUNK
         ranking = rank(

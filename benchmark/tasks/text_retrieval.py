@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 
 from benchmark.data.base import Evaluation
-from benchmark.ranking.ranks import rank
 from benchmark.tasks.base import Embeddings, Options, Task, TaskResult, ranking_result
 
 
@@ -33,6 +32,8 @@ class TextRetrieval(Task):
         self, query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options
     ) -> TaskResult:
         """CMC and mAP; ``query`` has for each item the embedding of its class's name."""
+        from benchmark.ranking.ranks import rank
+
         g = items.gallery
         classes, first = np.unique(items.labels[items.query], return_index=True)
         q = items.query[first]

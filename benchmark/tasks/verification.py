@@ -10,7 +10,6 @@ import numpy as np
 
 from benchmark.data.base import Evaluation
 from benchmark.metrics.verification import tar_at_far
-from benchmark.ranking import pair_scores
 from benchmark.tasks import base
 from benchmark.tasks.base import Embeddings, Ints, Options, Task, TaskResult, template_vectors
 
@@ -46,6 +45,8 @@ class Verification(Task):
 
 
 def _every_pair(query: Embeddings, gallery: Embeddings, items: Evaluation) -> Scores:
+    from benchmark.ranking import pair_scores
+
     enrolled = np.concatenate(items.galleries)
     first, subject = template_vectors(query, items, items.probes)
     second, owner = template_vectors(gallery, items, enrolled)
@@ -55,6 +56,8 @@ def _every_pair(query: Embeddings, gallery: Embeddings, items: Evaluation) -> Sc
 
 
 def _listed_pairs(query: Embeddings, gallery: Embeddings, items: Evaluation) -> Scores:
+    from benchmark.ranking import pair_scores
+
     pairs = np.asarray(items.pairs)
     # A protocol may evaluate some of the items only.
     pairs = pairs[np.isin(pairs, items.template).all(1)]
