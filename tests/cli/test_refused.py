@@ -89,6 +89,7 @@ def test_all_requests_of_a_run_are_looked_at_first(tmp_path, heard):
     assert [(label, before) for label, _, before in heard.left] == [("l2", 0)]
 
 
+@pytest.mark.slow
 def test_the_command_says_it_first_and_in_the_table(bench, tmp_path):
     code, out, err = bench(
         "run", "-m", "lwf,l2", "-p", "open-class", "-t", "toy", "--device", "cpu",
