@@ -41,7 +41,7 @@ class Board:
     places: Mapping[str, Mapping[str, Place]]  # metric -> method -> place
     info: Mapping[str, MethodInfo]  # method -> what is known of it
     costs: Mapping[str, Mapping[str, float]]  # method -> cost -> value
-    latest: bool  # is there no newer version of this protocol and track among the records?
+    latest: bool  # whether the records have no newer version of this protocol and track
 
     @cached_property
     def records(self) -> list[Record]:
@@ -55,24 +55,24 @@ class Board:
 
     @property
     def current(self) -> bool:
-        """Is it the newest version of an unchanged track? Others are not compared with it."""
+        """Whether it is the newest version of an unchanged track: others are not compared."""
         return self.latest and not self.first.changed
 
     @property
     def comparable(self) -> bool:
-        """Is it the newest version of the track, with nothing changed but the old model?"""
+        """Whether it is the track's newest version with nothing changed but the old model."""
         return self.latest and all(
             key.startswith("old.") or key == "first_seed" for key in self.first.changed
         )
 
     @property
     def of_setting(self) -> bool:
-        """Is it a setting of a protocol, which tests what something changes, not who is best?"""
+        """Whether it is a setting, which tests what something changes, not who is best."""
         return ":" in self.first.protocol
 
     @cached_property
     def general(self) -> bool:
-        """Can any method take part? One update with every task, unmodified, no setting."""
+        """Whether any method can take part: one update, every task, unmodified, no setting."""
         try:
             protocol = load_protocol(self.first.protocol)
         except BenchError:

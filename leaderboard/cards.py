@@ -47,7 +47,7 @@ class MethodInfo:
 
     @property
     def ranked(self) -> bool:
-        """May it have a rank? Bounds and controls may not."""
+        """Whether it may have a rank, which bounds and controls may not."""
         return self.family not in ("baseline", "control")
 
     @property

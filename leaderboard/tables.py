@@ -141,7 +141,7 @@ class Family:
     tables: tuple[TextTable, ...]
 
     def has(self, board: Board) -> bool:
-        """Is it the board of one of its settings?"""
+        """Whether a board is that of one of its settings."""
         return any(own is board for own in self.boards.values())
 
 

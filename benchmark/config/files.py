@@ -49,15 +49,15 @@ def plain_io_errors(folder: Path) -> Iterator[None]:
     """A full disk as one line instead of a traceback; what is stored stays.
 
     Libraries say it each in their own way (torch a RuntimeError, numpy an OSError without a
-    number), so the disk itself is asked as well.
+    number), so the free space is looked at as well.
     """
     try:
         yield
     except BenchError:
         raise
     except Exception as error:
-        told = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-        if told or shutil.disk_usage(folder).free < _NOTHING_LEFT:
+        is_full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if is_full or shutil.disk_usage(folder).free < _NOTHING_LEFT:
             raise BenchError(
                 f"{folder}: the disk is full; free some space and run the same command again, "
                 "finished stages are kept"

@@ -108,9 +108,9 @@ def _taken(
     low, high = (boundary(fraction, n) for fraction in classes)
     taken = (rank >= low) & (rank < high)  # low is at least 0
     for members, share in thinned:
-        mine = np.flatnonzero(taken & np.isin(known, members))
-        mine = mine[np.argsort(rank[mine])]
-        taken[mine[boundary(share, len(mine)) :]] = False
+        rows = np.flatnonzero(taken & np.isin(known, members))
+        rows = rows[np.argsort(rank[rows])]
+        taken[rows[boundary(share, len(rows)) :]] = False
     return taken
 
 

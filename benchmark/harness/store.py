@@ -41,7 +41,7 @@ class Store:
         return self.root / "stages" / name
 
     def has(self, name: str) -> bool:
-        """Is the stage finished?"""
+        """Whether the stage is finished."""
         return (self.path(name) / META).is_file()
 
     def meta(self, name: str) -> dict[str, Any]:

@@ -37,17 +37,17 @@ def pick(
 def search(scores: Any, probe: Any, subject: Any, rank: Any, own: Any, best: Any) -> None:
     """Rank of each probe's own subject, where it has one, its score and the best score."""
     for i in range(len(probe)):
-        top = mine = np.float32(-np.inf)
+        top = top_own = np.float32(-np.inf)
         for j in range(len(subject)):
             top = max(top, scores[i, j])
             if subject[j] == probe[i]:
-                mine = max(mine, scores[i, j])
+                top_own = max(top_own, scores[i, j])
         best[i] = top
-        if mine > -np.inf:
-            own[i] = mine
+        if top_own > -np.inf:
+            own[i] = top_own
             above = np.int64(0)
             for j in range(len(subject)):
-                above += np.int64(scores[i, j] >= mine and subject[j] != probe[i])
+                above += np.int64(scores[i, j] >= top_own and subject[j] != probe[i])
             rank[i] = 1 + above
 
 

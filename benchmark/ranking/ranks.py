@@ -151,11 +151,11 @@ class Problem:
         engine.share(functools.partial(engine.sort, matches), pieces, self.scorer.threads)
         return Matches(matches, left_out)
 
-    def count_above(self, rows: Ints, thresholds: Matches, mine: Matches) -> Ints:
-        """Non-matching items that score at least each threshold, ``mine`` being the matches."""
+    def count_above(self, rows: Ints, thresholds: Matches, matches: Matches) -> Ints:
+        """Non-matching items that score at least each threshold; ``matches`` are the own ones."""
         above = self.scorer.count_above(rows, thresholds.scores, self.labels.junk)
         engine.share(
-            lambda a, b: matching.take_away(thresholds.scores, *mine, a, b, above),
+            lambda a, b: matching.take_away(thresholds.scores, *matches, a, b, above),
             engine.spans(len(rows), 1024),
             self.scorer.threads,
         )

@@ -1,4 +1,4 @@
-"""How many thresholds does a score reach? A search tree whose top lies in vector registers.
+"""Numbers of thresholds that scores reach: a search tree with its top in vector registers.
 
 The ascending thresholds become a complete binary tree in breadth-first order: node 1 is the root,
 the children of node i are 2 i and 2 i + 1, missing thresholds are infinite. A score goes right

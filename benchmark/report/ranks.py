@@ -131,7 +131,7 @@ def _apart(
     metric: str,
     paired: Paired | None,
 ) -> bool:
-    """Can two methods be told apart that share one seed at most?"""
+    """Whether two methods can be told apart that share one seed at most."""
     for seed in sorted(left.keys() & right.keys()):
         span = paired(left[seed], right[seed], case, metric) if paired is not None else None
         if span is not None:

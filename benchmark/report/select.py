@@ -36,7 +36,7 @@ def cross_case(records: Sequence[Record]) -> str:
 
 
 def text_queries(records: Sequence[Record]) -> bool:
-    """Are the oldest generation's queries texts, whose gallery is of newer models only?"""
+    """Whether the oldest generation's queries are texts, with galleries of newer models only."""
     names = generations(records)
     measured = {case for record in records for case in record.scores}
     return f"{names[0]}/{names[-1]}" in measured and f"{names[-1]}/{names[0]}" not in measured
@@ -95,7 +95,7 @@ def cases(records: Sequence[Record], chosen: Names = None) -> list[str]:
 
 
 def _symmetric(records: Sequence[Record]) -> bool:
-    """Is all that is scored also scored with the models exchanged, as 1:1 verification is?"""
+    """Whether all scores are also there with the models exchanged, as of 1:1 verification."""
     names = generations(records)
     cross, swapped = f"{names[-1]}/{names[0]}", f"{names[0]}/{names[-1]}"
     both = [r.scores for r in records if swapped in r.scores]
@@ -184,5 +184,5 @@ def averaged_case(names: Sequence[str]) -> str:
 
 
 def is_difference(case: str) -> bool:
-    """Is the case ``A - B``?"""
+    """Whether the case is ``A - B``."""
     return _LESS in case

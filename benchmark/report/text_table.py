@@ -25,14 +25,14 @@ class TextCell:
 
     text: str = ""  # the value, or words
     spread: str = ""  # its ``±1.2``; left out where room is dear
-    best: bool = False  # is it marked as the best?
+    best: bool = False  # whether it is marked as the best
     small: str = ""  # further words, which a terminal leaves out
     # what an HTML column sorts by; ``""`` comes last, None leaves it to the text
     sort: str | None = None
     look: str = ""  # classes of the style sheet (HTML)
     href: str = ""  # where it links to (HTML)
     hint: str = ""  # what a pointer over it shows (HTML)
-    code: bool = False  # is it code (HTML)?
+    code: bool = False  # whether it is code (HTML)
     parts: tuple[TextCell, ...] = ()  # what follows in the same cell (HTML)
 
     @property
@@ -53,8 +53,8 @@ class TextColumn:
     head: str  # ``new/old``
     below: str = ""  # what stands below it, ``cross-test``
     short: str = ""  # a shorter heading, for terminals
-    words: bool = False  # are its cells words, to the left, rather than numbers?
-    heading: bool = False  # do its cells name their rows (HTML)?
+    words: bool = False  # whether its cells are words, to the left, rather than numbers
+    heading: bool = False  # whether its cells name their rows (HTML)
 
     @property
     def full(self) -> str:
@@ -93,8 +93,8 @@ class TextTable:
     rows: tuple[TextRow, ...]  # cells
     # below it; ``* is the best`` becomes ``Bold is the best`` where the best is bold
     notes: tuple[str, ...] = ()
-    grouped: bool = False  # do rows with the same first label belong together?
-    # are intervals left out where they do not fit, before columns go below each other?
+    grouped: bool = False  # whether rows with the same first label belong together
+    # whether intervals that do not fit are left out before columns go below each other
     compact: bool = False
     columns: tuple[str, ...] = ()  # names of the columns of CSV
     values: tuple[Sequence[object], ...] = ()  # rows of CSV, numbers in full precision

@@ -90,10 +90,10 @@ def _values(table: ScoreTable, row: MethodScores) -> Iterator[list[object]]:
     cross = next((case for case, role in roles if role == "cross-test"), "")
     for (metric, case), score in row.cells.items():
         verdict = row.verdicts.get(metric) if case == cross else None
-        judged: list[object] = [None] * 3
+        verdict_cells: list[object] = [None] * 3
         if verdict is not None:
             answers = (verdict.compatible, verdict.not_hurting)
-            judged = [*(None if a is None else a[0] / a[1] for a in answers), verdict.gain]
+            verdict_cells = [*(None if a is None else a[0] / a[1] for a in answers), verdict.gain]
         if score.value is not None:
             scores = [score.value, score.low, score.high]
-            yield [*head, "done", "", row.detail or case, metric, *scores, *judged]
+            yield [*head, "done", "", row.detail or case, metric, *scores, *verdict_cells]

@@ -116,8 +116,8 @@ def _lines(
             yield [name, method, NOT_APPLICABLE]
             continue
         verdict = scores.make_verdict(done[method], key)
-        judged = (numbers.of_seeds(verdict.compatible), numbers.number(verdict.gain))
-        yield [name, method, *(column[method] for column in columns), *judged]
+        verdict_texts = (numbers.of_seeds(verdict.compatible), numbers.number(verdict.gain))
+        yield [name, method, *(column[method] for column in columns), *verdict_texts]
 
 
 def _score(records: Sequence[Record], case: str, key: str) -> Score:

@@ -97,7 +97,7 @@ def _swept(record: Record) -> dict[str, Any]:
 
 
 def _takes(record: Record, key: str) -> bool:
-    """Does a field's value hold in a record? Those of track and generations always do."""
+    """Whether a field's value holds in a record; those of track and generations always do."""
     owner, _, name = key.rpartition(".")
     if owner.partition(":")[0] not in registry.method_files():
         return True
