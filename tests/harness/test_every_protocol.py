@@ -70,7 +70,7 @@ def test_carried_out(carried_out, name):
         expected.add(KEYS["retrieval"])
     for case in pairs:
         assert set(KEYS.values()) & set(mapped.scores[case]) == expected, case
-    assert ("backfilling" in tasks) == bool(mapped.as_json()["backfilling"].get("orders"))
+    assert ("backfilling" in tasks) == bool(mapped.orders)
 
 
 @pytest.mark.slow
