@@ -5,8 +5,31 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 
+def printable(text: str) -> str:
+    r"""Text for a terminal: control, format and lone surrogate characters as their escapes.
+
+    Names come from files and folders of others; a terminal would carry out what they hold.
+
+    Example:
+        >>> printable("a\x1b[2Jb")
+        'a\\x1b[2Jb'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        c
+        if c.isprintable() or c in "\n\t"
+        else c.encode("unicode_escape", "surrogatepass").decode()
+        for c in text
+    )
+
+
 class BenchError(Exception):
     """Bad input: one line saying what, what was expected, what came."""
+
+    def __str__(self) -> str:
+        """The line, safe for a terminal."""
+        return printable(super().__str__())
 
 
 class UnsuitedError(BenchError):

@@ -1,4 +1,4 @@
-"""Files and folders: hashes, and writing whole or not at all."""
+"""Files and folders: hashes and seals, reading with limits, writing whole or not at all."""
 
 import errno
 import hashlib
@@ -6,15 +6,22 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import from_json
 
 from benchmark.errors import BenchError
 
 _NOTHING_LEFT = 256 * 1024
 """Bytes; below this a failed write is put down to the disk."""
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+
+SEAL = "seal"
+"""Key of a sealed JSON file: the SHA-256 of everything else in it."""
 
 
 def digest(value: Any) -> str:
@@ -27,6 +34,37 @@ def file_digest(path: Path) -> str:
     """SHA-256 of a file's bytes, ``sha256:...``."""
     with path.open("rb") as file:
         return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def seal_of(value: Mapping[str, Any]) -> str:
+    """SHA-256 of a JSON-able mapping without its own seal, ``sha256:...``; keys in any order."""
+    content = {key: each for key, each in value.items() if key != SEAL}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """All bytes of a regular file.
+
+    What lies at a path of others may be an endless device or a pipe that nobody writes to; neither
+    is waited for.
+
+    Raises:
+        BenchError: If it cannot be read, is no regular file or has more than ``limit`` bytes.
+    """
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NO_WAIT)) as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise BenchError(f"{path}: expected a regular file")
+            content = file.read(limit + 1)
+    except (OSError, ValueError) as error:  # a ValueError: a path with a null character
+        reason = getattr(error, "strerror", None) or str(error)
+        raise BenchError(f"{path}: cannot be read: {reason}") from error
+    if len(content) > limit:
+        size = max(about.st_size, len(content))
+        raise BenchError(f"{path}: expected at most {limit} bytes, got {size}")
+    return content
 
 
 def writable(folder: Path, option: str) -> None:
@@ -65,8 +103,11 @@ def plain_io_errors(folder: Path) -> Iterator[None]:
         raise
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON whole or not at all: to a neighbour first, then in place of the old."""
+def write_json(path: Path, value: Any, durable: bool = False) -> None:
+    """Write JSON whole or not at all: to a neighbour first, then in place of the old.
+
+    What is ``durable`` outlives a power cut as soon as this returns.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with plain_io_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,5 +115,44 @@ def write_json(path: Path, value: Any) -> None:
         # Numbers of a list on one line: a curve is read as one, and is a fourth of the size. A
         # text cannot hold the line break that this looks for.
         text = re.sub(r"\[\n[-\d.e+,\snul]+\]", lambda m: "".join(m[0].split()), text)
-        part.write_text(text + "\n")
-        part.replace(path)
+        try:
+            part.write_text(text + "\n", encoding="utf-8")
+            if durable:
+                sync(part)
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        if durable:
+            sync(path.parent)
+
+
+def write_sealed(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a mapping as JSON with its seal, durably, for :func:`read_sealed`."""
+    write_json(path, {**value, SEAL: seal_of(value)}, durable=True)
+
+
+def read_sealed(path: Path, limit: int) -> dict[str, Any]:
+    """The mapping of a file of :func:`write_sealed`, without its seal.
+
+    Raises:
+        BenchError: As :func:`read_bytes`; if it is not JSON, or its seal is missing or another.
+    """
+    try:
+        value = from_json(read_bytes(path, limit), allow_inf_nan=False)
+    except ValueError as error:
+        raise BenchError(f"{path}: damaged: {error}") from error
+    if not isinstance(value, dict) or value.pop(SEAL, None) != seal_of(value):
+        raise BenchError(f"{path}: damaged: its seal does not fit")
+    return value
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's bytes, or a folder's entries, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        # Some file systems cannot do it for folders.
+        with suppress(OSError) if path.is_dir() else nullcontext():
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
