@@ -72,7 +72,7 @@ figures: $(STAMP)  ## The figures of benchmark/perf/README.md, measured on this 
 	$(PERF) ranking --queries 20000 --gallery 1000000 --classes 20000 --json $(FIGURES)/growth-large.json
 	$(PERF) backfill --json $(FIGURES)/backfill.json
 	$(PERF) backfill --queries 20000 --gallery 20000 --classes 400 --json $(FIGURES)/backfill-small.json
-	for name in verification identification training convert tolerance; do $(PERF) $$name --json $(FIGURES)/$$name.json || exit; done
+	for name in verification identification training convert tolerance store; do $(PERF) $$name --json $(FIGURES)/$$name.json || exit; done
 	$(BIN)/python -m benchmark.perf.readme
 
 site: $(STAMP)  ## The static leaderboard of the committed records.

@@ -11,6 +11,7 @@ from typer.exceptions import TyperException
 
 from benchmark import __version__
 from benchmark.cli import options, records
+from benchmark.cli import store as store_verbs
 from benchmark.errors import BenchError, nearest, unknown
 
 app = typer.Typer(
@@ -138,6 +139,7 @@ def info(
 
 
 app.add_typer(records.app)
+app.add_typer(store_verbs.app, name="store")
 
 
 @app.command(
@@ -176,7 +178,7 @@ Size = Annotated[int | None, Option(min=1)]
 def perf(
     what: Annotated[str, Argument(
         help="`ranking`, `verification`, `identification`, `backfill`, `training`, `convert`,"
-        " `tolerance`."
+        " `tolerance`, `store`."
     )],
     queries: Size = None, gallery: Size = None, dim: Size = None, classes: Size = None,
     items: Size = None, side: Annotated[int | None, Option(min=0)] = None,

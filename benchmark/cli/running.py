@@ -45,6 +45,10 @@ class Progress(Reporter):
         """Show that a method cannot be applied, and why, in the words of ``--dry-run``."""
         self._print(f"left out {label}: {reason}")
 
+    def damaged(self, stage: Stage, reason: str) -> None:
+        """Show that a stored stage is computed anew, and why."""
+        self._print(f"damaged {stage.title} [{stage.name}]: {reason}; computed anew")
+
     def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:
         """Show that a stage begins."""
         self.bar.start()

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -73,11 +74,10 @@ def writable(folder: Path, option: str) -> None:
     Raises:
         BenchError: Naming the option and the folder.
     """
-    probe = folder / f".write-{os.getpid()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe.write_bytes(b"")
-        probe.unlink()
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
         raise BenchError(f"{option}: cannot write in {folder}: {error.strerror}") from error
 
@@ -127,9 +127,9 @@ def write_json(path: Path, value: Any, durable: bool = False) -> None:
             sync(path.parent)
 
 
-def write_sealed(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a mapping as JSON with its seal, durably, for :func:`read_sealed`."""
-    write_json(path, {**value, SEAL: seal_of(value)}, durable=True)
+def write_sealed(path: Path, value: Mapping[str, Any], durable: bool = True) -> None:
+    """Write a mapping as JSON with its seal, for :func:`read_sealed`."""
+    write_json(path, {**value, SEAL: seal_of(value)}, durable)
 
 
 def read_sealed(path: Path, limit: int) -> dict[str, Any]:

@@ -24,6 +24,9 @@ class Reporter:
     def left_out(self, label: str, reason: str) -> None:
         """A method is not applicable; called before anything runs."""
 
+    def damaged(self, stage: Stage, reason: str) -> None:
+        """A stored stage is not what was written; it is computed anew."""
+
     def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:  # noqa: ARG002
         """A stage begins; returns the progress callback, which takes the share that is done."""
         return lambda share: None

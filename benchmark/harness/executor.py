@@ -1,7 +1,7 @@
 """Carry out a plan: every stage at most once, in this process or on a Ray cluster."""
 
 from benchmark.harness.execution import Compute, Reporter
-from benchmark.harness.graph import Plan
+from benchmark.harness.graph import Plan, Stage
 from benchmark.harness.local import execute_locally
 from benchmark.harness.ray import execute_on_ray
 from benchmark.harness.store import Store
@@ -10,7 +10,7 @@ from benchmark.harness.store import Store
 def execute(
     plan: Plan, store: Store, compute: Compute, reporter: Reporter | None = None
 ) -> dict[str, str]:
-    """Run the stages of a plan that the store does not have.
+    """Run the stages of a plan that the store does not have, or not as they were written.
 
     A method that refuses at work is left out with what depends on it, unless that is a bound.
 
@@ -26,9 +26,19 @@ def execute(
     Raises:
         BenchError: On anything else, and where a bound cannot be computed.
     """
-    missing = [stage for stage in plan.stages if not store.has(stage.name)]
+    reporter = reporter or Reporter()
+    missing = [stage for stage in plan.stages if not _is_whole(stage, store, reporter)]
     engine = execute_on_ray if compute.engine == "ray" else execute_locally
-    return engine(missing, store, compute, reporter or Reporter(), bounds(plan))
+    return engine(missing, store, compute, reporter, bounds(plan))
+
+
+def _is_whole(stage: Stage, store: Store, reporter: Reporter) -> bool:
+    if not store.has(stage.name):
+        return False
+    damage = store.damage(stage.name)
+    if damage is not None:
+        reporter.damaged(stage, damage)
+    return damage is None
 
 
 def bounds(plan: Plan) -> set[str]:

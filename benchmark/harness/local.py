@@ -3,12 +3,11 @@
 import time
 from collections.abc import Callable, Collection, Sequence
 
-from benchmark.config.files import write_json
 from benchmark.errors import RefusedError
 from benchmark.harness.ddp import run_in_ranks
 from benchmark.harness.execution import Compute, Reporter, measured
 from benchmark.harness.graph import Stage
-from benchmark.harness.store import META, Store
+from benchmark.harness.store import Store
 
 _TRAININGS = ("train", "side", "update", "first")
 
@@ -43,13 +42,13 @@ def execute_locally(
 def run_one(
     stage: Stage, store: Store, compute: Compute, progress: Callable[[float], None]
 ) -> None:
-    """Run one stage into the store, unless it is there already."""
+    """Run one stage into the store, unless it is there already and whole."""
     with store.writing(stage.name) as out:
-        if store.has(stage.name):
+        if out is None:
             return
         if compute.devices > 1 and stage.kind in _TRAININGS:
             facts, used = run_in_ranks(stage, store, out, compute)
         else:
             facts, used = measured(stage, store.root, out, compute, progress)
         meta = {"title": stage.title, "kind": stage.kind, "facts": facts, "run": used}
-        write_json(out / META, meta)
+        store.publish(stage.name, meta)

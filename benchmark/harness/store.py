@@ -1,17 +1,29 @@
-"""Stage outputs on disk: named by content, written whole or not at all."""
+"""Stage outputs on disk: named by content, written whole or not at all, checked before use."""
 
-import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from benchmark.config.files import plain_io_errors, writable
+from benchmark.config.files import (
+    file_digest,
+    plain_io_errors,
+    read_sealed,
+    sync,
+    writable,
+    write_sealed,
+)
 from benchmark.errors import BenchError
 
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
 META = "stage.json"
+_LARGEST_META = 64 * 1024 * 1024  # bytes; a training's curves are the most of it
 
 
 def default_store() -> Path:
@@ -22,70 +34,174 @@ def default_store() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "compatbench"
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A folder of the store: a finished stage, or work that a killed run left."""
+
+    name: str
+    finished: bool
+    n_bytes: int
+    age: float  # seconds since it was written last
+
+
 class Store:
     """A folder of finished stages, and of work in progress that a later run goes on with.
 
-    Args:
-        root: The folder; made if missing.
+    A finished stage has a sealed ``stage.json`` with the size and SHA-256 of each of its files.
+    A store that has all that a run needs may lie on a disk that cannot be written.
 
-    Raises:
-        BenchError: If it cannot be written.
+    Args:
+        root: The folder; made when the first stage is written.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        writable(root, "--store")
 
     def path(self, name: str) -> Path:
         """Folder of a finished stage."""
         return self.root / "stages" / name
 
     def has(self, name: str) -> bool:
-        """Whether the stage is finished."""
+        """Whether the stage is finished; :meth:`damage` says whether it is whole."""
         return (self.path(name) / META).is_file()
 
     def meta(self, name: str) -> dict[str, Any]:
-        """What the stage said of itself: times, sizes, environment.
+        """What the stage said of itself: ``title``, ``kind``, ``facts``, ``run``, ``files``.
 
         Raises:
-            BenchError: If the file is damaged.
+            BenchError: If the file is damaged, or that of another stage.
         """
         path = self.path(name) / META
-        try:
-            value: dict[str, Any] = json.loads(path.read_text())
-        except (OSError, ValueError) as error:
-            raise BenchError(
-                f"{path}: damaged ({error}); delete its folder to make it anew"
-            ) from error
+        value = read_sealed(path, _LARGEST_META)
+        if value.get("name") != name:
+            raise BenchError(f"{path}: damaged: that of another stage, {value.get('name')}")
         return value
+
+    def damage(self, name: str) -> str | None:
+        """What is wrong with a finished stage, in words; ``None`` if it is as it was written.
+
+        Every file is read: this takes as long as the disk, or SHA-256, takes.
+        """
+        try:
+            expected = self.meta(name)["files"]
+        except BenchError as error:
+            return str(error).partition(f"{META}: ")[2] or str(error)
+        folder = self.path(name)
+        found = _files(folder)
+        for file in sorted({*found, *expected}):
+            if file not in found:
+                return f"{file} is missing"
+            if file not in expected:
+                return f"{file} is not its own"
+            with suppress(OSError):  # what cannot be read is damaged
+                if _facts(folder / file) == expected[file]:
+                    continue
+            return f"{file} is not what was written"
+        return None
 
     def remove(self, name: str) -> None:
         """Forget a stage and its work in progress."""
-        for folder in (self.path(name), self.root / "work" / name):
+        for folder in (self.path(name), self._work(name)):
             shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[Path]:
-        """A folder to write a stage into; it is published whole when the block ends well.
+    def writing(self, name: str) -> Iterator[Path | None]:
+        """A folder to write a stage into, for :meth:`publish`; ``None`` if it is finished.
 
         The folder outlives a killed run, so what lies there (checkpoints) can be taken up. Two
-        runs that want the same stage take turns.
+        runs that want the same stage take turns; one that is damaged is written anew.
         """
-        from filelock import FileLock
-
-        work = self.root / "work" / name
+        writable(self.root, "--store")
+        work = self._work(name)
         with plain_io_errors(self.root):
             work.mkdir(parents=True, exist_ok=True)
-            with FileLock(work.with_suffix(".lock")):
-                if self.has(name):
-                    yield work
+            with self._lock(name):
+                if self.has(name) and self.damage(name) is None:
                     shutil.rmtree(work, ignore_errors=True)
-                    return
-                work.mkdir(parents=True, exist_ok=True)
-                yield work
-                for checkpoint in work.glob("*.checkpoint.*"):
-                    checkpoint.unlink()
-                final = self.path(name)
-                final.parent.mkdir(parents=True, exist_ok=True)
-                shutil.rmtree(final, ignore_errors=True)
-                work.replace(final)
+                    yield None
+                else:
+                    work.mkdir(parents=True, exist_ok=True)
+                    yield work
+            # Whoever got hold of it meanwhile finds the stage finished.
+            if self.has(name):
+                self._lock_file(name).unlink(missing_ok=True)
+
+    def publish(self, name: str, meta: Mapping[str, Any]) -> None:
+        """Make what lies in the folder of :meth:`writing` the finished stage, for good.
+
+        Files and folders are on the disk before the stage has its name, and checkpoints are gone.
+        """
+        work, final = self._work(name), self.path(name)
+        for checkpoint in work.glob("*.checkpoint.*"):
+            checkpoint.unlink()
+        files = _files(work)
+        for file in files:
+            sync(work / file)
+        facts = {file: _facts(work / file) for file in files}
+        write_sealed(work / META, {"name": name, **meta, "files": facts})
+        final.parent.mkdir(parents=True, exist_ok=True)
+        if final.exists():  # damaged
+            shutil.rmtree(final)
+        work.replace(final)
+        sync(final.parent)
+
+    def entries(self) -> list[Entry]:
+        """Everything in the store, by name."""
+        return [
+            Entry(folder.name, finished, *_usage(folder))
+            for finished, parent in ((True, "stages"), (False, "work"))
+            for folder in sorted((self.root / parent).glob("*/"))
+        ]
+
+    def clean(self, older_than: float | None = None) -> list[Entry]:
+        """Free what is of no use; returns what is gone.
+
+        That is damaged stages and work of killed runs, and of finished stages those that are
+        ``older_than`` so many seconds. What a running process writes is left alone.
+        """
+        from filelock import Timeout
+
+        gone = []
+        for entry in self.entries():
+            old = older_than is not None and entry.age > older_than
+            if entry.finished and not old and self.damage(entry.name) is None:
+                continue
+            with suppress(Timeout), self._lock(entry.name, timeout=0):
+                shutil.rmtree(self.path(entry.name) if entry.finished else self._work(entry.name))
+                gone.append(entry)
+        for lock in (self.root / "work").glob("*.lock"):
+            with suppress(Timeout), self._lock(lock.stem, timeout=0):
+                lock.unlink(missing_ok=True)
+        return gone
+
+    def _work(self, name: str) -> Path:
+        return self.root / "work" / name
+
+    def _lock_file(self, name: str) -> Path:
+        return self.root / "work" / f"{name}.lock"
+
+    def _lock(self, name: str, timeout: float = -1) -> "BaseFileLock":
+        from filelock import FileLock
+
+        path = self._lock_file(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return FileLock(path, timeout=timeout)
+
+
+def _files(folder: Path) -> list[str]:
+    """Paths below a stage's folder of everything but folders and its ``stage.json``."""
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if not path.is_dir())
+    return sorted(path.as_posix() for path in paths if path.as_posix() != META)
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    if path.is_symlink() or not path.is_file():
+        raise OSError(f"{path}: no regular file")
+    return {"bytes": path.stat().st_size, "digest": file_digest(path)}
+
+
+def _usage(folder: Path) -> tuple[int, float]:
+    """Bytes below a folder, and seconds since its newest file was written."""
+    about = [path.stat() for path in folder.rglob("*") if path.is_file()]
+    newest = max([folder.stat().st_mtime, *(each.st_mtime for each in about)])
+    return sum(each.st_size for each in about), max(0.0, time.time() - newest)

@@ -1,14 +1,15 @@
 """Seconds that a stage takes, on the clock and on the processor, over all its attempts."""
 
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmark.config.files import write_json
+from benchmark.config.files import read_sealed, write_sealed
+from benchmark.errors import BenchError
 
+_LARGEST = 1024 * 1024  # bytes; a number an epoch
 _SHARE = 0.03  # of the processor's time, for the calibration workload
 
 
@@ -28,12 +29,22 @@ class Timer:
 
     def __init__(self, folder: Path, calibration: Callable[[], object] | None = None) -> None:
         self.path = folder / "seconds.checkpoint.json"
-        before: dict[str, Any] = json.loads(self.path.read_text()) if self.path.exists() else {}
+        before = self._before()
         self.paces: list[float] = before.pop("paces", [])
         self.before: dict[str, float] = before
         self.calibration = calibration
         self.clock, self.cpu = time.perf_counter(), time.process_time()
         self.calibrated = self.cpu
+
+    def _before(self) -> dict[str, Any]:
+        """What killed attempts took; nothing if that is damaged, as they are then repeated."""
+        if not self.path.exists():
+            return {}
+        try:
+            noted = read_sealed(self.path, _LARGEST)
+        except BenchError:
+            return {}
+        return noted if noted.pop("stage", None) == self.path.parent.name else {}
 
     def _total(self) -> dict[str, float]:
         wall, cpu = time.perf_counter() - self.clock, time.process_time() - self.cpu
@@ -43,7 +54,8 @@ class Timer:
     def checkpoint(self) -> None:
         """Note the seconds at the end of an epoch, in case that this attempt is killed."""
         self._calibrate()
-        write_json(self.path, self._total() | {"paces": self.paces})
+        noted = self._total() | {"paces": self.paces, "stage": self.path.parent.name}
+        write_sealed(self.path, noted, durable=False)
 
     def result(self) -> dict[str, float]:
         """Seconds of the clock, of the processor, and of the calibration workload on average."""

@@ -1,5 +1,8 @@
 """The one training loop: of every embedding model, map and side-information model."""
 
+import hashlib
+import io
+import logging
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -14,6 +17,9 @@ from benchmark.config.recipes import Recipe
 from benchmark.config.seeds import derive, generator
 from benchmark.errors import BenchError, RefusedError
 from benchmark.training.device import Device, effective_precision, make_fabric, torch_device
+
+log = logging.getLogger(__name__)
+_DIGEST = hashlib.sha256().digest_size
 
 EpochCallback = Callable[[int, float, torch.Generator], None]
 
@@ -101,7 +107,7 @@ class Trainer:
         curve = Curve(steps_an_epoch=an_epoch)
         checkpoint = {"system": system, "optimizer": plain, "rates": rates, "curve": curve}
         path = None if self.folder is None else self.folder / f"{name}.checkpoint.pt"
-        if path is not None and path.exists():
+        if path is not None:
             _resume(checkpoint, path)
         rank, world = fabric.global_rank, fabric.world_size
         for epoch in range(len(curve.loss), math.ceil(budget.steps / an_epoch)):
@@ -143,19 +149,39 @@ class Trainer:
 
 
 def _save(checkpoint: dict[str, Any], path: Path) -> None:
+    """Write a checkpoint behind its digest, whole or not at all."""
+    content = io.BytesIO()
+    torch.save({k: v.state_dict() for k, v in checkpoint.items()}, content)
     part = path.with_suffix(".part")
-    torch.save({k: v.state_dict() for k, v in checkpoint.items()}, part)
+    with part.open("wb") as file:
+        file.write(_digest(path, content.getbuffer()))
+        file.write(content.getbuffer())
     part.replace(path)
 
 
 def _resume(checkpoint: dict[str, Any], path: Path) -> None:
+    """Take a checkpoint up; without it, or with a damaged one, the training begins anew."""
+    if not path.exists():
+        return
+    content = memoryview(path.read_bytes())
+    if content[:_DIGEST] != _digest(path, content[_DIGEST:]):
+        log.warning("bench: %s: damaged checkpoint; the training begins anew", path)
+        return
     try:
-        states = torch.load(path, map_location="cpu", weights_only=True)
+        file = io.BytesIO(content[_DIGEST:])
+        states = torch.load(file, map_location="cpu", weights_only=True)
         for key, part in checkpoint.items():
             part.load_state_dict(states[key])
-    except Exception as error:  # damaged bytes make torch raise anything
+    except Exception as error:  # what another version of torch wrote makes it raise anything
         text = " ".join(str(error).split())
-        raise BenchError(f"{path}: damaged checkpoint ({text}); delete it") from error
+        raise BenchError(f"{path}: cannot be taken up ({text}); delete it") from error
+
+
+def _digest(path: Path, content: bytes | memoryview) -> bytes:
+    """SHA-256 of a checkpoint and of where it lies: another training's must not be taken up."""
+    sha = hashlib.sha256(f"{path.parent.name}/{path.name}\n".encode())
+    sha.update(content)
+    return sha.digest()
 
 
 def _train_epoch(

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmark import BenchError, load, run
+from benchmark.config.files import read_sealed, write_sealed
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.records.files import read_record
 
@@ -84,11 +85,11 @@ def test_stages_are_timed_by_what_all_of_them_noted(done, tmp_path, clock) -> No
     store = tmp_path / "store"
     shutil.copytree(done[0] / "store", store)
     for path in store.glob("stages/*/stage.json"):
-        meta = json.loads(path.read_text())
+        meta = read_sealed(path, 10**6)
         if meta["title"] == "train bct (seed 0)":
             unknown = {"calibration_cpu_seconds", "cpu_seconds"} - {clock}
             meta["run"] = {k: v for k, v in meta["run"].items() if k not in unknown}
-            path.write_text(json.dumps(meta))
+            write_sealed(path, meta)
     record = run(["bct"], "open-class", "toy", store=store, out=tmp_path / "runs", compute=CPU)[1]
     took = {title: used[clock] for title, used in record.as_json()["run"]["stages"].items()}
     ratio = took["train bct (seed 0)"] / took["train independent new model (seed 0)"]
@@ -315,9 +316,9 @@ def test_a_training_taken_up_costs_what_both_attempts_did(tmp_path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(*asked, **where, settings={"recipe.epochs": 4}, reporter=Impatient())
     (kept,) = (tmp_path / "s" / "work").glob("*/seconds.checkpoint.json")
-    spent = json.loads(kept.read_text())
+    spent = read_sealed(kept, 10**6)
     assert min(spent["seconds"], spent["cpu_seconds"]) > 0
-    kept.write_text(json.dumps({"seconds": 5000.0, "cpu_seconds": 3000.0}))
+    write_sealed(kept, spent | {"seconds": 5000.0, "cpu_seconds": 3000.0})
     record = run(*asked, **where, settings={"recipe.epochs": 4})[1]
     of_stage = record.as_json()["run"]["stages"]["train bct (seed 0)"]
     assert 5000 < of_stage["seconds"] < 6000 and 3000 < of_stage["cpu_seconds"] < 4000

@@ -1,11 +1,11 @@
 """Seconds of a stage over all its attempts, and of the calibration beside it."""
 
-import json
 import time
 
 import pytest
 import torch
 
+from benchmark.config.files import read_sealed, write_sealed
 from benchmark.harness.timing import Timer, convolution
 
 
@@ -50,14 +50,24 @@ def test_without_a_calibration_there_are_seconds_alone(tmp_path) -> None:
 def test_a_second_attempt_knows_the_first(tmp_path) -> None:
     first = Timer(tmp_path, lambda: None)
     first.checkpoint()
-    kept = json.loads(first.path.read_text())
-    kept.update(cpu_seconds=100.0, seconds=500.0, paces=[2.0, 4.0])
-    first.path.write_text(json.dumps(kept))
+    noted = read_sealed(first.path, 10**6)
+    write_sealed(first.path, noted | {"cpu_seconds": 100.0, "seconds": 500.0, "paces": [2.0, 4.0]})
     second = Timer(tmp_path, lambda: None)
     second.checkpoint()
     now = second.result()
     assert 500 <= now["seconds"] < 510 and 100 <= now["cpu_seconds"] < 110
     assert now["calibration_cpu_seconds"] == pytest.approx(2.0, abs=0.01)
+
+
+@pytest.mark.parametrize("damage", ["", "{}", '{"paces": [1.0]}', None])
+def test_what_is_damaged_or_of_another_stage_is_forgotten(tmp_path, damage) -> None:
+    first = Timer(tmp_path, lambda: None)
+    first.checkpoint()
+    if damage is None:
+        write_sealed(first.path, {"seconds": 5000.0, "paces": [], "stage": "train-of-another"})
+    else:
+        first.path.write_text(damage)
+    assert Timer(tmp_path, lambda: None).result()["seconds"] < 10
 
 
 def test_the_calibration_draws_nothing() -> None:

@@ -43,6 +43,15 @@ def test_training_costs_are_beside_the_model_alone(monkeypatch):
         assert set(row) == KEYS and row["against"] == alone and row["ratio"] > 0
 
 
+def test_store():
+    rows = perf.run("store", items=500, dim=8)
+    assert [(row["name"], row["against"]) for row in rows] == [
+        ("write, bare", None), ("write and publish", "write, bare"),
+        ("read, bare", None), ("check", "read, bare"),
+    ]  # fmt: skip
+    assert all(row["seconds"] > 0 or row["against"] is None for row in rows)
+
+
 def test_convert(monkeypatch, tmp_path, capsys):
     """The map of FCT's appendix D.1 against a model, multiply-adds counted by hand."""
     from benchmark.perf import convert

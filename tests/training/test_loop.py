@@ -1,5 +1,6 @@
 """The training loop: what it visits, what it draws, and that a kill changes nothing."""
 
+import io
 import math
 from itertools import chain, pairwise
 
@@ -11,7 +12,7 @@ from torch import nn
 
 from benchmark.errors import BenchError
 from benchmark.training.device import Device, device_name, effective_precision
-from benchmark.training.loop import Budget, rate
+from benchmark.training.loop import Budget, _digest, rate
 
 
 class Recorder(nn.Module):
@@ -239,16 +240,40 @@ def test_a_finished_training_is_not_repeated(trainer, tmp_path):
     assert same(got, wanted)
 
 
-@pytest.mark.parametrize("content", [b"", b"rubbish", b"PK\x03\x04 half"])
-def test_a_damaged_checkpoint_is_named(trainer, tmp_path, content):
-    (tmp_path / "main.checkpoint.pt").write_bytes(content)
-    with pytest.raises(BenchError, match="damaged checkpoint"):
-        noisy(trainer, tmp_path)
+def flipped(content):
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda c: b"", lambda c: b"rubbish", lambda c: c[:-1], lambda c: c + b"0", flipped]
+)
+def test_with_a_damaged_checkpoint_the_training_begins_anew(trainer, tmp_path, caplog, damage):
+    wanted, curve = noisy(trainer)
+    with pytest.raises(Killed):
+        noisy(trainer, tmp_path, 1)
+    path = tmp_path / "main.checkpoint.pt"
+    path.write_bytes(damage(path.read_bytes()))
+    got, got_curve = noisy(trainer, tmp_path)
+    assert same(got, wanted) and got_curve == curve
+    assert "damaged checkpoint; the training begins anew" in caplog.text
+
+
+def test_the_checkpoint_of_another_training_is_not_taken_up(trainer, tmp_path, caplog):
+    """It has the same shapes: only where it lies tells the two apart."""
+    for seed, folder in ((5, "a"), (6, "b")):
+        (tmp_path / folder).mkdir()
+        with pytest.raises(Killed):
+            noisy(trainer, tmp_path / folder, 1, seed=seed)
+    (tmp_path / "b/main.checkpoint.pt").replace(tmp_path / "a/main.checkpoint.pt")
+    got, _ = noisy(trainer, tmp_path / "a", seed=5)
+    assert same(got, noisy(trainer, seed=5)[0])
+    assert "damaged checkpoint" in caplog.text
 
 
 def test_the_checkpoint_of_another_model_is_refused(trainer, tmp_path):
     trainer(folder=tmp_path).run(Recorder(), 8, Budget(2, 4))
-    with pytest.raises(BenchError, match="damaged checkpoint"):
+    with pytest.raises(BenchError, match=r"main\.checkpoint\.pt: cannot be taken up"):
         noisy(trainer, tmp_path)
 
 
@@ -257,8 +282,10 @@ def test_a_checkpoint_with_code_in_it_is_refused(trainer, tmp_path):
         def __reduce__(self):
             return (exec, ("raise SystemExit('ran')",))
 
-    torch.save({"system": Evil()}, tmp_path / "main.checkpoint.pt")
-    with pytest.raises(BenchError, match="damaged checkpoint"):
+    path, content = tmp_path / "main.checkpoint.pt", io.BytesIO()
+    torch.save({"system": Evil()}, content)
+    path.write_bytes(_digest(path, content.getvalue()) + content.getvalue())
+    with pytest.raises(BenchError, match="cannot be taken up"):
         noisy(trainer, tmp_path)
 
 
