@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmark.config import registry
-from benchmark.config.files import write_json
+from benchmark.config.files import read_sealed, write_sealed
 from benchmark.errors import BenchError
 from benchmark.harness.store import default_store
 
 Family = Literal["compatible training", "transformation", "baseline", "control", "unknown"]
 
 _OPTIONAL = " where it is kept"
+_LARGEST = 1024 * 1024  # bytes of a kept card
 _BENCHMARK = Path(registry.__file__).parents[1]
 # What a card is made of beside the adapter's own file.
 _SOURCES = (
@@ -89,9 +90,9 @@ def card(name: str) -> dict[str, Any]:
     for file in _SOURCES:
         digest.update(file.read_bytes())
     path = default_store() / "cards" / f"{digest.hexdigest()[:24]}.json"
-    with contextlib.suppress(OSError, ValueError):
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(kept, dict) and kept.get("method") == name:
+    with contextlib.suppress(BenchError):
+        kept = read_sealed(path, _LARGEST)
+        if kept.get("method") == name:
             return kept
     from benchmark.report.card import method_card
 
@@ -99,7 +100,7 @@ def card(name: str) -> dict[str, Any]:
     about.pop("cost", None)
     # A cache that cannot be written costs time alone.
     with contextlib.suppress(OSError, BenchError):
-        write_json(path, about)
+        write_sealed(path, about, durable=False)
     plain: dict[str, Any] = json.loads(json.dumps(about))
     return plain
 

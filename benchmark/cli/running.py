@@ -118,7 +118,7 @@ def print_results(records: Sequence[Record], folder: Path) -> None:
     writable(csv.parent, "--out")
     csv.write_text(render(csv_tables(records, "all", "all"), "csv"))
     shown, mark = digest([r.result() for r in records]), plots / ".records"
-    if not (page.exists() and mark.exists() and mark.read_text() == shown):
+    if not (page.exists() and mark.exists() and mark.read_bytes() == shown.encode()):
         from benchmark.report.plots import plot
         from leaderboard.site import build
 
