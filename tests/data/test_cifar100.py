@@ -49,6 +49,17 @@ def test_cifar100(tmp_path):
     assert Cifar100().source(tmp_path)["files"] != Cifar100().source(tmp_path / "x")["files"]
 
 
+def test_tuning_evaluates_on_the_last_training_images_of_each_class(tmp_path):
+    archive(tmp_path / ARCHIVE, cifar_files())
+    whole, made = Cifar100().load(tmp_path), Cifar100(tuning=True).load(tmp_path)
+    # Four images of each of 12 classes, in turn: the last twelve are held out.
+    images = whole.train.images[np.arange(48)]
+    np.testing.assert_array_equal(made.train.images[np.arange(36)], images[:36])
+    items = made.evaluations["test"]
+    np.testing.assert_array_equal(items.images[np.arange(12)], images[36:])
+    assert items.labels.tolist() == list(range(12)) and items.group.tolist() == [0, 1] * 6
+
+
 def test_cifar100_refused(tmp_path):
     (tmp_path / "cifar-100-python").mkdir()
     with pytest.raises(BenchError, match="a pickle, which is never loaded"):
