@@ -36,6 +36,10 @@ class UnsuitedError(BenchError):
     """A track does not have what a protocol needs; on others, or otherwise set, it may run."""
 
 
+class EditedError(BenchError):
+    """A file is not what was written: its seal does not fit."""
+
+
 class RefusedError(BenchError):
     """A method finds at work that it cannot make an update; other methods go on without it."""
 

@@ -85,6 +85,11 @@ class Board:
         """Methods with records of an older version, whose trainings have no version."""
         return frozenset(record.method for record in self.records if record.training is None)
 
+    @cached_property
+    def unsealed(self) -> frozenset[str]:
+        """Methods with a record that no seal guards; they have no rank."""
+        return frozenset(select.unsealed(self.records))
+
     @property
     def unranked(self) -> frozenset[str]:
         """Methods that may have no rank: bounds and controls."""

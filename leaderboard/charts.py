@@ -43,7 +43,8 @@ def metric_data(board: Board, key: str) -> dict[str, Any]:
     for row in board.methods:
         scores = (row.cells.get((key, board.own)), row.cells.get((key, board.cross)))
         x, y = (None if score is None else score.value for score in scores)
-        if x is not None and y is not None and board.info[row.method].ranked:
+        may_win = board.info[row.method].ranked and row.sealed
+        if x is not None and y is not None and may_win:
             points[row.method] = float(x), float(y)
     return {
         "key": key,

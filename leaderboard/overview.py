@@ -135,7 +135,8 @@ def _standing(board: Board, method: str) -> TextCell:
     answer = row.verdicts.get(board.metric, NO_VERDICT).compatible
     look = "" if answer is None else "yes" if answer[0] == answer[1] else "no"
     if place.rank is None:
-        return TextCell(text, sort="", look=look)
+        small = "unsealed" if method in board.unsealed else ""
+        return TextCell(text, sort="", look=look, small=small)
     hint = "cannot be told apart from others with the letter" if place.letters else ""
     beside = TextCell(text, small=place.letters, hint=hint)
     return TextCell(str(place.rank), best=True, sort=str(place.rank), look=look, parts=(beside,))

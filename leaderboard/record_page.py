@@ -94,6 +94,7 @@ def _provenance(record: Record) -> list[Pair]:
         "as it was called": f"bench {argv}" if argv else "",
         "protocol and track version": f"{record.protocol_version}, {record.track_version}",
         "schema": str(record.schema_version),
+        "seal": record.seal or "none",
         "key": record.key,
         "seed of the first generation": str(record.first_seed),
     }

@@ -73,7 +73,8 @@ def _name(board: Board, method: str) -> TextCell:
     """A method; an older version is said once above the table where it is of all records."""
     older = method in board.older and len(board.older) < len(board.info)
     control = board.info[method].family == "control"
-    return method_cell(method, "../", "control" * control, OLDER * older)
+    words = ("control" * control, OLDER * older, "unsealed" * (method in board.unsealed))
+    return method_cell(method, "../", *words)
 
 
 def _cells(

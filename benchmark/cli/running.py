@@ -14,6 +14,7 @@ from benchmark.cli.records import print_tables
 from benchmark.config.files import digest, writable
 from benchmark.config.split_sizes import generation_lines
 from benchmark.config.sweep import Axis
+from benchmark.errors import printable
 from benchmark.harness.execution import Reporter
 from benchmark.harness.graph import Stage
 from benchmark.harness.requests import Request
@@ -47,7 +48,11 @@ class Progress(Reporter):
 
     def damaged(self, stage: Stage, reason: str) -> None:
         """Show that a stored stage is computed anew, and why."""
-        self._print(f"damaged {stage.title} [{stage.name}]: {reason}; computed anew")
+        self._print(f"damaged stage {stage.title} [{stage.name}]: {reason}; computed anew")
+
+    def edited(self, path: Path, reason: str) -> None:
+        """Show that a record is made anew, and why."""
+        self._print(f"damaged record {path}: {reason}; made anew")
 
     def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:
         """Show that a stage begins."""
@@ -64,7 +69,7 @@ class Progress(Reporter):
         self._print(f"{f'{place} {stage.title}':<64} {seconds:6.1f} s")
 
     def _print(self, line: str) -> None:
-        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_plans(requests: Sequence[Request], store: Path | None, out: Path) -> None:

@@ -27,6 +27,9 @@ class Reporter:
     def damaged(self, stage: Stage, reason: str) -> None:
         """A stored stage is not what was written; it is computed anew."""
 
+    def edited(self, path: Path, reason: str) -> None:
+        """A record is not as it was written, or its details are not; it is made anew."""
+
     def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:  # noqa: ARG002
         """A stage begins; returns the progress callback, which takes the share that is done."""
         return lambda share: None

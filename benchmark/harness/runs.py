@@ -5,15 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from benchmark.config.files import writable, write_json
+from benchmark.config.files import writable
+from benchmark.errors import BenchError, EditedError
 from benchmark.harness.artifacts import DETAILS
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.executor import execute
 from benchmark.harness.graph import Plan, Result, data_source, record_key
 from benchmark.harness.requests import Key, Request
 from benchmark.harness.store import Store, default_store
-from benchmark.records.details import details_path, write_details
-from benchmark.records.files import read_record
+from benchmark.records.details import check_digest, write_details
+from benchmark.records.files import read_record, write_record
 from benchmark.records.record import Record
 
 Existing = Literal["skip", "missing", "overwrite"]
@@ -33,7 +34,7 @@ def carry_out(
     """
     writable(out, "--out")
     reporter = reporter or Reporter()
-    stored = [_stored_records(request, out, existing) for request in requests]
+    stored = [_stored_records(request, out, existing, reporter) for request in requests]
     plans = [_plan(request, known, out) for request, known in zip(requests, stored, strict=True)]
     results = [result for plan in plans if plan is not None for result in plan.results]
     for label, reason in dict.fromkeys((r.label, r.reason) for r in results):
@@ -55,21 +56,30 @@ def carry_out(
     return records
 
 
-def _stored_records(request: Request, out: Path, existing: Existing) -> Records:
-    """Records of a request that are there already; loads neither torch nor any method."""
+def _stored_records(request: Request, out: Path, existing: Existing, reporter: Reporter) -> Records:
+    """Records of a request that are there already; loads neither torch nor any method.
+
+    One that is not as it was written, or whose details are not, is reported and not among them.
+    """
     records: Records = {}
     if existing == "overwrite":
         return records
     source = data_source(request.setup, request.data_root)
     for (label, seed), path in request.paths(out).items():
+        if path.is_dir():
+            raise BenchError(f"{path}: expected a record, got a folder")
         if not path.exists():
             continue
-        record = read_record(path)
-        if record.details is not None and not details_path(path).exists():
-            continue
-        key = record_key(request.setup, source, label, seed, request.first_seed)
-        if existing == "missing" or record.key == key:
-            records[label, seed] = record
+        try:
+            record = read_record(path)
+            key = record_key(request.setup, source, label, seed, request.first_seed)
+            if existing == "missing" or record.key == key:
+                if record.seal is None and existing == "skip":
+                    raise EditedError(f"{path}: unsealed (schema {record.schema_version})")
+                check_digest(record, path)
+                records[label, seed] = record
+        except BenchError as error:
+            reporter.edited(path, str(error).removeprefix(f"{path}: "))
     return records
 
 
@@ -91,5 +101,5 @@ def _write_record(
     record = make_record(plan.setup, result, store)
     if result.evaluation is not None:
         write_details(path, store.path(result.evaluation.name) / DETAILS)
-    write_json(path, record.as_json())
+    write_record(path, record)
     return read_record(path)  # what is shown is what was written

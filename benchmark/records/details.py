@@ -11,27 +11,31 @@ query in every record. So means are unbiased, equal values stay equal, and 1 sta
 """
 
 import hashlib
-import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from pydantic_core import from_json
 
-from benchmark.config.files import plain_io_errors
+from benchmark.config.files import plain_io_errors, read_bytes
 from benchmark.config.reading import Model, build
 from benchmark.errors import BenchError
+from benchmark.records.limits import parse_json
 from benchmark.records.record import Record
 
 SCHEMA = 1
 LIMIT = 64 * 1024
 """Bytes of a details file."""
 _UNPACKED = 16 * LIMIT  # bytes; what unpacks to more is no details file of ours
+_MOST_QUERIES = 10_000_000
+_MOST_SETS = 20  # of queries: each is drawn anew
 _GZIP = 16 + zlib.MAX_WBITS  # what zlib takes for gzip
 
 Floats = NDArray[np.float64]
@@ -100,13 +104,13 @@ class Column(Model):
     levels: int = Field(ge=1, le=255)
     """Values are whole numbers up to this, times ``scale / levels``; with 1 they are packed bits,
     highest first."""
-    scale: float = Field(ge=1)
+    scale: float = Field(ge=1, le=1e6)
 
 
 class QuerySet(Model):
     """Queries of a task: the array of its name has the identity of each one that is kept."""
 
-    n_queries: int = Field(le=10_000_000)
+    n_queries: int = Field(le=_MOST_QUERIES)
     n: int = Field(ge=1)
 
 
@@ -122,8 +126,8 @@ class Header(Model):
     queries: Mapping[str, QuerySet]
     case: str | None = None
     classes: tuple[str, ...] = ()
-    tau: float | None = None
-    n_items: int | None = None
+    tau: float | None = Field(None, ge=-1, le=1)
+    n_items: int | None = Field(None, ge=0)
     left_out: tuple[str, ...] = ()
 
 
@@ -156,30 +160,50 @@ def find_details(record: Record, path: Path, with_results: bool = True) -> Detai
     """
     if record.details is None:
         return None
+    return _read(details_path(path), check_digest(record, path), with_results)
+
+
+def check_digest(record: Record, path: Path) -> bytes:
+    """The bytes of the details file of a record that was read from ``path``; none without one.
+
+    Raises:
+        BenchError: If it is not there, cannot be read, is too large, or is of another record.
+    """
+    if record.details is None:
+        return b""
     beside = details_path(path)
     if not beside.is_file():
         raise BenchError(f"{beside}: missing, though {path.name} has its hash")
-    return read_details(beside, with_results, record.details)
+    packed = read_bytes(beside, LIMIT)
+    if f"sha256:{hashlib.sha256(packed).hexdigest()}" != record.details:
+        raise BenchError(f"{beside}: of another record than the one beside it (hashes differ)")
+    return packed
 
 
-def read_details(path: Path, with_results: bool = True, digest: str | None = None) -> Details:
-    """Read and validate a details file, whose record has the SHA-256 ``digest``.
+def read_details(path: Path, with_results: bool = True) -> Details:
+    """Read and validate a details file.
 
     Without ``with_results`` the results by query, which are most of the work, are checked only.
 
     Raises:
-        BenchError: If it is too large, damaged, of another record or schema, or inconsistent.
+        BenchError: If it is too large, damaged, of another schema, or inconsistent.
     """
+    return _read(path, read_bytes(path, LIMIT), with_results)
+
+
+def _read(path: Path, packed: bytes, with_results: bool) -> Details:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    raw = _unpacked(path, digest)
+    raw = _unpacked(path, packed)
     try:
         arrays = load(raw)
         size = int.from_bytes(raw[:8], "little")
-        value = json.loads(json.loads(raw[8 : 8 + size])["__metadata__"]["details"])
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise BenchError(f"{path}: not a details file: {' '.join(str(error).split())}") from error
+        text = from_json(raw[8 : 8 + size])["__metadata__"]["details"].encode()
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = " ".join(str(error).split())
+        raise BenchError(f"{path}: not a details file: {reason:.200}") from error
+    value = parse_json(text, path)
     schema = value.get("schema") if isinstance(value, dict) else type(value).__name__
     if schema != SCHEMA:
         raise BenchError(f"{path}: schema: expected {SCHEMA}, got {schema!r}")
@@ -189,16 +213,7 @@ def read_details(path: Path, with_results: bool = True, digest: str | None = Non
     return Details(results, reader.picture(), reader.ordering(), header.left_out)
 
 
-def _unpacked(path: Path, digest: str | None) -> bytes:
-    try:
-        size = path.stat().st_size
-        if size > LIMIT:
-            raise BenchError(f"{path}: expected at most {LIMIT} bytes, got {size}")
-        packed = path.read_bytes()
-    except OSError as error:
-        raise BenchError(f"{path}: cannot be read: {error.strerror}") from error
-    if digest is not None and f"sha256:{hashlib.sha256(packed).hexdigest()}" != digest:
-        raise BenchError(f"{path}: of another record than the one beside it (hashes differ)")
+def _unpacked(path: Path, packed: bytes) -> bytes:
     # One call instead of a file's many: a site unpacks thousands.
     unpacker = zlib.decompressobj(wbits=_GZIP)
     try:
@@ -236,25 +251,42 @@ class _Reader:
 
     def results(self, read: bool) -> Iterator[tuple[CaseMetric, QueryResults]]:
         """Results by query of every case and metric; checked only, unless they are to be built."""
+        if len(self.header.queries) > _MOST_SETS:
+            raise BenchError(f"{self.path}: queries: expected at most {_MOST_SETS} sets")
+        queries = {name: self.queries(name, each) for name, each in self.header.queries.items()}
+        arrays = [column.array for column in self.header.columns]
+        if len(set(arrays)) < len(arrays):  # else a small file could name one large array often
+            raise BenchError(f"{self.path}: answers: an array comes twice")
         for column in self.header.columns:
-            name, queries = column.queries, self.header.queries.get(column.queries)
-            if queries is None:
-                raise BenchError(f"{self.path}: queries: no '{name}'")
-            n, n_queries, bits = queries.n, queries.n_queries, column.levels == 1
-            if n > n_queries:
-                raise BenchError(f"{self.path}: {name}: expected at most {n_queries} queries")
-            identity = self.array(name, np.uint32, (n,))
+            about = self.header.queries.get(column.queries)
+            if about is None:
+                raise BenchError(f"{self.path}: queries: no '{column.queries}'")
+            n, bits = about.n, column.levels == 1
             levels = self.array(column.array, np.uint8, ((n + 7) // 8 if bits else n,))
             if not bits and int(levels.max()) > column.levels:
                 raise BenchError(f"{self.path}: {column.array}: value above its scale")
             if read:
                 step = column.scale / column.levels
-                rows = np.arange(n) if n == n_queries else kept_rows(n_queries, n)
                 levels = np.unpackbits(levels, count=n) if bits else levels
+                identity, rows = queries[column.queries]()
                 yield (column.case, column.metric), QueryResults(
-                    levels.astype(np.float64) * step, identity.astype(np.int64), rows, n_queries,
+                    levels.astype(np.float64) * step, identity, rows, about.n_queries,
                     0.0 if bits else step,
                 )  # fmt: skip
+
+    def queries(self, name: str, about: QuerySet) -> Callable[[], tuple[Ints, Ints]]:
+        """Check a set of queries; gives identities and rows, which are made when first wanted."""
+        n, n_queries = about.n, about.n_queries
+        if n > n_queries:
+            raise BenchError(f"{self.path}: {name}: expected at most {n_queries} queries")
+        identity = self.array(name, np.uint32, (n,))
+
+        @cache
+        def made() -> tuple[Ints, Ints]:
+            rows = np.arange(n) if n == n_queries else kept_rows(n_queries, n)
+            return identity.astype(np.int64), rows
+
+        return made
 
     def picture(self) -> Picture | None:
         if self.header.case is None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.errors import printable
 from benchmark.records import details as files
 from benchmark.records.details import Column, Details, QueryResults
 
@@ -96,7 +97,7 @@ def _packed(details: Details, levels: int) -> bytes:
         "left_out": details.left_out,
     }  # fmt: skip
     if (picture := details.picture) is not None:
-        header |= {"case": picture.case, "classes": picture.classes}
+        header |= {"case": picture.case, "classes": tuple(map(printable, picture.classes))}
         arrays["label"] = picture.label.astype(np.uint8)
         arrays["xy"] = _fixed(np.concatenate([picture.old, picture.new], axis=1))
     if (order := details.ordering) is not None:

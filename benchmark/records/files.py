@@ -1,19 +1,24 @@
 """Records on disk: listed, read and validated."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
-from pydantic_core import from_json
 
+from benchmark.config.files import SEAL, read_bytes, seal_of, write_sealed
 from benchmark.config.reading import parse
-from benchmark.errors import BenchError
-from benchmark.records.record import OLDEST, SCHEMA, Record
+from benchmark.errors import BenchError, EditedError
+from benchmark.records.limits import parse_json
+from benchmark.records.record import MOST_GENERATIONS, OLDEST, SCHEMA, SEALED_SINCE, Record
 
 _MOST_BYTES = 4 * 1024 * 1024
+_MOST_FILES = 50_000
 _RECORD = TypeAdapter(Record)
 
 # Fields that were empty mappings, or missing, before schema 3.
@@ -22,35 +27,48 @@ _RENAMED = {"yardstick_cpu_seconds": "calibration_cpu_seconds"}
 _LEFT_OUT = ("yardstick_seconds", "undisturbed_cpu_seconds")
 
 
-def read_record(path: Path) -> Record:
-    """Read and validate a record.
+def write_record(path: Path, record: Record) -> None:
+    """Write a record with its seal, durably and whole or not at all.
 
     Raises:
-        BenchError: If it is not JSON, of another schema, or a field is unknown, missing or wrong.
+        BenchError: If the disk is full.
     """
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise BenchError(f"{path}: larger than any record ({_MOST_BYTES} bytes)")
-        text = path.read_bytes()
-        value = from_json(text, allow_inf_nan=False)  # JSON has no NaN
-    except OSError as error:
-        raise BenchError(f"{path}: cannot be read: {error}") from error
-    except ValueError as error:
-        raise BenchError(f"{path}: not valid JSON: {error}") from error
+    write_sealed(path, record.as_json())
+
+
+def read_record(path: Path) -> Record:
+    """Read and validate a record; one of a schema without a seal has none.
+
+    Raises:
+        BenchError: If it is no regular file, not JSON within limits, of another schema, or a field
+            is unknown, missing or wrong.
+        EditedError: If its seal is missing or does not fit.
+    """
+    value = parse_json(read_bytes(path, _MOST_BYTES), path)
     schema: Any = value.get("schema") if isinstance(value, dict) else type(value).__name__
     if isinstance(schema, bool) or schema not in range(OLDEST, SCHEMA + 1):
-        raise BenchError(f"{path}: schema: expected {OLDEST} to {SCHEMA}, got {schema!r}")
-    if schema < SCHEMA:
-        text = json.dumps(upgraded(value)).encode()
-    return parse(_RECORD, text, str(path))
+        raise BenchError(f"{path}: schema: expected {OLDEST} to {SCHEMA}, got {schema!r:.60}")
+    if schema < SEALED_SINCE:
+        value = upgraded(value)
+    elif value.get(SEAL) != seal_of(value):
+        wrong = "its seal does not fit" if value.get(SEAL) else "its seal is missing"
+        raise EditedError(f"{path}: edited since it was written: {wrong}")
+    models = value.get("models")
+    if isinstance(models, dict) and len(models) > MOST_GENERATIONS:
+        n = len(models)
+        raise BenchError(
+            f"{path}: models: expected at most {MOST_GENERATIONS} generations, got {n}"
+        )
+    # Of the very value that is sealed: the text may have a key twice.
+    return parse(_RECORD, json.dumps(value).encode(), str(path))
 
 
 def upgraded(value: dict[str, Any]) -> dict[str, Any]:
-    """A record of schema 1 or 2 in today's layout; its ``schema`` stays what it was.
+    """A record of schema 1 to 3 in today's layout, unsealed; its ``schema`` stays what it was.
 
     Times of a stage get today's names; what was measured in other units is left out.
     """
-    empty = {name: value.get(name) or None for name in _EMPTY_BEFORE}
+    empty = {name: value.get(name) or None for name in _EMPTY_BEFORE} | {SEAL: None}
     run = value.get("run")
     stages = run.get("stages") if isinstance(run, dict) else None
     if not isinstance(run, dict) or not isinstance(stages, dict):
@@ -86,10 +104,12 @@ def find_records(
     ``on_damaged`` is called with what is wrong with a file that is no record of ours, which is then
     left out; without it such a file is an error. ``mapper`` calls a function with every path.
 
+    Links to folders are not followed.
+
     Raises:
-        BenchError: If there is no record.
+        BenchError: If there is no record, or more files than can be shown.
     """
-    paths = [root] if root.is_file() else sorted(root.rglob("seed-*.json"))
+    paths = [root] if root.is_file() else sorted(_paths(root))
     if not paths:
         raise BenchError(f"{root}: no records (files named seed-<n>.json)")
     stored = []
@@ -103,6 +123,21 @@ def find_records(
     if not stored:
         raise BenchError(f"{root}: none of {len(paths)} files is a record that can be read")
     return stored
+
+
+def _paths(root: Path) -> Iterator[Path]:
+    """What is named as a record, below a folder; folders that cannot be listed have nothing."""
+    folders, n = [str(root)], 0
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if fnmatch(entry.name, "seed-*.json"):
+                    n += 1
+                    if n > _MOST_FILES:
+                        raise BenchError(f"{root}: more than {_MOST_FILES} records")
+                    yield Path(entry.path)
+                elif entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
 
 
 def _attempt(path: Path) -> Attempt:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from benchmark.config import registry
+from benchmark.config.files import read_bytes
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError, nearest
 from benchmark.metrics.catalog import describe
@@ -19,13 +22,16 @@ from benchmark.records.record import Record
 from benchmark.records.selection import choose
 
 WORDS = "papers.yaml"
+_MOST_BYTES = 4 * 1024 * 1024
+_MOST_LINES = 20_000
+_LONGEST = 1000
 _LARGEST = {"%": 100.0, "fraction": 1.0, "M": math.inf, "count": math.inf}
 
 
 def _expected(test: Callable[[str], object], message: str) -> AfterValidator:
     def check(text: str) -> str:
         if not test(text):
-            raise ValueError(f"{message}, got {text!r}")
+            raise ValueError(f"{message}, got {text!r:.60}")
         return text
 
     return AfterValidator(check)
@@ -34,21 +40,25 @@ def _expected(test: Callable[[str], object], message: str) -> AfterValidator:
 Text = Annotated[
     str,
     _expected(lambda t: t.isprintable() and t == t.strip(), "unprintable text or spaces around it"),
+    Field(max_length=_LONGEST),
 ]
 _NOT_EMPTY = _expected(bool, "expected a value")
 Given = Annotated[Text, _NOT_EMPTY]
 Decimal = Annotated[
-    Text, _expected(re.compile(r"(-?\d+(\.\d+)?)?").fullmatch, "expected a number such as 77.86")
+    Text,
+    _expected(
+        re.compile(r"(-?[0-9]{1,9}(\.[0-9]{1,9})?)?").fullmatch, "expected a number such as 77.86"
+    ),
 ]
 
 
 class Paper(Model):
     """Where numbers come from."""
 
-    title: str
-    authors: str
-    venue: str
-    caveats: tuple[str, ...]
+    title: Given
+    authors: Given
+    venue: Given
+    caveats: tuple[Given, ...]
     """What a reader of all its numbers must know; single ones have notes."""
 
 
@@ -174,12 +184,14 @@ def read_published(folder: Path | None = None) -> Published:
 
 def _read(path: Path, words: Published) -> list[Number]:
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            heads = tuple(next(reader, ()))
-            rows = [(reader.line_num, row) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        text = read_bytes(path, _MOST_BYTES).decode("utf-8")
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        heads = tuple(next(reader, ()))
+        rows = [(reader.line_num, row) for row in islice(reader, _MOST_LINES + 1)]
+    except (UnicodeDecodeError, csv.Error) as error:
         raise BenchError(f"{path}: cannot be read: {error}") from error
+    if len(rows) > _MOST_LINES:
+        raise BenchError(f"{path}: expected at most {_MOST_LINES} numbers")
     if heads != COLUMNS:
         raise BenchError(f"{path}: expected the columns {', '.join(COLUMNS)}")
     lines: dict[tuple[str, ...], int] = {}

@@ -14,23 +14,31 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
+from benchmark.config.files import SEAL
 from benchmark.config.protocols import ProtocolRules
 from benchmark.config.reading import Model
 from benchmark.config.recipes import ModelSpec, Recipe
 from benchmark.config.tracks import TrackRules
 
-SCHEMA = 3
-"""Version of the layout. 3 adds ``training``, and empty ``backfilling`` and ``side`` are null;
-the calibration workload's seconds have another name. 2 added ``details``, ``adapter``,
+SCHEMA = 4
+"""Version of the layout. 4 adds ``seal``; records without one are never ranked. 3 added
+``training``, and empty ``backfilling`` and ``side`` are null; the calibration workload's seconds
+have another name. 2 added ``details``, ``adapter``,
 ``parameters``, multiply-adds and bytes to ``cost``, ``generations`` to ``dataset``, ``seconds``
 and ``peak_memory_bytes`` to ``run``."""
 OLDEST = 1
+SEALED_SINCE = 4
+"""From this version on every record has a seal."""
+MOST_GENERATIONS = 100
+_LONGEST_NAME = 100
 
 
 def _name(text: str) -> str:
     # Names become folders, and go to terminals.
     if not text.strip(". ") or not text.isprintable() or re.search(r"[/\\]", text):
-        raise ValueError(f"expected a name, got {text!r}")
+        raise ValueError(f"expected a name, got {text!r:.60}")
+    if len(text) > _LONGEST_NAME:
+        raise ValueError(f"expected at most {_LONGEST_NAME} characters, got {len(text)}")
     return text
 
 
@@ -40,9 +48,19 @@ def _span(span: tuple[float, float]) -> tuple[float, float]:
     return span
 
 
+def _metric(text: str) -> str:
+    # Metrics are part of the names of plots.
+    if not text or re.search(r"[/\\]", text):
+        raise ValueError(f"expected a metric, got {text!r:.60}")
+    return text
+
+
 Name = Annotated[str, AfterValidator(_name)]
+MetricKey = Annotated[str, AfterValidator(_metric)]
+NotNegative = Annotated[int, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Scores = Mapping[str, Share | None]
+Scores = Mapping[MetricKey, Share | None]
 """Metric -> value in [0, 1]; null where it is undefined."""
 Span = Annotated[tuple[float, float], AfterValidator(_span)]
 
@@ -50,23 +68,23 @@ Span = Annotated[tuple[float, float], AfterValidator(_span)]
 class Cost(Model):
     """What a method costs a deployment."""
 
-    parameters: int | None = None
+    parameters: NotNegative | None = None
     """Parameters of the new model."""
-    added_parameters: int | None = None
+    added_parameters: NotNegative | None = None
     """Parameters of the parts beside it (maps, priorities)."""
-    multiply_adds: int | None = None
+    multiply_adds: NotNegative | None = None
     """Multiply-adds of embedding an image with the new model."""
-    old_multiply_adds: int | None = None
+    old_multiply_adds: NotNegative | None = None
     """Multiply-adds of embedding an image with the old model."""
-    convert_multiply_adds: int | None = None
+    convert_multiply_adds: NotNegative | None = None
     """Multiply-adds of converting an item of the gallery, over all updates."""
-    query_multiply_adds: int | None = None
+    query_multiply_adds: NotNegative | None = None
     """Multiply-adds of a query's view, over all updates."""
-    bytes_before: float | None = None
+    bytes_before: Amount | None = None
     """Bytes of an item as the old model stores it with its side-information, in float32."""
-    bytes_after: float | None = None
+    bytes_after: Amount | None = None
     """Bytes of an item after the conversion."""
-    bytes_new: float | None = None
+    bytes_new: Amount | None = None
     """Bytes of an item embedded by the new model."""
 
 
@@ -103,12 +121,12 @@ class Curve(Model):
 class SideScores(Model):
     """Side-information of one generation."""
 
-    dim: int
-    bytes: float
+    dim: NotNegative
+    bytes: Amount
     """Of an item."""
     cka: float | None = None
     """Linear CKA with the embedding on the gallery; null where one is constant."""
-    scores: Mapping[str, Share | None] = {}
+    scores: Mapping[MetricKey, Share | None] = {}
     """Of the side-information by itself, where items are ranked."""
 
 
@@ -143,10 +161,10 @@ class GroupCurves(Model):
 class OrderCurves(Model):
     """Scores along one order of backfilling."""
 
-    area: Mapping[str, float | None] = {}
-    intervals: Mapping[str, tuple[float, float] | None] = {}
+    area: Mapping[MetricKey, float | None] = {}
+    intervals: Mapping[MetricKey, tuple[float, float] | None] = {}
     """Of the areas, 95 %."""
-    curves: Mapping[str, tuple[float, ...]] = {}
+    curves: Mapping[MetricKey, tuple[float, ...]] = {}
     flips: Flips = Flips()
     groups: GroupCurves = GroupCurves()
     tau: Mapping[str, float | None] = {}
@@ -216,15 +234,15 @@ class CodeVersion(Model):
 class StageRun(Model):
     """Time, memory and device of one stage."""
 
-    seconds: float | None = None
-    peak_memory_bytes: int | None = None
-    peak_device_memory_bytes: int | None = None
+    seconds: Amount | None = None
+    peak_memory_bytes: NotNegative | None = None
+    peak_device_memory_bytes: NotNegative | None = None
     device: str | None = None
     precision: str | None = None
     """Of a training."""
-    cpu_seconds: float | None = None
+    cpu_seconds: Amount | None = None
     """Of the processor."""
-    calibration_cpu_seconds: float | None = None
+    calibration_cpu_seconds: Amount | None = None
     """Of the calibration workload while the stage ran."""
 
 
@@ -239,8 +257,8 @@ class Run(Model):
     """By title."""
     seconds: Mapping[str, float] = {}
     """By kind of stage."""
-    peak_memory_bytes: int | None = None
-    training_cost: float | None = None
+    peak_memory_bytes: NotNegative | None = None
+    training_cost: Amount | None = None
     """Training time of the method's updates over that of the independent models."""
 
 
@@ -275,7 +293,7 @@ class Record(Model):
     """Why the method is not applicable."""
     scores: Mapping[str, Scores]
     """Case -> metric -> value in [0, 1]; null where it is undefined."""
-    intervals: Mapping[str, Mapping[str, Span | None]]
+    intervals: Mapping[str, Mapping[MetricKey, Span | None]]
     """Case -> metric -> (low, high), 95 %."""
     counts: Mapping[str, Mapping[str, int]]
     """Case -> name -> number."""
@@ -312,6 +330,8 @@ class Record(Model):
     parameters: Parameters | None = None
     details: str | None = None
     """Hash of the details file beside it (``benchmark.records.details``); null without."""
+    seal: str | None = None
+    """SHA-256 of all else in the file; null in records of older schemas, which are never ranked."""
 
     @model_validator(mode="after")
     def _has_generations(self) -> Record:
@@ -334,7 +354,7 @@ class Record(Model):
 
     def result(self) -> dict[str, Any]:
         """Plain values without what differs between two runs of the same work."""
-        return self.model_dump(mode="json", by_alias=True, exclude={"run"})
+        return self.model_dump(mode="json", by_alias=True, exclude={"run", SEAL})
 
 
 def record_path(root: Path, protocol: str, track: str, method: str, seed: int) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmark.config import registry
+from benchmark.errors import BenchError
 
 if TYPE_CHECKING:
     from benchmark.config.declarations import MethodDeclaration
@@ -84,10 +85,8 @@ def field_notes(source: str) -> dict[str, str]:
 
 def _costs(name: str, measured: Path) -> dict[str, str]:
     """Added parameters and training time by the committed records of this very variant."""
-    from benchmark.records.files import read_records
-
-    folders = sorted(measured.glob(f"*/*/{name.replace(':', '+')}"))
-    records = [r for folder in folders for r in read_records(folder) if r.status == "done"]
+    paths = sorted(measured.glob(f"*/*/{name.replace(':', '+')}/seed-*.json"))
+    records = [record for path in paths if (record := _finished(path)) is not None]
     if not records:
         return {"cost": "not measured yet"}
     added = sorted({_added(r, measured) for r in records})
@@ -106,8 +105,18 @@ def _count(added: int) -> str:
 
 
 def _added(record: Record, measured: Path) -> int:
-    from benchmark.records.files import read_record
     from benchmark.records.record import added_parameters, record_path
 
     alone = record_path(measured.parent, record.protocol, record.track, "independent", record.seed)
-    return added_parameters(record, read_record(alone) if alone.exists() else None)
+    return added_parameters(record, _finished(alone))
+
+
+def _finished(path: Path) -> Record | None:
+    """A record of a method that could be applied; None where there is none that can be read."""
+    from benchmark.records.files import read_record
+
+    try:
+        record = read_record(path)
+    except BenchError:
+        return None
+    return record if record.status == "done" else None

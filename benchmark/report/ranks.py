@@ -11,7 +11,7 @@ from itertools import combinations
 from string import ascii_lowercase
 
 from benchmark.records.record import Record
-from benchmark.report import numbers
+from benchmark.report import numbers, select
 from benchmark.report.scores import Span, mean_score
 
 RULE = (
@@ -26,6 +26,8 @@ RULE = (
     "bootstrap). Where a record has no results by query, their own intervals must not overlap. "
     "Methods that share a letter cannot be told apart.",
     "Bounds, the independent model and controls have no rank. Published numbers never do.",
+    "A method with a record of an older schema, which has no seal, has none either: nothing shows "
+    "whether it was edited.",
 )
 """What a reader must know of the ranks, sentence by sentence."""
 
@@ -99,12 +101,14 @@ def places(
 def _values(
     records: Sequence[Record], metric: str, case: str, unranked: frozenset[str]
 ) -> dict[str, dict[int, float]]:
-    """Method -> seed -> score."""
+    """Method -> seed -> score; none of methods with an unsealed record."""
     values: dict[str, dict[int, float]] = {}
+    unsealed = select.unsealed(records)
     for record in records:
         if record.method not in unranked:
             by_seed = values.setdefault(record.method, {})
-            value = record.scores.get(case, {}).get(metric) if record.status == "done" else None
+            counts = record.status == "done" and record.method not in unsealed
+            value = record.scores.get(case, {}).get(metric) if counts else None
             if value is not None and math.isfinite(value):
                 by_seed[record.seed] = value
     return values

@@ -52,6 +52,7 @@ class MethodScores:
     cells: Mapping[tuple[str, str], Score]  # (metric, case of the column) -> score
     verdicts: Mapping[str, Verdict]  # metric -> compatible, gain
     reason: str | None = None  # why the method is not applicable; None where it is
+    sealed: bool = True  # whether seals guard all its records
     detail: str = ""  # the case that a bound is, ``old/old``; empty for methods
 
     @property
@@ -77,10 +78,10 @@ class ScoreTable:
     slug: str  # a name for files and labels, its own among the tables made together
 
     def best(self, metric: str, case: str) -> set[str]:
-        """Methods with the best score of a case, or the best ``gain``."""
+        """Methods with the best score of a case, or the best ``gain``; no unsealed ones."""
         rivals: dict[str, float | None] = {}
         for row in self.rows:
-            if row.kind == "method" and row.reason is None:
+            if row.kind == "method" and row.reason is None and row.sealed:
                 if case == GAIN:
                     rivals[row.method] = row.verdicts[metric].gain
                 else:
@@ -233,7 +234,8 @@ def bounds(records: Sequence[Record], keys: Sequence[str]) -> Iterator[MethodSco
     for name, kind, label, case, column in known:
         seeds: dict[int, Record] = {}
         # The independent model's own record also knows the intervals of its bounds.
-        for record in sorted(records, key=lambda record: record.method != "independent"):
+        order = sorted(records, key=lambda r: (r.seal is None, r.method != "independent"))
+        for record in order:
             if name in record.bounds:
                 seeds.setdefault(record.seed, record)
         if seeds:
@@ -265,4 +267,5 @@ def _method(records: Sequence[Record], keys: Sequence[str], columns: Sequence[st
         cells={(k, c): case_score(done, c, k) for k in keys for c in columns} if done else {},
         verdicts={key: make_verdict(done, key) for key in keys} if done else {},
         reason=None if done else records[0].reason or "no reason given",
+        sealed=not select.unsealed(records),
     )

@@ -3,7 +3,7 @@
 Derived are the difference of two cases, ``A - B``, and MixBCT's AVG over cross-test and self-test.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from benchmark.metrics.compatibility import AVERAGED, average
@@ -40,6 +40,11 @@ def text_queries(records: Sequence[Record]) -> bool:
     names = generations(records)
     measured = {case for record in records for case in record.scores}
     return f"{names[0]}/{names[-1]}" in measured and f"{names[-1]}/{names[0]}" not in measured
+
+
+def unsealed(records: Iterable[Record]) -> set[str]:
+    """Methods with a record that no seal guards: they have no rank and are never the best."""
+    return {record.method for record in records if record.seal is None}
 
 
 def self_case(records: Sequence[Record]) -> str:

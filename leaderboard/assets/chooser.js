@@ -81,7 +81,7 @@
       (row.costs.length ? row.costs : ["cost not measured"]).forEach((c) => make("span", price, c));
     });
     if (b.unranked.length) {
-      make("p", out, `Measured on fewer old models, and so not ranked yet: ${b.unranked.join(", ")}.`, "note");
+      make("p", out, `Measured on fewer old models, or unsealed, and so not ranked: ${b.unranked.join(", ")}.`, "note");
     }
     const more = make("p", out);
     const link = make("a", more, "The whole table and plots");

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from support.stored import OLDER, older, write
+from support.stored import OLDER, older, sealed, write
 
 from benchmark import BenchError, load
 from benchmark.cli.app import main
@@ -26,7 +26,7 @@ def command(capsys, *words) -> tuple[int, str, str]:
 
 
 def with_newer_fields() -> dict:
-    """A record of the present schema."""
+    """A record of the present schema, without its seal."""
     return upgraded(older()) | {
         "schema": SCHEMA,
         "training": 4,
@@ -46,7 +46,8 @@ def test_older_schemas_are_read_and_shown(path: Path, capsys) -> None:
     said = json.loads(path.read_text())
     assert record.scores == said["scores"]
     assert record.schema_version == said["schema"]
-    assert record.details is None
+    assert record.details == said.get("details")
+    assert record.seal is None
     for verb in (
         ("table",),
         ("show",),
@@ -62,7 +63,7 @@ def test_json_schema_accepts_records_and_refuses_what_reading_refuses(tmp_path) 
     schema = json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
-    for name in ("schema-1-bct", "schema-1-fastfill", "schema-2-fct-simclr"):
+    for name in ("schema-1-bct", "schema-1-fastfill", "schema-2-fct-simclr", "schema-3-bct"):
         validator.validate(upgraded(older(name)))
     validator.validate(with_newer_fields())
     for field, bad in (("seed", "0"), ("status", "good"), ("scores", {"new/old": {"map": "1"}})):
@@ -82,29 +83,29 @@ def test_json_schema_accepts_records_and_refuses_what_reading_refuses(tmp_path) 
 
 
 def changed(**fields) -> str:
-    return json.dumps(with_newer_fields() | fields)
+    return json.dumps(sealed(with_newer_fields() | fields))
 
 
 BAD = {
     "{": "not valid JSON",
-    "[1, 2]": "schema: expected 1 to 3, got 'list'",
+    "[1, 2]": "schema: expected 1 to 4, got 'list'",
     "\x00\xff": "not valid JSON",
     "[" * 100_000: "not valid JSON",
-    '{"schema": 9}': "schema: expected 1 to 3, got 9",
-    '{"schema": true}': "schema: expected 1 to 3, got True",
-    '{"name": "of another program"}': "schema: expected 1 to 3, got None",
+    '{"schema": 9}': "schema: expected 1 to 4, got 9",
+    '{"schema": true}': "schema: expected 1 to 4, got True",
+    '{"name": "of another program"}': "schema: expected 1 to 4, got None",
     '{"schema": 1}': "missing key 'kind'",
     changed(extra=1): "unknown key 'extra'",
     changed(kind="published"): "kind: expected 'measured'",
     changed(scores={"new/old": {"map": 1.5}}): "scores.new/old.map: expected at most 1",
     changed(bounds={"lower": {"map": -1}}): "bounds.lower.map: expected at least 0",
-    changed(scores={"new/old": {"map": float("nan")}}): "not valid JSON",
+    json.dumps({"schema": 4, "seed": float("nan")}): "not valid JSON",
     changed(intervals={"new/old": {"map": [0.5]}}): "new/old.map: expected a list of more than 1",
     changed(intervals={"new/old": {"map": [0.5, 0.4]}}): "expected [low, high]",
     changed(intervals={"new/old": 5}): "intervals.new/old: expected a mapping",
     changed(cost={"parameters": "many"}): "cost.parameters: expected a whole number",
     changed(method="../../etc/passwd"): "method: expected a name",
-    changed(method="bct\x1b[2J"): "method: expected a name",
+    changed(method="bct\x1b[2J"): "method: expected text without control characters",
     changed(track=".."): "track: expected a name",
     changed(models={}): "models: expected at least one generation",
     changed(run={"stages": 7}): "run.stages: expected a mapping",
@@ -118,6 +119,21 @@ BAD = {
     changed(parameters={"protocol": {}, "track": {"dataset": "toy"}}): "missing key 'generations'",
     changed(reason="\ud800"): "not valid JSON",
     changed(seed=-1): "seed: expected at least 0",
+    json.dumps(sealed(with_newer_fields()) | {"seed": 7}): "edited since it was written: its seal",
+    json.dumps(with_newer_fields()): "edited since it was written: its seal is missing",
+    changed(reason="\x1b[2J"): "reason: expected text without control characters, got '\\x1b[2J'",
+    changed(config={"a\nb": 1}): "config: expected a key of at most 200 printable characters",
+    changed(config={"a" * 201: 1}): "config: expected a key of at most 200 printable characters",
+    changed(config={"a": "b" * 10_001}): "config.a: expected at most 10000 characters",
+    changed(config={"a": [1, 10**30]}): "config.a.1: expected a whole number of at most 64 bits",
+    changed(config={"a": 1e200}): "config.a: expected a number within ±1e+100",
+    '{"schema": 4, "seed": 1e999}': "seed: expected a number within ±1e+100, got inf",
+    f'{{"schema": 4, "a": {"[" * 30}{"]" * 30}}}': "nested more than 20 deep at a.0.0",
+    f'{{"schema": 4, "a": [{"0," * 100_000}0]}}': "expected at most 100000 values",
+    changed(models={str(i): {} for i in range(5000)}): "expected at most 100 generations",
+    changed(method="m" * 300): "method: expected at most 100 characters, got 300",
+    changed(scores={"new/old": {"../map": 0.5}}): "new/old.../map: expected a metric",
+    changed(cost={"parameters": -1}): "cost.parameters: expected at least 0",
 }
 
 

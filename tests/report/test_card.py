@@ -3,8 +3,7 @@
 import pytest
 from support.objects import changed
 
-from benchmark.config.files import write_json
-from benchmark.records.files import read_record
+from benchmark.records.files import read_record, write_record
 from benchmark.report.card import MEASURED, field_notes, method_card
 
 
@@ -80,7 +79,7 @@ def test_parameters_of_a_larger_model_count_as_added(tmp_path):
     )
     larger = {"parameters": alone.cost.parameters + 1000, "added_parameters": 234}
     for record in (alone, changed(own, cost=larger)):
-        write_json(record.path(tmp_path), record.as_json())
+        write_record(record.path(tmp_path), record)
     assert method_card("bct", tmp_path / "measured")["added parameters"] == "1,234"
 
 
@@ -93,6 +92,6 @@ def test_training_cost_is_the_median_of_the_records(tmp_path):
     made = read_record(next(MEASURED.glob("*/*/bct/seed-0.json")))
     for seed, cost in enumerate((1.5, None, 1.0, 1.25)):
         record = changed(made, seed=seed, run={**made.as_json()["run"], "training_cost": cost})
-        write_json(record.path(tmp_path), record.as_json())
+        write_record(record.path(tmp_path), record)
     card = method_card("bct", tmp_path / "measured")
     assert card["training cost"].startswith("1.25 of the independent model's (median of 3 records")

@@ -77,6 +77,7 @@ def make_record(
             "argv": [],
             "stages": {"a": {"seconds": 2.0, "device": "cpu"}},
         },
+        "seal": "of a record that was read",
     }
     values |= fields
     values["models"] = {name: MODEL | dict(spec) for name, spec in values["models"].items()}

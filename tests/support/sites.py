@@ -1,6 +1,6 @@
 """Records of boards of every kind, and writing them."""
 
-from benchmark.config.files import write_json
+from benchmark.records.files import write_record
 from support.records import make_record
 
 
@@ -26,7 +26,7 @@ def write(records, root):
     """Write records where they belong."""
     for record in records:
         folder = root if not record.changed else root / "changed" / str(hash(str(record.changed)))
-        write_json(record.path(folder), record.as_json())
+        write_record(record.path(folder), record)
     return root
 
 

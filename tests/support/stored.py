@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.config.files import file_digest
+from benchmark.config.files import SEAL, file_digest, seal_of
 from benchmark.records.details import Details, QueryResults, details_path
 from benchmark.records.details_writer import pack
 from benchmark.records.files import StoredRecord, read_record, upgraded
@@ -25,10 +25,16 @@ def older(name: str = "schema-1-bct") -> dict[str, Any]:
     return value
 
 
-def write(path: Path, value: Any) -> Path:
-    """Write JSON."""
+def sealed(value: dict[str, Any]) -> dict[str, Any]:
+    """A record of the present schema with the seal that fits."""
+    value = value | {"schema": SCHEMA}
+    return value | {SEAL: seal_of(value)}
+
+
+def write(path: Path, value: dict[str, Any]) -> Path:
+    """Write JSON; what is of the present schema with its seal."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value))
+    path.write_text(json.dumps(sealed(value) if value.get("schema") == SCHEMA else value))
     return path
 
 

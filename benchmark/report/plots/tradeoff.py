@@ -29,7 +29,8 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
         return None
     about, crowded = numbers.metric(metric), len(data) > _CROWD
     figure, axes = plt.subplots(figsize=(7.6, 1.4 + 0.21 * len(data) if crowded else 4.2))
-    rivals = data[data["colour"] != style.GREY]
+    unsealed = data["method"].isin(select.unsealed(records))
+    rivals = data[(data["colour"] != style.GREY) & ~unsealed]
     higher = about.higher_is_better is not False
     _draw_area(axes, data if rivals.empty else rivals, frames.bounds(records, metric), higher)
     _draw_front(axes, rivals, higher)

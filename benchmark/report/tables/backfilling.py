@@ -53,7 +53,8 @@ def order_scores(records: Iterable[Record]) -> list[OrderScores]:
     rows = [row for members in methods.values() for row in _rows(members)]
     for method, members in [*methods.items()][:1]:
         ends = [record.backfilling.offline for record in members if record.backfilling]
-        areas = {key: mean_score([end[key].area for end in ends]) for key in ends[0]}
+        keys = [key for key in ends[0] if all(key in end for end in ends)]
+        areas = {key: mean_score([end[key].area for end in ends]) for key in keys}
         rows.insert(0, OrderScores(method, OFFLINE, tuple(r.seed for r in members), areas))
     return rows
 
@@ -78,6 +79,7 @@ def _rows(records: Sequence[Record]) -> Iterator[OrderScores]:
                 {
                     (share, key): mean_score([point(c.curves[key], share) for c in curves])
                     for key, share in product(first.curves, BUDGETS)
+                    if all(key in c.curves for c in curves)
                 },
             )
 
@@ -130,6 +132,7 @@ def make_tables(records: Iterable[Record]) -> list[TextTable]:
                     {key: numbers.metric(key).label for key in _metrics(rows)},
                     rows,
                     list(_notes(members)),
+                    select.unsealed(members),
                     columns=COLUMNS,
                     values=tuple(line for row in rows for line in _values(first, row)),
                 )
@@ -171,6 +174,7 @@ def make_settings_tables(
                     {setting: setting for setting in scores},
                     [OrderScores(*key, (), each) for key, each in areas.items()],
                     listed,
+                    select.unsealed(members),
                     metric=metric,
                 )
             )
@@ -187,6 +191,7 @@ def _table(
     heads: Mapping[str, str],
     rows: Sequence[OrderScores],
     notes: Sequence[str],
+    unsealed: set[str],
     metric: str = "",
     **csv: Any,
 ) -> TextTable:
@@ -194,7 +199,8 @@ def _table(
     oracles = list(dict.fromkeys(oracle for row in rows for oracle in row.taus))
     deployed = [
         i for i, row in enumerate(rows)
-        if row.method != "independent" and row.order != OFFLINE and not is_oracle(row.order)
+        if row.method not in {"independent", *unsealed}
+        and row.order != OFFLINE and not is_oracle(row.order)
     ]  # fmt: skip
     columns = []
     for key in heads:

@@ -112,7 +112,7 @@ def _provenance(record: Record) -> dict[str, Any]:
         "code": f"{code.version}, commit {code.commit}, {state}",
         "finished": str(record.run.finished),
         "key": record.key,
-        "schema": str(record.schema_version),
+        "schema": f"{record.schema_version}, {'sealed' if record.seal else 'unsealed'}",
         **(dict(record.adapter) if record.adapter else {}),
         **record.environment,
         **record.checkpoints,

@@ -103,7 +103,8 @@ def _lines(
 ) -> Iterator[list[str | TextCell]]:
     """A line for each method of one setting; the best of each column is marked."""
     done = {m: d for m, rs in methods.items() if (d := [r for r in rs if r.status == "done"])}
-    rivals = [method for method in done if method != "independent"]
+    unsealed = select.unsealed(record for records in done.values() for record in records)
+    rivals = [method for method in done if method != "independent" and method not in unsealed]
     columns = [
         score_cells(
             {method: _score(records, case, key) for method, records in done.items()},
