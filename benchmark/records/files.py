@@ -15,7 +15,7 @@ from benchmark.config.files import SEAL, read_bytes, seal_of, write_sealed
 from benchmark.config.reading import parse
 from benchmark.errors import BenchError, EditedError
 from benchmark.records.limits import parse_json
-from benchmark.records.record import MOST_GENERATIONS, OLDEST, SCHEMA, SEALED_SINCE, Record
+from benchmark.records.record import OLDEST, SCHEMA, SEALED_SINCE, Record
 
 _MOST_BYTES = 4 * 1024 * 1024
 _MOST_FILES = 50_000
@@ -53,12 +53,6 @@ def read_record(path: Path) -> Record:
     elif value.get(SEAL) != seal_of(value):
         wrong = "its seal does not fit" if value.get(SEAL) else "its seal is missing"
         raise EditedError(f"{path}: edited since it was written: {wrong}")
-    models = value.get("models")
-    if isinstance(models, dict) and len(models) > MOST_GENERATIONS:
-        n = len(models)
-        raise BenchError(
-            f"{path}: models: expected at most {MOST_GENERATIONS} generations, got {n}"
-        )
     # Of the very value that is sealed: the text may have a key twice.
     return parse(_RECORD, json.dumps(value).encode(), str(path))
 

@@ -29,8 +29,11 @@ and ``peak_memory_bytes`` to ``run``."""
 OLDEST = 1
 SEALED_SINCE = 4
 """From this version on every record has a seal."""
-MOST_GENERATIONS = 100
+_MOST_GENERATIONS = 50
+_MOST_CASES = 1500
+_MOST_METRICS = 300
 _LONGEST_NAME = 100
+_METRIC = re.compile(r"[\w.+@:-]{1,100}")
 
 
 def _name(text: str) -> str:
@@ -49,8 +52,8 @@ def _span(span: tuple[float, float]) -> tuple[float, float]:
 
 
 def _metric(text: str) -> str:
-    # Metrics are part of the names of plots.
-    if not text or re.search(r"[/\\]", text):
+    # Metrics are part of the names of plots, and of lists with commas.
+    if not _METRIC.fullmatch(text):
         raise ValueError(f"expected a metric, got {text!r:.60}")
     return text
 
@@ -334,9 +337,17 @@ class Record(Model):
     """SHA-256 of all else in the file; null in records of older schemas, which are never ranked."""
 
     @model_validator(mode="after")
-    def _has_generations(self) -> Record:
+    def _can_be_shown(self) -> Record:
+        """Has a generation, and no more than tables show in seconds."""
         if not self.models:
             raise ValueError("models: expected at least one generation, got none")
+        metrics = {m for part in (self.scores, self.bounds) for each in part.values() for m in each}
+        for field, found, most in (
+            ("models", self.models, _MOST_GENERATIONS), ("scores", self.scores, _MOST_CASES),
+            ("scores: metrics", metrics, _MOST_METRICS), ("orders", self.orders, _MOST_METRICS),
+        ):  # fmt: skip
+            if len(found) > most:
+                raise ValueError(f"{field}: expected at most {most}, got {len(found)}")
         return self
 
     @property

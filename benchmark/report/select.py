@@ -3,6 +3,7 @@
 Derived are the difference of two cases, ``A - B``, and MixBCT's AVG over cross-test and self-test.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -18,6 +19,7 @@ _LESS = " - "
 
 # A rate estimated from fewer accepts than this says little.
 _LEAST_ACCEPTS = 10.0
+_RATE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?(e-?[0-9]{1,2})?")
 
 
 def generations(records: Sequence[Record]) -> list[str]:
@@ -132,7 +134,7 @@ def metrics(records: Sequence[Record], chosen: Names = None) -> list[str]:
 
 def _strictest(records: Sequence[Record], known: list[str], family: str) -> str:
     """The smallest rate at which chance would accept enough impostors to count."""
-    keys = [key for key in known if key.startswith(family)]
+    keys = [key for key in known if key.startswith(family) and _RATE.fullmatch(key, len(family))]
     trials = _impostors(records, family)
     sound = [key for key in keys if trials * float(key.removeprefix(family)) >= _LEAST_ACCEPTS]
     return (sound or keys[-1:] or [""])[0]

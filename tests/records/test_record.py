@@ -129,8 +129,11 @@ BAD = {
     changed(config={"a": 1e200}): "config.a: expected a number within ±1e+100",
     '{"schema": 4, "seed": 1e999}': "seed: expected a number within ±1e+100, got inf",
     f'{{"schema": 4, "a": {"[" * 30}{"]" * 30}}}': "nested more than 20 deep at a.0.0",
-    f'{{"schema": 4, "a": [{"0," * 100_000}0]}}': "expected at most 100000 values",
-    changed(models={str(i): {} for i in range(5000)}): "expected at most 100 generations",
+    f'{{"schema": 4, "a": [{"0," * 40_000}0]}}': "expected at most 40000 values",
+    changed(models={str(i): {"backbone": "plain-8", "dim": 8} for i in range(51)}): "models: exp",
+    changed(
+        scores={f"{i}/old": {} for i in range(2000)}
+    ): "scores: expected at most 1500, got 2000",
     changed(method="m" * 300): "method: expected at most 100 characters, got 300",
     changed(scores={"new/old": {"../map": 0.5}}): "new/old.../map: expected a metric",
     changed(cost={"parameters": -1}): "cost.parameters: expected at least 0",
