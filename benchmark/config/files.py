@@ -68,6 +68,24 @@ def read_bytes(path: Path, limit: int) -> bytes:
     return content
 
 
+def file_size(path: Path, limit: int) -> int:
+    """Bytes of a regular file, for those that are too large to be read at once.
+
+    Raises:
+        BenchError: As :func:`read_bytes`.
+    """
+    try:
+        about = Path(path).stat()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise BenchError(f"{path}: cannot be read: {reason}") from error
+    if not stat.S_ISREG(about.st_mode):
+        raise BenchError(f"{path}: expected a regular file")
+    if about.st_size > limit:
+        raise BenchError(f"{path}: expected at most {limit} bytes, got {about.st_size}")
+    return about.st_size
+
+
 def writable(folder: Path, option: str) -> None:
     """Make ``folder`` and a file in it, or say that it cannot be.
 

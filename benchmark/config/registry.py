@@ -167,6 +167,38 @@ def tasks() -> Mapping[str, str]:
     return _modules("benchmark.tasks", "Task")
 
 
+_STORED = ("benchmark.models", "benchmark.training", "benchmark.contract")
+"""Packages whose modules define what is stored in files, beside the methods."""
+
+
+@cache
+def _class_modules() -> Mapping[str, str]:
+    """``module:Class`` -> module, of every class that :data:`_STORED` and the methods define."""
+    files = {file.module: file.path for file in method_files().values()}
+    for package in _STORED:
+        paths = _folder(package).glob("*.py")
+        files |= {f"{package}.{path.stem}": path for path in paths if path.stem != "__init__"}
+    return {
+        f"{module}:{node.name}": module
+        for module, path in sorted(files.items())
+        for node in ast.parse(path.read_bytes()).body
+        if isinstance(node, ast.ClassDef)
+    }
+
+
+def modules_defining(name: str) -> tuple[str, ...]:
+    """Modules to import for a class ``module:Class`` that a file names: none but known ones.
+
+    It is looked up among the classes of this project and of installed methods. Where a method of
+    another package may define it in a module of its own, those are that package's methods.
+    """
+    if name in _class_modules():
+        return (_class_modules()[name],)
+    package = name.partition(":")[0].partition(".")[0]
+    modules = {file.module for file in method_files().values()} if package != "methods" else ()
+    return tuple(sorted(m for m in modules if m.partition(".")[0] == package))
+
+
 def check_options(name: str, options: Mapping[str, Any], where: str) -> DatasetDeclaration:
     """A dataset with options, its class's fields; ``where`` is what a BenchError names first."""
     cls: type[DatasetDeclaration]

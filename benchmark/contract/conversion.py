@@ -3,21 +3,21 @@
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import NonNegativeInt, PositiveInt, TypeAdapter
+from pydantic import Field, NonNegativeInt, PositiveInt, TypeAdapter
 
-from benchmark.config.files import file_digest, plain_io_errors
+from benchmark.config.files import file_digest, file_size, plain_io_errors, read_bytes
 from benchmark.config.reading import Model, parse
 from benchmark.contract.arrays import BLOCK, Vectors, apply, as_ids, as_vectors, require_finite
 from benchmark.data.array_files import open_rows, row_blocks, writing
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, located
 from benchmark.metrics.backfill_orders import by_score
 from benchmark.models.module import Portable, load_module, save_module
 from benchmark.training.loop import Curve
@@ -25,14 +25,17 @@ from benchmark.training.loop import Curve
 PartName = Literal["convert", "query_view", "priority"]
 PARTS: tuple[str, ...] = get_args(PartName)
 META = "conversion.json"
+_MOST_META = 2**20
+_MOST_PART = 2**36
+_MOST_DIM = 2**20
 
 
 class Dims(Model):
     """Dimensions of stored vectors, new vectors and side-information (0: none) of a fit."""
 
-    old: PositiveInt
-    new: PositiveInt
-    side: NonNegativeInt = 0
+    old: Annotated[PositiveInt, Field(le=_MOST_DIM)]
+    new: Annotated[PositiveInt, Field(le=_MOST_DIM)]
+    side: Annotated[NonNegativeInt, Field(le=_MOST_DIM)] = 0
 
 
 class _Meta(Model):
@@ -179,20 +182,43 @@ class Conversion:
     def load(cls, folder: str | Path) -> Self:
         """Read a folder of :meth:`save`.
 
+        It may come from anyone: nothing but its JSON file is looked at before the digests fit, and
+        its parts are tried on one row.
+
         Raises:
-            BenchError: If there is no conversion, or it is damaged or of a later format.
+            BenchError: If there is no conversion, it is damaged, its parts do not fit its
+                dimensions, or it is of a later format.
         """
         folder = Path(folder)
-        try:
-            meta = parse(TypeAdapter(_Meta), (folder / META).read_bytes(), str(folder / META))
-            files = {name: folder / f"{name}.safetensors" for name in meta.parts}
-            for name, path in files.items():
-                if file_digest(path) != meta.parts[name]:
-                    raise BenchError(f"{path}: damaged, its digest is another")
-        except OSError as error:
-            raise BenchError(f"{folder}: not a stored conversion: {error}") from error
+        meta = parse(TypeAdapter(_Meta), read_bytes(folder / META, _MOST_META), str(folder / META))
+        files = {name: folder / f"{name}.safetensors" for name in meta.parts}
+        for name, path in files.items():
+            file_size(path, _MOST_PART)
+            if file_digest(path) != meta.parts[name]:
+                raise BenchError(f"{path}: damaged, its digest is another")
         parts = {str(name): load_module(path).eval() for name, path in files.items()}
-        return cls(meta.method, meta.params, meta.distance, meta.dims, meta.maps_side, parts)
+        loaded = cls(meta.method, meta.params, meta.distance, meta.dims, meta.maps_side, parts)
+        with located(str(folder)):
+            loaded._try()
+        return loaded
+
+    def _try(self) -> None:
+        """Convert one row of zeros; BenchError unless every part takes and gives what it should."""
+        dims = self.dims
+        old, new = np.zeros((1, dims.old), np.float32), np.zeros((1, dims.new), np.float32)
+        side = np.zeros((1, dims.side), np.float32) if dims.side else None
+        queries = _shape(_tried("query_view", self.view, new))
+        converted = _tried("convert", self._convert, old, side)
+        if not isinstance(converted, tuple) or len(converted) != 2:
+            raise BenchError("convert: expected vectors and side-information")
+        if len(queries) != 2 or _shape(converted[0]) != queries:
+            raise BenchError(f"convert: expected {queries}, got {_shape(converted[0])}")
+        if self.maps_side and len(_shape(converted[1])) != 2:
+            raise BenchError("convert: expected side-information of the new generation, got none")
+        if "priority" in self.parts:
+            priority = _shape(_tried("priority", apply, self.parts["priority"], old, side))
+            if priority != (1,):
+                raise BenchError(f"priority: expected a number an item, got {priority}")
 
     def _convert(self, vectors: Vectors, side: Vectors | None) -> tuple[Vectors, Vectors | None]:
         part = self.parts.get("convert")
@@ -209,3 +235,17 @@ class Conversion:
             got = "no side-information" if rows is None else list(rows.shape)
             if got != expected:
                 raise BenchError(f"{label}: expected {expected}, got {got}")
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    """The shape of an array; ``()`` of anything else."""
+    return value.shape if isinstance(value, np.ndarray) else ()
+
+
+def _tried(name: str, function: Callable[..., Any], *arrays: Any) -> Any:
+    """What a part of a file gives; BenchError for whatever it raises."""
+    try:
+        return function(*arrays)
+    except Exception as error:
+        text = " ".join(str(error).split()) or type(error).__name__
+        raise BenchError(f"{name}: cannot be applied: {text:.300}") from error

@@ -35,6 +35,7 @@ from benchmark.tasks.base import Task
 from benchmark.training import embedding
 from benchmark.training.data import resized
 from benchmark.training.device import Device, torch_device
+from benchmark.training.side_kinds import SIDES
 from benchmark.training.text_image import train_pair
 
 Params = Mapping[str, Any]
@@ -99,7 +100,8 @@ def train(params: Params, inputs: Inputs, context: Context) -> Facts:
 
 def side(params: Params, inputs: Inputs, context: Context) -> Facts:
     """Train the side-information model of a generation."""
-    module = importlib.import_module(f"benchmark.training.side_{params['module']}")
+    names = {kind.module: f"benchmark.training.side_{kind.module}" for kind in SIDES.values()}
+    module = importlib.import_module(registry.known("side-information", params["module"], names))
     training = _training_data(read_dataset(inputs.get("other", inputs["data"])), params)
     if "other" in inputs:
         training = resized(training, read_dataset(inputs["data"]).train.images.shape[1:])

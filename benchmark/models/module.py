@@ -1,16 +1,43 @@
-"""Modules stored without pickle: safetensors weights, a class name and constructor arguments."""
+"""Modules stored without pickle: safetensors weights, a class name and constructor arguments.
+
+A file may come from anyone. Its class is looked up among those that the project's own packages and
+the installed methods define, never imported by name; what the constructor allocates is held to the
+size of the file.
+"""
 
 import importlib
 import inspect
 import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from safetensors import SafetensorError, safe_open
+import torch
+from pydantic_core import from_json
+from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
-from benchmark.errors import BenchError
+from benchmark.config import registry
+from benchmark.config.files import file_size
+from benchmark.errors import BenchError, unknown
+
+_MOST_BYTES = 2**36
+_MOST_HEADER = 2**25
+"""Bytes of a header; the classes of a million people take 7 MiB."""
+_DEEPEST = 16
+"""Modules inside modules."""
+_SPARE = 2**20
+"""Numbers and tensors that a constructor may make beyond those that the file has."""
+_FACTORIES = frozenset(
+    getattr(torch, name)
+    for name in (
+        "arange", "empty", "empty_strided", "eye", "full", "linspace", "logspace", "ones", "rand",
+        "randint", "randn", "randperm", "tril_indices", "triu_indices", "zeros",
+    )
+)  # fmt: skip
 
 
 class Portable(nn.Module):
@@ -18,10 +45,19 @@ class Portable(nn.Module):
 
     The arguments must be plain values (numbers, text, lists, mappings) or other Portable modules;
     they are kept in ``arguments``. A module given as an argument must become a submodule, whose
-    weights are then stored with this one's.
+    weights are then stored with this one's. Every class at module level is known to
+    :func:`load_module` as soon as it is defined.
     """
 
+    known: ClassVar[dict[str, type["Portable"]]] = {}
+    """Classes by ``module:Class``."""
     arguments: dict[str, Any]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Make the class known by its name."""
+        super().__init_subclass__(**options)
+        if "<locals>" not in cls.__qualname__:
+            Portable.known[_name(cls)] = cls
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:  # noqa: D102
         module = super().__new__(cls)
@@ -49,37 +85,103 @@ def _describe(module: Portable) -> dict[str, Any]:
         k: {"portable": _describe(v)} if isinstance(v, Portable) else v
         for k, v in module.arguments.items()
     }
-    return {"class": f"{cls.__module__}:{cls.__qualname__}", "arguments": arguments}
+    return {"class": _name(cls), "arguments": arguments}
+
+
+def _name(cls: type[Portable]) -> str:
+    return f"{cls.__module__}:{cls.__qualname__}"
 
 
 def load_module(path: Path) -> Portable:
     """Read a file of :func:`save_module`.
 
     Raises:
-        BenchError: If the file is damaged or names no Portable class.
+        BenchError: If the file is damaged, is no regular file, names no known Portable class, or
+            does not fit it.
     """
+    size = file_size(path, _MOST_BYTES)
     try:
+        _check_header(path, size)
         with safe_open(path, framework="pt") as file:
-            description = json.loads((file.metadata() or {})["module"])
-            state = {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118 - no mapping
-        module = _build(description, path)
-        module.load_state_dict(state)
-    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, OSError) as error:
-        raise BenchError(f"{path}: not a stored module: {' '.join(str(error).split())}") from error
+            description = from_json((file.metadata() or {})["module"], allow_inf_nan=False)
+            shapes = {k: tuple(file.get_slice(k).get_shape()) for k in file.keys()}  # noqa: SIM118
+            with _Allowance(shapes):
+                module = _build(description)
+            _check_shapes(module, shapes)
+            module.load_state_dict({k: file.get_tensor(k) for k in shapes})
+    except (Exception, SystemExit) as error:  # whatever a constructor makes of odd arguments
+        text = " ".join(str(error).split()) or type(error).__name__
+        raise BenchError(f"{path}: not a stored module: {text:.300}") from error
     return module
 
 
-def _build(description: dict[str, Any], path: Path) -> Portable:
+def _check_header(path: Path, size: int) -> None:
+    """Look at the length that a file gives for its header, before anything is allocated for it."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+    if not 0 < length <= min(size - 8, _MOST_HEADER):
+        most = min(max(size - 8, 0), _MOST_HEADER)
+        raise BenchError(f"expected a header of at most {most} bytes, got {length}")
+
+
+class _Allowance(TorchFunctionMode):
+    """Lets a constructor make no more and no larger tensors than a file can fill.
+
+    Four times its numbers, for a parametrization or a fixed head is made of several. What would be
+    too large is refused before memory is taken.
+    """
+
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        super().__init__()
+        self.left = _SPARE + 4 * sum(math.prod(shape) for shape in shapes.values())
+        self.calls = 1000 + 16 * len(shapes)
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func in _FACTORIES:
+            without = {k: v for k, v in kwargs.items() if k not in ("generator", "out")}
+            self.left -= func(*args, **{**without, "device": "meta"}).numel()
+            self.calls -= 1
+            if self.left < 0 or self.calls < 0:
+                raise BenchError("its arguments ask for more weights than the file has")
+        return func(*args, **kwargs)
+
+
+def _check_shapes(module: Portable, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Say which tensor differs; torch's own text lists all of them."""
+    expected = {key: tuple(value.shape) for key, value in module.state_dict().items()}
+    for key in sorted(expected.keys() | shapes.keys()):
+        if expected.get(key) != shapes.get(key):
+            sizes = (each.get(key, "none") for each in (expected, shapes))
+            raise BenchError("tensor '{}': expected size {}, got {}".format(key, *sizes))
+
+
+def _build(description: Any, depth: int = 1) -> Portable:
+    if depth > _DEEPEST:
+        raise BenchError(f"expected at most {_DEEPEST} modules inside each other")
+    if not isinstance(description, dict) or description.keys() != {"class", "arguments"}:
+        raise BenchError("expected a class and its arguments")
+    name, given = description["class"], description["arguments"]
+    if not isinstance(name, str) or not isinstance(given, dict):
+        raise BenchError("expected the name of a class and a mapping of arguments")
+    cls = _class(name)
     arguments = {
-        k: _build(v["portable"], path) if isinstance(v, dict) and set(v) == {"portable"} else v
-        for k, v in description["arguments"].items()
+        k: _build(v["portable"], depth + 1) if _is_module(v) else v for k, v in given.items()
     }
-    written = description["class"]
-    name, _, qualname = written.partition(":")
-    try:
-        cls = getattr(importlib.import_module(name), qualname, None)
-    except ImportError as error:
-        raise BenchError(f"{path}: cannot import the class '{written}': {error}") from error
-    if not (inspect.isclass(cls) and issubclass(cls, Portable)):
-        raise BenchError(f"{path}: class '{written}' is not a Portable module")
     return cls(**arguments)
+
+
+def _is_module(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"portable"}
+
+
+def _class(name: str) -> type[Portable]:
+    """The class of a name that is known, or that a file of ours or of a method defines."""
+    if name not in Portable.known:
+        for module in registry.modules_defining(name):
+            importlib.import_module(module)
+    if name not in Portable.known:
+        raise unknown("Portable class", name, Portable.known)
+    return Portable.known[name]

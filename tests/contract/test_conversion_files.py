@@ -1,13 +1,16 @@
 """Conversions kept on disk, and from file to file."""
 
 import json
+import os
 
 import numpy as np
 import pytest
 
+from benchmark.contract import conversion
 from benchmark.contract.arrays import apply_part
-from benchmark.contract.conversion import Conversion
+from benchmark.contract.conversion import Conversion, Dims
 from benchmark.errors import BenchError
+from benchmark.models.parts import Affine, FirstDims, KeepSide
 
 OLD, SIDE = 6, 3
 
@@ -33,7 +36,7 @@ def test_save_and_load(arrays, sided, tmp_path, with_priority):
 
 
 def test_a_damaged_folder(plain, tmp_path):
-    with pytest.raises(BenchError, match="not a stored conversion"):
+    with pytest.raises(BenchError, match=r"conversion\.json: cannot be read: No such file"):
         Conversion.load(tmp_path)
     plain.save(tmp_path / "a")
     part = tmp_path / "a" / "convert.safetensors"
@@ -43,7 +46,7 @@ def test_a_damaged_folder(plain, tmp_path):
     with pytest.raises(BenchError, match="digest"):
         Conversion.load(tmp_path / "a")
     part.unlink()
-    with pytest.raises(BenchError, match="not a stored conversion"):
+    with pytest.raises(BenchError, match=r"convert\.safetensors: cannot be read: No such file"):
         Conversion.load(tmp_path / "a")
     meta = tmp_path / "a" / "conversion.json"
     kept = json.loads(meta.read_text()) | {"parts": {}}
@@ -62,6 +65,57 @@ def test_a_damaged_folder(plain, tmp_path):
         meta.write_text(text)
         with pytest.raises(BenchError, match=said):
             Conversion.load(tmp_path / "a")
+
+
+def forged(folder, dims=None, **parts):
+    """Write modules as the parts of a conversion whose digests fit."""
+    made = Conversion("fct", {}, "l2", Dims(**(dims or {"old": 6, "new": 5})), False, parts)
+    made.save(folder)
+    return folder
+
+
+def test_parts_that_do_not_fit_the_dimensions(tmp_path):
+    """An intact file may still be of another conversion."""
+    good = KeepSide(Affine(6, 5))
+    assert Conversion.load(forged(tmp_path / "good", convert=good)).dims.new == 5
+    for name, said, dims, parts in [
+        ("longer", r"expected \(1, 5\), got \(1, 7\)", None,
+         {"convert": KeepSide(Affine(6, 7))}),
+        ("input", "convert: cannot be applied", None, {"convert": KeepSide(Affine(8, 5))}),
+        ("number", "convert: cannot be applied", None, {"convert": KeepSide(3)}),
+        ("none", r"expected \(1, 5\), got \(1, 6\)", None, {}),
+        ("bare", "convert: cannot be applied", None, {"convert": FirstDims(5)}),
+        ("view", "query_view: cannot be applied", None,
+         {"convert": good, "query_view": Affine(9, 5)}),
+        ("priority", "priority: expected a number", None, {"convert": good, "priority": good}),
+        ("side", "convert: cannot be applied", {"old": 6, "new": 5, "side": 2},
+         {"convert": FirstDims(5)}),
+    ]:  # fmt: skip
+        with pytest.raises(BenchError, match=said) as caught:
+            Conversion.load(forged(tmp_path / name, dims, **parts))
+        assert "\n" not in str(caught.value)
+
+
+def test_only_regular_files_are_opened(plain, tmp_path):
+    for name in ("conversion.json", "convert.safetensors"):
+        folder = tmp_path / name
+        plain.save(folder)
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+        with pytest.raises(BenchError, match="expected a regular file"):
+            Conversion.load(folder)
+    plain.save(tmp_path / "long")
+    (tmp_path / "long" / "conversion.json").write_bytes(b" " * (2**20 + 1))
+    with pytest.raises(BenchError, match="expected at most 1048576 bytes"):
+        Conversion.load(tmp_path / "long")
+
+
+def test_a_part_is_not_opened_before_its_digest_fits(plain, tmp_path, monkeypatch):
+    plain.save(tmp_path / "a")
+    (tmp_path / "a" / "convert.safetensors").write_bytes(b"something else")
+    monkeypatch.setattr(conversion, "load_module", lambda path: pytest.fail("it was opened"))
+    with pytest.raises(BenchError, match="its digest is another"):
+        Conversion.load(tmp_path / "a")
 
 
 def test_nothing_else_is_overwritten(plain, tmp_path):

@@ -1,11 +1,14 @@
-"""What the stage of an update writes beside its parts."""
+"""What the stage of an update writes beside its parts, and where a stage's code comes from."""
 
+import pytest
 import torch
 
 from benchmark.config.recipes import Recipe
 from benchmark.config.registry import method
 from benchmark.contract.method import Update
 from benchmark.contract.pairs import Pairs
+from benchmark.errors import BenchError
+from benchmark.harness import stages
 from benchmark.harness.stages import _write_update
 from benchmark.training.device import Device
 from benchmark.training.loop import Trainer
@@ -22,3 +25,9 @@ def added(label, tmp_path):
 def test_a_map_that_two_parts_share_counts_once(tmp_path):
     # The priority holds the map and one linear layer, 5 weights and a bias.
     assert added("fastfill:l2", tmp_path) - added("fct", tmp_path) == 5 + 1
+
+
+def test_a_kind_of_side_information_is_looked_up(tmp_path):
+    """No module is imported by a name of a protocol."""
+    with pytest.raises(BenchError, match="unknown side-information 'kinds'; known: alternative"):
+        stages.side({"module": "kinds"}, {}, None)

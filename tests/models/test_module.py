@@ -91,7 +91,7 @@ def test_a_truncated_file(stored, cut):
 
 
 def test_a_missing_file(tmp_path):
-    with pytest.raises(BenchError, match="not a stored module"):
+    with pytest.raises(BenchError, match="cannot be read: No such file"):
         load_module(tmp_path / "none.safetensors")
 
 
