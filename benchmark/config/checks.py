@@ -47,19 +47,33 @@ def unique(entries: Entries) -> Entries:
         Traceback (most recent call last):
         ValueError: expected each once, got 'random' twice
     """
-    names = [getattr(entry, "name", entry) for entry in entries]
-    for name in names:
-        if names.count(name) > 1:
+    seen = set()
+    for entry in entries:
+        name = getattr(entry, "name", entry)
+        if name in seen:
             raise ValueError(f"expected each once, got '{name}' twice")
+        seen.add(name)
     return entries
 
 
-Seed = Annotated[int, Field(ge=0)]
-_NAME = re.compile(r"[a-z0-9]+(?:[-.][a-z0-9]+)*")
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Version = Annotated[int, Field(ge=1, le=10**6)]
+_NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:[-.][a-z0-9]+)*")
 Name = Annotated[str, holds(_NAME.fullmatch, "small letters, digits and hyphens")]
 """Of generations and settings, which stand in cases, keys of ``--set`` and folders."""
 Names = Annotated[tuple[str, ...], AfterValidator(unique)]
-Words = Annotated[str, holds(str.strip, "a few words")]
+_ID = re.compile(r"\w[\w.+-]{0,99}(?::.{1,64})?")
+Id = Annotated[str, holds(_ID.fullmatch, "letters, digits and .+-_, at most 100 of them")]
+"""Of protocols and tracks: a file's name without its ending, maybe with a setting's name."""
+_LONGEST = 10_000
+
+
+def _is_text(text: str) -> bool:
+    return len(text) <= _LONGEST and text.replace("\n", "").isprintable()
+
+
+Text = Annotated[str, holds(_is_text, "plain text without control characters")]
+Words = Annotated[Text, holds(str.strip, "a few words")]
 Interval = Annotated[
     tuple[float, float], holds(lambda ends: 0 <= ends[0] < ends[1] <= 1, "0 <= low < high <= 1")
 ]

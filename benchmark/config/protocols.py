@@ -7,7 +7,18 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
-from benchmark.config.checks import Interval, Name, Names, Words, holds, unique
+from benchmark.config.checks import (
+    Id,
+    Interval,
+    Name,
+    Names,
+    Seed,
+    Text,
+    Version,
+    Words,
+    holds,
+    unique,
+)
 from benchmark.config.generations import GenerationSpec, overlap
 from benchmark.config.reading import Model
 from benchmark.errors import unknown
@@ -23,7 +34,7 @@ class EvaluationSpec(Model):
     """Only items of this interval of the training classes, as fractions."""
     groups: Names = ()
     """Only items of these of the track's groups."""
-    ranges: Annotated[int, Field(ge=0), holds(lambda n: n != 1, "0 or at least 2")] = 0
+    ranges: Annotated[int, Field(ge=0, le=10_000), holds(lambda n: n != 1, "0 or at least 2")] = 0
     """Items are grouped by this many ranges of the training classes (FCT C); 0: by the dataset's
     groups."""
     against: str | None = None
@@ -46,7 +57,7 @@ class Setting(Model):
 
     name: Name
     """``--protocol arch-change:deeper`` runs the setting ``deeper`` alone."""
-    title: str = ""
+    title: Text = ""
     """In words; by default its name."""
     set: Mapping[str, JsonValue] = {}
     """What it changes, in the words of ``--set``: ``{old.head: softmax, new.dim: x2}``."""
@@ -68,7 +79,7 @@ class ProtocolRules(Model):
     upper: Literal["new", "all"] = "new"
     """Training data of the upper bound of the update gain: the new generation's (BCT), or all
     generations' together (MixBCT 4.1)."""
-    split_seed: int = 0
+    split_seed: Seed = 0
     """Seed of the order; part of the protocol, not of a run."""
     apart: bool = False
     """No two generations may share an image; a check, which moves no score."""
@@ -90,8 +101,8 @@ class ProtocolRules(Model):
 class Protocol(ProtocolRules):
     """A protocol as a YAML file of ``protocols/`` has it."""
 
-    id: str
-    version: int = Field(ge=1)
+    id: Id
+    version: Version
     title: Words
     source: Words
     question: Words

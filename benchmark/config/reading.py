@@ -4,15 +4,17 @@ import contextlib
 import dataclasses
 import functools
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from benchmark.errors import BenchError, nearest
+from benchmark.config.files import read_bytes
+from benchmark.config.yaml_files import MOST_BYTES, parse_yaml
+from benchmark.errors import BenchError, located, nearest
 
 T = TypeVar("T")
 _adapter: Callable[[Any], TypeAdapter[Any]] = functools.cache(TypeAdapter)
@@ -27,28 +29,16 @@ class Model(BaseModel):
     model_config = STRICT | ConfigDict(frozen=True, use_attribute_docstrings=True)
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """Safe YAML in which a key comes once; plain YAML would take the last and say nothing."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """The mapping of a node."""
-        keys = [k.value for k, _ in node.value if isinstance(k, yaml.ScalarNode)]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(problem=f"'{key}' is given twice")
-        return super().construct_mapping(node, deep)
-
-
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file; BenchError if it cannot be read, or holds anything else."""
-    try:
-        value = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
-    except (OSError, UnicodeDecodeError) as error:
-        raise BenchError(f"{path}: cannot be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise BenchError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(value, dict):
-        raise BenchError(f"{path}: expected a mapping, got {type(value).__name__}")
+    """The mapping in a file of plain YAML; BenchError if it cannot be read, or is anything else."""
+    raw = read_bytes(path, MOST_BYTES)
+    with located(str(path)):
+        try:
+            value = parse_yaml(raw.decode())
+        except UnicodeDecodeError as error:
+            raise BenchError(f"cannot be read: {error}") from error
+        if not isinstance(value, dict):
+            raise BenchError(f"expected a mapping, got {type(value).__name__}")
     return value
 
 
@@ -70,13 +60,15 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
 
 def _value(text: str, key: str) -> Any:
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise BenchError(f"--set {key}: cannot read the value '{text}'") from error
+        value = parse_yaml(text)
+    except BenchError as error:
+        raise BenchError(f"--set {key}: cannot read the value '{text:.200}': {error}") from error
     if isinstance(value, str) and value == text and any(c.isdigit() for c in text):
         # YAML 1.1 reads 1e-3 as text; people mean a number, but not by a quoted one or by nan.
         with contextlib.suppress(ValueError):
-            return float(value)
+            number = float(value)
+            if math.isfinite(number):
+                return number
     return value
 
 

@@ -12,10 +12,10 @@ from benchmark.config.checks import holds
 from benchmark.config.reading import Model
 
 BACKBONES = "convnet-, plain-, mobilenet- or vit-<width>[x<depth>], or timm:<name>"
-OWN_BACKBONE = re.compile(r"(convnet|plain|mobilenet|vit)-([1-9]\d*)(?:x([1-9]\d*))?")
+OWN_BACKBONE = re.compile(r"(convnet|plain|mobilenet|vit)-([1-9]\d{0,3})(?:x([1-9]\d{0,2}))?")
 """Family, width, and depth: blocks a stage, or layers of a transformer."""
 # timm's own names are checked when timm is loaded, which takes seconds.
-_BACKBONE = re.compile(f"{OWN_BACKBONE.pattern}|timm:.+")
+_BACKBONE = re.compile(f"{OWN_BACKBONE.pattern}|timm:[\\w.-]{{1,100}}")
 
 HeadKind = Literal["softmax", "norm-softmax", "cosface", "arcface"]
 HEADS: tuple[str, ...] = get_args(HeadKind)
@@ -26,20 +26,20 @@ class ModelSpec(Model):
 
     backbone: Annotated[str, holds(_BACKBONE.fullmatch, BACKBONES)]
     """A name of ``benchmark.models.backbones``, or ``timm:<name>``."""
-    dim: int = Field(ge=1)
+    dim: int = Field(ge=1, le=2**16)
     """Embedding dimension."""
     head: HeadKind = "softmax"
     """Classifier and loss."""
-    scale: float = 64.0
+    scale: float = Field(64.0, gt=0, le=1e4)
     """Logit scale of the normalised heads."""
-    margin: float = 0.5
+    margin: float = Field(0.5, ge=0, le=4)
     """Margin of cosface and arcface."""
     relu: bool = False
     """Whether a ReLU ends the embedding (BCT Table 3)."""
-    triplet: float = Field(0.0, ge=0)
+    triplet: float = Field(0.0, ge=0, le=1e6)
     """Weight of a batch-hard triplet loss beside the classifier's (Hermans et al., 2017); the
     model then ends in a BNNeck (Luo et al., 2019)."""
-    per_class: int = Field(0, ge=0)
+    per_class: int = Field(0, ge=0, le=2**20)
     """Images of a class in a batch, as triplets need; 0 draws images alike."""
     recipe: Mapping[str, JsonValue] = {}
     """What its training changes of the track's recipe: a transformer wants another optimiser than
@@ -55,15 +55,15 @@ class ModelSpec(Model):
 class Augment(Model):
     """Random changes of a training batch, each drawn anew for each image."""
 
-    rotate: float = 0.0
+    rotate: float = Field(0.0, ge=0, le=180)
     """Largest rotation, degrees."""
-    scale: float = 0.0
+    scale: float = Field(0.0, ge=0, le=10)
     """Largest relative change of size."""
-    shift: float = 0.0
+    shift: float = Field(0.0, ge=0, le=1)
     """Largest shift, as a fraction of the side."""
-    contrast: float = 0.0
+    contrast: float = Field(0.0, ge=0, le=10)
     """Largest relative change of contrast."""
-    brightness: float = 0.0
+    brightness: float = Field(0.0, ge=0, le=10)
     """Largest change of brightness, as a fraction of the range."""
     flip: bool = False
     """Mirror left and right half of the time."""
@@ -74,26 +74,26 @@ class Augment(Model):
 class Recipe(Model):
     """Training of everything on a track, the same for every method."""
 
-    epochs: int = Field(ge=1)
+    epochs: int = Field(ge=1, le=100_000)
     """Passes over the training data of a generation."""
-    batch_size: int = Field(256, ge=1)
+    batch_size: int = Field(256, ge=1, le=2**20)
     """Images a step, over all devices."""
     optimizer: Literal["sgd", "adam", "adamw"] = "sgd"
-    lr: float = 0.1
-    momentum: float = 0.9
-    weight_decay: float = 5e-4
+    lr: float = Field(0.1, ge=0, le=1e4)
+    momentum: float = Field(0.9, ge=0, lt=1)
+    weight_decay: float = Field(5e-4, ge=0, le=1e4)
     schedule: Literal["linear", "cosine", "constant"] = "linear"
     warmup: float = Field(0.0, ge=0, lt=1)
     """Share of the steps in which the learning rate rises linearly from 0."""
-    label_smoothing: float = 0.0
+    label_smoothing: float = Field(0.0, ge=0, lt=1)
     precision: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true"
     """As Lightning Fabric names it; used for training, embeddings are float32. ``bf16-mixed`` is
     ``32-true`` on a CPU without bfloat16 instructions, where it would be slower; records say what
     was used."""
-    transform_steps: int = Field(600, ge=1)
+    transform_steps: int = Field(600, ge=1, le=10**8)
     """Steps of a learned conversion on cached embeddings."""
-    transform_batch: int = Field(256, ge=1)
+    transform_batch: int = Field(256, ge=1, le=2**24)
     """Pairs a step of a learned conversion."""
-    side_epochs: int = Field(20, ge=1)
+    side_epochs: int = Field(20, ge=1, le=100_000)
     """Passes of a side-information model."""
     augment: Augment = Augment()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -11,6 +12,10 @@ from benchmark.errors import BenchError
 
 if TYPE_CHECKING:
     import torch
+
+
+_RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
+_MOST = 10_000
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -22,10 +27,13 @@ def parse_seeds(text: str) -> list[int]:
     """
     seeds: list[int] = []
     for part in text.split(","):
-        low, dash, high = part.strip().partition("-")
-        if not low.isdigit() or (dash and not (high.isdigit() and int(high) >= int(low))):
-            raise BenchError(f"--seeds: expected numbers such as 0, 0,1,2 or 0-4, got '{text}'")
-        seeds.extend(range(int(low), int(high or low) + 1))
+        match = _RANGE.fullmatch(part.strip())
+        low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if high < low:
+            raise BenchError(f"--seeds: expected numbers such as 0, 0,1,2 or 0-4, got '{text:.60}'")
+        if high - low >= _MOST - len(seeds):
+            raise BenchError(f"--seeds: expected at most {_MOST} seeds, got '{text:.60}'")
+        seeds.extend(range(low, high + 1))
     return seeds
 
 

@@ -5,11 +5,12 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, JsonValue
 
-from benchmark.config.checks import Names, holds, unique
+from benchmark.config.checks import Id, Names, Text, Version, holds, unique
 from benchmark.config.reading import Model
 from benchmark.config.recipes import ModelSpec, Recipe
 
-Rates = Annotated[tuple[float, ...], AfterValidator(unique)]
+Rate = Annotated[float, Field(gt=0, le=1)]
+Rates = Annotated[tuple[Rate, ...], Field(min_length=1, max_length=100), AfterValidator(unique)]
 
 
 class TrackRules(Model):
@@ -38,7 +39,7 @@ class TrackRules(Model):
     protocols: Mapping[str, Mapping[str, JsonValue]] = {}
     """Protocol -> what it changes on this track, in the words of ``--set``: Places has 182 old
     classes of 365, VGGFace2 863 of 8,631."""
-    facts: Mapping[str, int] = {}
+    facts: Mapping[str, Annotated[int, Field(ge=0, le=10**12)]] = {}
     """What is known of the data without having it: ``train_classes``, ``train_images``,
     ``test_images``."""
 
@@ -46,9 +47,9 @@ class TrackRules(Model):
 class Track(TrackRules):
     """A track as a YAML file of ``protocols/tracks/`` has it."""
 
-    id: str
-    version: int = Field(ge=1)
-    title: str
+    id: Id
+    version: Version
+    title: Text
     models: Annotated[
         Mapping[str, ModelSpec], holds(lambda m: {"old", "new"} <= m.keys(), "'old' and 'new'")
     ]
@@ -56,6 +57,6 @@ class Track(TrackRules):
     recipe: Recipe
     needs_root: bool = False
     """Whether ``--data-root`` must be given."""
-    note: str = ""
+    note: Text = ""
     extends: str | None = None
     """A track that this one changes; keys given here win."""

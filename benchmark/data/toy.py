@@ -2,10 +2,11 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from benchmark.config.checks import Seed
 from benchmark.config.declarations import EvaluationSet
@@ -14,6 +15,9 @@ from benchmark.data.enrolment import enrol
 from benchmark.data.splits import generator
 
 GROUPS = ("even", "odd")
+_MOST_PIXELS = 2**28
+
+Count = Annotated[int, Field(ge=1, le=100_000)]
 
 
 @dataclass(frozen=True)
@@ -23,11 +27,17 @@ class Toy(DatasetReader):
     columns: ClassVar = frozenset({"cameras", "templates", "groups", "texts"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True), "seen": EvaluationSet()}
 
-    classes: int = 40  # to train on; half as many more are evaluated
-    images: int = 8  # of each class, a multiple of 4
-    size: int = 16  # side of an image, pixels
-    noise: float = 0.1  # its standard deviation, as a share of the range
+    classes: Count = 40  # to train on; half as many more are evaluated
+    images: Annotated[Count, Field(multiple_of=4)] = 8  # of each class
+    size: Annotated[int, Field(ge=4, le=512)] = 16  # side of an image, pixels
+    noise: Annotated[float, Field(ge=0, le=10)] = 0.1  # its deviation, as a share of the range
     seed: Seed = 0
+
+    def __post_init__(self) -> None:
+        """Refuse more patterns than memory holds."""
+        pixels = self.classes * self.images * self.size**2
+        if pixels > _MOST_PIXELS:
+            raise ValueError(f"expected at most {_MOST_PIXELS} pixels in all, got {pixels}")
 
     def source(self, root: Path | None) -> dict[str, Any]:  # noqa: ARG002
         """The options determine the images."""

@@ -9,10 +9,11 @@ are in the order of their numbers: "the first 863" of FCT and FastFill.
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from benchmark.config.checks import Seed
 from benchmark.config.declarations import EvaluationSet
@@ -40,7 +41,8 @@ class VggFace2(FileDatasetReader):
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True)}
 
     image_size: Side = 224  # pixels; FCT found it better than the usual 112
-    per_person: int = 50  # images of each test subject that are evaluated (FCT 4.1)
+    # images of each test subject that are evaluated (FCT 4.1)
+    per_person: Annotated[int, Field(ge=1, le=10**6)] = 50
     seed: Seed = 0  # draws these, and decides which are enrolled in which gallery
 
     def files(self, root: Path) -> list[Path]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from PIL import Image, ImageDraw
 
 from benchmark import run
 from benchmark.config import registry
 from benchmark.config.loading import load_track
+from benchmark.config.seeds import parse_seeds
+from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute
 
 
@@ -56,3 +60,72 @@ def test_folder_of_photographs(tmp_path) -> None:
     )  # fmt: skip
     assert records[1].scores["new/old"]["map"] > 0
     assert records[1].counts["new/old"]["n_query"] == 24
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"far": [2]}, "far[0]: expected at most 1.0, got 2"),
+        ({"far": [0]}, "far[0]: expected more than 0"),
+        ({"far": [-0.1]}, "far[0]: expected more than 0"),
+        ({"far": []}, "far: expected a list of at least 1"),
+        ({"far": 0.1}, "far: expected a list"),
+        ({"far": [True]}, "far[0]: expected a number"),
+        ({"fpir": [1.5]}, "fpir[0]: expected at most 1"),
+        ({"fpir": []}, "fpir: expected a list of at least 1"),
+        ({"fpir": [0.1, 0.1]}, "fpir: expected each once"),
+        ({"version": 0}, "version: expected at least 1"),
+        ({"version": 10**12}, "version: expected at most"),
+        ({"title": "a\x1b[2Jb"}, "title: expected plain text"),
+        ({"note": "x" * 20_000}, "note: expected plain text"),
+        ({"facts": {"train_images": -1}}, "facts.train_images: expected at least 0"),
+        ({"recipe": {"epochs": -1}}, "recipe.epochs: expected at least 1"),
+        ({"recipe": {"epochs": 10**12}}, "recipe.epochs: expected at most"),
+        ({"recipe": {"batch_size": 0}}, "recipe.batch_size: expected at least 1"),
+        ({"recipe": {"batch_size": 10**12}}, "recipe.batch_size: expected at most"),
+        ({"recipe": {"lr": -1}}, "recipe.lr: expected at least 0"),
+        ({"recipe": {"lr": float("nan")}}, "recipe.lr: expected"),
+        ({"recipe": {"momentum": 1}}, "recipe.momentum: expected less than 1"),
+        ({"recipe": {"weight_decay": -1e-4}}, "recipe.weight_decay: expected at least 0"),
+        ({"recipe": {"label_smoothing": 1}}, "recipe.label_smoothing: expected less than 1"),
+        ({"recipe": {"transform_steps": 10**12}}, "recipe.transform_steps: expected at most"),
+        ({"recipe": {"augment": {"rotate": 1e9}}}, "recipe.augment.rotate: expected at most 180"),
+        ({"recipe": {"augment": {"shift": -1}}}, "recipe.augment.shift: expected at least 0"),
+        ({"models": {"new": {"dim": 10**12}}}, "models.new.dim: expected at most 65536"),
+        ({"models": {"new": {"scale": 0}}}, "models.new.scale: expected more than 0"),
+        ({"models": {"new": {"margin": -1}}}, "models.new.margin: expected at least 0"),
+        ({"models": {"new": {"backbone": "convnet-99999999"}}}, "models.new.backbone: expected"),
+        ({"models": {"new": {"backbone": "convnet-8x1000000"}}}, "models.new.backbone: expected"),
+        ({"models": {"new": {"backbone": "timm:hf-hub:a/b"}}}, "models.new.backbone: expected"),
+    ],
+)
+def test_nonsense_is_refused(tmp_path, change, words):
+    path = tmp_path / "mine.yaml"
+    path.write_text(json.dumps({"id": "mine", "extends": "toy", **change}))
+    with pytest.raises(BenchError) as caught:
+        load_track(str(path))
+    assert f"mine.yaml: {words}" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a b", ".hidden", "x" * 101, "\x1b[2J"])
+def test_names_that_are_no_ids(tmp_path, name):
+    path = tmp_path / f"{name}.yaml"
+    path.write_text(json.dumps({"id": name, "extends": "toy"}))
+    with pytest.raises(BenchError, match="id: expected letters"):
+        load_track(str(path))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"classes": 10**12}, {"classes": 0}, {"images": 6}, {"size": 10**6}, {"noise": -1},
+     {"classes": 100_000, "images": 100_000, "size": 512}],
+)  # fmt: skip
+def test_toy_data_that_no_memory_holds(options):
+    with pytest.raises(BenchError, match="expected"):
+        registry.check_options("toy", options, "data")
+
+
+@pytest.mark.parametrize("text", ["²", "9" * 5000, "0-99999999999", "-1", "1-", "0-9999,0-9999"])
+def test_seeds(text):
+    with pytest.raises(BenchError, match="--seeds: expected"):
+        parse_seeds(text)
