@@ -154,6 +154,9 @@ class _Site:
         except FileNotFoundError:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
+        except OSError:
+            path.unlink(missing_ok=True)  # half a page is none
+            raise
 
     def _write_records(self) -> None:
         """Boards, methods and records, whatever comes many times; many of them by processes."""

@@ -1,5 +1,6 @@
 """The command ``bench``: verbs only; parse, call, print."""
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typer.exceptions import TyperException
 from benchmark import __version__
 from benchmark.cli import options, records
 from benchmark.cli import store as store_verbs
+from benchmark.cli.output import echo, fail, plain_errors
 from benchmark.errors import BenchError, nearest, unknown
 
 app = typer.Typer(
@@ -100,11 +102,11 @@ def run(
         )
     ]  # fmt: skip
     for line in dict.fromkeys(map(str, unsuited)):
-        typer.echo(f"bench: {line}", err=True)
+        echo(f"bench: {line}", err=True)
     accelerator = parse_device(device)
     if dry_run:
         if methods is None:
-            typer.echo("methods independent, as no others are given with -m (bench list methods)")
+            echo("methods independent, as no others are given with -m (bench list methods)")
         running.print_plans(requests, store, out)
         return
     compute = Compute(accelerator.accelerator, accelerator.devices, engine)
@@ -153,7 +155,7 @@ def check(
     from benchmark.cli.check import check_method
 
     for line in check_method(method, protocol):
-        typer.echo(line)
+        echo(line)
 
 
 @app.command(epilog="Example: `bench doctor`")
@@ -163,7 +165,7 @@ def doctor() -> None:
 
     sound = True
     for name, state, good in diagnose():
-        typer.echo(f"{'ok ' if good else 'BAD'}  {name}: {state}")
+        echo(f"{'ok ' if good else 'BAD'}  {name}: {state}")
         sound = sound and good
     if not sound:
         raise BenchError("doctor: some parts do not work, see the lines marked BAD")
@@ -209,21 +211,23 @@ def _root(
     version: Annotated[bool, Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
-        typer.echo(f"compatbench {__version__}")
+        echo(f"compatbench {__version__}")
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command; bad input ends with one line and exit code 2."""
+    """Run the command; what goes wrong ends with one line and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # letters that its encoding lacks
     try:
-        code = app(args=argv, standalone_mode=False)
-    except BenchError as error:
-        _fail(str(error))
+        with plain_errors():
+            code = app(args=argv, standalone_mode=False)
     except TyperException as error:
-        _fail(_usage(error))
+        fail(_usage(error))
     except (KeyboardInterrupt, typer.Abort):
-        typer.echo("bench: stopped; the same command goes on from here", err=True)
+        echo("bench: stopped; the same command goes on from here", err=True)
         sys.exit(130)
     sys.exit(code if isinstance(code, int) else 0)
 
@@ -237,11 +241,6 @@ def _usage(error: Any) -> str:
         message = f"unknown option '{name}'{nearest(name, known)}"
     command = "" if error.ctx is None else f"{error.ctx.command_path}: "
     return f"{command.removeprefix('bench ')}{message}"
-
-
-def _fail(message: str) -> None:
-    typer.echo(f"bench: {message}", err=True)
-    sys.exit(2)
 
 
 if __name__ == "__main__":

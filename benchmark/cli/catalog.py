@@ -1,11 +1,9 @@
 """What there is: methods, protocols and tracks, as lists and as cards."""
 
-import json
 import textwrap
 from typing import Any
 
-import typer
-
+from benchmark.cli.output import echo, echo_json
 from benchmark.config import registry
 from benchmark.config.loading import load_protocol, load_track
 from benchmark.config.protocols import Protocol
@@ -41,26 +39,22 @@ def print_list(kind: str, *, as_json: bool) -> None:
             {"id": t.id, "summary": summary(t), "needs_data_root": t.needs_root} for t in tracks()
         ]
     if as_json:
-        _print_json(rows)
+        echo_json(rows)
         return
     width = max(len(row["id"]) for row in rows)
     for row in rows:
         variants = f"  [variants: {', '.join(row['variants'])}]" if row.get("variants") else ""
-        typer.echo(f"{row['id']:<{width}}  {row['summary']}{variants}")
+        echo(f"{row['id']:<{width}}  {row['summary']}{variants}")
 
 
 def print_card(name: str, *, as_json: bool) -> None:
     """The card of a method, protocol or track."""
     card = _card(name)
     if as_json:
-        _print_json(card)
+        echo_json(card)
         return
     for key, value in card.items():
         _print_field(key, value)
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
 
 
 def _card(name: str) -> dict[str, Any]:
@@ -82,13 +76,13 @@ def _print_field(key: str, value: Any, indent: str = "") -> None:
         # A protocol's generations and settings, which stand by their names as a track's models do.
         value = {each["name"]: {k: v for k, v in each.items() if k != "name"} for each in value}
     if isinstance(value, dict) and value:
-        typer.echo(label)
+        echo(label)
         for k, v in value.items():
             _print_field(str(k), v, indent + "  ")
         return
     if isinstance(value, list | tuple):
         value = ", ".join(map(str, value)) or "none"
     first, *others = textwrap.wrap(str(value), 88) or [""]
-    typer.echo(f"{label:<14} {first}")
+    echo(f"{label:<14} {first}")
     for line in others:
-        typer.echo(f"{'':<14} {line}")
+        echo(f"{'':<14} {line}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -13,6 +11,7 @@ from typer import Argument, Option
 
 from benchmark.cli import options
 from benchmark.cli.options import split
+from benchmark.cli.output import echo, echo_json
 from benchmark.errors import BenchError
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def table(
     make = csv_tables if form == "csv" else record_tables
     print_tables(make(records, metrics or None, cases or None), form)
     if form != "terminal":
-        typer.echo()
+        echo()
     if published:
         _print_published_beside(records, form, metrics)
 
@@ -58,12 +57,12 @@ def _print_published_beside(records: Sequence[Record], form: str, metrics: str) 
     shown = {key for table in make_tables(records, metrics or None) for key in table.metrics}
     numbers = [n for n in beside(every, records) if n.metric in shown]
     if form == "csv":
-        typer.echo(csv.render([published.csv_table(numbers)], heading=False).rstrip("\n"))
+        echo(csv.render([published.csv_table(numbers)], heading=False).rstrip("\n"))
     elif numbers:
-        typer.echo()
+        echo()
         print_tables(published.make_tables(numbers, every), form)
     elif form == "terminal":
-        typer.echo("\nNo paper prints numbers on these protocols and data.")
+        echo("\nNo paper prints numbers on these protocols and data.")
 
 
 @app.command(
@@ -82,7 +81,7 @@ def show(
     if as_json:
         values = [one.record.as_json() for one in chosen]
         one_or_all = values[0] if len(values) == 1 else values
-        typer.echo(json.dumps(one_or_all, indent=1, ensure_ascii=False))
+        echo_json(one_or_all)
         return
     for one in chosen:
         try:
@@ -91,7 +90,7 @@ def show(
             _print_skipped(error)
             details = None
         print_tables([text_table(one.record)])
-        typer.echo("\n".join([*facts(one.record, details), ""]))
+        echo("\n".join([*facts(one.record, details), ""]))
 
 
 @app.command(
@@ -143,7 +142,7 @@ def published(
         "metric": metrics,
     }  # fmt: skip
     if form == "terminal" and not any(words.values()):
-        typer.echo(summary(every).rstrip())
+        echo(summary(every).rstrip())
         return
     numbers = select(every, **{key: split(text) for key, text in words.items()})
     if not numbers:
@@ -160,13 +159,15 @@ def plot(
     tracks: options.Tracks = "", seeds: options.Seeds = "",
 ) -> None:  # fmt: skip
     """Draw records as PNG and SVG."""
-    from benchmark.config.files import writable
+    from benchmark.config.files import plain_io_errors, writable
     from benchmark.report import plots
 
     records = [one.record for one in selected(runs, methods, protocols, tracks, seeds)]
     writable(out, "--out")
-    for path in plots.plot(records, out, metrics=split(metrics) or None):
-        typer.echo(path)
+    with plain_io_errors(out):
+        paths = plots.plot(records, out, metrics=split(metrics) or None)
+    for path in paths:
+        echo(path)
 
 
 @app.command(epilog="Example: `bench schema > record.schema.json`")
@@ -174,7 +175,7 @@ def schema() -> None:
     """Print the JSON Schema of records."""
     from benchmark.records.record import json_schema
 
-    typer.echo(json.dumps(json_schema(), indent=1))
+    echo_json(json_schema())
 
 
 @app.command(
@@ -199,8 +200,8 @@ def leaderboard(
     with plain_io_errors(out):
         page, skipped = build_folder(runs, out)
     for each in skipped:
-        typer.echo(f"bench: {each}", err=True)
-    typer.echo(page)
+        echo(f"bench: {each}", err=True)
+    echo(page)
 
 
 def selected(
@@ -221,7 +222,7 @@ def selected(
 
 
 def _print_skipped(error: BenchError) -> None:
-    typer.echo(f"bench: skipped {error}", err=True)
+    echo(f"bench: skipped {error}", err=True)
 
 
 def print_tables(tables: Sequence[TextTable], form: str = "terminal") -> None:
@@ -232,4 +233,4 @@ def print_tables(tables: Sequence[TextTable], form: str = "terminal") -> None:
     if form == "terminal":
         terminal.show(tables)
     else:
-        sys.stdout.write(render(tables, form).rstrip() + "\n")
+        echo(render(tables, form).rstrip())

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
 from rich import progress
 from rich.console import Console
 
+from benchmark.cli.output import echo
 from benchmark.cli.records import print_tables
-from benchmark.config.files import digest, writable
+from benchmark.config.files import digest, plain_io_errors, writable, write_whole
 from benchmark.config.split_sizes import generation_lines
 from benchmark.config.sweep import Axis
 from benchmark.errors import printable
@@ -58,7 +58,7 @@ class Progress(Reporter):
         """Show that a stage begins."""
         self.bar.start()
         place = f"[{number:>{len(str(total))}}/{total}]"
-        task = self.bar.add_task(f"{place} {stage.title}".replace("[", r"\["), total=1.0)
+        task = self.bar.add_task(printable(f"{place} {stage.title}").replace("[", r"\["), total=1.0)
         self.places[stage.name] = (place, task)
         return lambda share: self.bar.update(task, completed=share)
 
@@ -78,7 +78,7 @@ def print_plans(requests: Sequence[Request], store: Path | None, out: Path) -> N
         if len(requests) > 1:
             protocol, track = request.setup.protocol, request.setup.track
             changed = "".join(f", {key}={value}" for key, value in request.setup.changed.items())
-            typer.echo(f"\n{protocol.id} ({protocol.title}) on {track.id}{changed}")
+            echo(f"\n{protocol.id} ({protocol.title}) on {track.id}{changed}")
         _print_plan(request, Store(store or default_store()), out)
 
 
@@ -86,25 +86,23 @@ def _print_plan(request: Request, store: Store, out: Path) -> None:
     plan, track = request.plan(), request.setup.track
     has_data = request.data_root is not None or not track.needs_root
     for line in generation_lines(request.setup):
-        typer.echo(line)
+        echo(line)
     stored = 0
     for stage in plan.stages:
         # Without the data a stage has no name yet: what is stored cannot be known.
         there = has_data and store.has(stage.name)
         stored += there
         name = f"  [{stage.name}]" if has_data else ""
-        typer.echo(f"{'stored ' if there else 'to do  '} {stage.title}{name}")
+        echo(f"{'stored ' if there else 'to do  '} {stage.title}{name}")
     for result in plan.results:
         if result.reason:
-            typer.echo(f"left out {result.label}: {result.reason}")
+            echo(f"left out {result.label}: {result.reason}")
     if not has_data:
-        typer.echo(
-            f"data    not here: to run on track {track.id}, give --data-root, its images' folder"
-        )
+        echo(f"data    not here: to run on track {track.id}, give --data-root, its images' folder")
     for (label, seed), path in request.paths(out).items():
-        typer.echo(f"record  {label}, seed {seed}: {path}{' (exists)' if path.exists() else ''}")
+        echo(f"record  {label}, seed {seed}: {path}{' (exists)' if path.exists() else ''}")
     n = len(plan.stages)
-    typer.echo(f"{n} stages, {stored} stored, {n - stored} to do")
+    echo(f"{n} stages, {stored} stored, {n - stored} to do")
 
 
 def print_results(records: Sequence[Record], folder: Path) -> None:
@@ -121,19 +119,20 @@ def print_results(records: Sequence[Record], folder: Path) -> None:
     plots = folder / "plots" / name
     page = folder / "site" / "index.html"
     writable(csv.parent, "--out")
-    csv.write_text(render(csv_tables(records, "all", "all"), "csv"))
-    shown, mark = digest([r.result() for r in records]), plots / ".records"
-    if not (page.exists() and mark.exists() and mark.read_bytes() == shown.encode()):
-        from benchmark.report.plots import plot
-        from leaderboard.site import build
+    with plain_io_errors(folder):
+        write_whole(csv, render(csv_tables(records, "all", "all"), "csv"))
+        shown, mark = digest([r.result() for r in records]), plots / ".records"
+        if not (page.exists() and mark.exists() and mark.read_bytes() == shown.encode()):
+            from benchmark.report.plots import plot
+            from leaderboard.site import build
 
-        plots.mkdir(parents=True, exist_ok=True)
-        plot(list(records), plots)
-        build(list(records), page.parent, root=folder)
-        mark.write_text(shown)
+            plots.mkdir(parents=True, exist_ok=True)
+            plot(list(records), plots)
+            build(list(records), page.parent, root=folder)
+            write_whole(mark, shown)
     above = first.path(folder).parents[1 if one else 3]
-    typer.echo(f"\nrecords  {above} ({len(records)} files)")
-    typer.echo(f"table    {csv}\nplots    {plots}\npage     {page}")
+    echo(f"\nrecords  {above} ({len(records)} files)")
+    echo(f"table    {csv}\nplots    {plots}\npage     {page}")
 
 
 def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> None:
@@ -151,7 +150,8 @@ def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> N
         name = "-".join([protocol, *tracks, *(axis.key for axis in axes)]).replace(":", "+")
         folder = out / "sweeps" / name
         writable(folder, "--out")
-        (folder / "table.csv").write_text(render(table, "csv"))
-        plot_sweep(points, folder)
-        typer.echo(f"\nrecords  {out} ({len(chosen)} files)\ntable    {folder / 'table.csv'}")
-        typer.echo(f"plots    {folder}")
+        with plain_io_errors(folder):
+            write_whole(folder / "table.csv", render(table, "csv"))
+            plot_sweep(points, folder)
+        echo(f"\nrecords  {out} ({len(chosen)} files)\ntable    {folder / 'table.csv'}")
+        echo(f"plots    {folder}")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
+from benchmark.cli.output import echo
 from benchmark.errors import BenchError
 from benchmark.harness.store import Entry, Store, default_store
 
@@ -26,12 +27,12 @@ def status(root: Root = None) -> None:
     kinds: dict[str, list[Entry]] = defaultdict(list)
     for entry in store.entries():
         kinds[entry.name.partition("-")[0] if entry.finished else "unfinished"].append(entry)
-    typer.echo(store.root)
+    echo(store.root)
     for kind, entries in (
         *sorted(kinds.items()),
         ("all", [e for es in kinds.values() for e in es]),
     ):
-        typer.echo(f"{kind:<12} {len(entries):>6} stages {_size(entries):>10}")
+        echo(f"{kind:<12} {len(entries):>6} stages {_size(entries):>10}")
 
 
 @app.command(epilog="Example: `bench store verify --store /data/store`")
@@ -44,11 +45,11 @@ def verify(root: Root = None) -> None:
         damage = store.damage(entry.name)
         if damage is not None:
             n_damaged += 1
-            typer.echo(f"damaged {entry.name}: {damage}")
+            echo(f"damaged {entry.name}: {damage}")
     line = f"{len(finished)} stages, {_size(finished)}: {n_damaged} damaged"
     if n_damaged:
         raise BenchError(f"{line}; bench store clean frees them, bench run computes them anew")
-    typer.echo(line)
+    echo(line)
 
 
 @app.command(epilog="Examples: `bench store clean` · `bench store clean --older-than 90`")
@@ -61,8 +62,8 @@ def clean(
     """Free damaged stages and what killed runs left; what a run is writing stays."""
     gone = _open(root).clean(None if older_than is None else older_than * _DAY)
     for entry in gone:
-        typer.echo(f"freed {entry.name}{'' if entry.finished else ', unfinished'}")
-    typer.echo(f"{len(gone)} freed, {_size(gone)}")
+        echo(f"freed {entry.name}{'' if entry.finished else ', unfinished'}")
+    echo(f"{len(gone)} freed, {_size(gone)}")
 
 
 def _open(root: Path | None) -> Store:

@@ -121,6 +121,19 @@ def plain_io_errors(folder: Path) -> Iterator[None]:
         raise
 
 
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file whole or not at all: to a neighbour first, then in place of the old."""
+    part = path.with_name(f".{os.getpid()}.part")
+    raw = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
+    try:
+        part.write_bytes(raw)
+        part.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+
+
 def write_json(path: Path, value: Any, durable: bool = False) -> None:
     """Write JSON whole or not at all: to a neighbour first, then in place of the old.
 

@@ -34,7 +34,7 @@ def test_one_refusal_ends_no_other_method(tmp_path, heard):
 def test_without_the_bounds_there_are_no_records(tmp_path):
     with pytest.raises(BenchError, match="diverged"):
         run(
-            ["l2"], "open-class", "toy", settings={"recipe.lr": 1e30, "recipe.epochs": 2},
+            ["l2"], "open-class", "toy", settings={"recipe.lr": 1e4, "recipe.epochs": 2},
             store=tmp_path / "s", out=tmp_path / "o", compute=Compute("cpu"),
         )  # fmt: skip
 

@@ -1,5 +1,6 @@
 """How every plot looks: colours that all kinds of colour vision tell apart, headings, saving."""
 
+import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,8 @@ import matplotlib as mpl
 import seaborn as sns
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
+
+from benchmark.config.files import write_whole
 
 FORMATS = ("png", "svg")
 # Okabe and Ito's palette without its yellow, too pale on white; indigo and brown in black's place.
@@ -99,6 +102,8 @@ def save(figure: Figure, folder: Path, name: str, formats: Iterable[str] = FORMA
     """Write a figure as ``<name>.<format>``, without a date, and close it."""
     paths = [folder / f"{name}.{form}" for form in formats]
     for path in paths:
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        form, drawn = path.suffix[1:], io.BytesIO()
+        figure.savefig(drawn, format=form, metadata={"Date": None} if form == "svg" else None)
+        write_whole(path, drawn.getvalue())
     plt.close(figure)
     return paths

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from benchmark.errors import printable
 from benchmark.report.text_table import TextCell, TextColumn, TextTable
 
 _WIDTH = 100
@@ -130,5 +131,5 @@ def _part(
 
 
 def _safe(text: str) -> str:
-    """Text on one line, without what moves a terminal's cursor."""
-    return "".join(char if char.isprintable() else " " for char in text)
+    """Text on one line; what would move a terminal's cursor is shown."""
+    return printable(text.replace("\n", " ").replace("\t", " "))

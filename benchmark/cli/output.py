@@ -1,0 +1,67 @@
+"""What reaches the terminal: text without control characters, and every error as one line."""
+
+import errno
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn, TextIO
+
+import typer
+
+from benchmark.errors import BenchError, printable
+
+
+def echo(text: object = "", *, err: bool = False) -> None:
+    """Print a line; control characters of names that it holds are shown, not sent."""
+    typer.echo(printable(str(text)), err=err)
+
+
+def echo_json(value: Any) -> None:
+    """Print a value as JSON, in which only letters that a terminal shows stand as they are."""
+    text = json.dumps(value, indent=1, ensure_ascii=False)
+    shown = (c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+    typer.echo(text if text.isascii() else "".join(shown))
+
+
+def fail(message: str) -> NoReturn:
+    """End with one line and exit code 2."""
+    with suppress(OSError):  # nobody reads it any more
+        echo("bench: " + message.replace("\n", "\\n"), err=True)
+    sys.exit(2)
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """End bad input, and files that cannot be read or written, with one line and exit code 2.
+
+    A reader that closes its end of a pipe, as ``head`` does, wants no more: that is no error.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except BenchError as error:
+        fail(str(error))
+    except BrokenPipeError:
+        _drop(sys.stdout)
+        sys.exit(1)
+    except OSError as error:
+        _drop(sys.stdout)
+        fail(_line(error))
+
+
+def _line(error: OSError) -> str:
+    reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        reason = "the disk is full; free some space and run the same command again"
+    places = [str(each) for each in (error.filename, error.filename2) if each is not None]
+    return ": ".join([" and ".join(places) or "input or output", reason])
+
+
+def _drop(stream: TextIO) -> None:
+    """Send what is left in a stream's buffer nowhere, or Python would fail on it once more."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

@@ -1,0 +1,167 @@
+"""What the command sends to a terminal, and how it ends when files cannot be read or written."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmark.cli import app
+from benchmark.cli.output import echo, echo_json, plain_errors
+from benchmark.config.files import write_whole
+from benchmark.report.renderers import terminal
+from benchmark.report.text_table import TextCell, simple_table
+
+ROOT = Path(__file__).parents[2]
+BENCH = [sys.executable, "-m", "benchmark.cli.app"]
+
+
+def bench(*words, **options):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [*BENCH, *words], env=environment, stderr=subprocess.PIPE, text=True, timeout=60,
+        check=False, **options,
+    )  # fmt: skip
+
+
+def one_line(text, *words):
+    assert text.startswith("bench: ") and text.count("\n") == 1 and "Traceback" not in text
+    for word in words:
+        assert word in text
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", [["list", "methods"], ["schema"], ["--help"]])
+def test_a_full_disk_behind_the_output(words):
+    with Path("/dev/full").open("w") as full:
+        ended = bench(*words, stdout=full)
+    assert ended.returncode == 2
+    one_line(ended.stderr, "the disk is full")
+
+
+def test_a_reader_that_has_enough():
+    read, write = os.pipe()
+    os.close(read)
+    ended = bench("list", "methods", stdout=write)
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
+def test_letters_that_the_encoding_lacks(monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    ended = bench("published", stdout=subprocess.PIPE)
+    assert (ended.returncode, ended.stderr) == (0, "") and ended.stdout.isascii()
+
+
+def ended_with(capsys, *words):
+    with pytest.raises(SystemExit) as ended:
+        app.main([*map(str, words)])
+    assert ended.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["table", "show", "plot"])
+def test_paths_that_cannot_be(capsys, tmp_path, monkeypatch, verb):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop").symlink_to("loop")
+    for path in ("x" * 300, "a/" * 3000, tmp_path / "loop", tmp_path / "loop" / "x", "a\0b"):
+        err = ended_with(capsys, verb, path)
+        assert err.startswith("bench: ") and err.count("\n") == 1
+
+
+def test_where_nothing_can_be_written(capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file", tmp_path / "file" / "x", tmp_path / ("x" * 300), "/proc/x"):
+        err = ended_with(capsys, "perf", "ranking", "--json", f"{out}/perf.json")
+        one_line(err, "--json: cannot write")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "a"), "bench: a: the disk is full"),
+        (OSError(errno.EROFS, "Read-only file system", "a\x1b"), "bench: a\\x1b: Read-only file"),
+        (OSError(errno.EMLINK, "Too many links", "a", None, "b"), "bench: a and b: Too many links"),
+        (PermissionError(errno.EACCES, "Permission denied", Path("a")), "a: Permission denied"),
+        (OSError("123 requested and 0 written"), "input or output: 123 requested"),
+        (OSError(), "bench: input or output: OSError"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "x\ny"), "bench: x\\ny: No such"),
+    ],
+)
+def test_errors_of_files_are_one_line(capsys, error, said):
+    with pytest.raises(SystemExit) as ended, plain_errors():
+        raise error
+    assert ended.value.code == 2
+    err = capsys.readouterr().err
+    assert said in err
+    one_line(err)
+
+
+def test_other_errors_stay_what_they_are():
+    with pytest.raises(ZeroDivisionError), plain_errors():
+        raise ZeroDivisionError
+    with pytest.raises(KeyboardInterrupt), plain_errors():
+        raise KeyboardInterrupt
+
+
+ODD = "a\x1b[2J\x9b31m\u202eb\ud800é"
+SHOWN = "a\\x1b[2J\\x9b31m\\u202eb\\ud800é"
+
+
+def test_names_reach_the_terminal_as_text(capsys):
+    sys.stdout.write(ODD.replace("\ud800", ""))  # the look below can see them
+    assert "\x1b" in capsys.readouterr().out
+    echo(ODD)
+    echo(ODD, err=True)
+    assert capsys.readouterr() == (f"{SHOWN}\n", f"{SHOWN}\n")
+    echo_json({ODD: [ODD]})
+    out = capsys.readouterr().out
+    assert out.replace("\n", "").isprintable() and "é" in out
+    assert json.loads(out) == {ODD: [ODD]}
+
+
+def test_tables_on_a_terminal_are_text():
+    cells = [[TextCell(ODD), TextCell(ODD)]]
+    shown = terminal.plain([simple_table(ODD, ODD, (ODD, ODD), (ODD,), cells)])
+    assert SHOWN in shown and shown.replace("\n", "").isprintable()
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "table.csv"
+    write_whole(path, "before")
+    real = Path.write_bytes
+
+    def half(self, content):
+        real(self, content[: len(content) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device", str(self))
+
+    monkeypatch.setattr(Path, "write_bytes", half)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(path, "after all")
+    assert path.read_text() == "before" and [*tmp_path.iterdir()] == [path]
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """A disk of 64 KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    try:
+        subprocess.run(mounted, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("needs the right to mount a file system")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.parametrize("verb", ["leaderboard", "plot"])
+def test_a_full_disk_under_a_writer(capsys, tiny, verb):
+    record = next((ROOT / "results" / "measured").rglob("seed-0.json"))
+    err = ended_with(capsys, verb, record.parent, "--out", tiny)
+    one_line(err, "the disk is full")
+    pages = [path for path in tiny.rglob("*") if path.suffix in (".html", ".png", ".svg")]
+    assert all(path.stat().st_size for path in pages)
