@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from benchmark.errors import printable
 from benchmark.report import numbers
 from benchmark.report.renderers import html
 from benchmark.report.text_table import TextTable
@@ -47,12 +48,13 @@ def definitions(pairs: Iterable[tuple[str, str]]) -> Markup:
 @cache
 def template(name: str) -> Template:
     """A template, compiled, by its file name without ``.html``."""
-    return _environment().get_template(f"{name}.html")
+    return environment().get_template(f"{name}.html")
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """What all templates share."""
+    made = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -60,8 +62,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         auto_reload=False,  # a look at the files for each page costs
+        finalize=_shown,
     )
-    environment.filters |= {
+    made.filters |= {
         "embed": embed,
         "definitions": definitions,
         "block": _block,
@@ -69,7 +72,12 @@ def _environment() -> Environment:
         "method_href": method_href,
         "metric": lambda key: numbers.metric(key).label,
     }
-    return environment
+    return made
+
+
+def _shown(value: Any) -> Any:
+    """Text with its control characters shown; what is markup already passed the renderers."""
+    return printable(value) if type(value) is str else value
 
 
 def _block(table: TextTable, classes: str = "", i: int = 0) -> Markup:

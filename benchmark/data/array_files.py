@@ -9,10 +9,12 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.files import plain_io_errors
-from benchmark.errors import BenchError
+from benchmark.config.files import file_size, plain_io_errors
+from benchmark.errors import BenchError, located
 
 Vectors = NDArray[np.float32]
+_MOST_BYTES = 2**50
+_MOST_DIM = 2**20
 
 
 def open_rows(name: str, path: str | Path) -> np.memmap[Any, np.dtype[Any]]:
@@ -20,13 +22,17 @@ def open_rows(name: str, path: str | Path) -> np.memmap[Any, np.dtype[Any]]:
 
     BenchError with ``name`` if it is anything else or its rows are not one after another.
     """
+    with located(name):
+        file_size(Path(path), _MOST_BYTES)
     try:
-        rows = np.load(Path(path), mmap_mode="r")
-    except (OSError, ValueError, EOFError) as error:
-        text = " ".join(str(error).split())
+        rows = np.load(Path(path), mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # numpy evaluates a header of literals, which fails in many ways
+        text = f"{' '.join(str(error).split()) or type(error).__name__:.300}"
         raise BenchError(f"{name}: cannot read {path} as npy: {text}") from error
     if not isinstance(rows, np.memmap) or rows.ndim != 2 or rows.dtype.kind not in "fiub":
         raise BenchError(f"{name}: expected numbers [n, dim] in {path}")
+    if rows.shape[1] > _MOST_DIM:
+        raise BenchError(f"{name}: expected at most {_MOST_DIM} numbers a row in {path}")
     if 0 in rows.shape:
         raise BenchError(f"{name}: expected at least one vector, got {list(rows.shape)}")
     if not rows.flags.c_contiguous:

@@ -4,6 +4,7 @@ Reads the binary version, as an archive or extracted. The Python version is a pi
 anything, and is refused. A class is a fine label, a group a coarse one.
 """
 
+import gzip
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 
 from benchmark.config.checks import Seed
 from benchmark.config.declarations import EvaluationSet
+from benchmark.config.files import read_bytes
 from benchmark.data.base import Dataset, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import readable
@@ -25,6 +27,8 @@ RECORD = 2 + CHANNELS * SIDE * SIDE
 """Coarse label, fine label, red, green and blue planes."""
 
 _FILES = ("train.bin", "test.bin", "fine_label_names.txt", "coarse_label_names.txt")
+_MOST_BYTES = 2**28
+_MOST_MEMBERS = 1000
 _MOST_BYTES = 2**29
 _Part = tuple[Pixels, Ints, Ints]
 """Images, fine and coarse labels."""
@@ -56,7 +60,11 @@ class Cifar100(FileDatasetReader):
         place = _place(root)
         with readable(place):
             packed = place.is_file()
-            files = _unpacked(place) if packed else {n: (place / n).read_bytes() for n in _FILES}
+            files = (
+                _unpacked(place)
+                if packed
+                else {name: read_bytes(place / name, _MOST_BYTES) for name in _FILES}
+            )
         fine, coarse = (_names(files[name], place) for name in _FILES[2:])
         train, test = (
             _part(files[name], f"{place}: {name}", len(fine), len(coarse)) for name in _FILES[:2]
@@ -86,18 +94,34 @@ def _place(root: Path) -> Path:
 def _unpacked(path: Path) -> dict[str, bytes]:
     """The four files of the archive, read in one go: it is compressed as a whole."""
     files: dict[str, bytes] = {}
-    with tarfile.open(path, "r:gz") as archive:
-        for member in archive:
-            name = member.name.rpartition("/")[2]
-            file = archive.extractfile(member) if name in _FILES and member.isfile() else None
-            if file is not None:
-                if member.size > _MOST_BYTES:
-                    raise BenchError(f"{path}: {member.name}: {member.size} bytes is too much")
-                files[name] = file.read()
+    with gzip.open(path) as unzipped:
+        stream: Any = _Limited(unzipped, f"{path}: ")
+        with tarfile.open(fileobj=stream, mode="r|") as archive:
+            for number, member in enumerate(archive):
+                if number > _MOST_MEMBERS or member.size < 0:
+                    raise BenchError(f"{path}: expected at most {_MOST_MEMBERS} members")
+                name = member.name.rpartition("/")[2]
+                file = archive.extractfile(member) if name in _FILES and member.isreg() else None
+                if file is not None:
+                    files[name] = file.read()
     for name in _FILES:
         if name not in files:
             raise BenchError(f"{path}: expected a member {FOLDER}/{name}, found none")
     return files
+
+
+class _Limited:
+    """A stream that ends with an error where a small archive unpacks to a large one."""
+
+    def __init__(self, stream: gzip.GzipFile, where: str) -> None:
+        self.stream, self.where, self.left = stream, where, _MOST_BYTES
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        self.left -= size
+        if self.left < 0:
+            raise BenchError(f"{self.where}expected at most {_MOST_BYTES} unpacked bytes")
+        return self.stream.read(size)
 
 
 def _names(raw: bytes, place: Path) -> tuple[str, ...]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from benchmark.config.files import file_size, read_bytes
 from benchmark.data.base import Ints
 from benchmark.errors import BenchError
 
@@ -23,6 +25,10 @@ IMAGES = frozenset((".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".
 
 SMALL_BYTES = 64 * 2**20
 """Up to here the contents are hashed; beyond, names, sizes and times stand for them."""
+
+_MOST_TABLE = 2**28
+_LONGEST_LINE = 10_000
+_LONGEST_NAME = 1000
 
 
 @dataclass(frozen=True)
@@ -82,27 +88,40 @@ def data_root(root: Path | None, dataset: str) -> Path:
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Name the file or archive that cannot be read; ``path`` where the error names none."""
+    """Name the file or archive that cannot be read; ``path`` where the error names none.
+
+    Of damaged bytes Python's readers make errors of many kinds.
+    """
     try:
         yield
     except (
-        OSError, EOFError, UnicodeDecodeError, tarfile.TarError, zipfile.BadZipFile, zlib.error,
-        RuntimeError,
+        OSError, EOFError, ValueError, LookupError, ArithmeticError, RuntimeError, MemoryError,
+        struct.error, tarfile.TarError, zipfile.BadZipFile, zlib.error,
     ) as error:  # fmt: skip
         place, reason = getattr(error, "filename", None), getattr(error, "strerror", None)
         text = reason or " ".join(str(error).split())
-        raise BenchError(f"{place or path}: cannot be read: {text}") from error
+        raise BenchError(f"{place or path}: cannot be read: {text:.300}") from error
 
 
 def read_integers(path: Path, columns: int, expected: str) -> Ints:
     """Integers of each line of a text file, ``[n, columns]``; BenchError on any other line."""
+    file_size(path, _MOST_TABLE)
     try:
         table = np.loadtxt(path, np.int64, ndmin=2)
-    except (OSError, ValueError) as error:
-        raise BenchError(f"{path}: expected {expected} in each line: {error}") from error
+    except (OSError, ValueError, ArithmeticError) as error:
+        text = " ".join(str(error).split())
+        raise BenchError(f"{path}: expected {expected} in each line: {text:.300}") from error
     if not len(table) or table.shape[1] != columns:
         raise BenchError(f"{path}: expected {expected} in each line, got {table.shape[1]} values")
     return table
+
+
+def check_names(names: Iterable[str], where: str) -> None:
+    """Raise a BenchError unless names of classes are text that can be printed and written."""
+    for name in names:
+        if not name.isprintable() or not 0 < len(name) <= _LONGEST_NAME:
+            expected = f"at most {_LONGEST_NAME} printable letters in UTF-8"
+            raise BenchError(f"{where}: expected a name of {expected}, got '{name:.80}'")
 
 
 def first_of(root: Path, *names: str) -> Path:
@@ -115,10 +134,11 @@ def first_of(root: Path, *names: str) -> Path:
 
 def matches(path: Path, pattern: re.Pattern[str], expected: str) -> Iterator[re.Match[str]]:
     """A match for every line that is not empty; BenchError naming one that does not match."""
+    file_size(path, _MOST_TABLE)
     with readable(path), path.open(encoding="utf-8-sig", newline=None) as file:
         for number, line in enumerate(file, 1):
             text = line.strip()
-            match = pattern.fullmatch(text)
+            match = pattern.fullmatch(text) if len(text) <= _LONGEST_LINE else None
             if match is not None:
                 yield match
             elif text:
@@ -184,6 +204,6 @@ def content_hash(root: Path, files: Sequence[Path]) -> str:
         small = sum(stat.st_size for _, _, stat in stats) <= SMALL_BYTES
         for name, path, stat in stats:
             digest.update(f"{name}\0{stat.st_size}\0".encode("utf-8", "surrogateescape"))
-            content = hashlib.sha256(path.read_bytes()).digest() if small else None
+            content = hashlib.sha256(read_bytes(path, SMALL_BYTES)).digest() if small else None
             digest.update(content or f"{stat.st_mtime_ns}\0".encode())
     return digest.hexdigest()

@@ -17,10 +17,11 @@ import numpy as np
 from pydantic import Field
 
 from benchmark.config.checks import Seed
+from benchmark.config.files import read_bytes
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import single_item_templates
-from benchmark.data.files import IMAGES, Files, readable
-from benchmark.data.images import EncodedImages, Side, View
+from benchmark.data.files import IMAGES, Files, check_names, readable
+from benchmark.data.images import MOST_BYTES, EncodedImages, Side, View
 from benchmark.data.readers import FileDatasetReader
 from benchmark.data.splits import seeded_order, two_thirds
 from benchmark.errors import BenchError
@@ -108,7 +109,8 @@ class Folder(FileDatasetReader):
         first: dict[tuple[str, str], Path] = {}
         for name, path in sorted(gallery + query, key=lambda item: index[item[0]]):
             with readable(path):
-                key = keys[name, path] = name, hashlib.sha256(path.read_bytes()).hexdigest()
+                raw = read_bytes(path, MOST_BYTES)
+                key = keys[name, path] = name, hashlib.sha256(raw).hexdigest()
             first.setdefault(key, path)
         listing = [(name, path) for (name, _), path in first.items()]
         _need_two(root, listing, " to evaluate (equal files count once)")
@@ -150,6 +152,7 @@ def _listed(folder: Path) -> Listing:
         raise BenchError(f"{loose[0]}: expected inside a folder named after its class")
     listing: Listing = []
     for place in _folders(folder):
+        check_names([place.name], str(place))
         images = _sifted(place.rglob("*"))
         if not images:
             raise BenchError(f"{place}: class without an image")

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from pydantic import Field
 
+from benchmark.config.files import file_size
 from benchmark.data.base import Ints, Pixels
 from benchmark.data.files import Files
 from benchmark.data.recordio import Records
@@ -29,6 +30,10 @@ from benchmark.errors import BenchError
 HELD_BYTES = 2 * 2**30
 """Sets whose pixels are fewer are decoded once and kept as an array."""
 
+MOST_PIXELS = 2**26
+"""Of a picture: 64 megapixels, 192 MiB of memory."""
+MOST_BYTES = 2**28
+"""Of a picture's file."""
 _FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
 _SEE_THROUGH = frozenset(("LA", "La", "PA", "RGBA", "RGBa"))
 
@@ -66,7 +71,7 @@ _FACE_SIDE = 112.0
 
 def decode_view(
     encoded: Path | bytes, view: View, where: str, geometry: NDArray[np.float32] | None = None,
-    most_pixels: int | None = None,
+    most_pixels: int = MOST_PIXELS,
 ) -> Pixels:  # fmt: skip
     """Decode the first frame of an image: ``[channels, height, width]`` uint8, over white.
 
@@ -75,28 +80,41 @@ def decode_view(
         view: Shape and geometry.
         where: What a BenchError names, if it cannot be decoded or the box lies outside.
         geometry: ``x, y, width, height`` of its box, or x and y of five landmarks.
-        most_pixels: Larger pictures are refused; by default those that Pillow refuses.
+        most_pixels: Larger pictures are refused before a pixel is decoded.
     """
-    size = (view.width, view.height)
+    if isinstance(encoded, Path):
+        file_size(encoded, MOST_BYTES)
     try:
-        opened = io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded
-        with Image.open(opened, formats=_FORMATS) as image:
-            width, height = image.size
-            if most_pixels is not None and width * height > most_pixels:
-                expected = f"{where}: expected at most {most_pixels} pixels"
-                raise BenchError(f"{expected}, got {width} x {height}")
-            upright: Image.Image = image
-            if view.fit in ("middle", "whole"):  # the others count in pixels of the file
-                image.draft(None, (2 * size[0], 2 * size[1]))
-                upright = ImageOps.exif_transpose(image)
-            plain = _plain(upright, "RGB" if view.channels == 3 else "L")
-    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
-        reason = str(error)
+        return _decoded(encoded, view, where, geometry, most_pixels)
+    except BenchError:
+        raise
+    except Exception as error:  # Pillow's readers raise whatever damaged bytes make of them
+        reason = " ".join(str(error).split()) or type(error).__name__
         if isinstance(encoded, Path):
             reason = reason.replace(str(encoded), encoded.name)
-        raise BenchError(f"{where}: image cannot be decoded: {reason}") from error
+        raise BenchError(f"{where}: image cannot be decoded: {reason:.300}") from error
+
+
+def _decoded(
+    encoded: Path | bytes, view: View, where: str, geometry: NDArray[np.float32] | None,
+    most_pixels: int,
+) -> Pixels:  # fmt: skip
+    size = (view.width, view.height)
+    opened = io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded
+    with Image.open(opened, formats=_FORMATS) as image:
+        width, height = image.size
+        if width * height > most_pixels:
+            expected = f"{where}: expected at most {most_pixels} pixels"
+            raise BenchError(f"{expected}, got {width} x {height}")
+        upright: Image.Image = image
+        if view.fit in ("middle", "whole"):  # the others count in pixels of the file
+            image.draft(None, (2 * size[0], 2 * size[1]))
+            upright = ImageOps.exif_transpose(image)
+        plain = _plain(upright, "RGB" if view.channels == 3 else "L")
     if view.fit == "align":
         affine = _alignment(np.asarray(geometry, np.float64).reshape(5, 2), view)
+        if not np.isfinite(affine).all():
+            raise BenchError(f"{where}: expected five landmarks of a face")
         shaped = plain.transform(
             size, Image.Transform.AFFINE, tuple(affine.ravel()), Image.Resampling.BILINEAR
         )

@@ -29,11 +29,11 @@ TABLES = (
     "ijbc_1N_gallery_G1.csv", "ijbc_1N_gallery_G2.csv", "ijbc_1N_probe_mixed.csv",
 )  # fmt: skip
 _FOLDERS = (".", "ms1m-retinaface-t1", "ms1mv3", "MS1MV3", "train")
-_PERSON = re.compile(r"(?:\d+_)?(\d+)")
+_PERSON = re.compile(r"(?:\d+_)?(\d{1,18})")
 _NUMBER = r"-?\d+(?:\.\d+)?(?:[eE]-?\d+)?"
 _FACE = re.compile(rf"([\w.-]+) ((?:{_NUMBER} ){{10}})({_NUMBER})")
-_MEMBER = re.compile(r"([\w.-]+) (\d+) (-?\d+)")
-_LISTED = re.compile(r"(?:TEMPLATE_ID.*|(\d+),(\d+)(?:,.*)?)")
+_MEMBER = re.compile(r"([\w.-]+) (\d{1,18}) (-?\d{1,18})")
+_LISTED = re.compile(r"(?:TEMPLATE_ID.*|(\d{1,18}),(\d{1,18})(?:,.*)?)")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmark.config.checks import Seed
 from benchmark.config.declarations import EvaluationSet
+from benchmark.config.files import file_size, read_bytes
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import templates_of_views
 from benchmark.data.files import readable
@@ -35,6 +36,8 @@ WRITERS_PER_TEMPLATE = 2
 _NAME = re.compile(r"(?:images_\w+/)?([^/\\]+)/(character\d{2,})/(\d{4,})_(\d{2})\.png")
 _STRAY = re.compile(r"(?:.*/)?(?:\.[^/]*|__MACOSX/.*|Thumbs\.db)")
 _MOST_BYTES = 2**20
+_MOST_ARCHIVE = 2**29
+_MOST_MEMBERS = 200_000
 _MOST_PIXELS = 2**20
 _VIEW = View(SIZE, SIZE, channels=1, fit="whole")
 
@@ -157,8 +160,14 @@ def _drawings(root: Path) -> Drawings:
 
 def _zipped(path: Path) -> Iterator[tuple[str, bytes]]:
     """Names and bytes of an archive's files; nothing is written to disk."""
+    file_size(path, _MOST_ARCHIVE)
     with readable(path), zipfile.ZipFile(path) as archive:
-        for member in sorted(archive.infolist(), key=lambda m: m.filename):
+        members = archive.infolist()
+        size = sum(member.file_size for member in members)
+        if len(members) > _MOST_MEMBERS or size > _MOST_ARCHIVE:
+            most = f"{_MOST_MEMBERS} members of {_MOST_ARCHIVE} bytes"
+            raise BenchError(f"{path}: expected at most {most}, got {len(members)} of {size}")
+        for member in sorted(members, key=lambda m: m.filename):
             if member.is_dir() or _STRAY.fullmatch(member.filename):
                 continue
             if member.file_size > _MOST_BYTES:
@@ -175,4 +184,4 @@ def _extracted(folder: Path) -> Iterator[tuple[str, bytes]]:
         for path in sorted(folder.glob("*/character*/*")):
             name = path.relative_to(folder).as_posix()
             if path.is_file() and not _STRAY.fullmatch(name):
-                yield name, path.read_bytes()
+                yield name, read_bytes(path, _MOST_BYTES)

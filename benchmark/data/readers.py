@@ -13,7 +13,7 @@ from benchmark.config.checks import Seed
 from benchmark.config.declarations import EvaluationSet
 from benchmark.data.base import Dataset, DatasetReader, ImageSet
 from benchmark.data.enrolment import single_item_templates
-from benchmark.data.files import Labelled, content_hash, data_root
+from benchmark.data.files import Labelled, check_names, content_hash, data_root
 from benchmark.data.images import Share, Side, View, images_of
 
 
@@ -52,6 +52,8 @@ class FileDatasetReader(DatasetReader):
     def load(self, root: Path | None) -> Dataset:
         """Read the dataset; large sets are decoded while they are used."""
         dataset = self.read(data_root(root, self.name))
+        groups = [name for items in dataset.evaluations.values() for name in items.group_names]
+        check_names([*dataset.class_names, *groups], f"dataset {self.name}: class or group")
         n_train = len(np.unique(dataset.train.labels))
         counts = {"classes": len(dataset.class_names), "train_classes": n_train}
         return dataclasses.replace(dataset, facts=self.source(root) | counts | {**dataset.facts})

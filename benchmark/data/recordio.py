@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from benchmark.config.files import file_size
 from benchmark.data.base import Ints
 from benchmark.data.files import read_integers, readable
 from benchmark.errors import BenchError
@@ -27,6 +28,9 @@ _ONLY, _FIRST, _MIDDLE, _LAST = range(4)
 _RECORD = struct.Struct("<II")
 _HEADER = struct.Struct("<IfQQ")
 _MOST_LABELS = 64
+_MOST_IMAGES = 2**26
+_MOST_PARTS = 10_000
+_MOST_BYTES = 2**28
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ def read_faces(rec: Path, idx: Path) -> tuple[Records, Ints]:
 
     Reads no image.
     """
-    table, size = read_integers(idx, 2, "a key and an offset"), rec.stat().st_size
+    table, size = read_integers(idx, 2, "a key and an offset"), file_size(rec, 2**50)
     if table[:, 1].min() < 0 or table[:, 1].max() >= size:
         raise BenchError(f"{idx}: expected offsets below {size}, the size of {rec.name}")
     with readable(rec), rec.open("rb") as file:
@@ -77,7 +81,7 @@ class _Reader:
         if len(labels) < 2:  # no table of people: every record is an image with its own label
             return self._images(np.array(sorted(self.offsets), np.int64))
         first, end = (int(v) for v in labels[:2])
-        if not 1 < first <= end:
+        if not 1 < first <= min(end, _MOST_IMAGES):
             raise BenchError(f"{self.path}: record 0: expected where people begin and end")
         person = np.full(first, -1, np.int64)
         for number, key in enumerate(range(first, end)):
@@ -115,6 +119,8 @@ class _Reader:
             if kind not in kinds:
                 raise BenchError(f"{where}: expected a part of kind {kinds} at byte {end}, {kind}")
             lengths.append(length)
+            if len(lengths) > _MOST_PARTS or end + length - start > _MOST_BYTES:
+                raise BenchError(f"{where}: expected at most {_MOST_BYTES} bytes and few parts")
             end += _RECORD.size + length
             kinds = () if kind in (_ONLY, _LAST) else (_MIDDLE, _LAST)
         start += _RECORD.size
@@ -140,9 +146,10 @@ def joined(raw: bytes) -> bytes:
     Parts end on multiples of four and begin with the number and their length; the number belongs
     to the record.
     """
-    at = raw.find(_WORD)
+    pieces, begin, at = [], 0, raw.find(_WORD)
     while at >= 0:
         if at % 4 == 0:
-            raw = raw[: at + 4] + raw[at + 8 :]
-        at = raw.find(_WORD, at + 4 if at % 4 == 0 else at + 1)
-    return raw
+            pieces.append(raw[begin : at + 4])
+            begin = at + 8
+        at = raw.find(_WORD, begin if at % 4 == 0 else at + 1)
+    return b"".join([*pieces, raw[begin:]])

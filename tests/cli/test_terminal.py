@@ -8,12 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from markupsafe import Markup
 
 from benchmark.cli import app
 from benchmark.cli.output import echo, echo_json, plain_errors
 from benchmark.config.files import write_whole
-from benchmark.report.renderers import terminal
+from benchmark.report.renderers import html, terminal
 from benchmark.report.text_table import TextCell, simple_table
+from leaderboard import pages
 
 ROOT = Path(__file__).parents[2]
 BENCH = [sys.executable, "-m", "benchmark.cli.app"]
@@ -165,3 +167,11 @@ def test_a_full_disk_under_a_writer(capsys, tiny, verb):
     one_line(err, "the disk is full")
     pages = [path for path in tiny.rglob("*") if path.suffix in (".html", ".png", ".svg")]
     assert all(path.stat().st_size for path in pages)
+
+
+def test_pages_show_control_characters():
+    table = simple_table(ODD, ODD, (ODD, ODD), (ODD,), [[TextCell(ODD), TextCell(ODD)]])
+    page = pages.environment().from_string("{{ text }}{{ markup }}")
+    for text in (html.render([table]), page.render(text=ODD, markup=Markup("<b>"))):
+        assert SHOWN in text and text.replace("\n", "").isprintable()
+    assert page.render(text="<b>", markup=Markup("<b>")) == "&lt;b&gt;<b>"

@@ -6,10 +6,15 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 
+from benchmark.errors import printable
 from benchmark.report.text_table import TextCell, TextColumn, TextRow, TextTable
 
+
 # Names, labels and verdicts come again on thousands of pages.
-escape = lru_cache(maxsize=1 << 16)(html.escape)
+@lru_cache(maxsize=1 << 16)
+def escape(text: str) -> str:
+    """Text for a page; control characters, and those that turn a line around, are shown."""
+    return html.escape(printable(text))
 
 
 def render(tables: Sequence[TextTable]) -> str:
