@@ -29,7 +29,6 @@ RECORD = 2 + CHANNELS * SIDE * SIDE
 _FILES = ("train.bin", "test.bin", "fine_label_names.txt", "coarse_label_names.txt")
 _MOST_BYTES = 2**28
 _MOST_MEMBERS = 1000
-_MOST_BYTES = 2**29
 _Part = tuple[Pixels, Ints, Ints]
 """Images, fine and coarse labels."""
 
