@@ -135,7 +135,7 @@ BAD = {
         scores={f"{i}/old": {} for i in range(2000)}
     ): "scores: expected at most 1500, got 2000",
     changed(method="m" * 300): "method: expected at most 100 characters, got 300",
-    changed(scores={"new/old": {"../map": 0.5}}): "new/old.../map: expected a metric",
+    changed(scores={"new/old": {" map": 0.5}}): "new/old. map: expected a metric",
     changed(cost={"parameters": -1}): "cost.parameters: expected at least 0",
 }
 

@@ -1,6 +1,8 @@
 """How every plot looks: colours that all kinds of colour vision tell apart, headings, saving."""
 
 import io
+import re
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +31,8 @@ INK, GREY, SHADE = "#222222", "#555555", "#eef5fa"
 # Most figures show these, so no two share a colour; every other method's follows from its name.
 _FIRST = ("bct", "fct", "mixbct", "l2", "bt2", "fastfill", "procrustes", "contrast")
 _CONTROLS = ("independent", "keep-old", "oracle-concat", "random", "lower bound")
+_LONGEST_NAME = 200
+"""Bytes; file systems take 255."""
 _RC: Any = {
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
@@ -39,6 +43,7 @@ _RC: Any = {
     "savefig.bbox": "tight",  # text outside the axes is never cut
     "svg.hashsalt": "compatbench",  # the same drawing gives the same bytes
     "svg.fonttype": "path",
+    "text.parse_math": False,  # a name may have dollar signs
 } | dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), INK)
 
 
@@ -46,7 +51,9 @@ _RC: Any = {
 def styled() -> Iterator[None]:
     """Draw in the project's style and without windows, whatever the user's own settings."""
     backend = mpl.get_backend(auto_select=False)
-    with mpl.rc_context():
+    with mpl.rc_context(), warnings.catch_warnings():
+        # Names in scripts that the font lacks, or as long as the figure is wide.
+        warnings.filterwarnings("ignore", "(Glyph .* missing|Tight layout not applied)")
         plt.switch_backend("agg")
         mpl.rcdefaults()
         sns.set_theme("paper", "ticks", font="DejaVu Sans", font_scale=1.1, rc=_RC)
@@ -100,10 +107,16 @@ def heading(figure: Figure, title: str, below: str) -> None:
 
 def save(figure: Figure, folder: Path, name: str, formats: Iterable[str] = FORMATS) -> list[Path]:
     """Write a figure as ``<name>.<format>``, without a date, and close it."""
-    paths = [folder / f"{name}.{form}" for form in formats]
+    paths = [folder / f"{_file_name(name)}.{form}" for form in formats]
     for path in paths:
         form, drawn = path.suffix[1:], io.BytesIO()
         figure.savefig(drawn, format=form, metadata={"Date": None} if form == "svg" else None)
         write_whole(path, drawn.getvalue())
     plt.close(figure)
     return paths
+
+
+def _file_name(name: str) -> str:
+    """A file's name; what no file may have is changed, and a hash keeps it apart from others."""
+    plain = re.sub(r"[/\\\0]", "-", name).encode()[:_LONGEST_NAME].decode(errors="ignore")
+    return plain if plain == name else f"{plain}-{crc32(name.encode()):08x}"
