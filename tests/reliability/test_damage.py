@@ -1,0 +1,191 @@
+"""Every file of every stage, and of the records, harmed in seven ways: no score may differ.
+
+Before a run goes on, everything that was computed from a harmed stage is taken away, so that the
+stage is used again; a file that is not looked at then gives another result.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.damages import DAMAGES, put
+from support.detectors import Finding, process
+from support.isolated import Scratch
+from support.runs import BACKFILL, QUICK, Run, dependants, linked_copy, results
+
+from benchmark.harness.graph import Plan, Stage
+from benchmark.harness.store import META, Store
+
+pytestmark = pytest.mark.slow
+
+METHODS = ("procrustes", "bct", "fastfill", "fct:simclr", "d-simplex")
+LIMIT = 120.0  # seconds
+
+
+@pytest.fixture(scope="module")
+def undisturbed(forks, tmp_path_factory):
+    """Runs with stages of every kind, their store, and the results that are right."""
+    root = tmp_path_factory.mktemp("undisturbed")
+    scratch = Scratch(root / "scratch")
+    protocol = root / "campaign.yaml"
+    protocol.write_text(BACKFILL)
+    runs = [
+        Run(METHODS, str(protocol), QUICK, root / "store"),
+        Run(("procrustes",), "modality", QUICK, root / "store"),
+    ]
+    right = {}
+    for run in runs:
+        out = root / run.protocol.rpartition("/")[2]
+        run.carry_out(forks, scratch, out)
+        right[run] = results(out)
+    return root, [(each, run) for run, each in right.items()]
+
+
+def alone(run: Run) -> list[Run]:
+    """A run for each of its methods, the shortest first."""
+    runs = [replace(run, methods=(name,)) for name in ("independent", *run.methods)]
+    return sorted(runs, key=lambda each: len(each.plan().stages))
+
+
+def shortest(stage: Stage, plans: list[tuple[Run, Plan]]) -> tuple[Run, Plan]:
+    """The run that has the least to compute again when a stage is lost."""
+    using = [each for each in plans if stage.name in {s.name for s in each[1].stages}]
+    return min(using, key=lambda each: len(dependants(stage, each[1])))
+
+
+def another(path: Path, store: Path) -> Path:
+    """A file of the same name in another stage, or else another file of the same stage."""
+    same = [p for p in sorted((store / "stages").glob(f"*/{path.name}")) if p != path]
+    content = path.read_bytes()
+    for other in (*same, *sorted(path.parent.iterdir())):
+        if other != path and other.read_bytes() != content:
+            return other
+    raise AssertionError(f"{path}: nothing to swap with")
+
+
+def test_every_file_of_every_stage(undisturbed, forks, tmp_path, campaign):
+    root, whole = undisturbed
+    one = campaign("damage-stages", "files of finished stages, harmed, then used again")
+    scratch = Scratch(tmp_path / "scratch")
+    numbers = itertools.count()
+    for right, run in whole:
+        plans = [(each, each.plan()) for each in alone(run)]
+        for stage in run.plan().stages:
+            single, plan = shortest(stage, plans)
+            for file in sorted(p.name for p in (root / "store" / "stages" / stage.name).iterdir()):
+                for damage in DAMAGES:
+                    folder = tmp_path / str(next(numbers))
+                    moved = replace(single, store=folder / "store")
+                    found = harmed(stage, file, damage, moved, plan, root, right, forks, scratch)
+                    one.add(f"{stage.title}: {file} {damage}", found, told=1 - len(found))
+                    shutil.rmtree(folder)
+    kinds = {stage.kind for _, run in whole for stage in run.plan().stages}
+    assert {"data", "train", "side", "embed", "update", "first", "evaluate"} <= kinds
+    assert one.counts["tried"] >= 7 * 60
+
+
+def harmed(
+    stage: Stage, file: str, damage: str, run: Run, plan: Plan, root: Path, right, forks, scratch
+) -> list[Finding]:  # fmt: skip
+    """What is wrong with a run after one file came to harm."""
+    linked_copy(root / "store" / "stages", run.store / "stages")
+    folder = run.store / "stages" / stage.name
+    other = another(folder / file, run.store) if damage == "swapped" else folder
+    for gone in dependants(stage, plan):
+        shutil.rmtree(run.store / "stages" / gone.name)
+    if damage == "swapped" and not other.exists():  # it stood on the stage itself
+        other = another(folder / file, run.store)
+    DAMAGES[damage](folder / file, other)
+    out = run.store.parent / "out"
+    outcome = forks.run(run.case(out), scratch, LIMIT)
+    found = list(process(outcome, (0,), LIMIT))
+    if outcome.code == 0:
+        found += differences(out, right)
+        # Without its stage.json a stage is not there at all, as if it had never been computed.
+        if f"[{stage.name}]" not in outcome.errors and (file, damage) != (META, "deleted"):
+            found.append(Finding("silent", "the damage is not told"))
+        harm = Store(run.store).damage(stage.name)
+        if harm is not None:
+            found.append(Finding("kept", f"the stage is still damaged: {harm}"))
+    return found
+
+
+def differences(out: Path, right) -> list[Finding]:
+    """Records that say something else than those of the undisturbed run."""
+    got = results(out)
+    missing = [] if got else [Finding("wrong", "no record")]
+    return missing + [
+        Finding("wrong", f"{name}: {', '.join(k for k in value if value[k] != right[name][k])}")
+        for name, value in got.items()
+        if value != right[name]
+    ]
+
+
+def _edited(text: str, pattern: str, new: str) -> str:
+    made, n = re.subn(pattern, new, text, count=1, flags=re.S)
+    assert n == 1, pattern
+    return made
+
+
+EDITS = {
+    "a score": (r'("scores": \{.*?"map": )[\d.e-]+', r"\g<1>0.987"),
+    "an interval": (r'("intervals": \{.*?"map": \[)[\d.e-]+', r"\g<1>0.123"),
+    "a bound": (r'("upper": \{.*?"map": )[\d.e-]+', r"\g<1>0.101"),
+    "a verdict": (r'("compatible": \{.*?: )(true|false|null)', r"\g<1>null"),
+    "the commit": (r'("commit": )("[^"]*"|null)', r'\g<1>"1234567"'),
+    "a cost": (r'("parameters": )\d+', r"\g<1>7"),
+    "the fingerprint": (r'("fingerprint": ")[0-9a-f]', r"\g<1>x"),
+    "a time": (r'("seconds": )[\d.e-]+', r"\g<1>0.5"),
+}  # fmt: skip
+"""What somebody may change in a record by hand."""
+
+
+def test_every_file_of_the_records(undisturbed, forks, tmp_path, campaign):
+    root, whole = undisturbed
+    one = campaign("damage-records", "records and details files, harmed or edited by hand")
+    scratch = Scratch(tmp_path / "scratch")
+    right, run = whole[0]
+    kept = root / "campaign.yaml.out"
+    run.carry_out(forks, scratch, kept)
+    files = sorted(p.relative_to(kept) for p in kept.rglob("seed-0.*"))
+    assert len(files) == 2 * (1 + len(METHODS))
+    for file in files:
+        for damage in (*DAMAGES, *(EDITS if file.suffix == ".json" else ())):
+            out = tmp_path / "out"
+            shutil.copytree(kept, out)
+            if damage in DAMAGES:
+                other = out / next(f for f in files if f.name == file.name and f != file)
+                DAMAGES[damage](out / file, other)
+            else:
+                put(out / file, _edited((out / file).read_text(), *EDITS[damage]).encode())
+            where = f"{file.parent.name}/{file.name} {damage}"
+            found = shown_as_it_is(out, kept, forks, scratch)
+            outcome = forks.run(run.case(out), scratch, LIMIT)
+            found += process(outcome, (0,), LIMIT)
+            if outcome.code == 0:
+                found += differences(out, right)
+                if damage != "deleted" and file.parent.name not in outcome.errors:
+                    found.append(Finding("silent", "the damage is not told"))
+                if shown_as_it_is(out, kept, forks, scratch, every=True):
+                    found.append(Finding("kept", "the records are still damaged"))
+            one.add(where, found, told=int(not found))
+            shutil.rmtree(out)
+
+
+def shown_as_it_is(out: Path, kept: Path, forks, scratch, every: bool = False) -> list[Finding]:
+    """What a table shows of harmed records: nothing but lines that are right."""
+    from support.isolated import Case
+
+    def lines(folder: Path) -> tuple[set[str], list[Finding]]:
+        words = ("table", str(folder), "--format=csv", "--metrics=all", "--cases=all")
+        outcome = forks.run(Case(words), scratch)
+        return set(outcome.out.decode().splitlines()), list(process(outcome, (0,), 10.0))
+
+    (shown, found), (expected, _) = lines(out), lines(kept)
+    wrong = shown - expected if not every else shown ^ expected
+    return found + [Finding("wrong", f"shown: {line[:120]}") for line in sorted(wrong)[:3]]

@@ -1,0 +1,194 @@
+"""The corpus of hostile files through every verb that reads their kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support import hostile
+from support.detectors import findings
+from support.hostile import Sample, corpus, records
+from support.hostile.archives import TAR, ZIP
+from support.hostile.arrays import VECTORS
+from support.hostile.modules import MODULE
+from support.isolated import SECONDS, Case, Forks, Outcome, Scratch
+
+pytestmark = pytest.mark.slow
+
+Cases = Iterator[Case]
+FORMS = ("terminal", "csv", "markdown", "latex")
+LARGEST = 120.0
+"""Seconds of a run of what was accepted: that is work, bounded as for anybody."""
+SMALL = (
+    "--set=recipe.epochs=1", "--set=recipe.transform_steps=5", "--set=old.backbone=convnet-4",
+    "--set=new.backbone=convnet-4", "--set=old.dim=8", "--set=new.dim=8",
+)  # fmt: skip
+SETTING = {"market1501": "market1501", "ms1mv3_ijbc": "ijbc-1v1"}
+"""Dataset -> a protocol that suits it; others suit ``extended-class``."""
+
+
+def of_records(sample: Sample, scratch: Scratch) -> Cases:
+    runs, out = str(scratch.input), str(scratch.out)
+    for form in FORMS:
+        yield Case(("table", runs, "--format", form))
+    yield Case(("table", runs, "--metrics", "all", "--cases", "all"))
+    yield Case(("show", runs))
+    yield Case(("show", runs, "--json"))
+    yield Case(("compare", "evil", "l2", runs))
+    yield Case(("plot", runs, "--out", f"{out}/plots", "--metrics", "cmc_at_1"))
+    yield Case(("leaderboard", runs, "--out", f"{out}/site"))
+    if records.RECORD in sample.files:
+        evil = f"{runs}/{records.RECORD}"
+        yield Case(("show", evil))
+        yield Case(("compare", evil, f"{runs}/{records.NEIGHBOUR}"))
+
+
+def of_details(sample: Sample, scratch: Scratch) -> Cases:
+    runs, out = str(scratch.input), str(scratch.out)
+    evil = f"{runs}/{records.RECORD}"
+    yield Case(("show", runs))
+    yield Case(("compare", evil, evil))
+    yield Case(("leaderboard", runs, "--out", f"{out}/site"))
+    if records.DETAILS in sample.files:
+        yield Case((f"{runs}/{records.DETAILS}",), "support.jobs:details")
+
+
+def of_protocols(sample: Sample, scratch: Scratch) -> Cases:
+    yield Case(_run(scratch, f"--protocol={scratch.input}/evil.yaml", "--track=toy", "--dry-run"))
+
+
+def of_tracks(sample: Sample, scratch: Scratch) -> Cases:
+    track = f"--track={scratch.input}/evil.yaml"
+    yield Case(_run(scratch, "--protocol=open-class", track, "--dry-run"))
+
+
+def of_settings(sample: Sample, scratch: Scratch) -> Cases:
+    yield Case(sample.words)
+
+
+def of_published(sample: Sample, scratch: Scratch) -> Cases:
+    for form in FORMS:
+        yield Case(("published", str(scratch.input), "--format", form))
+
+
+def of_modules(sample: Sample, scratch: Scratch) -> Cases:
+    yield Case((str(scratch.input),), "support.jobs:convert")
+    if sample.kind == "module":
+        yield Case((str(scratch.input / MODULE),), "support.jobs:module")
+
+
+def of_vectors(sample: Sample, scratch: Scratch) -> Cases:
+    conversion = scratch.root / "sound"
+    if not conversion.is_dir():
+        sound = next(s for s in corpus("module") if s.name == "sound")
+        hostile.write(sound, conversion)
+    target = str(scratch.out / "converted.npy")
+    source = str(scratch.input / VECTORS)
+    yield Case((str(conversion), source, target), "support.jobs:convert")
+
+
+def of_images(sample: Sample, scratch: Scratch) -> Cases:
+    words = ("--protocol=open-class", "--track=folder", f"--data-root={scratch.input}", *SMALL)
+    more = ("--set=recipe.precision=32-true", "--set=data.image_size=16")
+    yield Case(_run(scratch, *words, *more, "--dry-run"))
+
+
+def of_archives(sample: Sample, scratch: Scratch) -> Cases:
+    (dataset,) = {str(path).partition("/")[0] for path in map(_text, sample.files)}
+    root = str(scratch.input / dataset)
+    yield Case((dataset, root, str(scratch.out)), "support.jobs:dataset")
+    protocol = SETTING.get(dataset, "extended-class")
+    track = dataset.replace("_", "-")
+    words = (f"--protocol={protocol}", f"--track={track}", f"--data-root={root}", "--dry-run")
+    yield Case(_run(scratch, *words))
+
+
+def of_stores(sample: Sample, scratch: Scratch) -> Cases:
+    store = f"--store={scratch.input}/store"
+    for words in (("status",), ("verify",), ("clean",), ("clean", "--older-than=0")):
+        yield Case(("store", *words, store), allowed=(scratch.input,))
+
+
+VERBS: dict[str, Callable[[Sample, Scratch], Cases]] = {
+    "record": of_records, "details": of_details, "protocol": of_protocols, "track": of_tracks,
+    "settings": of_settings, "published": of_published, "module": of_modules,
+    "conversion": of_modules, "vectors": of_vectors, "image": of_images, "archive": of_archives,
+    "store": of_stores,
+}  # fmt: skip
+
+
+def _text(path: str | bytes) -> str:
+    return path.decode("utf-8", "replace") if isinstance(path, bytes) else path
+
+
+def _run(scratch: Scratch, *words: str) -> tuple[str, ...]:
+    method = "--methods=independent"
+    return ("run", method, "--device=cpu", f"--out={scratch.out}", *words)
+
+
+def in_earnest(case: Case, outcome: Outcome) -> Case | None:
+    """The run that a dry run was of, if that was accepted."""
+    if case.args[0] != "run" or "--dry-run" not in case.args or outcome.code != 0:
+        return None
+    return Case(tuple(word for word in case.args if word != "--dry-run"))
+
+
+@pytest.mark.parametrize("kind", hostile.KINDS)
+def test_hostile_files(kind, forks: Forks, scratch: Scratch, campaign):
+    one = campaign(f"hostile-{kind}", f"hostile files of kind {kind} through every verb")
+    codes: set[int | None] = set()
+    accepted = 0
+    for sample in corpus(kind):
+        hostile.empty(scratch.input)
+        hostile.write(sample, scratch.input)
+        one.add(sample)
+        cases = list(VERBS[kind](sample, scratch))
+        for case in cases:
+            outcome = carry_out(case, sample, forks, scratch, one)
+            codes.add(outcome.code)
+            if outcome.timed_out:
+                break  # found; the other verbs would be as slow
+            real = in_earnest(case, outcome)
+            if real is not None and kind in ("protocol", "track", "image"):
+                accepted += 1
+                if accepted % EVERY.get(kind, 1) == 0:
+                    carry_out(real, sample, forks, scratch, one, LARGEST)
+    assert {0, 2} <= codes, "some are accepted and some refused, or nothing was tried"
+
+
+EVERY = {"protocol": 4, "track": 4}
+"""Of what is accepted, so many are one that is run in earnest."""
+
+
+def carry_out(
+    case: Case, sample: Sample, forks: Forks, scratch: Scratch, one, seconds: float = SECONDS
+) -> Outcome:  # fmt: skip
+    """A case of a sample, and all that is wrong with what it did."""
+    before = scratch.state()
+    outcome = forks.run(case, scratch, seconds)
+    found = findings(outcome, scratch, before, seconds=seconds)
+    verb = case.args[0] if case.call == "support.jobs:bench" else case.call.partition(":")[2]
+    one.add(f"{sample} [{verb}]", found, tried=0, calls=1, told=int(outcome.code == 2))
+    hostile.empty(scratch.out)
+    return outcome
+
+
+def test_the_corpus_is_large_and_stays_the_same():
+    def names(kind: str) -> list[str]:
+        return [sample.name for sample in corpus(kind)]
+
+    counts = {kind: names(kind) for kind in hostile.KINDS}
+    assert sum(map(len, counts.values())) >= 400
+    assert names("record") == counts["record"]
+    assert {ZIP, TAR} <= {path for s in corpus("archive") for path in s.files}
+
+
+def test_what_lies_around_is_as_it_says(tmp_path: Path):
+    sample = Sample("x", "y", {b"a/\xff": b"1", "b": hostile.Link("/dev/zero"),
+                               "c": hostile.Pipe(), "d": hostile.Sparse(2**33)})  # fmt: skip
+    hostile.write(sample, tmp_path)
+    assert (tmp_path / "b").is_symlink() and (tmp_path / "c").is_fifo()
+    assert (tmp_path / "d").stat().st_size == 2**33
+    hostile.empty(tmp_path)
+    assert not list(tmp_path.iterdir())
