@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -221,6 +222,8 @@ def main(argv: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # letters that its encoding lacks
+    # What Pillow finds odd in a picture that it can read; one that it cannot is an error.
+    warnings.filterwarnings("ignore", module=r"PIL\.")
     try:
         with plain_errors():
             code = app(args=argv, standalone_mode=False)
