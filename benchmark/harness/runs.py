@@ -70,9 +70,9 @@ def _stored_records(request: Request, out: Path, existing: Existing, reporter: R
             raise BenchError(f"{path}: expected a record, got a folder")
         if not path.exists():
             continue
+        key = record_key(request.setup, source, label, seed, request.first_seed)
         try:
             record = read_record(path)
-            key = record_key(request.setup, source, label, seed, request.first_seed)
             if existing == "missing" or record.key == key:
                 if record.seal is None and existing == "skip":
                     raise EditedError(f"{path}: unsealed (schema {record.schema_version})")

@@ -16,7 +16,8 @@ import pytest
 from benchmark import BenchError, load, run
 from benchmark.config.files import read_sealed, write_sealed
 from benchmark.harness.execution import Compute, Reporter
-from benchmark.records.files import read_record
+from benchmark.records.details import details_path
+from benchmark.records.files import read_record, write_record
 
 CPU = Compute("cpu")
 METHODS = ["bct", "fct", "mixbct"]
@@ -228,9 +229,8 @@ def test_existing_overwrite_computes_anew(done, heard, tmp_path) -> None:
 def test_existing_missing_keeps_what_is_there(done, heard) -> None:
     folder, records = done
     path = records["mixbct"].path(folder / "runs")
-    text = path.read_text()
     # A record of other code: skip would compute it anew, missing takes it as it is.
-    path.write_text(text.replace(records["mixbct"].key, "0" * 24))
+    write_record(path, records["mixbct"].model_copy(update={"key": "0" * 24}))
     kept = run(
         ["mixbct"], "open-class", "toy", existing="missing", store=folder / "nothing",
         out=folder / "runs", compute=CPU, reporter=heard,
@@ -240,6 +240,45 @@ def test_existing_missing_keeps_what_is_there(done, heard) -> None:
         ["mixbct"], "open-class", "toy", store=folder / "store", out=folder / "runs", compute=CPU
     )[-1]
     assert again.result() == records["mixbct"].result()
+
+
+class Told(Reporter):
+    """Keeps what is said of records that are not as they were written."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def edited(self, path, reason) -> None:
+        """Keep the reason."""
+        self.lines.append(f"{path.parent.name}: {reason}")
+
+
+def test_what_is_not_as_it_was_written_is_told_and_made_anew(done) -> None:
+    folder, records = done
+    path = records["mixbct"].path(folder / "runs")
+    text, packed = path.read_text(), details_path(path).read_bytes()
+    value = records["mixbct"].as_json()
+    better = {"new/old": dict.fromkeys(value["scores"]["new/old"], 1.0)}
+    damages = {
+        "its seal does not fit": lambda: path.write_text(json.dumps(value | {"scores": better})),
+        "its seal is missing": lambda: path.write_text(json.dumps(value | {"seal": None})),
+        "unsealed (schema 3)": lambda: path.write_text(json.dumps(value | {"schema": 3})),
+        "not valid JSON": lambda: path.write_text(text[:-9]),
+        "missing, though": lambda: details_path(path).unlink(),
+        "hashes differ": lambda: details_path(path).write_bytes(packed[:-1]),
+    }
+    for said, damage in damages.items():
+        damage()
+        told = Told()
+        again = run(
+            ["mixbct"], "open-class", "toy", store=folder / "store", out=folder / "runs",
+            compute=CPU, reporter=told,
+        )[-1]  # fmt: skip
+        assert len(told.lines) == 1
+        assert said in told.lines[0] and told.lines[0].startswith("mixbct: ")
+        assert again.result() == records["mixbct"].result()
+        assert details_path(path).read_bytes() == packed
+        assert read_record(path).seal == again.seal is not None
 
 
 def test_load_gives_a_frame(done) -> None:

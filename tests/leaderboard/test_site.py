@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.sites import sample, write
+from support.stored import sealed
 
 from benchmark.config.files import file_digest
 from benchmark.errors import BenchError
 from benchmark.records.details import LIMIT, Details, Ordering, Picture, QueryResults, details_path
 from benchmark.records.details_writer import pack
-from benchmark.records.files import read_record
+from benchmark.records.files import read_record, write_record
 from leaderboard.cards import method_info
 from leaderboard.costs import method_costs
 from leaderboard.site import build, build_folder
@@ -191,6 +192,22 @@ def test_records_of_an_older_version_say_so(make, tmp_path):
     assert board.count("older version") == 1  # of the board, not of each method
 
 
+def test_unsealed_records_are_shown_without_a_rank(make, tmp_path):
+    build([make("bct", 0.9, seal=None), make("l2", 0.6), make("fct", 0.5)], tmp_path)
+    rows = json.loads((tmp_path / "boards" / "open-class-glyphs.json").read_text())
+    assert {r["method"]: r["rank"] for r in rows if r["kind"] == "method"} == {
+        "bct": None, "l2": 1, "fct": 2,
+    }  # fmt: skip
+    board = (tmp_path / "boards" / "open-class-glyphs.html").read_text()
+    row = next(line for line in board.splitlines() if 'data-method="bct"' in line)
+    assert "unsealed" in row
+    assert "90.0" in row
+    overview = (tmp_path / "index.html").read_text()
+    advice = overview.partition("The best of each way")[2].partition("</table>")[0]
+    assert "methods/l2.html" in advice
+    assert "methods/bct.html" not in advice
+
+
 def test_families_of_methods():
     families = {
         "bct": "compatible training", "fct": "transformation", "independent": "baseline",
@@ -274,13 +291,18 @@ def test_damaged_older_and_foreign_files_are_passed_over_with_a_line(make, tmp_p
     folder = root / "measured" / "x"
     folder.mkdir()
     value = json.loads((make().path(root)).read_text())
+
+    def changed(**fields) -> str:
+        return json.dumps(sealed({**value, **fields}))
+
     bad = {
         0: "{", 1: "[]", 2: json.dumps({**value, "schema": 0}),
-        3: json.dumps({**value, "kind": "published"}), 4: json.dumps(value),
-        5: json.dumps({**value, "method": "x", "curves": {"a": {"b": {"loss": ["<b>"]}}}}),
-        6: json.dumps({**value, "method": "y", "backfilling": {"orders": {"random": 3}}}),
+        3: changed(kind="published"), 4: changed(),
+        5: changed(method="x", curves={"a": {"b": {"loss": ["<b>"]}}}),
+        6: changed(method="y", backfilling={"orders": {"random": 3}}),
         7: "[" * 100_000,
-        8: json.dumps({**value, "method": "z", "run": {"stages": {"a": 1}}}),
+        8: changed(method="z", run={"stages": {"a": 1}}),
+        10: json.dumps({**value, "method": "edited"}),
     }  # fmt: skip
     for number, text in bad.items():
         (folder / f"seed-{number}.json").write_text(text)
@@ -288,10 +310,11 @@ def test_damaged_older_and_foreign_files_are_passed_over_with_a_line(make, tmp_p
     code, out, err = bench("leaderboard", str(root), "--out", str(tmp_path / "site"))
     assert code == 0, err
     lines = [line for line in err.splitlines() if "skipped" in line]
-    assert len(lines) == 10
+    assert len(lines) == 11
+    assert sum("edited since it was written" in line for line in lines) == 1
     assert all(str(tmp_path) not in line for line in lines)
     listed = (tmp_path / "site" / "skipped.html").read_text()
-    assert listed.count("<tr>") == 11
+    assert listed.count("<tr>") == 12
     assert "&lt;b&gt;" in listed
     assert out.strip().endswith("index.html")
 
@@ -305,8 +328,9 @@ def test_damaged_details_are_listed_and_not_passed_on(make, tmp_path, bench):
             path = details_path(record.path(root))
             path.write_bytes(content)
             if record.method == "torn":
-                value = json.loads(record.path(root).read_text()) | {"details": file_digest(path)}
-                record.path(root).write_text(json.dumps(value))
+                write_record(
+                    record.path(root), record.model_copy(update={"details": file_digest(path)})
+                )
     code, _, err = bench("leaderboard", str(root), "--out", str(tmp_path / "site"))
     assert code == 0
     lines = sorted(line for line in err.splitlines() if "skipped" in line)

@@ -154,6 +154,17 @@ def test_refused(tmp_path) -> None:
         ),
         "levels: expected at least 1": edited(lambda h, a: h["answers"][0].update(levels=0)),
         "no 'elsewhere'": edited(lambda h, a: h["answers"][0].update(queries="elsewhere")),
+        "an array comes twice": edited(lambda h, a: h["answers"].append(h["answers"][0])),
+        "expected at most 20 sets": edited(
+            lambda h, a: h["queries"].update(
+                dict.fromkeys(map(str, range(20)), h["queries"]["queries0"])
+            )
+        ),
+        "left_out.0: expected text without control": edited(
+            lambda h, a: h.update(left_out=["\x1b"])
+        ),
+        "scale: expected at most": edited(lambda h, a: h["answers"][0].update(scale=1e7)),
+        "nested more than": edited(lambda h, a: h.update(left_out=json.loads("[" * 30 + "]" * 30))),
         "value above its scale": edited(lambda h, a: h["answers"][0].update(levels=2)),
         "missing array 'xy'": edited(lambda h, a: h.update(case="new/old")),
         "label: expected below 0": edited(
@@ -163,6 +174,8 @@ def test_refused(tmp_path) -> None:
             )
         ),
     }
+    deep = b'{"__metadata__":{"details":"x"},"a":' + b"[" * 100_000
+    bad["not a details file"] = gzip.compress(len(deep).to_bytes(8, "little") + deep)
     for words, raw in bad.items():
         path = tmp_path / "seed-0.details.gz"
         path.write_bytes(raw)

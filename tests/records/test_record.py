@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import warnings
 from pathlib import Path
 
@@ -14,7 +15,10 @@ from support.stored import OLDER, older, sealed, write
 
 from benchmark import BenchError, load
 from benchmark.cli.app import main
-from benchmark.records.files import find_records, read_record, read_records, upgraded
+from benchmark.config.files import seal_of
+from benchmark.errors import EditedError
+from benchmark.records.details import details_path
+from benchmark.records.files import find_records, read_record, read_records, upgraded, write_record
 from benchmark.records.record import OLDEST, SCHEMA, json_schema
 
 
@@ -195,6 +199,60 @@ def test_nothing_but_damaged_ones(mixed, capsys) -> None:
     assert f"none of {len(BAD)} files" in err.splitlines()[-1]
     with pytest.raises(BenchError, match=r"seed-0\.json"):
         read_records(mixed)
+
+
+def test_what_is_written_is_sealed(tmp_path) -> None:
+    record = read_record(write(tmp_path / "seed-0.json", with_newer_fields()))
+    path = tmp_path / "a" / "seed-0.json"
+    write_record(path, record.model_copy(update={"seal": None, "seed": 5}))
+    again = read_record(path)
+    assert again.seal not in (None, record.seal)
+    assert again.seed == 5
+    # Neither the order of keys nor spaces count; any value does.
+    value = json.loads(path.read_text())
+    path.write_text(json.dumps(dict(reversed(value.items()))))
+    assert read_record(path) == again
+    value["scores"]["new/old"]["map"] += 1e-16
+    path.write_text(json.dumps(value))
+    with pytest.raises(EditedError, match="edited since it was written: its seal does not fit"):
+        read_record(path)
+    # A key that comes twice has the value that is sealed.
+    path.write_text(json.dumps(again.as_json()).replace('"seed": 5', '"seed": 6, "seed": 5', 1))
+    assert read_record(path).seed == 5
+
+
+def test_an_older_schema_cannot_claim_a_seal(tmp_path) -> None:
+    value = older("schema-3-bct")
+    path = tmp_path / "seed-0.json"
+    path.write_text(json.dumps(value | {"seal": seal_of(value)}))
+    assert read_record(path).seal is None
+
+
+def test_only_regular_files_are_read_and_no_links_to_folders_followed(tmp_path, capsys) -> None:
+    write(tmp_path / "good" / "seed-0.json", with_newer_fields())
+    (tmp_path / "good" / "again").symlink_to(tmp_path)
+    (tmp_path / "seed-1.json").symlink_to("/dev/zero")
+    (tmp_path / "seed-2.json").mkdir()
+    os.mkfifo(tmp_path / "seed-3.json")
+    (tmp_path / "seed-4.json").symlink_to(tmp_path / "seed-4.json")
+    code, out, err = command(capsys, "table", tmp_path)
+    assert code == 0
+    assert "bct" in out
+    assert [line.partition("seed-")[2][0] for line in err.splitlines()] == list("1234")
+
+
+def test_details_that_are_not_the_records_are_a_line(tmp_path, capsys) -> None:
+    path = tmp_path / "seed-0.json"
+    write(path, with_newer_fields() | {"details": "sha256:0"})
+    for content in (None, b"other"):
+        if content is not None:
+            details_path(path).write_bytes(content)
+        code, out, err = command(capsys, "show", tmp_path)
+        assert (code, len(err.splitlines())) == (0, 1)
+        assert "bct" in out
+    details_path(path).unlink()
+    os.mkfifo(details_path(path))
+    assert command(capsys, "show", tmp_path)[0] == 0
 
 
 @pytest.fixture

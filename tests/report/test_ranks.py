@@ -10,6 +10,7 @@ from benchmark.metrics import statistics
 from benchmark.records.details import Details, QueryResults
 from benchmark.report.paired import PairedIntervals
 from benchmark.report.ranks import letter_groups, mean_ranks, places
+from benchmark.report.scores import make_table
 
 KEY, CASE = "cmc_at_1", "new/old"
 
@@ -41,6 +42,17 @@ def test_what_is_missing_has_no_rank():
     found = places(records, KEY, CASE)
     assert [found[m].rank for m in "bacd"] == [1, 2, None, None]
     assert found["c"].letters == ""
+
+
+def test_a_method_with_an_unsealed_record_has_no_rank():
+    scores = {"a": {0: 0.6, 1: 0.6}, "b": {0: 0.9, 1: 0.9}, "c": {0: 0.5, 1: 0.5}}
+    records = board(scores)
+    records[3] = records[3].model_copy(update={"seal": None})
+    found = places(records, KEY, CASE)
+    assert {m: place.rank for m, place in found.items()} == {"a": 1, "c": 2, "b": None}
+    assert make_table(records).best(KEY, CASE) == {"a"}
+    note = "Unsealed, so without a rank and never marked as the best: b"
+    assert sum(line.startswith(note) for line in make_table(records).notes) == 1
 
 
 def test_bounds_and_controls_have_no_place():

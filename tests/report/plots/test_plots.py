@@ -42,6 +42,17 @@ def test_undefined_and_equal_values_can_be_drawn(make, tmp_path):
     assert len(plot(found, tmp_path, "all", kinds="tradeoff,bars", formats="svg")) >= 2
 
 
+def test_any_name_has_a_file(make, tmp_path):
+    names = {"protocol": "p" * 100, "track": "日" * 60, "method": "$x^{$"}
+    records = [make(**names), make("b", protocol=names["protocol"], track=names["track"])]
+    metric = {"group_a/b__cmc_at_1": 0.5}
+    records.append(make("c", metric, metric, protocol="p", track="t"))
+    paths = plot(records, tmp_path, "all", kinds="bars", formats="svg")
+    assert len(paths) == 2
+    assert all(path.is_file() and path.parent == tmp_path for path in paths)
+    assert any("group_a-b__cmc_at_1" in path.name for path in paths)
+
+
 def test_front_keeps_what_nothing_beats():
     points = {"a": (1, 3), "b": (2, 2), "c": (1, 2), "d": (3, 1), "e": (2, 2)}
     assert front(points) == ["a", "b", "e", "d"]
