@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark.config import files
@@ -16,6 +16,7 @@ VALUES = (
 JSON = st.recursive(VALUES | TEXTS, lambda v: st.lists(v) | st.dictionaries(TEXTS, v), max_leaves=5)
 
 
+@settings(deadline=None)
 @given(value=st.dictionaries(TEXTS, JSON, max_size=3))
 def test_sealed_files_come_back(tmp_path_factory, value):
     path = tmp_path_factory.mktemp("sealed") / "a.json"

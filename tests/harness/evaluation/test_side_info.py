@@ -8,6 +8,7 @@ import pytest
 
 from benchmark.api import run
 from benchmark.config import registry
+from benchmark.config.files import write_sealed
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.errors import BenchError
 from benchmark.harness.evaluation.side_info import score_side_information
@@ -196,5 +197,5 @@ def test_records(tmp_path, heard, monkeypatch):
     assert read_record(path) == alternative
     value = json.loads(path.read_text())
     del value["side"]
-    (tmp_path / "seed-0.json").write_text(json.dumps(value))
+    write_sealed(tmp_path / "seed-0.json", value)
     assert read_record(tmp_path / "seed-0.json").side is None
