@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test slow lint format results tables figures site clean
+.PHONY: run test slow reliability lint format results tables figures site clean
 
 run: $(STAMP)  ## The main job: three methods on the default track, a table, plots and a page.
 	$(BIN)/bench run --methods bct,fct,mixbct --protocol open-class
@@ -15,6 +15,11 @@ test: lint  ## Lint, types and tests.
 
 slow: $(STAMP)  ## The tests that take minutes; run before a release.
 	$(BIN)/pytest -m "slow"
+
+# Small disks are mounted by root alone; without, those parts are skipped.
+reliability: $(STAMP)  ## The campaigns of docs/reliability.md and their figures: about an hour.
+	RELIABILITY=docs/reliability RELIABILITY_FUZZ_SECONDS=600 $(BIN)/pytest tests/reliability
+	$(BIN)/python docs/generate.py docs/reliability.md
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

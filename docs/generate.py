@@ -11,6 +11,7 @@ read protocols, tracks, adapters, the metric catalogue, pydantic models and reco
 
 import importlib
 import inspect
+import json
 import re
 import shlex
 import sys
@@ -243,10 +244,38 @@ def _evidence(folder: str) -> list[str]:
     return _table("protocol|track|methods and variants|of these with 3 seeds|precision", *rows)
 
 
+def _reliability(folder: str) -> Iterator[str]:
+    """Campaigns of ``tests/reliability``, from the figures that their runs have written."""
+    figures = [json.loads(path.read_text()) for path in sorted(Path(folder).glob("*.json"))]
+    rows = []
+    for figure in figures:
+        counts = figure["counts"]
+        sums = [sum(counts.get(kind, 0) for kind in kinds) for kinds in _FINDINGS.values()]
+        commit = (figure["code"]["commit"] or "none")[:7] + "*" * bool(figure["code"]["dirty"])
+        numbers = [counts["tried"], counts.get("told", 0), *sums, figure["seconds"]]
+        rows.append((f"`{figure['campaign']}`", *map(str, numbers), commit, figure["date"]))
+    yield from _table(
+        "|".join(["campaign", "tried", "told", *_FINDINGS, "s", "commit", "date"]), *rows
+    )
+    commands = dict.fromkeys(figure["command"] for figure in figures)
+    if figures:
+        machine = figures[-1]["hardware"]
+        yield f"\nOn {machine['cores']} cores of {machine['cpu']}. Commands: {_codes(commands)}."
+
+
+_FINDINGS = {
+    "wrong result": ("wrong", "silent", "kept", "torn", "left"),
+    "traceback or crash": ("traceback", "crash"),
+    "ran or wrote outside": ("ran", "outside"),
+    "reached a page or terminal": ("leaked", "escaped"),
+    "over 10 s or 1 GiB": ("slow", "large"),
+}
+"""Column -> kinds of findings that it counts."""
+
 GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "protocols": _protocols, "protocol": _protocol, "tracks": _tracks, "suits": _suits,
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
-    "fields": _fields, "evidence": _evidence,
+    "fields": _fields, "evidence": _evidence, "reliability": _reliability,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""
 

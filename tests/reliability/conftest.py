@@ -30,7 +30,7 @@ class Campaign:
         self.name, self.what, self.command = name, what, command
         self.counts: Counter[str] = Counter(tried=0)
         self.findings: list[str] = []
-        self.started = time.monotonic()
+        self.seconds = 0.0
 
     def add(self, where: object, findings: Sequence[Finding] = (), **counts: int) -> None:
         """Count something tried, and what was found."""
@@ -48,7 +48,7 @@ class Campaign:
         figure = {
             "campaign": self.name, "what": self.what, "command": self.command,
             "code": code.model_dump(), "date": datetime.date.today().isoformat(),
-            "seconds": round(time.monotonic() - self.started),
+            "seconds": round(self.seconds),
             "counts": dict(sorted(self.counts.items())), "findings": sorted(self.findings)[:50],
             "packages": {name: versions[name] for name in ("python", "torch", "numpy")},
             "hardware": hardware(),
@@ -58,26 +58,37 @@ class Campaign:
         (folder / f"{self.name}.json").write_text(text)
 
 
+@pytest.fixture(scope="session")
+def campaigns() -> dict[str, Campaign]:
+    """By name; the tests of a parametrised one count together."""
+    return {}
+
+
 @pytest.fixture
-def campaign(request):
-    """Begin a campaign; at the end its figure is written, and any finding is a failure."""
+def campaign(request, campaigns):
+    """Begin a campaign, or go on with it; afterwards any finding of the test is a failure."""
     begun: list[Campaign] = []
+    before: list[str] = []
 
     def begin(name: str, what: str) -> Campaign:
         command = f"pytest tests/reliability/{request.path.name}"
-        begun.append(Campaign(name, what, command))
-        return begun[-1]
+        one = campaigns.setdefault(name, Campaign(name, what, command))
+        begun.append(one)
+        before.extend(one.findings)
+        return one
 
+    started = time.monotonic()
     yield begin
     for one in begun:
+        one.seconds += time.monotonic() - started
         if FIGURES in os.environ:
             one.write(Path(os.environ[FIGURES]))
         with request.config.pluginmanager.get_plugin(
             "capturemanager"
         ).global_and_fixture_disabled():
             sys.stderr.write(f"\n{one.name}: {dict(one.counts)}\n")
-    found = [finding for one in begun for finding in one.findings]
-    shown = "\n".join(found[:60])
+    found = [finding for one in begun for finding in one.findings[len(before) :]]
+    shown = "\n".join(found[:200])
     assert not found, f"{len(found)} findings\n{shown}"
 
 

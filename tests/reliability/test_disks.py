@@ -84,7 +84,7 @@ WRITERS: dict[str, Callable[[Path, Path], Case]] = {
 def test_full_disks(name, done, forks: Forks, tmp_path, campaign):
     """At each size one line or success; with more room the same command ends as ever."""
     root, right = done
-    one = campaign(f"full-disk-{name}", f"disks of growing sizes, full while {name} writes")
+    one = campaign("full-disk", "disks of growing sizes, full while a verb writes")
     scratch, whole = Scratch(tmp_path / "scratch"), None
     refused = 0
     for size in SIZES:
@@ -105,7 +105,7 @@ def test_full_disks(name, done, forks: Forks, tmp_path, campaign):
             if name == "run-out" and again.code == 0:
                 got = results(disk / "out")
                 found += [Finding("wrong", key) for key in right if got.get(key) != right[key]]
-            one.add(f"{size} bytes", found, told=int(first.code == 2))
+            one.add(f"{name}, {size} bytes", found, told=int(first.code == 2))
         if first.code == 0:
             break
     assert first.code == 0, "it ends well where there is room"
@@ -121,7 +121,7 @@ def test_full_disks(name, done, forks: Forks, tmp_path, campaign):
 def test_a_full_disk_behind_standard_output(words, done, tmp_path, campaign):
     """``bench schema > file`` where the file cannot be written; ``| head``, which stops reading."""
     root, _ = done
-    one = campaign(f"stdout-{words[0]}-{len(words)}", f"{words[0]} into a full disk, a closed pipe")
+    one = campaign("stdout", "standard output into a full disk, and a pipe nobody reads")
     words = tuple(str(root / "out") if word == "OUT" else word for word in words)
     if words == ("run",):
         words = (*WORDS, f"--store={root}/store", f"--out={root}/out")
@@ -190,7 +190,7 @@ ODD = {
 def test_odd_paths(name, done, forks, tmp_path, campaign):
     """Store, records, output and vectors in folders of odd names."""
     root, right = done
-    one = campaign(f"odd-path-{name}", f"folders named with {name}")
+    one = campaign("odd-path", "folders with odd names")
     scratch = Scratch(tmp_path / "scratch")
     odd = scratch.out / ODD[name]
     store, out = odd / "store", odd / "out"
@@ -211,7 +211,7 @@ def test_odd_paths(name, done, forks, tmp_path, campaign):
     ):  # fmt: skip
         outcome = forks.start(case, scratch).wait(LIMIT)
         found = findings(outcome, scratch, before, (0,), LIMIT)
-        one.add(case.words[:150], found)
+        one.add(f"{name}: {case.call} {case.words[:150]}", found)
     for folder in ("out", "out2"):
         got = results(odd / folder)
         one.add("records", [Finding("wrong", k) for k, v in got.items() if v != right[k]])

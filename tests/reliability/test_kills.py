@@ -66,7 +66,7 @@ def test_kills(undisturbed, forks, tmp_path, campaign):
 def test_processes_at_once(undisturbed, n, forks, tmp_path, campaign):
     """On one store, half of them with one folder of records as well; one of them is killed."""
     run, right, duration = undisturbed
-    one = campaign(f"at-once-{n}", f"{n} processes at once on one store")
+    one = campaign("at-once", "2, 4 and 8 processes at once on one store")
     scratch, store = Scratch(tmp_path / "scratch"), tmp_path / "store"
     shared = replace(run, store=store)
     outs = [tmp_path / f"out{i if i % 2 else 0}" for i in range(n)]

@@ -218,11 +218,23 @@ def _cifar_files() -> Iterator[Sample]:
     yield Sample("archive", "cifar100-the-pickled-version", python)
 
 
+def sound_tar() -> bytes:
+    """An archive of small photographs as it should be."""
+    return tarred(_cifar())
+
+
+_MAGIC = struct.pack("<I", 0xCED7230A)
+_BODY = struct.pack("<IfQQ", 2, 0.0, 0, 0) + struct.pack("<2f", 2.0, 3.0)
+
+
+def sound_record() -> bytes:
+    """The first record of packed faces, which says where people begin and end."""
+    return _MAGIC + struct.pack("<I", len(_BODY)) + _BODY
+
+
 def _faces() -> Iterator[Sample]:
     """InsightFace's packing."""
-    magic = struct.pack("<I", 0xCED7230A)
-    body = struct.pack("<IfQQ", 2, 0.0, 0, 0) + struct.pack("<2f", 2.0, 3.0)
-    record = magic + struct.pack("<I", len(body)) + body
+    magic, body, record = _MAGIC, _BODY, sound_record()
     for name, rec, idx in (
         ("record-of-500-mb", magic + struct.pack("<I", 2**29 - 1) + body, b"0\t0\n"),
         ("labels-of-4-billion", magic + struct.pack("<I", 24) + b"\xff" * 24, b"0\t0\n"),
