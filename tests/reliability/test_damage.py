@@ -40,7 +40,7 @@ def undisturbed(forks, tmp_path_factory):
     ]
     right = {}
     for run in runs:
-        out = root / run.protocol.rpartition("/")[2]
+        out = root / f"out-{Path(run.protocol).stem}"
         run.carry_out(forks, scratch, out)
         right[run] = results(out)
     return root, [(each, run) for run, each in right.items()]
@@ -150,8 +150,7 @@ def test_every_file_of_the_records(undisturbed, forks, tmp_path, campaign):
     one = campaign("damage-records", "records and details files, harmed or edited by hand")
     scratch = Scratch(tmp_path / "scratch")
     right, run = whole[0]
-    kept = root / "campaign.yaml.out"
-    run.carry_out(forks, scratch, kept)
+    kept = root / "out-campaign"
     files = sorted(p.relative_to(kept) for p in kept.rglob("seed-0.*"))
     assert len(files) == 2 * (1 + len(METHODS))
     for file in files:
