@@ -145,6 +145,8 @@ def test_the_verb(capsys) -> None:
         ("value", "", "value: expected a value"),
         ("value", "0,5", "expected a number such as 77.86"),
         ("value", "nan", "expected a number"),
+        ("value", "9" * 400, "expected a number such as 77.86"),
+        ("note", "n" * 1001, "note: "),
         ("value", "150", "expected at most 1fraction"),
         ("std", "-1", "value: expected at most"),
         ("query", "", "query and gallery: expected both"),
@@ -185,4 +187,11 @@ def test_refused_files(tmp_path) -> None:
         read_published(folder)
     (folder / "bcd.csv").unlink()
     with pytest.raises(BenchError, match=r"bct\.csv: cannot be read"):
+        read_published(folder)
+    (folder / "bct.csv").symlink_to("/dev/zero")
+    with pytest.raises(BenchError, match=r"bct\.csv: expected a regular file"):
+        read_published(folder)
+    (folder / "bct.csv").unlink()
+    (folder / "bct.csv").write_text(lines[0] + "a\n" * 20_001)
+    with pytest.raises(BenchError, match=r"bct\.csv: expected at most 20000 numbers"):
         read_published(folder)
