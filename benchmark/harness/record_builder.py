@@ -15,6 +15,7 @@ from benchmark.config.protocols import ProtocolRules
 from benchmark.config.reading import Model, build
 from benchmark.config.setup import Setup
 from benchmark.config.tracks import TrackRules
+from benchmark.errors import printable
 from benchmark.harness.artifacts import BACKFILLING, CASES, DETAILS
 from benchmark.harness.cost import cost
 from benchmark.harness.graph import TRAINING, Result, Stage
@@ -166,7 +167,8 @@ def public(argv: list[str]) -> list[str]:
         >>> public(["run", "--data-root", "/home/me/photos", "--out=/tmp/x"])
         ['run', '--data-root', 'DIR', '--out=DIR']
     """
-    return [re.sub(r"^(--[\w-]+=)?[/~].*", r"\1DIR", word) for word in argv]
+    # A record is text: what it refuses to hold must not keep a finished run from being read.
+    return [printable(re.sub(r"^(--[\w-]+=)?[/~].*", r"\1DIR", word)) for word in argv]
 
 
 def _bounds(result: Result, store: Store, names: list[str]) -> dict[str, dict[str, float | None]]:
