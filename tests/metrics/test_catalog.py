@@ -40,7 +40,7 @@ def test_every_metric_of_the_committed_records_is_in_the_catalogue():
         value = json.loads(path.read_text())
         for scores in (*value["scores"].values(), *value["bounds"].values()):
             result |= set(scores)
-        for order in value["backfilling"].get("orders", {}).values():
+        for order in (value["backfilling"] or {}).get("orders", {}).values():
             result |= {f"area_{metric}" for metric in order["area"]}
     assert {"map", "rank_1", "area_map"} <= result
     for metric in result:
