@@ -26,7 +26,7 @@ PartName = Literal["convert", "query_view", "priority"]
 PARTS: tuple[str, ...] = get_args(PartName)
 META = "conversion.json"
 _MOST_META = 2**20
-_MOST_PART = 2**36
+_MOST_PART = 2**30
 _MOST_DIM = 2**20
 
 
@@ -194,7 +194,11 @@ class Conversion:
         files = {name: folder / f"{name}.safetensors" for name in meta.parts}
         for name, path in files.items():
             file_size(path, _MOST_PART)
-            if file_digest(path) != meta.parts[name]:
+            try:
+                found = file_digest(path)
+            except OSError as error:
+                raise BenchError(f"{path}: cannot be read: {error.strerror}") from error
+            if found != meta.parts[name]:
                 raise BenchError(f"{path}: damaged, its digest is another")
         parts = {str(name): load_module(path).eval() for name, path in files.items()}
         loaded = cls(meta.method, meta.params, meta.distance, meta.dims, meta.maps_side, parts)

@@ -15,6 +15,7 @@ import resource
 import selectors
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from typing import Any
@@ -28,6 +29,10 @@ _CHANGING = {
     "os.symlink": (1,), "os.truncate": (0,), "os.chmod": (0,), "os.chown": (0,), "os.utime": (0,),
     "shutil.rmtree": (0,),
 }  # fmt: skip
+# Place of the descriptor of the folder that a path is relative to, for those that may have one.
+_FOLDERS = {"os.remove": (1,), "os.rmdir": (1,), "os.mkdir": (2,), "os.rename": (2, 3),
+            "os.link": (3,), "os.symlink": (2,), "os.chmod": (2,), "os.chown": (3,),
+            "os.utime": (3,), "shutil.rmtree": (1,)}  # fmt: skip
 # Those by which data could run something, or reach somebody.
 _RUNNING = (
     "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pickle.find_class", "socket.connect",
@@ -118,6 +123,7 @@ def _child(case: Case) -> None:
         sys.argv = ["bench"]
         os.environ.clear()
         os.environ.update(case["env"])
+        tempfile.tempdir = None  # the parent's
         _limit(case["memory_bytes"])
         sys.addaudithook(_Audit(case["audit"], case["allowed"]))
         module, _, name = case["call"].partition(":")
@@ -166,8 +172,9 @@ class _Audit:
             if writes and not isinstance(path, int):
                 self.changes("open", path)
         elif event in _CHANGING:
-            for i in _CHANGING[event]:
-                self.changes(event, arguments[i])
+            folders = _FOLDERS.get(event, (None,))
+            for i, place in zip(_CHANGING[event], folders, strict=True):
+                self.changes(event, _whole(arguments[i], place and arguments[place]))
         elif event in _RUNNING:
             self.note("run", event, arguments)
         elif event == "subprocess.Popen":
@@ -187,6 +194,13 @@ class _Audit:
     def note(self, kind: str, *what: Any) -> None:
         text = " ".join(str(each) for each in what)
         os.write(self.file, f"{kind}: {text!a:.400}\n".encode())
+
+
+def _whole(path: Any, folder: Any) -> Any:
+    """A path, behind the folder of a descriptor that it is relative to, if there is one."""
+    if isinstance(path, int) or not isinstance(folder, int) or folder < 0:
+        return path
+    return os.path.join(os.readlink(f"/proc/self/fd/{folder}"), os.fsdecode(path))
 
 
 if __name__ == "__main__":

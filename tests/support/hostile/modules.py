@@ -108,12 +108,17 @@ CLASSES = (
 )  # fmt: skip
 
 
-SOUND: Mapping[str, Any] = {
-    "class": "benchmark.models.parts:Affine", "arguments": {"dim_in": DIM, "dim_out": DIM},
-}  # fmt: skip
+def _map(arguments: Any) -> dict[str, Any]:
+    """A conversion of vectors by an affine map with these arguments."""
+    affine = {"class": "benchmark.models.parts:Affine", "arguments": arguments}
+    return {"class": "benchmark.models.parts:KeepSide", "arguments": {"map": {"portable": affine}}}
+
+
+_SIZES: Mapping[str, Any] = {"dim_in": DIM, "dim_out": DIM}
+SOUND: Mapping[str, Any] = _map(_SIZES)
 WEIGHTS: Mapping[str, tuple[str, list[int], bytes]] = {
-    "linear.bias": ("F32", [DIM], bytes(4 * DIM)),
-    "linear.weight": ("F32", [DIM, DIM], struct.pack("<f", 1.0) * DIM**2),
+    "map.linear.bias": ("F32", [DIM], bytes(4 * DIM)),
+    "map.linear.weight": ("F32", [DIM, DIM], struct.pack("<f", 1.0) * DIM**2),
 }
 # Ours, with arguments that would take all memory, or time.
 COSTLY = (
@@ -143,17 +148,14 @@ def _modules() -> Iterator[tuple[str, bytes]]:
         yield f"class-is-{name}", made(description | {"class": wrong})
         yield f"arguments-are-{name}", made(description | {"arguments": wrong})
         yield f"description-is-{name}", made(wrong)
-        for key in list(description["arguments"])[:1]:
-            arguments = description["arguments"] | {key: wrong}
-            yield f"{key}-is-{name}", made(description | {"arguments": arguments})
+        yield f"dim_in-is-{name}", made(_map({**_SIZES, "dim_in": wrong}))
+        yield f"arguments-of-the-map-are-{name}", made(_map(wrong))
     for size in (10**5, 10**6, 10**9, 10**12, -4):
-        arguments = dict.fromkeys(description["arguments"], size)
-        yield f"size-{size}", made(description | {"arguments": arguments})
+        yield f"size-{size}", made(_map(dict.fromkeys(_SIZES, size)))
     for i, (cls, costly) in enumerate(COSTLY):
         yield f"costly-{i}", made({"class": cls, "arguments": costly})
     for key in ("self", "__class__", "unknown", "\x1b[2J", "arguments"):
-        arguments = description["arguments"] | {key: 1}
-        yield f"argument-{key!a}", made(description | {"arguments": arguments})
+        yield f"argument-{key!a}", made(_map({**_SIZES, key: 1}))
     opening = f'{{"class": "{SOUND["class"]}", "arguments": {{"map": {{"portable": '
     inner = json.dumps(description)
     yield "400-modules-in-each-other", made(opening * 400 + inner + "}}}" * 400)
