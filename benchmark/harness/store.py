@@ -2,8 +2,9 @@
 
 import os
 import shutil
+import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from benchmark.config.files import (
     writable,
     write_sealed,
 )
+from benchmark.config.reading import Model, build
 from benchmark.errors import BenchError
 
 if TYPE_CHECKING:
@@ -32,6 +34,24 @@ def default_store() -> Path:
     if given:
         return Path(given)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "compatbench"
+
+
+class StoredFile(Model):
+    """A file of a stage, as it was written."""
+
+    bytes: int
+    digest: str
+
+
+class _Meta(Model):
+    """What a stage says of itself."""
+
+    name: str
+    title: str
+    kind: str
+    facts: dict[str, Any]
+    run: dict[str, Any]
+    files: dict[str, StoredFile]
 
 
 @dataclass(frozen=True)
@@ -73,8 +93,9 @@ class Store:
         """
         path = self.path(name) / META
         value = read_sealed(path, _LARGEST_META)
-        if value.get("name") != name:
-            raise BenchError(f"{path}: damaged: that of another stage, {value.get('name')}")
+        build(_Meta, value, f"{path}: damaged")
+        if value["name"] != name:
+            raise BenchError(f"{path}: damaged: that of another stage, {value['name']:.60}")
         return value
 
     def damage(self, name: str) -> str | None:
@@ -90,11 +111,11 @@ class Store:
         found = _files(folder)
         for file in sorted({*found, *expected}):
             if file not in found:
-                return f"{file} is missing"
+                return f"{file:.100} is missing"
             if file not in expected:
-                return f"{file} is not its own"
+                return f"{file:.100} is not its own"
             with suppress(OSError):  # what cannot be read is damaged
-                if _facts(folder / file) == expected[file]:
+                if _is_as_written(folder / file, expected[file]):
                     continue
             return f"{file} is not what was written"
         return None
@@ -150,7 +171,8 @@ class Store:
         return [
             Entry(folder.name, finished, *_usage(folder))
             for finished, parent in ((True, "stages"), (False, "work"))
-            for folder in sorted((self.root / parent).glob("*/"))
+            for folder in self._within(parent)
+            if _is(folder, stat.S_ISDIR)
         ]
 
     def clean(self, older_than: float | None = None) -> list[Entry]:
@@ -169,10 +191,16 @@ class Store:
             with suppress(Timeout), self._lock(entry.name, timeout=0):
                 shutil.rmtree(self.path(entry.name) if entry.finished else self._work(entry.name))
                 gone.append(entry)
-        for lock in (self.root / "work").glob("*.lock"):
-            with suppress(Timeout), self._lock(lock.stem, timeout=0):
-                lock.unlink(missing_ok=True)
+        for lock in self._within("work"):
+            if lock.suffix == ".lock" and _is(lock, stat.S_ISREG):
+                with suppress(Timeout), self._lock(lock.stem, timeout=0):
+                    lock.unlink(missing_ok=True)
         return gone
+
+    def _within(self, parent: str) -> list[Path]:
+        """What lies in a folder of the store; links lead elsewhere and are passed over."""
+        folder = self.root / parent
+        return sorted(folder.iterdir()) if _is(folder, stat.S_ISDIR) else []
 
     def _work(self, name: str) -> Path:
         return self.root / "work" / name
@@ -183,6 +211,9 @@ class Store:
     def _lock(self, name: str, timeout: float = -1) -> "BaseFileLock":
         from filelock import FileLock
 
+        for parent in ("work", "stages"):
+            if (self.root / parent).is_symlink():
+                raise BenchError(f"{self.root / parent}: expected a folder, got a link")
         path = self._lock_file(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         return FileLock(path, timeout=timeout)
@@ -190,18 +221,41 @@ class Store:
 
 def _files(folder: Path) -> list[str]:
     """Paths below a stage's folder of everything but folders and its ``stage.json``."""
-    paths = (path.relative_to(folder) for path in folder.rglob("*") if not path.is_dir())
-    return sorted(path.as_posix() for path in paths if path.as_posix() != META)
+    found = [path.relative_to(folder).as_posix() for path, about in _walk(folder)]
+    return sorted(name for name in found if name != META)
+
+
+def _walk(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Everything below a folder but folders; a link is itself, wherever it leads."""
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(parent, name)
+            about = path.lstat()
+            if not stat.S_ISDIR(about.st_mode):
+                yield path, about
+
+
+def _is(path: Path, kind: Callable[[int], bool]) -> bool:
+    """Whether a path is of a kind of :mod:`stat`, itself and not by a link."""
+    try:
+        return kind(path.lstat().st_mode)
+    except OSError:
+        return False
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    if path.is_symlink() or not path.is_file():
-        raise OSError(f"{path}: no regular file")
     return {"bytes": path.stat().st_size, "digest": file_digest(path)}
+
+
+def _is_as_written(path: Path, expected: Mapping[str, Any]) -> bool:
+    about = path.lstat()
+    if not stat.S_ISREG(about.st_mode) or about.st_size != expected["bytes"]:
+        return False
+    return file_digest(path) == expected["digest"]
 
 
 def _usage(folder: Path) -> tuple[int, float]:
     """Bytes below a folder, and seconds since its newest file was written."""
-    about = [path.stat() for path in folder.rglob("*") if path.is_file()]
-    newest = max([folder.stat().st_mtime, *(each.st_mtime for each in about)])
+    about = [each for _, each in _walk(folder)]
+    newest = max([folder.lstat().st_mtime, *(each.st_mtime for each in about)])
     return sum(each.st_size for each in about), max(0.0, time.time() - newest)

@@ -187,6 +187,33 @@ def test_clean_frees_what_is_of_no_use(store):
     assert not list((store.root / "work").iterdir())
 
 
+def test_links_lead_nowhere(store, tmp_path):
+    """What lies outside of the store is neither written nor freed, whatever the store links to."""
+    make(store, "embed-1")
+    outside = tmp_path / "outside"
+    (outside / "embed-2").mkdir(parents=True)
+    (outside / "embed-2" / "kept").write_text("kept")
+    (store.path("embed-2")).symlink_to(outside / "embed-2")
+    (store.path("embed-1") / "deep").symlink_to(outside)
+    assert store.damage("embed-1") == "deep is not its own"
+    assert [e.name for e in store.clean(older_than=0.0)] == ["embed-1"]
+    shutil.rmtree(store.root / "stages")
+    (store.root / "stages").symlink_to(outside)
+    assert store.entries() == store.clean(older_than=0.0) == []
+    with pytest.raises(BenchError, match="stages: expected a folder, got a link"):
+        make(store, "embed-3")
+    assert (outside / "embed-2" / "kept").read_text() == "kept"
+
+
+@pytest.mark.parametrize("files", [None, -1, [["a"]], {"a": {}}, {"a": {"bytes": "1"}}])
+def test_what_a_stage_says_is_checked(store, files):
+    folder = make(store, "embed-1")
+    meta = read_sealed(folder / "stage.json", 10**6)
+    write_sealed(folder / "stage.json", meta | {"files": files})
+    assert str(store.damage("embed-1")).startswith("damaged: files")
+    assert [e.name for e in store.clean()] == ["embed-1"]
+
+
 def test_clean_frees_what_is_old(store):
     for name, days in (("embed-1", 40), ("embed-2", 2)):
         folder = make(store, name)
