@@ -131,9 +131,12 @@ _EXPECTED = {
 
 def _line(adapter: TypeAdapter[Any], error: ErrorDetails, where: str) -> str:
     """An error of pydantic as one line in our words."""
-    path = [part for part in error["loc"] if not _branch(part)]
     kind, got, context = error["type"], error["input"], error.get("ctx", {})
-    key = path.pop() if kind in (*_UNKNOWN, "missing") else None
+    # A key may be called as a branch is; the last part of such an error's place is a key.
+    keyed = kind in (*_UNKNOWN, "missing") and bool(error["loc"])
+    key = error["loc"][-1] if keyed else None
+    parts = error["loc"][:-1] if keyed else error["loc"]
+    path = [part for part in parts if not _branch(part)]
     text = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).removeprefix(".")
     place = f"{where}: {text}" if text else where
     if kind in _UNKNOWN:

@@ -109,6 +109,8 @@ def test_a_dataclass_is_read_as_strictly():
         ({"inner": {"size": 1.0}}, "inner.size: expected a whole number, got 1.0"),
         ({"inner": {"size": True}}, "inner.size: expected a whole number, got True"),
         ({"inner": {"size": 1, "nam": "x"}}, "inner: unknown key 'nam'; did you mean 'name'?"),
+        ({"a[b": 1}, "unknown key 'a[b'"),
+        ({"none": 1}, "unknown key 'none'"),
         ({"inner": {"size": 1, "name": 3}}, "name: expected text, got 3"),
         ({"inner": {}}, "inner: missing key 'size'"),
         ({"inner": [1]}, "inner: expected a mapping, got [1]"),
