@@ -242,7 +242,9 @@ def test_an_archive_that_unpacks_to_more_than_it_should(tmp_path, monkeypatch):
             Cifar100().load(tmp_path)
 
 
-@pytest.mark.parametrize("raw", [b"", b"\x1f\x8b", b"x" * 2000, gzip.compress(b"x" * 2000, mtime=0)])
+@pytest.mark.parametrize(
+    "raw", [b"", b"\x1f\x8b", b"x" * 2000, gzip.compress(b"x" * 2000, mtime=0)]
+)
 def test_archives_that_are_none(tmp_path, raw):
     (tmp_path / cifar100.ARCHIVE).write_bytes(raw)
     with refused():
