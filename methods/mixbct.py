@@ -17,11 +17,12 @@ class MixBCT(CompatibleTraining[CredibleMask]):
     """
 
     paper = "Liang et al., MixBCT: Towards Self-Adapting Backward-Compatible Training, 2023"
-    variants = {"plain": {"drop": 0.0}}
+    variants = {"plain": {"drop": 0.0}, "text": {"directions": False}}
     ranges = {"ratio": "[0, 1]", "drop": "[0, 1)"}
 
     ratio: float = 0.3  # alpha, section 4.3
     drop: float = 0.1  # farthest share of each class that may not replace, section 3.4
+    directions: bool = True  # of features alone count, as in the code; not so by the text
 
     def refuses(self, step: Step) -> str | None:
         """A batch must have as many credible features as are to be replaced."""
@@ -32,7 +33,7 @@ class MixBCT(CompatibleTraining[CredibleMask]):
 
     def prepare(self, job: UpdateJob) -> CredibleMask:
         """The old features that may replace new ones."""
-        return CredibleMask(job.old.features, job.data.labels, self.drop)
+        return CredibleMask(job.old.features, job.data.labels, self.drop, self.directions)
 
     def loss(self, batch: Batch, head: Head, state: CredibleMask) -> Tensor:
         """Classification of the mixture."""

@@ -15,32 +15,38 @@ class CredibleMask(nn.Module):
 
     keep: Tensor
 
-    def __init__(self, features: Tensor, labels: Tensor, drop: float) -> None:
+    def __init__(
+        self, features: Tensor, labels: Tensor, drop: float, directions: bool = True
+    ) -> None:
         super().__init__()
-        self.register_buffer("keep", near_own_class(features, labels, drop))
+        self.register_buffer("keep", near_own_class(features, labels, drop, directions))
 
 
-def near_own_class(features: Tensor, labels: Tensor, drop: float) -> Tensor:
+def near_own_class(
+    features: Tensor, labels: Tensor, drop: float, directions: bool = True
+) -> Tensor:
     """Mask ``[n]`` without the ``floor(drop * n_c)`` features farthest from their class centre.
 
-    Of features ``[n, d]`` each dimension is first brought to one scale over the data set; labels
-    ``[n]`` are 0 to C - 1. Ties at the border keep the earlier row. A ValueError unless ``drop``
-    is in [0, 1).
+    Features ``[n, d]`` are normalised where ``directions`` alone count; then each dimension is
+    brought to one scale over the data set. Labels ``[n]`` are 0 to C - 1. Ties at the border keep
+    the earlier row. A ValueError unless ``drop`` is in [0, 1).
 
     Source:
-        MixBCT section 3.4 (normalised Euclidean distance, top 10 % excluded).
+        MixBCT section 3.4 (normalised Euclidean distance, top 10 % excluded), whose text speaks of
+        dimensions only; its code (tools/denoising/denoise_credible.py) normalises rows before.
     """
     if not 0.0 <= drop < 1.0:
         raise ValueError(f"drop: expected 0 <= drop < 1, got {drop}")
     # In float64, so that no tie at the border hangs on the order of a sum.
-    scaled = F.normalize(features.double(), dim=0)
+    rows = features.double()
+    scaled = F.normalize(F.normalize(rows) if directions else rows, dim=0)
     n_classes = int(labels.max()) + 1
     distance = (scaled - class_means(scaled, labels, n_classes)[labels]).norm(dim=1)
     order = torch.argsort(distance, stable=True)
     order = order[torch.argsort(labels[order], stable=True)]
     keep = torch.ones_like(labels, dtype=torch.bool)
-    for rows in torch.split(order, torch.bincount(labels).tolist()):
-        keep[rows[len(rows) - math.floor(drop * len(rows) + 1e-9) :]] = False
+    for own in torch.split(order, torch.bincount(labels).tolist()):
+        keep[own[len(own) - math.floor(drop * len(own) + 1e-9) :]] = False
     return keep
 
 

@@ -132,6 +132,17 @@ def test_the_stream_decides(make_job, make_batch):
     assert spies[0] == spies[1] != spies[2]
 
 
+def test_denoising_as_the_code_and_as_the_text(make_job):
+    job = make_job()
+    old = job.old.features
+    lengths = torch.arange(1, len(old) + 1, dtype=old.dtype)[:, None]
+    longer = make_job()
+    longer.old.features.mul_(lengths)
+    by_code, by_text = MixBCT(drop=0.3), MixBCT(drop=0.3, **MixBCT.variants["text"])
+    assert torch.equal(by_code.prepare(job).keep, by_code.prepare(longer).keep)
+    assert not torch.equal(by_text.prepare(job).keep, by_text.prepare(longer).keep)
+
+
 def test_plain_variant_keeps_all(make_job):
     method = MixBCT(**MixBCT.variants["plain"])
     assert method.prepare(make_job()).keep.all()
