@@ -272,10 +272,18 @@ _FINDINGS = {
 }
 """Column -> kinds of findings that it counts."""
 
+def _scripts() -> list[str]:
+    """Published scripts and what is computed here."""
+    from published_scripts import ROWS, comparisons
+
+    return _table(ROWS, *comparisons())
+
+
 GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "protocols": _protocols, "protocol": _protocol, "tracks": _tracks, "suits": _suits,
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
+    "scripts": _scripts,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""
 

@@ -2,7 +2,7 @@
 
 Sources: Ramanujan et al., Forward Compatible Training (2022), Figure 4, appendix D.1; Jaeckle et
 al., FastFill (2023), section 4.2, appendix A.2; Wang et al., Unified Representation Learning for
-Cross Model Compatibility (2020).
+Cross Model Compatibility (2020), in the published code of Meng et al. (2021).
 """
 
 import math
@@ -110,10 +110,49 @@ class Uncertain(Portable):
         return logs.logsumexp(dim=1) - math.log(logs.shape[1])
 
 
-class Bottlenecks(Portable):
-    """Blocks ``x + up(PReLU(BN(down x)))``, one after another.
+class ParallelBottlenecks(Portable):
+    """``x`` plus the sum of ``paths`` bottlenecks of ``x``, side by side.
 
-    Side by side, such blocks would only be one that is as wide as all of them. Each narrows its
+    A path is Linear without bias, BatchNorm and PReLU, three times, by way of ``width`` numbers;
+    64 numbers, four paths and width 16 make 10,368 parameters. Between unequal dimensions a linear
+    layer comes first. ``normalise`` is of the output, ``normalise_old`` of the input.
+
+    Source:
+        RBTBlock in the published code of LCE (models/trans.py), with its constants; between
+        unequal dimensions that block cannot add.
+    """
+
+    def __init__(
+        self, dim_old: int, dim_new: int, paths: int, width: int, normalise: bool,
+        normalise_old: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.normalise, self.normalise_old = normalise, normalise_old
+        self.first = nn.Identity() if dim_old == dim_new else nn.Linear(dim_old, dim_new)
+        sizes = [(dim_new, width), (width, width), (width, dim_new)]
+        self.paths = nn.ModuleList(
+            nn.Sequential(*(layer for size in sizes for layer in _narrow(*size)))
+            for _ in range(paths)
+        )
+
+    def forward(self, vectors: Tensor, side: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Stored vectors ``[n, dim_old]`` to ``[n, dim_new]``; side-information is kept."""
+        x = self.first(F.normalize(vectors) if self.normalise_old else vectors).float()
+        out = x
+        for path in self.paths:
+            out = out + path(x).float()
+        return (F.normalize(out) if self.normalise else out), side
+
+
+def _narrow(inputs: int, outputs: int) -> list[nn.Module]:
+    norm = nn.BatchNorm1d(outputs, eps=2e-5, momentum=0.9)
+    return [nn.Linear(inputs, outputs, bias=False), norm, nn.PReLU(outputs)]
+
+
+class Bottlenecks(Portable):
+    """Blocks ``x + up(PReLU(BN(down x)))``, one after another: a design of our own.
+
+    Each narrows its
     input to ``width``; between unequal dimensions a linear layer comes first. ``normalise`` is of
     the output, ``normalise_old`` of the input.
     """

@@ -4,6 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.errors import BenchError
+
 
 def class_means(features: Tensor, labels: Tensor, n_classes: int) -> Tensor:
     """Mean feature of each class, ``[n_classes, d]``."""
@@ -46,10 +48,78 @@ def _column_sums(unit: Tensor, share: float, tau: float) -> Tensor:
     return (1 - share) * torch.linalg.solve(system.T, torch.ones(n, dtype=unit.dtype))
 
 
+class ClassBorders(nn.Module):
+    """The border of each class: its mean direction, and the smallest cosine of a member to it.
+
+    Features are ``[n, d]``, their labels 0 to ``n_classes`` - 1.
+
+    Source:
+        Meng et al., Learning Compatible Embeddings (2021); published code, main.py.
+    """
+
+    centre: Tensor
+    lowest: Tensor
+
+    def __init__(self, features: Tensor, labels: Tensor, n_classes: int) -> None:
+        super().__init__()
+        self.register_buffer("centre", class_directions(features, labels, n_classes))
+        lowest = torch.ones(n_classes)
+        lowest.scatter_reduce_(0, labels, self.cosines(features, labels), "amin")
+        self.register_buffer("lowest", lowest)
+
+    def cosines(self, features: Tensor, labels: Tensor) -> Tensor:
+        """Cosine of each feature to the direction of its class, ``[n]``."""
+        return (F.normalize(features) * self.centre[labels]).sum(dim=1)
+
+    def forward(self, features: Tensor, labels: Tensor) -> Tensor:
+        """Mean cosine that features lack to the border of their class, a scalar."""
+        return (self.lowest[labels] - self.cosines(features, labels)).clamp_min(0).mean()
+
+
+class CentreAlignment(nn.Module):
+    """Squared error of what a map makes of the centres of classes, which is to be ``target``.
+
+    A centre is the class's mean direction at its mean length; classes without features have none.
+    Features are ``[n, d]``, their labels rows of ``target``, ``[n_classes, d_new]``. The error is
+    between unit vectors, averaged over classes and dimensions. A BenchError if there are items of
+    one class alone, whose centre batch norm cannot take.
+
+    Source:
+        Meng et al. (2021); published code, main.py: there centres have length 1, and the target
+        is the rows of the classifier.
+    """
+
+    centre: Tensor
+    target: Tensor
+
+    def __init__(self, features: Tensor, labels: Tensor, target: Tensor) -> None:
+        super().__init__()
+        known = torch.bincount(labels, minlength=len(target)) > 0
+        if known.count_nonzero() < 2:
+            raise BenchError("alignment: expected items of two classes or more, got one class")
+        lengths = class_means(features.norm(dim=1, keepdim=True), labels, len(target))
+        centre = class_directions(features, labels, len(target)) * lengths
+        self.register_buffer("centre", centre[known])
+        self.register_buffer("target", F.normalize(target.detach())[known])
+
+    def forward(self, map: nn.Module) -> Tensor:
+        """Error of a map that takes vectors and side-information, a scalar."""
+        return F.mse_loss(F.normalize(map(self.centre, None)[0]), self.target)
+
+
+def class_directions(features: Tensor, labels: Tensor, n_classes: int) -> Tensor:
+    """Direction of the mean unit feature of each class, ``[n_classes, d]``; 0 for one without."""
+    return F.normalize(class_means(F.normalize(features), labels, n_classes))
+
+
 class ClassCones(nn.Module):
     """The cone of each class: its mean direction, and the angle that holds its usual members.
 
-    Features are ``[n, d]``, their labels 0 to ``n_classes`` - 1. Source: Meng et al. (2021).
+    Features are ``[n, d]``, their labels 0 to ``n_classes`` - 1.
+
+    Source:
+        Pan et al., AdvBCT (2023): published code, where LCE is re-implemented so (the largest
+        angle up to 1.5 inter-quartile ranges above the third quartile).
     """
 
     centre: Tensor

@@ -12,7 +12,7 @@ from benchmark.contract.bases import FeatureTransformation, VectorMap
 CLASSES = {name: registry.method_class(name) for name in registry.method_files()}
 NAMES = [n for n, cls in CLASSES.items() if issubclass(cls, FeatureTransformation)]
 QUERIES = [f"{n}:query" for n in NAMES if issubclass(CLASSES[n], VectorMap)]
-OTHERS = ["fct:layer-norm", "fastfill:diagonal", "lce:mlp"]  # other architectures
+OTHERS = ["fct:layer-norm", "fastfill:diagonal", "lce:mlp", "rbt:chain"]  # other architectures
 SIDED = ["fct:simclr", "fct:simclr-alone", "fastfill:simclr"]
 OLD, NEW, SIDE = 64, 48, 24
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from published_scripts import lce_borders, lce_terms
 
 from benchmark.config.recipes import Recipe
 from benchmark.contract.pairs import Pairs
@@ -12,7 +13,13 @@ from benchmark.errors import BenchError
 from benchmark.models.heads import Head
 from benchmark.training.device import Device
 from benchmark.training.loop import Trainer
-from benchmark.training.prototypes import ClassCones, angles, largest_usual
+from benchmark.training.prototypes import (
+    CentreAlignment,
+    ClassBorders,
+    ClassCones,
+    angles,
+    largest_usual,
+)
 from methods.lce import LCE
 
 
@@ -132,10 +139,86 @@ def test_only_what_lies_outside_counts(data):
     assert got == pytest.approx(wanted, rel=1e-4) and wanted > 0.1
 
 
-@pytest.mark.parametrize("map_", ["rbt", "mlp"])
-def test_whole_loss(handed, data, arcface, map_):
+def test_borders_of_the_published_code(data):
+    """No outlier rule: the smallest cosine counts, that of the outlier."""
+    _, new, labels, _ = data
+    borders = ClassBorders(new, labels, 5)
+    centres, lowest = lce_borders(new, labels.numpy())
+    np.testing.assert_allclose(borders.centre[:4], centres, atol=1e-6)
+    np.testing.assert_allclose(borders.lowest[:4], lowest, atol=1e-6)
+    assert lowest.max() < 0 and (borders.centre[4] == 0).all()
+    assert borders(new, labels).item() == pytest.approx(0, abs=1e-6)
+
+
+def test_border_by_hand():
+    """A class of two at 0 and 60 degrees has its border 30 degrees off its centre."""
+    members = torch.tensor([[2.0, 0], [0.5, math.sqrt(0.75)]])
+    borders = ClassBorders(members, torch.tensor([0, 0]), 1)
+    assert borders.lowest.item() == pytest.approx(math.cos(math.pi / 6))
+    beyond = torch.tensor([[0.5, -math.sqrt(0.75)]])  # 90 degrees off it
+    inside = torch.tensor([[3.0, 1.0]])
+    label = torch.tensor([0])
+    assert borders(beyond, label).item() == pytest.approx(math.sqrt(0.75))
+    assert borders(inside, label).item() == 0
+
+
+def test_alignment_by_hand():
+    """Centres (1, 1) / sqrt 2 at length 2 and (0, 1) at length 3; a class of none is left out."""
+    old = torch.tensor([[2.0, 0], [0, 2], [0, 3]])
+    weight = torch.tensor([[5.0, 0], [7, 7], [0, 2]])
+    alignment = CentreAlignment(old, torch.tensor([0, 0, 2]), weight)
+    root = math.sqrt(2)
+    np.testing.assert_allclose(alignment.centre, [[root, root], [0, 3]], rtol=1e-6)
+
+    class Same(torch.nn.Module):
+        def forward(self, vectors, side):
+            return vectors, side
+
+    # (1 / root - 1)^2 + (1 / root)^2 of the first, nothing of the second; four numbers in all.
+    assert alignment(Same()).item() == pytest.approx(((1 / root - 1) ** 2 + 0.5) / 4)
+
+
+@pytest.mark.parametrize("map_", ["parallel", "chain", "mlp"])
+@pytest.mark.parametrize("weight", [1.0, 0.0])
+def test_whole_loss_of_the_published_code(handed, data, arcface, map_, weight):
     old, new, labels, head = data
-    LCE(map=map_, weight=0.7, width=16).learn(Pairs(old, new, labels, head=head), trainer())
+    old = torch.nn.functional.normalize(old)
+    made = LCE(map=map_, weight=weight, align=100 * weight, width=16)
+    made.learn(Pairs(old, new, labels, head=head), trainer())
+    module = handed["module"]
+    with torch.no_grad():
+        got = handed["loss"](module, *handed["tensors"]).item()
+        converted = module(old, None)[0]
+        centres = torch.from_numpy(lce_borders(old, labels.numpy())[0]).float()
+        mapped, rows = module(centres, None)[0], head.weight.detach()
+    terms = lce_terms(converted, labels, lce_borders(new, labels), mapped, rows)
+    wanted = arcface(head, converted.double().numpy(), labels.numpy()) + weight * terms
+    assert got == pytest.approx(wanted, rel=1e-4)
+    assert terms > 0.1
+
+
+def test_defaults_are_those_of_the_published_code(handed, data):
+    """10,368 parameters for 64 numbers, alignment of weight 100, border of weight 1."""
+    _, _, labels, _ = data
+    vectors, head = torch.randn(200, 64), Head("arcface", 64, range(4))
+    made = LCE()
+    made.learn(Pairs(vectors, vectors, labels, head=head), trainer())
+    assert sum(p.numel() for p in handed["module"].parameters()) == 10368
+    assert (made.align, made.weight, made.border) == (100, 1, "cosine")
+
+
+def test_alignment_of_one_class_is_refused(data):
+    old, new, labels, head = data
+    pairs = Pairs(old, new, torch.zeros_like(labels), head=head)
+    with pytest.raises(BenchError, match="alignment: expected items of two classes or more"):
+        LCE().learn(pairs, trainer())
+
+
+@pytest.mark.parametrize("map_", ["chain", "mlp"])
+def test_whole_loss_of_the_angle(handed, data, arcface, map_):
+    old, new, labels, head = data
+    params = {**LCE.variants["advbct"], "map": map_, "weight": 0.7, "width": 16}
+    LCE(**params).learn(Pairs(old, new, labels, head=head), trainer())
     with torch.no_grad():
         got = handed["loss"](handed["module"], *handed["tensors"]).item()
         made = handed["module"](old, None)[0].double().numpy()
@@ -146,13 +229,13 @@ def test_whole_loss(handed, data, arcface, map_):
     assert got == pytest.approx(wanted, rel=1e-4)
 
 
-@pytest.mark.parametrize("map_", ["rbt", "mlp"])
-def test_fit(data, map_):
+@pytest.mark.parametrize("params", [{}, LCE.variants["mlp"], LCE.variants["advbct"]])
+def test_fit(data, params):
     """The map itself learns (published code leaves it out of the optimiser), the rest stays."""
     old, new, labels, head = data
     weight = head.weight.detach().clone()
     pairs = Pairs(old, new, labels, head=head)
-    fitted = LCE(map=map_, width=32, lr=5e-3).learn(pairs, trainer(80))
+    fitted = LCE(**params, width=32, lr=5e-3).learn(pairs, trainer(80))
     losses = fitted.curves["map"].loss
     assert losses[-1] < 0.5 * losses[0]
     assert torch.equal(head.weight, weight) and head.weight.grad is None

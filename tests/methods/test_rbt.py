@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from published_scripts import rbt_block
 from torch import nn
 from torch.nn import functional as F
 
@@ -12,7 +13,7 @@ from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError
 from benchmark.models.heads import Head
 from benchmark.models.module import load_module, save_module
-from benchmark.models.transformation import Bottlenecks
+from benchmark.models.transformation import Bottlenecks, ParallelBottlenecks
 from benchmark.training.device import Device
 from benchmark.training.loop import Trainer
 from methods.rbt import RBT
@@ -67,6 +68,30 @@ def test_forward(dim_new, normalise):
     np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("dim_new", [6, 5])
+@pytest.mark.parametrize("normalise", [False, True])
+def test_paths_of_the_published_code(dim_new, normalise):
+    torch.manual_seed(0)
+    made = ParallelBottlenecks(6, dim_new, 3, 4, normalise, normalise_old=normalise)
+    made(torch.randn(50, 6) * 3 + 1, None)
+    old, side = torch.randn(7, 6), torch.randn(7, 2)
+    with torch.inference_mode():
+        out, kept = made.eval()(old, side)
+        first = made.first(F.normalize(old) if normalise else old)
+    assert kept is side
+    wanted = rbt_block(first, made.paths.state_dict(), 3)
+    if normalise:
+        wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+    np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_which_map(handed, data):
+    old, new, _ = data
+    for params, kind in (({}, ParallelBottlenecks), (RBT.variants["chain"], Bottlenecks)):
+        RBT(**params).learn(Pairs(old, new), trainer())
+        assert type(handed["module"]) is kind
+
+
 def test_blocks_are_residual():
     """With nothing coming up from the bottleneck, what went in comes out."""
     made = Bottlenecks(6, 6, 4, 3, normalise=False)
@@ -81,13 +106,16 @@ def test_size():
     """A linear layer only between unequal dimensions; four blocks of 64-16-64."""
     count = lambda made: sum(p.numel() for p in made.parameters())  # noqa: E731
     block = 64 * 16 + 16 + 2 * 16 + 16 + 16 * 64 + 64
+    assert count(ParallelBottlenecks(64, 64, 4, 16, True)) == 10368
+    assert count(ParallelBottlenecks(128, 64, 4, 16, True)) == 10368 + 128 * 64 + 64
     assert count(Bottlenecks(64, 64, 4, 16, True)) == 4 * block
     assert count(Bottlenecks(128, 64, 4, 16, True)) == 4 * block + 128 * 64 + 64
 
 
-def test_stored_and_alone(tmp_path):
+@pytest.mark.parametrize("kind", [ParallelBottlenecks, Bottlenecks])
+def test_stored_and_alone(tmp_path, kind):
     torch.manual_seed(0)
-    made = Bottlenecks(6, 5, 2, 4, True)
+    made = kind(6, 5, 2, 4, True)
     made(torch.randn(50, 6), None)
     save_module(made.eval(), tmp_path / "convert.safetensors")
     read = load_module(tmp_path / "convert.safetensors")
