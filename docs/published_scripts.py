@@ -74,6 +74,30 @@ def lce_terms(
     return float(100 * align + bound)
 
 
+def nearest_far(genuine: Any, impostor: Any, target: float) -> tuple[float, float]:
+    """FAR and TAR that MixBCT's tools/ijbc_eval/ijbc_eval.py (7869281) prints for a target."""
+    from sklearn.metrics import roc_curve
+
+    truth = np.concatenate([np.ones(len(genuine)), np.zeros(len(impostor))])
+    far, tar, _ = roc_curve(truth, np.concatenate([genuine, impostor]))
+    far, tar = np.flipud(far), np.flipud(tar)
+    place = np.argmin(abs(far - target))
+    return float(far[place]), float(tar[place])
+
+
+def all_pairs(similarity: Any, mates: Any, target: float) -> tuple[float, float]:
+    """Recall and threshold that insightface's ijb_1n.py (1b8d928) prints for a target.
+
+    Scores ``[n, m]`` of probes and enrolled templates; the one mate of each probe, ``[n]``.
+    """
+    n = len(similarity)
+    mate = np.zeros(similarity.shape, bool)
+    mate[np.arange(n), mates] = True
+    negative = np.sort(similarity[~mate])[::-1]
+    threshold = negative[math.ceil(n * target) - 1]
+    return float(np.sum(similarity[mate] > threshold) / n), float(threshold)
+
+
 def unit(vectors: Any) -> Values:
     """Directions of the rows."""
     vectors = np.asarray(vectors, np.float64)
@@ -90,6 +114,8 @@ def comparisons() -> Iterator[tuple[str, str, str, str]]:
     yield _denoising(old, labels)
     yield _block(old)
     yield _terms(old, labels)
+    yield _nearest(rng)
+    yield _all_pairs(old, labels)
 
 
 def _denoising(old: Any, labels: Any) -> tuple[str, str, str, str]:
@@ -153,6 +179,40 @@ def _terms(old: Any, labels: Any) -> tuple[str, str, str, str]:
     return (
         "LCE, `main.py`", f"100 times the alignment and the border: {wanted:.4f}", f"{got:.4f}",
         _verdict(math.isclose(got, wanted, rel_tol=1e-4)),
+    )  # fmt: skip
+
+
+def _nearest(rng: np.random.Generator) -> tuple[str, str, str, str]:
+    from benchmark.metrics.verification import roc, tar_at_nearest_far
+
+    # Two digits, as scores of a small set are: equal steps are common.
+    good, bad = (np.round(rng.normal(mean, 0.15, n), 2) for mean, n in ((0.6, 300), (0.2, 700)))
+    targets = [k / 100 for k in range(1, 51)]
+    wanted = [nearest_far(good, bad, target)[1] for target in targets]
+    got = [point.tar for point in tar_at_nearest_far(good, bad, targets)]
+    whole = roc(good, bad)
+    places = [np.flatnonzero(abs(whole.far - t) == abs(whole.far - t).min())[-1] for t in targets]
+    other = sum(a != b for a, b in zip(whole.tar[places], wanted, strict=True))
+    differ = sum(a != b for a, b in zip(got, wanted, strict=True))
+    return (
+        "MixBCT, `ijbc_eval.py`, and others", f"TAR at the FAR nearest to {len(targets)} targets",
+        f"{differ} differ; on all points of the ROC {other} would", _verdict(differ == 0),
+    )  # fmt: skip
+
+
+def _all_pairs(old: Any, labels: Any) -> tuple[str, str, str, str]:
+    from benchmark.metrics.identification import all_pairs_tpir_at_fpir
+
+    probes, subjects = old[labels < 30][1::2], labels[labels < 30][1::2]
+    enrolled = old[::50]
+    parts = [(enrolled[:20], labels[::50][:20]), (enrolled[20:], labels[::50][20:])]
+    targets = [0.001, 0.01, 0.1, 0.5]
+    got = [point.tar for point in all_pairs_tpir_at_fpir(probes, subjects, parts, targets)]
+    similarity = unit(probes) @ unit(enrolled).T
+    wanted = [all_pairs(similarity, subjects, target)[0] for target in targets]
+    return (
+        "insightface, `ijb_1n.py`", "recall at FPIR " + ", ".join(map(str, targets)),
+        ", ".join(f"{value:.1%}" for value in got), _verdict(got == wanted),
     )  # fmt: skip
 
 

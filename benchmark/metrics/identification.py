@@ -6,6 +6,7 @@ same, ``[m, d]`` and ``[m]``. A ValueError names an argument of the wrong shape,
 target that the scores cannot resolve, or a search without mated or without non-mated probes.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmark.metrics.catalog import metric
 from benchmark.metrics.retrieval import cut_off
-from benchmark.metrics.verification import RATE, OperatingPoint, tar_at_far, thresholds
+from benchmark.metrics.verification import RATE, OperatingPoint, thresholds
 from benchmark.ranking import arrays
 from benchmark.ranking.arrays import Floats, Ints, Mask
 
@@ -113,8 +114,8 @@ def tpir_at_fpir(result: Search, targets: Iterable[float]) -> tuple[Identificati
 
 @metric(
     "all_pairs_tpir_at_fpir_{rate}", "TPIR@FPIR {rate}, all pairs",
-    "Galleries pooled, all negative pairs impostors, no rank condition. Only for comparison with "
-    f"scripts that do so. {RATE}",
+    "Galleries pooled, all negative pairs impostors, no rank condition; above the "
+    "ceil(probes x FPIR)-th largest negative score, strictly. Only for comparison with scripts.",
 )  # fmt: skip
 def all_pairs_tpir_at_fpir(
     probe_vectors: Any, probe_subjects: Any, galleries: Iterable[tuple[Any, Any]],
@@ -122,14 +123,31 @@ def all_pairs_tpir_at_fpir(
 ) -> tuple[OperatingPoint, ...]:  # fmt: skip
     """Galleries pooled, every negative pair an impostor, no rank condition: for comparison only.
 
-    What a script in circulation for IJB-C (of no paper) prints as TPIR@FPIR is TAR@FAR over all
-    pairs of probe and gallery template, which is not comparable with :func:`tpir_at_fpir`.
+    The threshold is the ceil(n * target)-th largest score of a negative pair, n the number of
+    probes; pairs count that score higher. A point's ``far`` is the number of such negative pairs
+    by probe. It is not comparable with :func:`tpir_at_fpir`. A ValueError also names a target that
+    is not in (0, 1] or asks for more negative pairs than there are.
+
+    Source: insightface, recognition/_evaluation_/ijb/ijb_1n.py (1b8d928).
     """
     from benchmark.ranking import pair_scores
 
     vectors, subjects = _joined(galleries)
     sides = probe_vectors, vectors, probe_subjects, subjects
-    return tar_at_far(*pair_scores.all_pairs(*sides, threads=threads), targets)
+    good, bad = pair_scores.all_pairs(*sides, threads=threads)
+    if not len(good):
+        raise ValueError("probe_subjects: expected one that is in a gallery, got none")
+    points, n = [], len(arrays.plain(probe_subjects))
+    for target in map(float, targets):
+        place = math.ceil(n * target)
+        if not 0.0 < target <= 1.0 or place > len(bad):
+            raise ValueError(f"targets: expected rates in (0, 1] of {len(bad)} pairs, got {target}")
+        threshold = float(np.partition(bad, len(bad) - place)[len(bad) - place])
+        tpir, above = np.mean(good > threshold), np.count_nonzero(bad > threshold)
+        points.append(OperatingPoint(
+            target, float(tpir), above / n, threshold, len(good), len(bad)
+        ))  # fmt: skip
+    return tuple(points)
 
 
 @metric(

@@ -72,7 +72,8 @@ def tar_at_far(genuine: Any, impostor: Any, targets: Iterable[float]) -> tuple[O
 
 @metric(
     "tar_at_nearest_far_{rate}", "TAR@nearest FAR {rate}",
-    "FAR nearest to the target, which it may exceed; of two the larger. For comparison.",
+    "FAR nearest to the target, which it may exceed, on the ROC without points between two equal "
+    "steps; of two the larger. For comparison.",
 )  # fmt: skip
 def tar_at_nearest_far(
     genuine: Any, impostor: Any, targets: Iterable[float]
@@ -80,10 +81,11 @@ def tar_at_nearest_far(
     """TAR where the FAR is *nearest* to each target, which it may exceed; for comparison only.
 
     Of two equally near rates the larger is taken. Source: the script in common use for IJB-C
-    (``argmin |fpr - target|`` on scikit-learn's roc_curve).
+    (``argmin |fpr - target|`` on scikit-learn's roc_curve, which by default drops points between
+    two equal steps, so that the nearest one left may lie farther off).
     """
     good, bad = _sides(genuine, impostor)
-    curve = roc(good, bad)
+    curve = roc(good, bad, drop_intermediate=True)
     points = []
     for target in _measurable(targets, len(bad), "impostor pairs"):
         distance = np.abs(curve.far - target)
@@ -113,8 +115,12 @@ def thresholds(
     ]
 
 
-def roc(genuine: Any, impostor: Any) -> Curve:
-    """The ROC at every distinct score, as scikit-learn's ``roc_curve(drop_intermediate=False)``."""
+def roc(genuine: Any, impostor: Any, *, drop_intermediate: bool = False) -> Curve:
+    """The ROC at every distinct score, as scikit-learn's ``roc_curve``.
+
+    With ``drop_intermediate``, scikit-learn's default, a point is left out that lies between two
+    equal steps, of as many genuine and as many impostor pairs.
+    """
     good, bad = _sides(genuine, impostor)
     both = np.concatenate([good, bad])
     both.sort()
@@ -122,6 +128,10 @@ def roc(genuine: Any, impostor: Any) -> Curve:
     last = np.flatnonzero(np.append(both[1:] != both[:-1], True))
     values, accepted = both[last], last + 1
     accepted_good = len(good) - np.searchsorted(np.sort(good), values, side="left")
+    if drop_intermediate and len(values) > 2:
+        turns = (np.diff(x, 2) != 0 for x in (accepted_good, accepted - accepted_good))
+        kept = np.concatenate([[True], np.logical_or(*turns), [True]])
+        values, accepted, accepted_good = values[kept], accepted[kept], accepted_good[kept]
     return Curve(
         far=np.concatenate([[0.0], (accepted - accepted_good) / len(bad)]),
         tar=np.concatenate([[0.0], accepted_good / len(good)]),

@@ -61,8 +61,15 @@ def compact(name: str, value: Any, *, dim: int | None = None) -> NDArray[Any]:
         raise ValueError(f"{name}: expected dimension {dim or '>= 1'}, got {array.shape[1]}")
     if half or array.dtype == np.float16:
         return array
-    with np.errstate(over="ignore"):
-        return np.ascontiguousarray(array, dtype=np.float32)
+    with np.errstate(over="ignore", under="ignore"):
+        single = np.ascontiguousarray(array, dtype=np.float32)
+    if array.dtype != np.float32:
+        lost = array.any(axis=1) & ~single.any(axis=1)
+        if lost.any():
+            row = int(np.argmax(lost))
+            got = f"{float(np.abs(array[row]).max()):.3g} in row {row}"
+            raise ValueError(f"{name}: expected values that float32 tells from 0, got {got}")
+    return single
 
 
 def vectors(name: str, value: Any, *, dim: int | None = None) -> Floats:

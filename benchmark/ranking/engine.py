@@ -24,6 +24,8 @@ _TABLES = 3 << 19  # bytes of tables and buffers a thread
 _SCORES = 8 << 20  # bytes of a block of scores
 _QUERIES = 96  # of a block of scores
 _BLOCK = 8192  # vectors looked at together
+# Lengths of which float32 holds the squares, down to the least difference of two vectors.
+_SHORTEST, _LONGEST = 1e-12, 1e18
 
 Span = tuple[int, int]
 
@@ -102,8 +104,8 @@ class Side:
     ) -> None:
         """Check vectors ``[n, d]`` by their lengths; ``l2`` multiplies nothing.
 
-        Without ``keep`` the factors are found anew at each use, so that nothing is held for each
-        item of a large gallery.
+        For l2 float32 must hold their squares. Without ``keep`` the factors are found anew at each
+        use, so that nothing is held for each item of a large gallery.
         """
         self.x = arrays.compact(name, value, dim=dim)
         self._l2, self._scale = False, None
@@ -112,7 +114,8 @@ class Side:
 
         def work(first: int, last: int) -> None:
             factors = self.part(np.arange(first, last))[2]
-            wrong = np.flatnonzero(~(factors > 0))
+            good = (factors >= 1 / _LONGEST) & (factors <= 1 / _SHORTEST) if l2 else factors > 0
+            wrong = np.flatnonzero(~good)
             if len(wrong):
                 bad.append(first + int(wrong[0]))
             elif keep and not l2:
@@ -120,9 +123,9 @@ class Side:
 
         share(work, spans(len(self.x), _BLOCK), threads)
         if bad:
-            row = arrays.widened(self.x[min(bad)])
-            value = row[~np.isfinite(row)][0]
-            raise ValueError(f"{name}: expected finite values, got {value} in row {min(bad)}")
+            raise ValueError(
+                f"{name}: {_fault(arrays.widened(self.x[min(bad)]))} in row {min(bad)}"
+            )
         self._l2, self._scale = l2, scale if keep else None
 
     def part(self, rows: Ints) -> tuple[Floats, Ints, NDArray[np.float64]]:
@@ -147,6 +150,15 @@ class Side:
 
         share(work, spans(len(rows), 64 * width), threads)
         return Panels(out, len(rows), dim)
+
+
+def _fault(row: Floats) -> str:
+    """What is expected of a refused vector, and what it has."""
+    finite = np.isfinite(row)
+    if not finite.all():
+        return f"expected finite values, got {row[~finite][0]}"
+    length = np.linalg.norm(row.astype(np.float64))
+    return f"expected lengths of {_SHORTEST:.0e} to {_LONGEST:.0e} for l2, got {length:.3g}"
 
 
 class Scorer:

@@ -33,8 +33,7 @@ class Verification(Task):
         self, query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options
     ) -> TaskResult:
         """TAR at each FAR; ``query`` is of a pair's first template, ``gallery`` of its second."""
-        scores = _every_pair if items.pairs is None else _listed_pairs
-        genuine, impostor, subject = scores(query, gallery, items)
+        genuine, impostor, subject = compared(query, gallery, items)
         result = TaskResult(counts={"n_genuine": genuine.size, "n_impostor": impostor.size})
         targets = base.measurable(options["far"], impostor.size)
         for point in tar_at_far(genuine, impostor, targets) if targets else ():
@@ -42,6 +41,12 @@ class Verification(Task):
             result.add(name, (genuine >= point.threshold).astype(np.float64), groups=subject)
             result.counts[f"n_accepted_impostor_{name}"] = round(point.far * impostor.size)
         return result
+
+
+def compared(query: Embeddings, gallery: Embeddings, items: Evaluation) -> Scores:
+    """Score the pairs that the dataset lists, or else every probe with every enrolled one."""
+    pairs = _every_pair if items.pairs is None else _listed_pairs
+    return pairs(query, gallery, items)
 
 
 def _every_pair(query: Embeddings, gallery: Embeddings, items: Evaluation) -> Scores:

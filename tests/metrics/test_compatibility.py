@@ -54,3 +54,20 @@ def test_pairwise_agrees_with_plain_loops(seed):
             kept += b >= a if ql[i] == gl[j] else b <= a
     assert compatibility.pairwise(old, g, new, ql, gl) == pytest.approx(kept / (n * m))
     assert compatibility.pairwise(old, g, old, ql, gl) == 1.0
+
+
+@pytest.mark.parametrize("dim", [8, 512])
+def test_scores_that_are_equal_but_for_rounding_are_kept(dim):
+    """Lengths of queries change no cosine; a change beyond rounding counts, however small."""
+    rng = np.random.default_rng(0)
+    old, g = (rng.normal(size=(n, dim)).astype(np.float32) for n in (60, 80))
+    ql, gl = rng.integers(0, 3, 60), rng.integers(0, 3, 80)
+    longer = old * rng.uniform(0.1, 10, (60, 1)).astype(np.float32)
+    assert compatibility.pairwise(old, g, longer, ql, gl) == 1.0
+    one = np.zeros((1, dim), np.float32)
+    one[0, 0] = 1
+    turned = one.copy()
+    turned[0, 1] = 3e-3  # a cosine lower by 4.5e-6
+    same, other = np.zeros(1, int), np.ones(1, int)
+    assert compatibility.pairwise(one, one, turned, same, same) == 0.0
+    assert compatibility.pairwise(one, one, turned, same, other) == 1.0

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from published_scripts import all_pairs, unit
 from support.problems import examples
 
 from benchmark.metrics import identification as ident
@@ -121,19 +122,33 @@ def test_refusals():
         ident.search(x * np.nan, [0, 1], x, [0, 1])
 
 
-def test_the_pooled_script_is_tar_at_far_over_all_pairs():
+def test_all_pairs_are_those_of_the_script():
     rng = np.random.default_rng(0)
-    probe, ps = rng.normal(size=(30, 6)), rng.integers(0, 9, 30)
-    parts = [(rng.normal(size=(k, 6)), rng.integers(0, 6, k)) for k in (7, 5)]
-    (result,) = ident.all_pairs_tpir_at_fpir(probe, ps, parts, [0.1])
-    g, gs = (np.concatenate(side) for side in zip(*parts, strict=True))
-    scores = (probe / np.linalg.norm(probe, axis=1, keepdims=True)) @ (
-        g / np.linalg.norm(g, axis=1, keepdims=True)
-    ).T
-    same = ps[:, None] == gs
-    bad = np.sort(scores[~same])[::-1]
-    allowed = int(0.1 * len(bad))
-    assert result.n_impostor == len(bad)
-    assert result.far == allowed / len(bad)
-    assert result.tar == pytest.approx((scores[same] > bad[allowed]).mean())
+    gs = rng.permutation(20)
+    ps = rng.integers(0, 20, 70)
+    centres = rng.normal(size=(20, 6))
+    p, g = (centres[s] + 0.7 * rng.normal(size=(len(s), 6)) for s in (ps, gs))
+    parts = [(g[:8], gs[:8]), (g[8:], gs[8:])]
+    scores = unit(p) @ unit(g).T
+    targets = [0.01, 0.05, 0.3, 1.0]
+    for point in ident.all_pairs_tpir_at_fpir(p, ps, parts, targets):
+        wanted = all_pairs(scores, np.argsort(gs)[ps], point.target)
+        assert (point.tar, point.threshold) == pytest.approx(wanted, rel=1e-5)
     assert "no rank condition" in describe("all_pairs_tpir_at_fpir_1e-2").rules
+
+
+def test_all_pairs_by_hand():
+    """Ten probes of one subject, FPIR 0.2: the second largest of ten negative scores decides."""
+    angles = np.linspace(0.05, 0.9, 10)
+    p = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    parts = [(np.eye(2)[:1], [0]), (np.eye(2)[1:], [1])]
+    (point,) = ident.all_pairs_tpir_at_fpir(p, np.zeros(10, int), parts, [0.2])
+    threshold = np.sort(np.sin(angles))[-2]
+    assert point.threshold == pytest.approx(threshold)
+    assert point.tar == np.mean(np.cos(angles) > threshold)
+    assert point.far == 0.1
+    for bad in (0.0, 1.1):
+        with pytest.raises(ValueError, match="targets: expected rates"):
+            ident.all_pairs_tpir_at_fpir(p, np.zeros(10, int), parts, [bad])
+    with pytest.raises(ValueError, match="probe_subjects: expected one"):
+        ident.all_pairs_tpir_at_fpir(p, np.full(10, 7), parts, [0.2])

@@ -255,7 +255,12 @@ def test_rates_of_scores(seed, target):
     thresholds = [math.inf, *sorted({*good, *bad}, reverse=True)]
     if target * len(bad) >= 1:
         (point,) = verification.tar_at_nearest_far(good, bad, [target])
-        t = min(thresholds, key=lambda t: (abs(far_of(t, bad) - target), -far_of(t, bad), t))
+        steps = itertools.pairwise((sum(s >= t for s in good), sum(s >= t for s in bad))
+                                   for t in thresholds[1:])  # fmt: skip
+        steps = [(c - a, d - b) for (a, b), (c, d) in steps]
+        inside = {t for t, a, b in zip(thresholds[2:], steps, steps[1:], strict=False) if a == b}
+        corners = [t for t in thresholds if t not in inside]
+        t = min(corners, key=lambda t: (abs(far_of(t, bad) - target), -far_of(t, bad), t))
         assert (point.far, point.tar) == (far_of(t, bad), far_of(t, good))
     rates = [(Fraction(sum(s >= t for s in bad), len(bad)),
               Fraction(sum(s < t for s in good), len(good))) for t in thresholds]  # fmt: skip
@@ -300,11 +305,13 @@ def test_pooled_galleries_and_the_script_without_ranks(seed, target):
     for i in range(n):
         for j in range(m):
             (good if ps[i] == gs[j] else bad).append(table[i][j])
-    if target * len(bad) < 1:
+    place = math.ceil(n * target)
+    if not good or place > len(bad):
         return
     (point,) = identification.all_pairs_tpir_at_fpir(p, ps, parts, [target])
-    t = next(t for t in sorted({*good, *bad, 9.0}) if far_of(t, bad) <= target)
-    assert (point.tar, point.far) == (far_of(t, good), far_of(t, bad))
+    t = sorted(bad, reverse=True)[place - 1]
+    assert (point.tar, point.threshold) == (sum(s > t for s in good) / len(good), t)
+    assert point.far == sum(s > t for s in bad) / n
 
 
 @some

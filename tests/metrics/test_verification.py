@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from published_scripts import nearest_far
 from sklearn.metrics import roc_curve
 from support.problems import examples
 
@@ -39,12 +40,12 @@ def test_tar_at_far_is_the_best_within_the_target(pair, target):
 
 
 @many
-@given(sides())
-def test_roc_is_sklearns(pair):
+@given(sides(), st.booleans())
+def test_roc_is_sklearns(pair, drop):
     good, bad = pair
-    curve = verification.roc(good, bad)
+    curve = verification.roc(good, bad, drop_intermediate=drop)
     truth = np.concatenate([np.ones(len(good)), np.zeros(len(bad))])
-    far, tar, threshold = roc_curve(truth, np.concatenate([good, bad]), drop_intermediate=False)
+    far, tar, threshold = roc_curve(truth, np.concatenate([good, bad]), drop_intermediate=drop)
     np.testing.assert_allclose(curve.far, far)
     np.testing.assert_allclose(curve.tar, tar)
     np.testing.assert_array_equal(curve.threshold, threshold)
@@ -58,8 +59,16 @@ def test_nearest_far(pair, target):
     if target < 1 / len(bad):
         return
     (point,) = verification.tar_at_nearest_far(good, bad, [target])
-    rates = {sum(b >= t for b in bad) / len(bad) for t in [*good, *bad, 9.0]}
-    assert abs(point.far - target) == min(abs(rate - target) for rate in rates)
+    assert (point.far, point.tar) == pytest.approx(nearest_far(good, bad, target))
+
+
+def test_nearest_far_knows_no_point_between_two_equal_steps():
+    """FARs 1/4, 2/4 and 3/4 at TAR 1/2 are one line: of its ends 1/4 is nearest to 0.45."""
+    good, bad = np.array([0.9, 0.1]), np.array([0.8, 0.7, 0.6, 0.5])
+    (point,) = verification.tar_at_nearest_far(good, bad, [0.45])
+    assert (point.far, point.tar) == (0.0, 0.5)
+    (point,) = verification.tar_at_nearest_far(good, bad, [0.55])
+    assert (point.far, point.tar) == (1.0, 1.0)
 
 
 @many

@@ -307,3 +307,37 @@ def test_memory_does_not_grow_with_the_gallery(monkeypatch):
 def test_nothing_but_junk():
     result = ranks.rank(np.eye(2), np.eye(2), [0, 1], [0, 1], junk=[True, True])
     assert result.n_excluded == 2
+
+
+@pytest.mark.parametrize("size", [1e19, 1e-30, 1e-14])
+def test_l2_refuses_lengths_whose_squares_float32_does_not_hold(size):
+    """Else all distances are equal, infinite or 0, and every CMC is 0."""
+    x = np.random.default_rng(0).normal(size=(20, 8)).astype(np.float32)
+    labels = np.arange(20) // 2
+    ids = np.arange(20)
+    rules = {"query_ids": ids, "gallery_ids": ids}
+    far = x.copy()
+    far[7] *= np.float32(size)
+    with pytest.raises(ValueError, match=r"gallery: expected lengths of 1e-12 to 1e\+18 for l2"):
+        ranks.rank(x, far, labels, labels, distance="l2", **rules)
+    ranks.rank(x, far, labels, labels, **rules)  # a cosine has no length
+    far[7] = 0
+    ranks.rank(x, far, labels, labels, distance="l2", **rules)
+
+
+@pytest.mark.parametrize("size", [2e-12, 1e17])
+def test_l2_ranks_alike_at_any_length_that_it_takes(size):
+    rng = np.random.default_rng(0)
+    x, labels = rng.normal(size=(30, 1)).astype(np.float32), rng.integers(0, 4, 30)
+    x += np.sign(x)
+    plain = ranks.rank(x[:9], x[9:], labels[:9], labels[9:], distance="l2")
+    scaled = x * np.float32(2.0 ** np.round(np.log2(size)))
+    made = ranks.rank(scaled[:9], scaled[9:], labels[:9], labels[9:], distance="l2")
+    assert made.first_rank.tolist() == plain.first_rank.tolist()
+
+
+def test_values_that_float32_takes_for_zero_are_refused():
+    x = np.full((3, 2), 1e-50)
+    x[0] = 1
+    with pytest.raises(ValueError, match="query: expected values that float32 tells from 0"):
+        ranks.rank(x, x, [0, 1, 2], [0, 1, 2])

@@ -6,9 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from published_scripts import all_pairs, nearest_far
 
 from benchmark.tasks.identification import Identification
+from benchmark.tasks.identification_script import IdentificationScript
 from benchmark.tasks.verification import Verification
+from benchmark.tasks.verification_script import VerificationScript
 
 
 def problem(seed):
@@ -104,3 +107,24 @@ def test_probes_outside_each_gallery_are_refused(seed, fpir) -> None:
         threshold = np.sort(best[outside].max(1))[::-1][allowed]
         name = f"n_accepted_outsiders_g{i}_tpir_at_fpir_{fpir:.0e}".replace("e-0", "e-")
         assert got.counts[name] == (best[outside].max(1) > threshold).sum() <= allowed
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scripts_in_common_use_are_tasks_of_their_own(seed) -> None:
+    x, items = problem(seed)
+    made = x.reshape(120, 2, 8).sum(1)
+    made /= np.linalg.norm(made, axis=1, keepdims=True)
+    enrolled = np.concatenate(items.galleries)
+    scores = made[items.probes] @ made[enrolled].T
+    mates = np.searchsorted(enrolled // 3, items.probes // 3)
+    got = IdentificationScript().evaluate(x, x, items, {"fpir": [0.1, 0.001]})
+    name = "all_pairs_tpir_at_fpir_1e-1"
+    assert got.scores == {name: pytest.approx(all_pairs(scores, mates, 0.1)[0])}
+    assert got.counts == {f"n_accepted_pairs_{name}": 7}  # of 80 probes: above the eighth
+    same = items.probes[:, None] // 3 == enrolled // 3
+    got = VerificationScript().evaluate(x, x, items, {"far": [0.01, 1e-6]})
+    far, tar = nearest_far(scores[same], scores[~same], 0.01)
+    name = "tar_at_nearest_far_1e-2"
+    assert got.scores == {name: pytest.approx(tar)}
+    assert got.counts == {f"n_accepted_impostor_{name}": round(far * (~same).sum())}
+    assert got.intervals == {}
