@@ -11,29 +11,33 @@ from pydantic import Field, JsonValue, model_validator
 from benchmark.config.checks import holds
 from benchmark.config.reading import Model
 
-BACKBONES = "convnet-, plain-, mobilenet- or vit-<width>[x<depth>], or timm:<name>"
+BACKBONES = (
+    "convnet-, plain-, mobilenet- or vit-<width>[x<depth>], timm:<name> or torchvision:alexnet"
+)
 OWN_BACKBONE = re.compile(r"(convnet|plain|mobilenet|vit)-([1-9]\d{0,3})(?:x([1-9]\d{0,2}))?")
 """Family, width, and depth: blocks a stage, or layers of a transformer."""
 # timm's own names are checked when timm is loaded, which takes seconds.
-_BACKBONE = re.compile(f"{OWN_BACKBONE.pattern}|timm:[\\w.-]{{1,100}}")
+_BACKBONE = re.compile(f"{OWN_BACKBONE.pattern}|timm:[\\w.-]{{1,100}}|torchvision:alexnet")
 
 HeadKind = Literal["softmax", "norm-softmax", "cosface", "arcface"]
 HEADS: tuple[str, ...] = get_args(HeadKind)
+MARGINS: Mapping[str, float] = {"arcface": 0.5, "cosface": 0.35}
+"""Margin of a head by default: Deng et al. (2019), section 3.1; Wang et al. (2018), section 4.2."""
 
 
 class ModelSpec(Model):
     """An embedding model and its classifier."""
 
     backbone: Annotated[str, holds(_BACKBONE.fullmatch, BACKBONES)]
-    """A name of ``benchmark.models.backbones``, or ``timm:<name>``."""
+    """A name of ``benchmark.models.backbones``, ``timm:<name>`` or ``torchvision:alexnet``."""
     dim: int = Field(ge=1, le=2**16)
     """Embedding dimension."""
     head: HeadKind = "softmax"
     """Classifier and loss."""
     scale: float = Field(64.0, gt=0, le=1e4)
     """Logit scale of the normalised heads."""
-    margin: float = Field(0.5, ge=0, le=4)
-    """Margin of cosface and arcface."""
+    margin: float | None = Field(None, ge=0, le=4)
+    """Margin of cosface and arcface; by default the head's own, 0.35 and 0.5."""
     relu: bool = False
     """Whether a ReLU ends the embedding (BCT Table 3)."""
     triplet: float = Field(0.0, ge=0, le=1e6)

@@ -24,8 +24,9 @@ class TrackRules(Model):
     """How embeddings are compared."""
     far: Rates = (1e-4, 1e-3, 1e-2)
     """False accept rates of 1:1 verification."""
-    fpir: Rates = (1e-2, 1e-1)
-    """False positive identification rates of 1:N identification."""
+    fpir: Rates = (1e-3, 1e-2, 1e-1)
+    """False positive identification rates of 1:N identification; a gallery with fewer non-mated
+    probes than 1 / rate leaves that rate out."""
     evaluation: str = "test"
     """Which of the dataset's evaluation sets is used: ``test``, or ``seen`` (other images of
     training classes)."""

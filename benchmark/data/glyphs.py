@@ -43,7 +43,16 @@ ASIDE_EVERY = 6
 
 _TRAIN, _TEST, _SEEN, _TEMPLATES = range(4)
 _JUNK_IS_A_CLASS = dict.fromkeys(
-    ("retrieval", "text_retrieval", "groups", "backfilling", "verification", "identification"),
+    (
+        "retrieval",
+        "text_retrieval",
+        "groups",
+        "backfilling",
+        "verification",
+        "identification",
+        "verification_script",
+        "identification_script",
+    ),
     "it would take all junk for one class; use reidentification",
 )
 

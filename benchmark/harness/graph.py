@@ -16,7 +16,7 @@ from benchmark.config.setup import Setup
 TRAINING = 5
 """Raised by whoever changes what a training, an embedding or a conversion gives: anything but an
 adapter's own file, which names its stages itself. Records keep it."""
-SCORING = 3
+SCORING = 4
 """Raised by whoever changes what an evaluation gives."""
 
 

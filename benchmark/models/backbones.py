@@ -1,4 +1,4 @@
-"""Image encoders: small residual, plain, separable and transformer trunks, and timm's.
+"""Image encoders: small residual, plain, separable and transformer trunks, timm's, AlexNet.
 
 The small ones are for 32 x 32 images: a stem of stride 2 and strides where feature maps are
 largest take half the time of striding last.
@@ -16,6 +16,7 @@ from benchmark.errors import BenchError
 from benchmark.models.module import Portable
 
 _STRIDES = (2, 2, 1)
+_ALEXNET = "torchvision:alexnet"  # which timm does not have
 
 
 class Encoder(Portable):
@@ -51,7 +52,7 @@ class Encoder(Portable):
 
 def check_backbone(name: str) -> None:
     """Raise a BenchError unless ``name`` can be built; imports timm for its own names alone."""
-    if OWN_BACKBONE.fullmatch(name):
+    if OWN_BACKBONE.fullmatch(name) or name == _ALEXNET:
         return
     if not name.startswith("timm:"):
         raise BenchError(f"unknown backbone '{name}'; expected {BACKBONES}")
@@ -76,6 +77,8 @@ def trunk(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:
     name is unknown, or the width does not suit the family.
     """
     check_backbone(name)
+    if name == _ALEXNET:
+        return _alexnet(channels, image_size)
     parsed = OWN_BACKBONE.fullmatch(name)
     if parsed is None:
         import timm
@@ -138,6 +141,21 @@ def _staged(family: str, width: int, depth: int, channels: int) -> nn.Module:
         layers += [block(outputs, outputs, 1) for _ in range(depth - 1)]
         inputs = outputs
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
+def _alexnet(channels: int, image_size: int) -> tuple[nn.Module, int]:
+    """AlexNet (Krizhevsky 2014) up to its last layer but one, and that layer's width."""
+    from torchvision.models import alexnet
+
+    if image_size < 63:  # its last pooling would have nothing left
+        raise BenchError(
+            f"backbone '{_ALEXNET}': expected images of 63 pixels or more a side, got {image_size}"
+        )
+    model: Any = alexnet(weights=None)
+    if channels != 3:
+        model.features[0] = nn.Conv2d(channels, 64, 11, 4, 2)
+    *layers, last = model.classifier
+    return nn.Sequential(model.features, model.avgpool, nn.Flatten(), *layers), last.in_features
 
 
 class _Tokens(nn.Module):

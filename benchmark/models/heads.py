@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config.recipes import HEADS
+from benchmark.config.recipes import HEADS, MARGINS
 from benchmark.errors import unknown
 from benchmark.models.module import Portable
 
@@ -21,20 +21,21 @@ class Head(Portable):
     """A classifier over embeddings, of a kind in ``HEADS``.
 
     ``classes`` has the class of each row, as indices into the dataset's names. ``scale`` is the
-    logit scale of the normalised kinds, ``margin`` that of cosface and arcface, ``smoothing`` of
-    the labels in the training loss.
+    logit scale of the normalised kinds, ``margin`` that of cosface and arcface, by default as in
+    their papers, ``smoothing`` of the labels in the training loss.
     """
 
     classes: Tensor
 
     def __init__(
         self, kind: str, dim: int, classes: Sequence[int], scale: float = 64.0,
-        margin: float = 0.5, smoothing: float = 0.0,
+        margin: float | None = None, smoothing: float = 0.0,
     ) -> None:  # fmt: skip
         super().__init__()
         if kind not in HEADS:
             raise unknown("head", kind, HEADS)
-        self.kind, self.scale, self.margin, self.smoothing = kind, scale, margin, smoothing
+        self.kind, self.scale, self.smoothing = kind, scale, smoothing
+        self.margin = MARGINS.get(kind, 0.0) if margin is None else margin
         self.weight = nn.Parameter(torch.empty(len(classes), dim))
         nn.init.normal_(self.weight, std=dim**-0.5 if self.normalised else 0.01)
         self.bias = None if self.normalised else nn.Parameter(torch.zeros(len(classes)))
@@ -81,7 +82,7 @@ class SimplexHead(Head):
     """
 
     def __init__(
-        self, kind: str, count: int, scale: float = 64.0, margin: float = 0.5,
+        self, kind: str, count: int, scale: float = 64.0, margin: float | None = None,
         smoothing: float = 0.0,
     ) -> None:  # fmt: skip
         super().__init__(kind, count - 1, range(count), scale, margin, smoothing)

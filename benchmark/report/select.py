@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from benchmark.metrics.compatibility import AVERAGED, average
+from benchmark.metrics.compatibility import average
 from benchmark.records.record import Record
 from benchmark.report import numbers
 
@@ -122,8 +122,7 @@ def metrics(records: Sequence[Record], chosen: Names = None) -> list[str]:
         for metric in scores
     )
     if chosen is not None:
-        both = averaged(generations(records))
-        has = any(mean(record, both) is not None for record in records)
+        has = any(mean(record) is not None for record in records)
         # AVG is not measured, so "all" leaves it out.
         more = [AVG] if has and numbers.words(chosen) != ["all"] else []
         return numbers.chosen("metric", chosen, [*known, *more])
@@ -162,32 +161,31 @@ def score(record: Record, case: str, metric: str) -> float | None:
         return None if ends[0] is None or ends[1] is None else ends[0] - ends[1]
     if metric == AVG:
         names = list(record.models)
-        return mean(record, averaged(names)) if averaged_case(names) == case else None
+        return mean(record) if averaged_case(names) == case else None
     return record.scores.get(case, {}).get(metric)
 
 
-def mean(record: Record, cases: Sequence[str]) -> float | None:
+def mean(record: Record) -> float | None:
     """MixBCT's AVG over cross-test and self-test; none where one of its metrics is missing."""
-    both = [
-        {key: value for key, value in record.scores.get(case, {}).items() if value is not None}
-        for case in cases
+    old, *_, new = record.models
+    cases = [
+        record.scores.get(case, {}) for case in (f"{old}/{new}", f"{new}/{old}", f"{new}/{new}")
     ]
-    return average(*both) if all(set(AVERAGED) <= set(scores) for scores in both) else None
-
-
-def averaged(names: Sequence[str]) -> tuple[str, str]:
-    """Cross-test and self-test of the newest of some generations."""
-    return f"{names[-1]}/{names[0]}", f"{names[-1]}/{names[-1]}"
+    known = [{key: x for key, x in case.items() if x is not None} for case in cases]
+    try:
+        return average(*known)
+    except ValueError:
+        return None
 
 
 def averaged_case(names: Sequence[str]) -> str:
-    """Both as the one case under which AVG stands.
+    """Both tests of the newest of some generations as the one case under which AVG stands.
 
     Example:
         >>> averaged_case(["old", "new"])
         'new/old + new/new'
     """
-    return " + ".join(averaged(names))
+    return f"{names[-1]}/{names[0]} + {names[-1]}/{names[-1]}"
 
 
 def is_difference(case: str) -> bool:

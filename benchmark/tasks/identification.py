@@ -1,4 +1,4 @@
-"""Open-set 1:N identification: TPIR@FPIR and rank-1 of each enrolment gallery, and their mean."""
+"""Open-set 1:N identification: TPIR@FPIR, rank-1 and -5 of each enrolment gallery; their mean."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -21,20 +21,21 @@ class Identification(Task):
     identities with replacement and keep the thresholds.
     """
 
-    scores: ClassVar = ("rank_1", "tpir_at_fpir_", "g1_", "g2_")
+    scores: ClassVar = ("rank_1", "rank_5", "tpir_at_fpir_", "g1_", "g2_")
     needs: ClassVar = ("templates",)
 
     def evaluate(
         self, query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options
     ) -> TaskResult:
-        """TPIR at each FPIR, and rank-1."""
+        """TPIR at each FPIR, rank-1 and rank-5."""
         probes, subject = template_vectors(query, items, items.probes)
         result = TaskResult(counts={"n_probe": len(probes)})
         values: dict[str, dict[int, tuple[NDArray[np.float64], Ints]]] = {}
         for i, enrolled in enumerate(items.galleries, 1):
             searched = search(probes, subject, *template_vectors(gallery, items, enrolled))
             identity = subject[searched.mated]
-            values.setdefault("rank_1", {})[i] = rank_k(searched, 1), identity
+            for k in (1, 5):
+                values.setdefault(f"rank_{k}", {})[i] = rank_k(searched, k), identity
             non_mated = int((~searched.mated).sum())
             targets = base.measurable(options["fpir"], non_mated)
             for point in tpir_at_fpir(searched, targets) if targets else ():

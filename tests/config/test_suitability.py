@@ -197,10 +197,14 @@ def generations(protocol, track):
 
 
 def test_four_architectures_of_bt2():
-    """Section 4.8: AlexNet, VGG, ResNet, ViT; timm has no AlexNet, for which VGG-11 stands."""
+    """Section 4.8: AlexNet, VGG, ResNet, ViT; the papers' optimisers."""
     found, setup = generations("sequential-architectures", "imagenet")
-    names = ["vgg11_bn", "vgg13_bn", "resnet50", "vit_base_patch16_224"]
-    assert found == [(f"timm:{name}", "softmax", 1000) for name in names]
+    names = ["timm:vgg13_bn", "timm:resnet50", "timm:vit_base_patch16_224"]
+    assert found == [(name, "softmax", 1000) for name in ["torchvision:alexnet", *names]]
+    recipes = [setup.recipe(i) for i in range(4)]
+    assert [(r.optimizer, r.lr, r.batch_size) for r in recipes[:2]] == [
+        ("adam", 1e-3, 2048), ("adam", 1e-3, 1024),
+    ]  # fmt: skip
     assert [m.dim for m in setup.models] == [128] * 4
     assert [setup.recipe(i).epochs for i in range(4)] == [100, 100, 100, 25]
     found, setup = generations("sequential-architectures", "ms1mv3-ijbc")

@@ -83,7 +83,8 @@ def test_average_is_mixbcts(swept) -> None:
     folder, _ = swept
     record = next(r for r in read_records(folder / "changed") if r.method == "independent")
     scores = {
-        "new/old": {"tar_at_far_1e-4": 0.1, "tpir_at_fpir_1e-2": 0.2},
+        "new/old": {"tar_at_far_1e-4": 0.9, "tpir_at_fpir_1e-2": 0.2},
+        "old/new": {"tar_at_far_1e-4": 0.1},
         "new/new": {"tar_at_far_1e-4": 0.5, "tpir_at_fpir_1e-2": 0.8},
     }
     made = {**record.as_json(), "scores": scores, "changed": {"mixbct.ratio": 0.1}}

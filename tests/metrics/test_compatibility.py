@@ -22,11 +22,11 @@ def test_compatibility_by_hand():
     assert compatibility.update_gain(0.25, 0.25, 0.75) is None
     assert compatibility.update_gain(0.5, 0.25, 0.25) is None
     assert compatibility.absolute_gain(0.5, 0.25) == 0.25
-    one = {"tar_at_far_1e-4": 0.5, "tpir_at_fpir_1e-2": 0.25}
+    first, gallery = {"tar_at_far_1e-4": 0.5}, {"tpir_at_fpir_1e-2": 0.25}
     two = {"tar_at_far_1e-4": 1.0, "tpir_at_fpir_1e-2": 0.75}
-    assert compatibility.average(one, two) == 0.625
-    with pytest.raises(ValueError, match="tpir_at_fpir_1e-2"):
-        compatibility.average({"tar_at_far_1e-4": 0.5}, two)
+    assert compatibility.average(first, gallery, two) == 0.625
+    with pytest.raises(ValueError, match="new_old: expected 'tpir_at_fpir_1e-2'"):
+        compatibility.average(first, first, two)
     with pytest.raises(ValueError, match="new_old: expected a finite"):
         compatibility.compatible(math.nan, 0.1)
 

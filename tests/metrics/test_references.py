@@ -350,7 +350,7 @@ def test_gains(eighths):
     expected = float((cross - low) / (high - low)) if cross > low and high > low else None
     assert compatibility.update_gain(*values, float(high)) == expected
     tar, tpir = compatibility.AVERAGED
-    cases = {tar: values[0], tpir: values[1]}, {tar: float(self_test), tpir: float(high)}
+    cases = {tar: values[0]}, {tpir: values[1]}, {tar: float(self_test), tpir: float(high)}
     assert compatibility.average(*cases) == (low + cross + self_test + high) / 4
 
 

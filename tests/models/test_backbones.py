@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from benchmark.errors import BenchError
-from benchmark.models.backbones import Encoder, check_backbone, to_unit
+from benchmark.models.backbones import Encoder, check_backbone, to_unit, trunk
 
 
 @pytest.mark.parametrize(("channels", "size"), [(1, 32), (3, 32), (1, 16), (3, 40)])
@@ -16,6 +16,20 @@ def test_shape(channels, size):
 def test_a_transformer_takes_the_image_size():
     out = Encoder("timm:vit_tiny_patch16_224", 6, 1, 32)(torch.rand(2, 1, 32, 32))
     assert out.shape == (2, 6)
+
+
+def test_alexnet_up_to_its_last_layer_but_one():
+    """61,100,840 parameters with the classifier of ImageNet, of which that has 4,097,000."""
+    model, width = trunk("torchvision:alexnet", 3, 224)
+    assert (width, sum(p.numel() for p in model.parameters())) == (4096, 61100840 - 4097000)
+    for channels, size in ((3, 63), (1, 64)):
+        model, _ = trunk("torchvision:alexnet", channels, size)
+        assert model.eval()(torch.rand(2, channels, size, size)).shape == (2, 4096)
+    with pytest.raises(BenchError, match="expected images of 63 pixels or more a side, got 32"):
+        Encoder("torchvision:alexnet", 8, 3, 32)
+    check_backbone("torchvision:alexnet")
+    with pytest.raises(BenchError, match="unknown backbone 'torchvision:vgg11'"):
+        check_backbone("torchvision:vgg11")
 
 
 def test_in_evaluation_an_embedding_is_its_image_s_alone():

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmark.config.recipes import ModelSpec
 from benchmark.errors import BenchError
 from benchmark.models.heads import Head, add_angle
 
@@ -183,3 +184,20 @@ def test_normalised_kinds_see_directions_only():
 def test_unknown_kind_names_the_nearest():
     with pytest.raises(BenchError, match="arcface"):
         Head("arcfase", 4, [0, 1])
+
+
+def test_margins_by_default_are_of_each_head():
+    """Arcface's in radians, cosface's of a cosine."""
+    spec = ModelSpec(backbone="convnet-2", dim=5)
+    assert spec.margin is None
+    for kind, margin in (("arcface", 0.5), ("cosface", 0.35), ("softmax", 0.0)):
+        assert Head(kind, 5, range(3), margin=spec.margin).margin == margin
+        assert Head(kind, 5, range(3), margin=0.2).margin == 0.2
+    angle, cosine = (Head(kind, 2, range(2), scale=1.0) for kind in ("arcface", "cosface"))
+    for head in (angle, cosine):
+        with torch.no_grad():
+            head.weight.copy_(torch.eye(2))
+    x, y = torch.tensor([[0.6, 0.8]]), torch.tensor([1])
+    for head, target in ((angle, math.cos(math.acos(0.8) + 0.5)), (cosine, 0.8 - 0.35)):
+        wanted = math.log(math.exp(0.6) + math.exp(target)) - target
+        assert head(x, y).item() == pytest.approx(wanted, rel=1e-5)

@@ -4,7 +4,9 @@ import math
 import pytest
 from rich.console import Console
 
+from benchmark.config.reading import build
 from benchmark.errors import BenchError
+from benchmark.records.record import Record
 from benchmark.report import make_table, make_tables
 from benchmark.report.renderers import render, terminal
 from benchmark.report.tables.results import text_table
@@ -233,8 +235,13 @@ def test_a_difference_is_taken_within_each_seed(make):
 def test_avg_is_mixbcts(make):
     scores = {"tar_at_far_1e-4": 0.2, "tpir_at_fpir_1e-2": 0.1}
     own = {"tar_at_far_1e-4": 0.6, "tpir_at_fpir_1e-2": 0.3}
-    table = make_table([make("bct", scores, own)], metrics="avg,tar_at_far_1e-4")
-    assert row(table, "bct").cells["avg", "new/old + new/new"].value == pytest.approx(0.3)
+    made = make("bct", scores, own)
+    # Of 1:1 the old model comes first, 0.4 and not 0.2; of 1:N the gallery is the old one.
+    swapped = {**made.scores, "old/new": {"tar_at_far_1e-4": 0.4}}
+    made = build(Record, {**made.as_json(), "scores": swapped}, "record")
+    table = make_table([made], metrics="avg,tar_at_far_1e-4")
+    cell = row(table, "bct").cells["avg", "new/old + new/new"]
+    assert cell.value == pytest.approx((0.4 + 0.1 + 0.6 + 0.3) / 4)
     heads = [[column.head for column in block.columns] for block in text_table(table).blocks]
     assert heads[0] == ["new/old + new/new"]
     assert heads[1][:2] == ["new/old", "new/new"]

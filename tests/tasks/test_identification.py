@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from published_scripts import all_pairs, nearest_far
 
+from benchmark.config.tracks import TrackRules
 from benchmark.tasks.identification import Identification
 from benchmark.tasks.identification_script import IdentificationScript
 from benchmark.tasks.verification import Verification
@@ -32,9 +33,16 @@ def problem(seed):
 def test_each_gallery_and_their_mean(seed) -> None:
     x, items = problem(seed)
     got = Identification().evaluate(x, x, items, {"fpir": [0.1]})
-    for name in ("rank_1", "tpir_at_fpir_1e-1"):
+    for name in ("rank_1", "rank_5", "tpir_at_fpir_1e-1"):
         parts = [got.scores[f"{gallery}_{name}"] for gallery in ("g1", "g2")]
         assert got.scores[name] == pytest.approx(sum(parts) / 2)
+    made = x.reshape(120, 2, 8).sum(1)
+    made /= np.linalg.norm(made, axis=1, keepdims=True)
+    first = items.galleries[0]
+    mated = items.probes[np.isin(items.probes // 3, first // 3)]
+    five = np.argsort(-(made[mated] @ made[first].T))[:, :5]
+    found = (first[five] // 3 == mated[:, None] // 3).any(1)
+    assert got.scores["g1_rank_5"] == pytest.approx(found.mean())
     alone = SimpleNamespace(**{**vars(items), "galleries": items.galleries[:1]})
     one = Identification().evaluate(x, x, alone, {"fpir": [0.1]})
     assert one.scores["rank_1"] == pytest.approx(got.scores["g1_rank_1"])
@@ -128,3 +136,18 @@ def test_scripts_in_common_use_are_tasks_of_their_own(seed) -> None:
     assert got.scores == {name: pytest.approx(tar)}
     assert got.counts == {f"n_accepted_impostor_{name}": round(far * (~same).sum())}
     assert got.intervals == {}
+
+
+@pytest.mark.parametrize(("n", "there"), [(1000, True), (999, False)])
+def test_a_rate_of_one_in_a_thousand_takes_as_many_strangers(n, there) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n + 10, 4)).astype(np.float32)
+    x[-5:] = x[:5]
+    labels = np.r_[np.arange(n + 5), np.arange(5)]
+    items = SimpleNamespace(
+        template=np.arange(n + 10), media=np.arange(n + 10), labels=labels, weight=None,
+        probes=np.arange(5, n + 10), galleries=(np.arange(5),), pairs=None,
+    )  # fmt: skip
+    got = Identification().evaluate(x, x, items, {"fpir": TrackRules(dataset="toy").fpir})
+    assert got.counts["n_outsiders_g1"] == n
+    assert ("tpir_at_fpir_1e-3" in got.scores) == there

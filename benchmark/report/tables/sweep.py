@@ -125,7 +125,7 @@ def _cells(
     if not done:
         return {}
     cells = {(key, case): case_score(done, case, key) for key in keys for case in cases}
-    averages = [select.mean(record, cases[1:]) for record in done]
+    averages = [select.mean(record) for record in done]
     return cells | ({} if None in averages else {(AVG, ""): mean_score(averages)})
 
 
