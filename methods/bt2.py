@@ -25,8 +25,9 @@ from benchmark.models.parts import FirstDims, Frozen
 class State(nn.Module):
     """The layers after the backbone, which train along, the independent model and K."""
 
-    def __init__(self, job: UpdateJob, basis: BasisTransformation) -> None:
+    def __init__(self, job: UpdateJob, basis: BasisTransformation, whole: bool) -> None:
         super().__init__()
+        self.whole = whole  # whether the classifier reads phi_new
         self.basis, self.teacher = basis, Frozen(job.require_independent().model)
         self.old_classifier = OldClassifier.of(job, synthesize=True)
         self.scale = logit_scale(self.old_classifier, job.old.features)
@@ -50,7 +51,7 @@ class BT2(CompatibleTraining[State]):
     cross-entropy's gradient grows with the scale of its logits, so, a departure from the formula
     as printed, l2 is divided by the scale of K: a margin head's is 16 to 64, and undivided, on
     training classes, the term outweighs all others and new/new falls far. phi'_new sees the images
-    of the batch as they are augmented.
+    of the batch as they are augmented. On a transformer L_new reads phi_new (4.3).
 
     Each update is longer by ``extra`` than the old vectors or the independent model, whichever is
     longer (4.8 adds as many each time, and leaves open how): where the old vectors are the
@@ -72,7 +73,7 @@ class BT2(CompatibleTraining[State]):
     match_new: float = 1.0  # lambda_1, section 4.3; value of the published code
     influence: float = 10.0  # lambda_2 at scale 1, section 4.3; value of the published code
     match_old: float = 5.0  # lambda_3, section 4.3; value of the published code
-    classify: Literal["phi_3", "phi_new"] = "phi_3"  # phi_new for transformers, section 4.3
+    classify: Literal["backbone", "phi_3", "phi_new"] = "backbone"  # phi_new on transformers, 4.3
 
     def refuses(self, step: Step) -> str | None:
         """Any sizes will do, but directions alone are kept."""
@@ -87,11 +88,17 @@ class BT2(CompatibleTraining[State]):
     def new_model(self, job: UpdateJob) -> tuple[Portable, Head]:
         """A backbone of m + d_old numbers and a classifier of phi_3 or phi_new."""
         m, n, d = self.sizes(job)
-        return job.new_model(m + n, m if self.classify == "phi_3" else m + d)
+        return job.new_model(m + n, m + d if self.reads_phi_new(job) else m)
+
+    def reads_phi_new(self, job: UpdateJob) -> bool:
+        """Whether the classifier reads phi_new: by default on a transformer."""
+        by_backbone = "phi_new" if job.spec.is_transformer else "phi_3"
+        return (by_backbone if self.classify == "backbone" else self.classify) == "phi_new"
 
     def prepare(self, job: UpdateJob) -> State:
         """Projection and bases, drawn from the seed; teacher and K."""
-        return State(job, BasisTransformation(*self.sizes(job), self.factor))
+        basis = BasisTransformation(*self.sizes(job), self.factor)
+        return State(job, basis, self.reads_phi_new(job))
 
     def loss(self, batch: Batch, head: Head, state: State) -> Tensor:
         """The four terms of section 4.3."""
@@ -101,7 +108,7 @@ class BT2(CompatibleTraining[State]):
         # A softmax K reads lengths: its input has the length of the old vector.
         logits = old.logits(phi_5 * stored.norm(dim=1, keepdim=True))
         return (
-            head(phi_3 if self.classify == "phi_3" else phi_new, batch.labels)
+            head(phi_new if state.whole else phi_3, batch.labels)
             + self.match_new * (1 - (phi_3 * F.normalize(teacher)).sum(dim=1)).mean()
             + self.influence / state.scale * F.cross_entropy(logits, old.row_of[batch.labels])
             + self.match_old * (1 - (phi_5 * F.normalize(stored)).sum(dim=1)).mean()
@@ -109,7 +116,7 @@ class BT2(CompatibleTraining[State]):
 
     def finish(self, job: UpdateJob, encoder: Portable, head: Head, state: State) -> Update:
         """Backbone and bases as one model; old vectors are compared with phi_5."""
-        if self.classify == "phi_3":
+        if not state.whole:
             head = head_of_phi_new(head, state.basis)
         view = FirstDims(job.old.features.shape[1])
         return Update(Composed(encoder, state.basis), head, query_view=view)

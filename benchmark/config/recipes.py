@@ -19,6 +19,8 @@ OWN_BACKBONE = re.compile(r"(convnet|plain|mobilenet|vit)-([1-9]\d{0,3})(?:x([1-
 # timm's own names are checked when timm is loaded, which takes seconds.
 _BACKBONE = re.compile(f"{OWN_BACKBONE.pattern}|timm:[\\w.-]{{1,100}}|torchvision:alexnet")
 
+_TRANSFORMER = re.compile("(timm:)?(vit|deit|beit|cait|crossvit|eva|flexivit|pit|swin|volo|xcit)")
+
 HeadKind = Literal["softmax", "norm-softmax", "cosface", "arcface"]
 HEADS: tuple[str, ...] = get_args(HeadKind)
 MARGINS: Mapping[str, float] = {"arcface": 0.5, "cosface": 0.35}
@@ -48,6 +50,11 @@ class ModelSpec(Model):
     recipe: Mapping[str, JsonValue] = {}
     """What its training changes of the track's recipe: a transformer wants another optimiser than
     a convolutional network (BT2 section 4.4)."""
+
+    @property
+    def is_transformer(self) -> bool:
+        """Whether the backbone is a transformer, by the family that its name begins with."""
+        return bool(_TRANSFORMER.match(self.backbone))
 
     @model_validator(mode="after")
     def _triplets_need_positives(self) -> ModelSpec:

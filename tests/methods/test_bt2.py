@@ -54,7 +54,7 @@ def made(method, job, make_batch, seed=2):
     m, n, d = method.sizes(job)
     batch = make_batch(job, d_new=m + n, size=4)
     batch.images = torch.rand(len(batch.index), 1, 8, 8)
-    dim = m if method.classify == "phi_3" else m + d
+    dim = m + d if state.whole else m
     return state, batch, Head("arcface", dim, CLASSES, 16.0, 0.2)
 
 
@@ -366,6 +366,35 @@ def test_a_killed_update_ends_the_same(second, taught, tmp_path):
     for name in ("model", "head"):
         state = getattr(wanted, name).state_dict()
         assert all(torch.equal(v, state[k]) for k, v in getattr(got, name).state_dict().items())
+
+
+@pytest.mark.parametrize(("backbone", "dim"), [("vit-16x1", 11), ("convnet-2", 8)])
+def test_the_backbone_decides_what_is_classified(taught, backbone, dim):
+    """Phi_new, of 8 + 3 numbers, on a transformer (4.3); else phi_3, of 8."""
+    job = taught()
+    job = changed(job, spec=job.spec.model_copy(update={"backbone": backbone}))
+    method = BT2(extra=3)
+    encoder, head = method.new_model(job)
+    assert head.dim == dim
+    state = method.prepare(job)
+    features = encoder(torch.rand(3, 1, *job.data.images.shape[2:]))
+    phi_3, _, phi_new = state.basis.parts(features)
+    assert (phi_3.shape[1], phi_new.shape[1]) == (8, 11)
+    assert state.whole == (dim == 11)
+    kept = method.finish(job, encoder, head, state).head
+    assert kept.dim == 11 and (kept is head) == (dim == 11)
+
+
+@pytest.mark.parametrize(
+    ("backbone", "found"),
+    [
+        ("vit-64", True), ("timm:vit_base_patch16_224", True), ("timm:swin_tiny", True),
+        ("timm:deit3_small", True), ("timm:resnet50", False), ("convnet-16", False),
+        ("torchvision:alexnet", False), ("timm:vgg13_bn", False),
+    ],
+)  # fmt: skip
+def test_which_backbones_are_transformers(backbone, found):
+    assert ModelSpec(backbone=backbone, dim=8).is_transformer == found
 
 
 def test_transformer_variant_leaves_the_trained_head(taught):
