@@ -73,7 +73,7 @@ class BT2(CompatibleTraining[State]):
     match_new: float = 1.0  # lambda_1, section 4.3; value of the published code
     influence: float = 10.0  # lambda_2 at scale 1, section 4.3; value of the published code
     match_old: float = 5.0  # lambda_3, section 4.3; value of the published code
-    classify: Literal["backbone", "phi_3", "phi_new"] = "backbone"  # phi_new on transformers, 4.3
+    classify: Literal["backbone", "phi_3", "phi_new"] = "backbone"  # section 4.3: phi_new on ViT
 
     def refuses(self, step: Step) -> str | None:
         """Any sizes will do, but directions alone are kept."""

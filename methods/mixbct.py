@@ -22,7 +22,7 @@ class MixBCT(CompatibleTraining[CredibleMask]):
 
     ratio: float = 0.3  # alpha, section 4.3
     drop: float = 0.1  # farthest share of each class that may not replace, section 3.4
-    directions: bool = True  # of features alone count, as in the code; not so by the text
+    directions: bool = True  # of features alone count; published code, not the text
 
     def refuses(self, step: Step) -> str | None:
         """A batch must have as many credible features as are to be replaced."""
