@@ -272,6 +272,7 @@ _FINDINGS = {
 }
 """Column -> kinds of findings that it counts."""
 
+
 def _scripts() -> list[str]:
     """Published scripts and what is computed here."""
     from published_scripts import ROWS, comparisons
