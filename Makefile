@@ -67,7 +67,7 @@ tables: $(STAMP)  ## Generated parts of the documents, and the README's plot.
 PERF := $(BIN)/bench perf
 FIGURES := benchmark/perf/figures
 
-figures: $(STAMP)  ## The figures of benchmark/perf/README.md, measured on this machine.
+figures: $(STAMP)  ## The figures of benchmark/perf/README.md and of docs/metrics.md, measured on this machine.
 	$(PERF) ranking --json $(FIGURES)/ranking.json
 	$(PERF) ranking --classes 100 --json $(FIGURES)/ranking-many-matches.json
 	$(PERF) ranking --queries 10000 --gallery 10000 --classes 200 --json $(FIGURES)/ranking-peers.json
@@ -78,7 +78,9 @@ figures: $(STAMP)  ## The figures of benchmark/perf/README.md, measured on this 
 	$(PERF) backfill --json $(FIGURES)/backfill.json
 	$(PERF) backfill --queries 20000 --gallery 20000 --classes 400 --json $(FIGURES)/backfill-small.json
 	for name in verification identification training convert tolerance store; do $(PERF) $$name --json $(FIGURES)/$$name.json || exit; done
+	$(PERF) coverage --json docs/figures/coverage.json
 	$(BIN)/python -m benchmark.perf.readme
+	$(BIN)/python docs/generate.py docs/metrics.md
 
 site: $(STAMP)  ## The static leaderboard of the committed records.
 	$(BIN)/bench leaderboard --out site

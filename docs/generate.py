@@ -278,13 +278,35 @@ def _scripts() -> list[str]:
     from published_scripts import ROWS, comparisons
 
     return _table(ROWS, *comparisons())
+def _coverage() -> list[str]:
+    """How often intervals hold the true score, from the figures of ``bench perf coverage``."""
+    path = Path(__file__).parent / "figures" / "coverage.json"
+    found: dict[tuple[Any, ...], dict[str, str]] = {}
+    document = json.loads(path.read_text(encoding="utf-8"))
+    for row in document["rows"]:
+        known = row["coverage"] is not None
+        key = (f"`{row['metric']}`", row["impostors"], row["level"] if known else "any")
+        cell = f"{100 * row['coverage']:.1f} at {100 * row['score']:.1f}" if known else "none"
+        found.setdefault(key, {})[f"{row['classes']} x {row['items']}"] = cell
+    designs = list(dict.fromkeys(design for cells in found.values() for design in cells))
+    nominal = f"{100 * document['rows'][0]['nominal']:.0f}"
+    rows = [
+        (metric, f"{impostors or ''}", level, nominal, *(cells.get(d, "") for d in designs))
+        for (metric, impostors, level), cells in sorted(found.items(), key=lambda f: _place(f[0]))
+    ]
+    return _table("|".join(["metric", "impostors", "level", "nominal", *designs]), *rows)
+
+
+def _place(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    metric, impostors, level = key
+    return metric, impostors or 0, ("low", "middle", "high", "any").index(level)
 
 
 GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "protocols": _protocols, "protocol": _protocol, "tracks": _tracks, "suits": _suits,
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
-    "scripts": _scripts,
+    "scripts": _scripts, "coverage": _coverage,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""
 

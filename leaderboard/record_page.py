@@ -15,7 +15,7 @@ from benchmark.errors import BenchError
 from benchmark.records.details import Details
 from benchmark.records.record import Record
 from benchmark.report import numbers
-from benchmark.report.notes import stage_name
+from benchmark.report.notes import over_words, stage_name
 from benchmark.report.scores import Score
 from benchmark.report.tables import backfilling
 from benchmark.report.text_table import TextCell, TextTable, score_cell, simple_table
@@ -33,6 +33,7 @@ def record_page(record: Record, details: Details | None) -> dict[str, Any]:
         "command": command([record]),
         "provenance": _provenance(record),
         "scores": _scores(record),
+        "over": over_words([record]),
         "tables": [*_tables(record)],
         "sections": [*_sections(record)],
         "data": _charts(record, details),
@@ -134,7 +135,7 @@ def _tables(record: Record) -> Iterator[TextTable]:
     for table in backfilling.make_tables([record]):
         orders = (replace(table.labels[1], heading=True),)
         rows = tuple(replace(row, labels=row.labels[1:]) for row in table.rows)
-        title = "Areas under the backfilling curves, percent"
+        title = f"{table.title.rpartition(': ')[2].capitalize()}, percent"
         yield replace(table, title=title, labels=orders, rows=rows, grouped=False)
     if record.counts:
         cases = record.counts.values()

@@ -181,10 +181,10 @@ Size = Annotated[int | None, Option(min=1)]
 def perf(
     what: Annotated[str, Argument(
         help="`ranking`, `verification`, `identification`, `backfill`, `training`, `convert`,"
-        " `tolerance`, `store`."
+        " `tolerance`, `store`, `coverage`."
     )],
     queries: Size = None, gallery: Size = None, dim: Size = None, classes: Size = None,
-    items: Size = None, side: Annotated[int | None, Option(min=0)] = None,
+    items: Size = None, side: Annotated[int | None, Option(min=0)] = None, samples: Size = None,
     as_json: Annotated[
         Path | None, Option("--json", help="Write the rows and their origin to a file.")
     ] = None,
@@ -199,7 +199,14 @@ def perf(
     if as_json is not None:
         writable(as_json.parent, "--json")
     document = suite.document(
-        what, queries=queries, gallery=gallery, dim=dim, classes=classes, items=items, side=side
+        what,
+        queries=queries,
+        gallery=gallery,
+        dim=dim,
+        classes=classes,
+        items=items,
+        side=side,
+        samples=samples,
     )
     records.print_tables([table(document["rows"])])
     if as_json is not None:

@@ -38,6 +38,7 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
         part: {case: values[part] for case, values in cases.items()}
         for part in ("scores", "intervals", "counts")
     }
+    over = {name: words for case in cases.values() for name, words in case["over"].items()}
     bounds = _bounds(result, store, names)
     upper = f"upper-{setup.protocol.upper}" if setup.protocol.upper == "all" else "upper"
     metas = {s.name: store.meta(s.name) for s in result.stages}
@@ -52,7 +53,7 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
         "method": result.label, "seed": result.seed, "first_seed": result.first_seed,
         "config": dict(result.config), "changed": dict(setup.changed),
         "status": "not-applicable" if evaluation is None else "done", "reason": result.reason,
-        **parts, "bounds": bounds, "upper": upper,
+        **parts, "over": over, "bounds": bounds, "upper": upper,
         **_verdicts(parts["scores"], bounds, bounds[upper], names),
         "dataset": _dataset(setup, result, metas),
         "models": dict(zip(names, setup.models, strict=True)),

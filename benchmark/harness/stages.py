@@ -167,7 +167,7 @@ def evaluate(params: Params, inputs: Inputs, context: Context) -> Facts:
         if scored:
             results[case.name] = {
                 part: {k: v for result in scored for k, v in getattr(result, part).items()}
-                for part in ("scores", "intervals", "counts")
+                for part in ("scores", "intervals", "over", "counts")
             }
         details.add(case, scored)
     (context.out / artifacts.DETAILS).write_bytes(details.pack())

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from benchmark.metrics.catalog import metric
 from benchmark.metrics.identification import Search, tpir_at_fpir
+from benchmark.metrics.intervals import Span, mean_interval, mean_spreads
 from benchmark.metrics.retrieval import cut_off
 from benchmark.ranking import arrays
 from benchmark.ranking.arrays import Floats, Ints, Mask
@@ -146,10 +147,82 @@ def area(curve: Any) -> float:
         >>> area([0.25, 0.5, 0.75])
         0.5
     """
-    values = arrays.scores("curve", np.asarray(curve, dtype=np.float64))
+    values = _points(curve)
+    return statistics.fmean(values) if np.ptp(values) else float(values[0])
+
+
+@metric("worst_{metric}", "worst {metric}", "Lowest point of the backfilling curve.")
+def worst(curve: Any) -> float:
+    """The lowest value of a curve, ``[points]``: how bad it gets on the way.
+
+    Example:
+        >>> worst([0.5, 0.4, 0.9])
+        0.4
+    """
+    return float(_points(curve).min())
+
+
+@metric(
+    "share_above_{metric}", "{metric} > old/old from",
+    "Smallest share of the gallery from which on the curve stays above old/old; none where the end "
+    "does not lie above it.", higher=False,
+)  # fmt: skip
+def share_above(curve: Any, before: float) -> float | None:
+    """The share of the gallery from which on a curve stays above the score before the update.
+
+    ``curve`` is at even shares, ``[points]``; None where its end is not above.
+
+    Example:
+        >>> share_above([0.6, 0.4, 0.7, 0.9, 0.8], 0.5), share_above([0.6, 0.4], 0.5)
+        (0.5, None)
+    """
+    return _for_good(_points(curve) > before)
+
+
+def worst_interval(values: Any, groups: Any) -> Span | None:
+    """The 95 % interval of the worst point; see :mod:`benchmark.metrics.intervals`.
+
+    ``values`` has one per query and point, ``[points, n]``; ``groups`` are the queries' classes.
+    """
+    table = np.asarray(values, dtype=np.float64)
+    return mean_interval(table[int(table.mean(1).argmin())], groups)
+
+
+def share_above_interval(values: Any, before: Any, groups: Any) -> Span | None:
+    """The 95 % interval of :func:`share_above`, from intervals of the differences at each point.
+
+    The ends are the shares from which on the differences' upper ends, and their lower ends, stay
+    above zero; an upper end of 1 may mean never.
+
+    Args:
+        values: One per query and point, ``[points, n]``.
+        before: Each query's value before the update, ``[n]``.
+        groups: The queries' classes, ``[n]``.
+
+    Returns:
+        None for a single class, and where the mean at the end is not above.
+    """
+    differences = np.asarray(values, dtype=np.float64) - np.asarray(before, dtype=np.float64)
+    spreads = mean_spreads(differences, groups)
+    spans = [span for spread in spreads if (span := spread.interval(share=False)) is not None]
+    if len(spans) < len(spreads) or spreads[-1].value <= 0:
+        return None
+    low, high = (_for_good(ends > 0) for ends in np.array(spans).T[::-1])
+    return 1.0 if low is None else low, 1.0 if high is None else high
+
+
+def _for_good(above: Mask) -> float | None:
+    """The share from which on a condition, ``[points]``, holds; None where it fails at the end."""
+    failed = np.flatnonzero(~above)
+    first = int(failed[-1]) + 1 if len(failed) else 0
+    return None if first == len(above) else first / max(1, len(above) - 1)
+
+
+def _points(curve: Any) -> Values:
+    values: Values = arrays.scores("curve", np.asarray(curve, dtype=np.float64))
     if not len(values):
         raise ValueError("curve: expected at least one point, got none")
-    return statistics.fmean(values) if np.ptp(values) else float(values[0])
+    return values
 
 
 @metric(

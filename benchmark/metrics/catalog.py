@@ -28,6 +28,7 @@ class Metric:
     high: float | None
     rules: str  # ties, empty queries, self-matches, normalisation; whole sentences
     unit: Unit = "share"  # ``share`` (printed as percent), ``coefficient`` or ``count``
+    threshold: bool = False  # taken at a threshold that impostors decide
 
 
 _FIELDS = {  # of a pattern: what it matches, and an example
@@ -41,17 +42,17 @@ _DECLARED: dict[str, Metric] = {}  # key or pattern -> metric, of the modules th
 
 def metric(
     key: str, label: str, rules: str, *, higher: bool | None = True, low: float | None = 0.0,
-    high: float | None = 1.0, unit: Unit = "share",
+    high: float | None = 1.0, unit: Unit = "share", threshold: bool = False,
 ) -> Callable[[Function], Function]:  # fmt: skip
     """Declare a metric that the decorated function computes; the function stays as it is.
 
     Arguments are those of :class:`Metric`. ``key`` may be a pattern, whose fields may stand in the
     label: ``{k}`` is a cut-off, ``{rate}`` a target rate, ``{name}`` some words, and ``{metric}`` a
-    metric's key, from which direction, range and unit are then taken.
+    metric's key, from which range, unit and, where ``higher`` is not False, direction are taken.
     """
 
     def declare(function: Function) -> Function:
-        _DECLARED[key] = Metric(key, label, higher, low, high, rules, unit)
+        _DECLARED[key] = Metric(key, label, higher, low, high, rules, unit, threshold)
         return function
 
     return declare
@@ -120,5 +121,7 @@ def _find(key: str) -> Metric | None:
             return None
         name = parts.get("name", "").replace("_", " ")
         label = metric.label.format(metric=inner.label, name=name)
-        return replace(inner, key=key, label=label, rules=f"{metric.rules} {inner.rules}")
+        higher = False if metric.higher_is_better is False else inner.higher_is_better
+        rules = f"{metric.rules} {inner.rules}"
+        return replace(inner, key=key, label=label, higher_is_better=higher, rules=rules)
     return None

@@ -96,6 +96,7 @@ def pooled(
 @metric(
     "tpir_at_fpir_{rate}", "TPIR@FPIR {rate}",
     f"Ranked first and above the threshold; each gallery apart. {RATE}",
+    threshold=True,
 )  # fmt: skip
 def tpir_at_fpir(result: Search, targets: Iterable[float]) -> tuple[IdentificationPoint, ...]:
     """TPIR at the smallest threshold whose FPIR is within each target, in [1/non-mated probes, 1].
@@ -116,6 +117,7 @@ def tpir_at_fpir(result: Search, targets: Iterable[float]) -> tuple[Identificati
     "all_pairs_tpir_at_fpir_{rate}", "TPIR@FPIR {rate}, all pairs",
     "Galleries pooled, all negative pairs impostors, no rank condition; above the "
     "ceil(probes x FPIR)-th largest negative score, strictly. Only for comparison with scripts.",
+    threshold=True,
 )  # fmt: skip
 def all_pairs_tpir_at_fpir(
     probe_vectors: Any, probe_subjects: Any, galleries: Iterable[tuple[Any, Any]],

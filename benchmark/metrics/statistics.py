@@ -1,4 +1,4 @@
-"""Intervals, tests and rank correlation: over queries, identities and seeds, of two methods.
+"""Comparisons of two methods, intervals over seeds, corrected tests and rank correlation.
 
 A ValueError names an argument that is empty, holds NaN, has another length or is out of range.
 """
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.catalog import metric
+from benchmark.metrics.intervals import mean_spread
 from benchmark.ranking import arrays
 
 Values = NDArray[np.float64]
@@ -19,51 +20,16 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two methods on the same queries: the mean of left minus right, and its bootstrap interval.
+    """Two methods on the same queries: the mean of left minus right, and its interval.
 
-    The p-value is two-sided, by flipping the signs of the groups' differences at random.
+    The p-value is two-sided, by flipping the signs of the groups' differences at random. There is
+    no interval of a single group.
     """
 
     difference: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p_value: float
-
-
-def bootstrap(
-    values: Any, groups: Any = None, *, n: int = 1000, seed: int = 0, level: float = 0.95
-) -> tuple[float, float]:
-    """Ends of the percentile bootstrap interval of a mean over queries, or over groups of them.
-
-    Values are one per query, ``[m]``; with ``groups``, each query's identity, ``[m]``, whole
-    identities are drawn, with all their queries, in ``n`` resamples. ``level`` is in (0, 1).
-
-    Example:
-        >>> bootstrap(np.full(10, 0.5))
-        (0.5, 0.5)
-    """
-    means = resampled(values, groups, n=n, seed=seed)
-    tail = (1.0 - _level(level)) / 2
-    low, high = np.quantile(means, [tail, 1.0 - tail])
-    return float(low), float(high)
-
-
-def resampled(values: Any, groups: Any = None, *, n: int = 1000, seed: int = 0) -> Values:
-    """Means of ``n`` resamples, ``[n]``: the same draws for every method on the same queries.
-
-    So the interval of a difference, as :func:`paired` gives it, is the quantiles of the difference
-    of two of these. Arguments are those of :func:`bootstrap`; scipy's draws no whole groups.
-    """
-    sums, counts = _sums(values, groups)
-    if n < 1:
-        raise ValueError(f"n: expected at least 1, got {n}")
-    rng = np.random.default_rng([seed, 0])
-    step = max(1, (1 << 20) // len(sums))
-    means = []
-    for start in range(0, n, step):
-        drawn = rng.integers(0, len(sums), (min(step, n - start), len(sums)), dtype=np.int32)
-        means.append(sums[drawn].sum(1) / counts[drawn].sum(1))
-    return np.concatenate(means)
 
 
 def paired(
@@ -71,14 +37,17 @@ def paired(
 ) -> Comparison:
     """Compare two methods by their values of the same queries, ``[m]`` each.
 
-    Further arguments are those of :func:`bootstrap`; ``n`` is also the number of sign flips: the
-    p-value is ``(1 + as extreme) / (1 + n)``.
+    With ``groups``, each query's class or identity ``[m]``, the interval is over these, as
+    :mod:`benchmark.metrics.intervals` says, and whole groups change signs, ``n`` times at random;
+    ``level`` is in (0, 1). The p-value is ``(1 + as extreme) / (1 + n)``.
     """
     a, b = _floats("left", left), _floats("right", right)
     if len(a) != len(b):
         raise ValueError(f"right: expected {len(a)} values, got {len(b)}")
-    low, high = bootstrap(a - b, groups, n=n, seed=seed, level=level)
-    sums, _ = _sums(a - b, groups)
+    if n < 1:
+        raise ValueError(f"n: expected at least 1, got {n}")
+    low, high = mean_spread(a - b, groups).interval(level, share=False) or (None, None)
+    sums = _sums(a - b, groups)
     rng = np.random.default_rng([seed, 1])
     observed = abs(sums.sum())
     extreme = 0
@@ -100,7 +69,7 @@ def t_factor(n: int, level: float = 0.95) -> float:
 
 def t_interval(values: Any, *, level: float = 0.95) -> tuple[float, float] | None:
     """Student's t interval of a mean over seeds, ``[n]``; None for a single seed."""
-    x, _ = _sums(values, None)
+    x = _sums(values, None)
     _level(level)
     if len(x) == 1:
         return None
@@ -152,15 +121,15 @@ def _floats(name: str, values: Any) -> Values:
     return arrays.scores(name, values).astype(np.float64)
 
 
-def _sums(values: Any, groups: Any) -> tuple[Values, Values]:
-    """Sum and number of the values of each group."""
+def _sums(values: Any, groups: Any) -> Values:
+    """Sum of the values of each group."""
     x = _floats("values", values)
     if not len(x):
         raise ValueError("values: expected at least one, got none")
     if groups is None:
-        return x, np.ones(len(x))
+        return x
     _, inverse = np.unique(arrays.one_per_row("groups", groups, len(x)), return_inverse=True)
-    return np.bincount(inverse, x).astype(np.float64), np.bincount(inverse).astype(np.float64)
+    return np.bincount(inverse, x).astype(np.float64)
 
 
 def _level(level: float) -> float:

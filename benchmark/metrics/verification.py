@@ -52,6 +52,7 @@ class Curve:
 @metric(
     "tar_at_far_{rate}", "TAR@FAR {rate}",
     f"Smallest threshold whose FAR is within the target. {RATE}",
+    threshold=True,
 )  # fmt: skip
 def tar_at_far(genuine: Any, impostor: Any, targets: Iterable[float]) -> tuple[OperatingPoint, ...]:
     """TAR at the smallest threshold whose FAR is within each target, FARs in [1/m, 1].
@@ -74,6 +75,7 @@ def tar_at_far(genuine: Any, impostor: Any, targets: Iterable[float]) -> tuple[O
     "tar_at_nearest_far_{rate}", "TAR@nearest FAR {rate}",
     "FAR nearest to the target, which it may exceed, on the ROC without points between two equal "
     "steps; of two the larger. For comparison.",
+    threshold=True,
 )  # fmt: skip
 def tar_at_nearest_far(
     genuine: Any, impostor: Any, targets: Iterable[float]
@@ -105,7 +107,7 @@ def thresholds(
     """
     m = len(bad)
     rates = _measurable(targets, m, what)
-    refused = [m - 1 - _allowed(rate, m) for rate in rates]  # place in ascending order, or -1
+    refused = [m - 1 - allowed(rate, m) for rate in rates]  # place in ascending order, or -1
     places = sorted({place for place in refused if place >= 0})
     parted = np.partition(bad, places) if places else bad
     lowest, up = float(min(good.min(), bad.min())), np.asarray(np.inf, dtype=bad.dtype)
@@ -168,8 +170,8 @@ def _measurable(targets: Iterable[float], n: int, what: str) -> list[float]:
     return rates
 
 
-def _allowed(target: float, n: int) -> int:
-    """The largest k with k / n <= target, as float64 compares them."""
+def allowed(target: float, n: int) -> int:
+    """The largest k with ``k / n <= target``, as float64 compares them."""
     near = int(target * n)
     return max(k for k in (0, near - 1, near, near + 1) if k <= n and k / n <= target)
 

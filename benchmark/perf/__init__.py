@@ -14,7 +14,7 @@ from benchmark.errors import BenchError
 from benchmark.records import provenance
 
 _HELPERS = {"__init__", "measure", "peers", "problems", "readme"}
-SIZES = ("queries", "gallery", "dim", "classes", "items", "side")
+SIZES = ("queries", "gallery", "dim", "classes", "items", "side", "samples")
 
 
 def names() -> list[str]:
@@ -27,11 +27,12 @@ def run(name: str, **sizes: int | None) -> list[dict[str, Any]]:
     """Run one benchmark of :func:`names`, with those of ``SIZES`` that it has; None is its default.
 
     ``queries`` are also probe templates or training images, ``gallery`` enrolled templates,
-    ``classes`` subjects, ``items`` stored vectors; ``side`` is the side-information's dimension.
+    ``classes`` subjects, ``items`` stored vectors; ``side`` is the side-information's dimension;
+    ``samples`` are simulated evaluations.
     Rows have ``name``, ``seconds``, ``against`` (the row it is compared with, or None), ``ratio``
-    (seconds over that row's), ``memory_mib`` (growth of the peak) and ``size``; ``tolerance`` has
-    columns of its own. A ValueError says that the name or a size is unknown, or a size is below 1
-    (``side``: below 0), a BenchError that the benchmark has no such size.
+    (seconds over that row's), ``memory_mib`` (growth of the peak) and ``size``; ``tolerance`` and
+    ``coverage`` have columns of their own. A ValueError says that the name or a size is unknown, or
+    a size is below 1 (``side``: below 0), a BenchError that the benchmark has no such size.
     """
     if name not in names():
         raise ValueError(f"name: expected one of {', '.join(names())}, got {name!r}")

@@ -8,6 +8,7 @@ runs of the same work. :mod:`benchmark.records.details_writer` writes it.
 Values of queries that are 0 or 1 (hits) are kept exactly, a bit each. Others (average precision)
 are kept in steps: rounded up or down at random with the right mean, by the same draw for the same
 query in every record. So means are unbiased, equal values stay equal, and 1 stays 1.
+Scores at a threshold that impostors decide also have their values in draws of identities.
 """
 
 import hashlib
@@ -30,7 +31,8 @@ from benchmark.errors import BenchError
 from benchmark.records.limits import parse_json
 from benchmark.records.record import Record
 
-SCHEMA = 1
+SCHEMA = 2
+"""2 added the draws of scores at a threshold; files of 1 are read."""
 LIMIT = 64 * 1024
 """Bytes of a details file."""
 _UNPACKED = 16 * LIMIT  # bytes; what unpacks to more is no details file of ours
@@ -52,6 +54,9 @@ class QueryResults:
     rows: Ints  # which of the n_queries queries each is, ascending, [n]
     n_queries: int
     step: float = 0.0  # how far apart kept values are; 0 where they are exact
+    # the score in each draw of identities, the threshold found anew, [k]; the same draws for every
+    # method; None of other metrics, and where too few impostors decide
+    draws: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,10 @@ class Column(Model):
     """Values are whole numbers up to this, times ``scale / levels``; with 1 they are packed bits,
     highest first."""
     scale: float = Field(ge=1, le=1e6)
+    draws: str | None = None
+    """Name of the array of the score in draws of identities: 0 to 255, from ``low`` to ``high``."""
+    low: float = Field(0.0, ge=-1e6, le=1e6)
+    high: float = Field(0.0, ge=-1e6, le=1e6)
 
 
 class QuerySet(Model):
@@ -205,8 +214,8 @@ def _read(path: Path, packed: bytes, with_results: bool) -> Details:
         raise BenchError(f"{path}: not a details file: {reason:.200}") from error
     value = parse_json(text, path)
     schema = value.get("schema") if isinstance(value, dict) else type(value).__name__
-    if schema != SCHEMA:
-        raise BenchError(f"{path}: schema: expected {SCHEMA}, got {schema!r}")
+    if type(schema) is not int or not 1 <= schema <= SCHEMA:
+        raise BenchError(f"{path}: schema: expected 1 to {SCHEMA}, got {schema!r}")
     header = build(Header, value, str(path))
     reader = _Reader(path, arrays, header)
     results = dict(reader.results(with_results))
@@ -265,13 +274,14 @@ class _Reader:
             levels = self.array(column.array, np.uint8, ((n + 7) // 8 if bits else n,))
             if not bits and int(levels.max()) > column.levels:
                 raise BenchError(f"{self.path}: {column.array}: value above its scale")
+            draws = self.draws(column)
             if read:
                 step = column.scale / column.levels
                 levels = np.unpackbits(levels, count=n) if bits else levels
                 identity, rows = queries[column.queries]()
                 yield (column.case, column.metric), QueryResults(
                     levels.astype(np.float64) * step, identity, rows, about.n_queries,
-                    0.0 if bits else step,
+                    0.0 if bits else step, draws,
                 )  # fmt: skip
 
     def queries(self, name: str, about: QuerySet) -> Callable[[], tuple[Ints, Ints]]:
@@ -287,6 +297,15 @@ class _Reader:
             return identity.astype(np.int64), rows
 
         return made
+
+    def draws(self, column: Column) -> Floats | None:
+        """The score of a column in draws of identities."""
+        if column.draws is None:
+            return None
+        steps = self.array(column.draws, np.uint8, (None,)).astype(np.float64)
+        if not len(steps) or column.low > column.high:
+            raise BenchError(f"{self.path}: {column.draws}: expected draws from low to high")
+        return column.low + steps * ((column.high - column.low) / 255)
 
     def picture(self) -> Picture | None:
         if self.header.case is None:

@@ -68,7 +68,10 @@ def _without_cases(details: Details, cases: Sequence[str]) -> Details:
 
 def _some(result: QueryResults, share: float) -> QueryResults:
     rows = files.kept_rows(result.n_queries, max(1, int(share * result.n_queries)))
-    return replace(result, values=result.values[rows], identity=result.identity[rows], rows=rows)
+    # Draws are of all queries, of which the mean of some is no centre.
+    return replace(
+        result, values=result.values[rows], identity=result.identity[rows], rows=rows, draws=None
+    )
 
 
 def _packed(details: Details, levels: int) -> bytes:
@@ -90,6 +93,12 @@ def _packed(details: Details, levels: int) -> bytes:
             case=case, metric=metric, array=f"answers{len(columns)}", queries=name,
             levels=1 if hits else levels, scale=scale,
         )  # fmt: skip
+        if result.draws is not None:
+            low, high = float(result.draws.min()), float(result.draws.max())
+            name = f"draws{len(columns)}"
+            column = column.model_copy(update={"draws": name, "low": low, "high": high})
+            steps = (result.draws - low) / max(high - low, 1e-12)
+            arrays[name] = np.rint(255 * steps).astype(np.uint8)
         arrays[column.array] = _quantised(result, column)
         columns.append(column)
     header: dict[str, Any] = {

@@ -164,8 +164,12 @@ class OrderCurves(Model):
     """Scores along one order of backfilling."""
 
     area: Mapping[MetricKey, float | None] = {}
+    worst: Mapping[MetricKey, Share | None] = {}
+    """Lowest point of each curve."""
+    share_above: Mapping[MetricKey, Share | None] = {}
+    """Share of the gallery from which on a curve stays above old/old; null where its end is not."""
     intervals: Mapping[MetricKey, tuple[float, float] | None] = {}
-    """Of the areas, 95 %."""
+    """Of the areas, and by ``worst_`` and ``share_above_`` of the others, 95 %."""
     curves: Mapping[MetricKey, tuple[float, ...]] = {}
     flips: Flips = Flips()
     groups: GroupCurves = GroupCurves()
@@ -296,7 +300,10 @@ class Record(Model):
     scores: Mapping[str, Scores]
     """Case -> metric -> value in [0, 1]; null where it is undefined."""
     intervals: Mapping[str, Mapping[MetricKey, Span | None]]
-    """Case -> metric -> (low, high), 95 %."""
+    """Case -> metric -> (low, high), 95 %; null where too little is known for one."""
+    over: Mapping[MetricKey, Name] | None = None
+    """Metric -> what its intervals are over, ``classes``; null in older records: single queries,
+    for TAR, TPIR and rank-k identities at the threshold of the scores."""
     counts: Mapping[str, Mapping[str, int]]
     """Case -> name -> number."""
     bounds: Mapping[str, Scores]

@@ -23,9 +23,10 @@ def frame(records: Iterable[Record]) -> pd.DataFrame:
     A record whose method is not applicable has one row, without case and metric.
 
     Returns:
-        Columns as in ``COLUMNS``; areas under backfilling curves have the case ``new/old by
-        random``; ``gain`` and ``compatible`` on the rows of the cross-test (queries of the last
-        generation in a gallery of the first; with text queries the other way), null elsewhere.
+        Columns as in ``COLUMNS``; areas and worst points of backfilling curves have the case
+        ``new/old by random``; ``gain`` and ``compatible`` on the rows of the cross-test (queries of
+        the last generation in a gallery of the first; with text queries the other way), null
+        elsewhere.
     """
     import pandas as pd
 
@@ -48,6 +49,9 @@ def _rows(record: Record) -> Iterator[tuple[Any, ...]]:
     for order, curves in record.orders.items():
         about = record.backfilling
         case = f"{about.new}/{about.old} by {order}" if about else ""
-        for metric, area in curves.area.items():
-            span = curves.intervals.get(metric) or (None, None)
-            yield (*head, case, f"area_{metric}", area, *span, None, None)
+        parts = {"area_": curves.area, "worst_": curves.worst, "share_above_": curves.share_above}
+        for prefix, scores in parts.items():
+            for metric, value in scores.items():
+                key = metric if prefix == "area_" else prefix + metric
+                span = curves.intervals.get(key) or (None, None)
+                yield (*head, case, prefix + metric, value, *span, None, None)

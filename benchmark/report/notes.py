@@ -89,18 +89,49 @@ def notes(records: Sequence[Record], shown: Sequence[str]) -> list[str]:
     """Lines below a table of some metrics."""
     rest = [key for key in select.metrics(records, "all") if key not in shown]
     left_out = f"Also measured: {', '.join(numbers.metric(key).label for key in rest)}."
-    return [*_reading(records), *([left_out] if rest else []), *_warnings(records)]
+    return [*_reading(records, shown), *([left_out] if rest else []), *_warnings(records)]
 
 
-def interval_words(records: Sequence[Record], of_one: str = "bootstrap") -> str:
-    """How ``±`` is to be read, ``± is the wider side of the 95 % interval (bootstrap)``."""
-    how = "Student's t over the seeds" if len({r.seed for r in records}) > 1 else of_one
-    return f"± is the wider side of the 95 % interval ({how})"
+def interval_words(records: Sequence[Record], metrics: Sequence[str] = ()) -> str:
+    """How ``±`` is to be read, ``± is the wider side of the 95 % interval (over classes)``.
+
+    ``metrics`` are those shown; by default all that have intervals.
+    """
+    several = len({r.seed for r in records}) > 1
+    over = "Student's t over the seeds" if several else over_words(records, metrics)
+    return "± is the wider side of the 95 % interval" + (f" ({over})" if over else "")
 
 
-def _reading(records: Sequence[Record]) -> Iterator[str]:
+def over_words(records: Sequence[Record], metrics: Sequence[str] = ()) -> str:
+    """What intervals of one seed are over, ``over classes``; empty where there are none.
+
+    Where it differs by metric, each kind of metric stands before what it is over.
+    """
+    kinds: dict[str, dict[str, None]] = {}
+    for record in records:
+        spans = [*record.intervals.values(), *(each.intervals for each in record.orders.values())]
+        known = dict.fromkeys(key for found in spans for key, span in found.items() if span)
+        for key in (key for key in known if key in metrics or not metrics):
+            kind = numbers.metric(key).label.partition("@")[0].partition(" (")[0]
+            kinds.setdefault(_over(record, key), {})[kind] = None
+    if len(kinds) < 2:
+        return "".join(f"over {words}" for words in kinds)
+    parts = (f"over {words} for {', '.join(names)}" for words, names in kinds.items())
+    return "; ".join(parts)
+
+
+def _over(record: Record, metric: str) -> str:
+    """What the intervals of a metric are over; a score along a curve is over what it is over."""
+    base = re.sub("^(area|worst|share_above)_", "", metric)
+    if record.over is not None:
+        return record.over.get(base, "classes")
+    people = numbers.metric(base).threshold or base.startswith("rank_")
+    return "identities, thresholds kept" if people else "single queries"
+
+
+def _reading(records: Sequence[Record], shown: Sequence[str]) -> Iterator[str]:
     cross, low = select.cross_case(records), select.lower_case(records)
-    yield f"Percent; {interval_words(records)}."
+    yield f"Percent; {interval_words(records, shown)}."
     if any(record.bounds for record in records):
         bounds = f"Lower bound: {low}. Compatible: {cross} > {low} (BCT eq. 2)."
         if select.text_queries(records):

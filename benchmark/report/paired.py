@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,10 +14,12 @@ import numpy as np
 
 from benchmark.config import registry
 from benchmark.errors import BenchError, unknown
-from benchmark.metrics.statistics import holm, paired, resampled
+from benchmark.metrics.intervals import Spread, drawn_spread, group_sums, mean_spread, sums_spread
+from benchmark.metrics.statistics import holm, paired
 from benchmark.records.details import Details, QueryResults, find_details
 from benchmark.records.files import StoredRecord, read_record
 from benchmark.records.record import Record
+from benchmark.report import numbers
 from benchmark.report.scores import Span
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 By = Literal["identity", "query"]
 
-RESAMPLES = 10_000
+FLIPS = 10_000
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,13 @@ class Difference:
     left: float  # the first method's mean over the shared queries and seeds
     right: float  # the second's
     difference: float  # left minus right
-    low: float  # lower end of the difference's 95 % bootstrap interval
-    high: float  # upper end
-    p_value: float  # two-sided, by flipping the signs of differences at random
-    adjusted: float  # the same after Holm's correction for all lines of the comparison
+    # lower end of the difference's 95 % interval; None, as the p-value, for a single identity and
+    # where too few impostors decide a threshold, or none are known
+    low: float | None
+    high: float | None  # upper end
+    # two-sided: signs of differences flipped at random; at thresholds Student's t of the draws
+    p_value: float | None
+    adjusted: float | None  # the same after Holm's correction for all lines of the comparison
     n_queries: int  # shared queries
     n_identities: int  # identities that they belong to
     seeds: tuple[int, ...]  # seeds that both have; a query's value is its mean over them
@@ -57,7 +61,7 @@ def compare(
     cases: Sequence[str] = (),
     metrics: Sequence[str] = (),
     by: By = "identity",
-    n: int = RESAMPLES,
+    n: int = FLIPS,
     seed: int = 0,
 ) -> list[Difference]:
     """Compare two methods wherever both were run.
@@ -67,9 +71,10 @@ def compare(
         right: Records of the other.
         cases: By default the cross-test and the self-test of the last generation.
         metrics: By default CMC@1 and mAP, where they are; otherwise all.
-        by: What the bootstrap draws: whole identities, or queries each by itself.
-        n: Resamples.
-        seed: Of the resampling.
+        by: What the intervals are over: identities, or queries as if they were independent; scores
+            at a threshold are always over identities.
+        n: Times that signs are flipped.
+        seed: Of the signs.
 
     Returns:
         A line for each protocol, track, case and metric.
@@ -91,8 +96,9 @@ def compare(
         methods = [dict.fromkeys(s.record.method for s in side) for side in (left, right)]
         names = " and ".join(", ".join(side) or "no record" for side in methods)
         raise BenchError(f"compare: {names}: no protocol, track and seed that both were run on")
-    adjusted = holm([d.p_value for d in differences])
-    return [replace(d, adjusted=float(p)) for d, p in zip(differences, adjusted, strict=True)]
+    known = [d.p_value for d in differences if d.p_value is not None]
+    adjusted = iter(holm(known).tolist() if known else ())
+    return [d if d.p_value is None else replace(d, adjusted=next(adjusted)) for d in differences]
 
 
 def _grouped(side: Sequence[StoredRecord]) -> dict[tuple[Any, ...], dict[int, StoredRecord]]:
@@ -162,13 +168,40 @@ def _difference(
             raise BenchError(f"compare: {first.path}: the other record has other queries")
     values = [np.stack([_of_rows(a, a.values, rows) for a in side]) for side in answers]
     left, right = (v.mean(axis=0) for v in values)
-    result = paired(left, right, identity if by == "identity" else None, n=n, seed=seed)
+    n_identities = len(np.unique(identity))
+    if numbers.metric(column[1]).threshold:
+        spread = _drawn([_mean_draws(side) for side in answers], left - right, identity)
+        low, high = (spread and spread.interval(share=False)) or (None, None)
+        p_value = None if spread is None or low is None else spread.p_value()
+    else:
+        result = paired(left, right, identity if by == "identity" else None, n=n, seed=seed)
+        low, high = result.low, result.high
+        p_value = None if low is None else result.p_value
     return Difference(
         first.record.protocol, first.record.track, *column, float(left.mean()), float(right.mean()),
-        result.difference, result.low, result.high, result.p_value, math.nan,
-        len(rows), len(np.unique(identity)), tuple(seeds),
-        int((values[0].mean(axis=1) > values[1].mean(axis=1)).sum()),
+        float((left - right).mean()), low, high, p_value, None, len(rows), n_identities,
+        tuple(seeds), int((values[0].mean(axis=1) > values[1].mean(axis=1)).sum()),
     )  # fmt: skip
+
+
+def _mean_draws(side: Sequence[QueryResults]) -> NDArray[np.float64] | None:
+    """Scores in draws of identities, mean over the seeds; None where one has none."""
+    draws = [each.draws for each in side if each.draws is not None]
+    same = len({len(each) for each in draws}) == 1 and len(draws) == len(side)
+    return np.mean(draws, axis=0) if same else None
+
+
+def _drawn(
+    draws: Sequence[NDArray[np.float64] | None],
+    differences: NDArray[np.float64],
+    identity: NDArray[np.int64],
+) -> Spread | None:
+    """The spread of a difference of scores at thresholds, draw by draw; None without draws."""
+    left, right = draws
+    if left is None or right is None or len(left) != len(right):
+        return None
+    kept = mean_spread(differences, identity)
+    return drawn_spread(kept.value, left - right, kept.n_groups, kept)
 
 
 def _of_rows(answers: QueryResults, column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
@@ -191,10 +224,7 @@ def find(name: str, records: Sequence[StoredRecord]) -> list[StoredRecord]:
 
 
 class PairedIntervals:
-    """Intervals of differences, by a bootstrap that draws the same identities for all records.
-
-    One resampling a record serves all its pairs: each difference's interval is the very one that
-    :func:`benchmark.metrics.statistics.paired` gives.
+    """Intervals of differences over the same identities: those that :func:`compare` gives.
 
     Args:
         find: Gives a record's details, None without any; damaged files count as none.
@@ -204,7 +234,7 @@ class PairedIntervals:
         self._find = find
         # By identity, since a record's fields are mappings; the record keeps its identity alive.
         self._details: dict[int, tuple[Record, Details | None]] = {}
-        self._drawn: dict[tuple[int, str, str], NDArray[np.float64]] = {}
+        self._sums: dict[tuple[int, str, str], tuple[NDArray[np.float64], ...]] = {}
 
     def __call__(self, left: Record, right: Record, case: str, metric: str) -> Span | None:
         """The 95 % interval of left minus right; None where one has no results by query."""
@@ -213,13 +243,23 @@ class PairedIntervals:
             return None
         if not (np.array_equal(a.rows, b.rows) and np.array_equal(a.identity, b.identity)):
             return None
-        for record, answers in ((left, a), (right, b)):
-            key = (id(record), case, metric)
-            if key not in self._drawn:
-                self._drawn[key] = resampled(answers.values, answers.identity)
-        drawn = [self._drawn[id(record), case, metric] for record in (left, right)]
-        low, high = np.quantile(drawn[0] - drawn[1], [0.025, 0.975])
-        return float(low), float(high)
+        if numbers.metric(metric).threshold:
+            spread = _drawn([a.draws, b.draws], a.values - b.values, a.identity)
+        else:
+            (one, counts), (other, _) = (
+                self._grouped((id(record), case, metric), answers)
+                for record, answers in ((left, a), (right, b))
+            )
+            spread = sums_spread(one - other, counts)
+        return None if spread is None else spread.interval(share=False)
+
+    def _grouped(
+        self, key: tuple[int, str, str], answers: QueryResults
+    ) -> tuple[NDArray[np.float64], ...]:
+        """Sums and numbers by identity: one grouping a record serves all its pairs."""
+        if key not in self._sums:
+            self._sums[key] = group_sums(answers.values, answers.identity)
+        return self._sums[key]
 
     def _answers(self, record: Record) -> Mapping[tuple[str, str], QueryResults]:
         if id(record) not in self._details:

@@ -22,8 +22,8 @@ RULE = (
     "counts in anybody's favour.",
     "Equal scores share a rank, and the next one is left out: 1, 2, 2, 4.",
     "Two methods can be told apart if the 95 % interval of their difference leaves out zero: over "
-    "the seeds that both have (Student's t), or of one seed over the same queries (paired "
-    "bootstrap). Where a record has no results by query, their own intervals must not overlap. "
+    "the seeds that both have (Student's t), or of one seed over the classes or identities of the "
+    "same queries. Where a record has no results by query, their own intervals must not overlap. "
     "Methods that share a letter cannot be told apart.",
     "Bounds, the independent model and controls have no rank. Published numbers never do.",
     "A method with a record of an older schema, which has no seal, has none either: nothing shows "

@@ -25,7 +25,7 @@ class Score:
     """A value with its interval."""
 
     value: float | None  # a fraction, mean over seeds; None where undefined on a seed
-    # lower end of the 95 % interval: bootstrap of one seed, Student's t over several
+    # lower end of the 95 % interval: of one seed as its record has it, Student's t over several
     low: float | None = None
     high: float | None = None  # upper end
 
@@ -94,7 +94,7 @@ def mean_score(values: Sequence[float | None], spans: Sequence[Span | None] = ()
 
     Args:
         values: One a seed.
-        spans: Bootstrap interval of each seed, where there are any.
+        spans: Interval of each seed, where there are any.
 
     Example:
         >>> mean_score([0.5], [(0.4, 0.6)])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 from benchmark.data.base import Evaluation
 from benchmark.metrics import backfill_curves
 from benchmark.metrics.identification import search, tpir_at_fpir
+from benchmark.metrics.intervals import Span, mean_interval
 from benchmark.metrics.retrieval import average_precision, cmc
-from benchmark.metrics.statistics import bootstrap, kendall_tau
+from benchmark.metrics.statistics import kendall_tau
 from benchmark.tasks import base
 from benchmark.tasks.base import BackfillState, Embeddings, GalleryTask, Ints, Options
 
@@ -51,9 +53,9 @@ class Backfilling(GalleryTask):
         Returns:
             ``offline``: metric -> score ``before`` (old queries, old gallery), ``after`` and
             ``area`` of a deployment that waits until all is backfilled. ``orders``: name ->
-            ``area``, ``intervals``, ``curves``, ``flips``, ``groups`` and ``tau``, the agreement
-            with the oracle orders, whose names begin with ``true-``. ``groups``: their names.
-            ``counts``. Curves are not rounded.
+            ``area``, ``worst``, ``share_above``, ``intervals`` of these, ``curves``, ``flips``,
+            ``groups`` and ``tau``, the agreement with the oracle orders, whose names begin with
+            ``true-``. ``groups``: their names. ``counts``. Curves are not rounded.
         """
         run = _Run(state, items, options)
         results = {name: run.order(rows) for name, rows in orders.items()}
@@ -93,8 +95,15 @@ class _Run:
         place = np.argsort(rows)
         ranked = self._ranked_curves(place) if self.ranked else _UNRANKED
         curves = ranked["curves"] | self._search_curves(place)
-        area = {name: backfill_curves.area(curve) for name, curve in curves.items()}
-        return {"area": area, **ranked, "curves": curves}
+        return {
+            "area": {name: backfill_curves.area(curve) for name, curve in curves.items()},
+            "worst": {name: backfill_curves.worst(curve) for name, curve in curves.items()},
+            "share_above": {
+                name: backfill_curves.share_above(curve, self.before[name])
+                for name, curve in curves.items()
+            },
+            **ranked, "curves": curves,
+        }  # fmt: skip
 
     def _ranked_curves(self, place: Ints) -> dict[str, Any]:
         """Curves, intervals, flips and groups of ranking every item."""
@@ -105,9 +114,14 @@ class _Run:
             query_ids=items.ids[q], gallery_ids=items.ids[g], distance=self.options["distance"],
         )  # fmt: skip
         per_query = {"cmc_at_1": ranked.cmc(1), "cmc_at_5": ranked.cmc(5), "map": ranked.map()}
+        classes = items.labels[q][ranked.answered]
         positive, negative = backfill_curves.flips(per_query["cmc_at_1"])
         return {
-            "intervals": {name: bootstrap(values.mean(0)) for name, values in per_query.items()},
+            "intervals": {
+                key: span
+                for name, values in per_query.items()
+                for key, span in self._intervals(name, values, classes).items()
+            },
             # Row by row: the ends are then the scores of the cases, to the last bit.
             "curves": {name: list(map(base.mean, values)) for name, values in per_query.items()},
             "flips": {
@@ -117,6 +131,15 @@ class _Run:
                 per_query["cmc_at_1"], items.group[q][ranked.answered], order, items.group[g]
             ),
         }  # fmt: skip
+
+    def _intervals(self, name: str, values: Floats, classes: Ints) -> dict[str, Span | None]:
+        """Of the area, the worst point and the share from which on a score is above old/old."""
+        before = self.before_by_query[name]
+        return {
+            name: mean_interval(values.mean(0), classes),
+            f"worst_{name}": backfill_curves.worst_interval(values, classes),
+            f"share_above_{name}": backfill_curves.share_above_interval(values, before, classes),
+        }
 
     def _search_curves(self, place: Ints) -> dict[str, list[float]]:
         """TPIR@FPIR, the mean over the enrolment galleries."""
@@ -159,21 +182,35 @@ class _Run:
 
     def offline(self) -> dict[str, dict[str, float]]:
         """Old queries in the old gallery until every item is done, then new in new."""
-        before, after = self._scores(self.state.old), self._scores(self.state.new)
+        after = self._scores(self.state.new, self._by_query(self.state.new))
         ends = {}
-        for name, value in before.items():
+        for name, value in self.before.items():
             curve = backfill_curves.offline([value] * (POINTS - 1) + [after[name]])
             area = backfill_curves.area(curve)
             ends[name] = {"before": value, "after": after[name], "area": area}
         return ends
 
-    def _scores(self, vectors: Embeddings) -> dict[str, float]:
+    @cached_property
+    def before_by_query(self) -> dict[str, Floats]:
+        """Values of old queries in the old gallery."""
+        return self._by_query(self.state.old)
+
+    @cached_property
+    def before(self) -> dict[str, float]:
+        """Scores of old queries in the old gallery."""
+        return self._scores(self.state.old, self.before_by_query)
+
+    def _by_query(self, vectors: Embeddings) -> dict[str, Floats]:
+        """Values of one model's queries in its own gallery, where items are ranked."""
+        if not self.ranked:
+            return {}
+        ranking = base.rank_items(vectors, vectors, self.items, self.options)
+        values = (cmc(ranking, 1), cmc(ranking, 5), average_precision(ranking))
+        return dict(zip(("cmc_at_1", "cmc_at_5", "map"), values, strict=True))
+
+    def _scores(self, vectors: Embeddings, by_query: Mapping[str, Floats]) -> dict[str, float]:
         """Scores of one model's queries in its own gallery."""
-        scores: dict[str, float] = {}
-        if self.ranked:
-            ranking = base.rank_items(vectors, vectors, self.items, self.options)
-            values = (cmc(ranking, 1), cmc(ranking, 5), average_precision(ranking))
-            scores = dict(zip(("cmc_at_1", "cmc_at_5", "map"), map(base.mean, values), strict=True))
+        scores = {name: base.mean(values) for name, values in by_query.items()}
         parts: dict[str, list[float]] = {}
         for enrolled in self.items.galleries:
             probe, subject = base.template_vectors(vectors, self.items, self.items.probes)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from benchmark.config.declarations import TaskDeclaration
 from benchmark.data.base import Evaluation
 from benchmark.metrics.catalog import rate
+from benchmark.metrics.intervals import Span, drawn_spread, mean_interval, mean_spread
 from benchmark.metrics.retrieval import average_precision, cmc
-from benchmark.metrics.statistics import bootstrap
 from benchmark.metrics.templates import templates
 
 if TYPE_CHECKING:  # numba takes a third of the time that an answer from records has
@@ -24,34 +24,57 @@ Options = Mapping[str, Any]
 """``distance``, ``far`` and ``fpir`` of the track; ``tasks`` of the protocol."""
 
 
+CLASSES, IDENTITIES = "classes", "identities"
+PEOPLE = "identities, impostors among them"
+"""What an interval is over: drawn with all their queries or pairs. With ``PEOPLE`` the threshold is
+found anew in each draw."""
+
+
 @dataclass(frozen=True)
 class TaskResult:
-    """Scores of one case, by metric; intervals are of 95 %.
+    """Scores of one case, by metric; intervals are of 95 %, None where too little is known.
 
-    ``per_query`` has one value a query, for paired comparisons, ``identities`` the identity of each
-    of these queries, and ``counts`` numbers of queries, items and pairs by name.
+    ``over`` says what an interval is over; ``per_query`` has one value a query, for paired
+    comparisons, ``identities`` the class or identity of each of these queries, ``draws`` the scores
+    in draws of identities where a threshold is found anew in each (None: too few impostors decide
+    it), and ``counts`` numbers of queries, items and pairs by name.
     """
 
     scores: dict[str, float] = field(default_factory=dict)
-    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    intervals: dict[str, Span | None] = field(default_factory=dict)
+    over: dict[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     per_query: dict[str, NDArray[Any]] = field(default_factory=dict)
     identities: dict[str, NDArray[Any]] = field(default_factory=dict)
+    draws: dict[str, NDArray[np.float64] | None] = field(default_factory=dict)
 
-    def add(
-        self, name: str, values: NDArray[Any], groups: NDArray[Any] | None = None,
-        identity: NDArray[Any] | None = None,
-    ) -> None:  # fmt: skip
-        """Add a score that is the mean of one value a query; all arrays are ``[n]``.
+    def add(self, name: str, values: NDArray[Any], identity: Ints, over: str) -> None:
+        """Add a score that is the mean of one value a query, ``[n]``.
 
-        The interval draws ``groups`` (identities) with replacement, by default each query by
-        itself. ``identity`` is of each query, where that is not what the interval draws.
+        The interval is over ``identity``, ``[n]``, the queries' classes or identities.
         """
-        self.scores[name] = mean(values)
-        self.intervals[name] = bootstrap(values, groups=groups)
-        self.per_query[name] = values
-        identity = groups if identity is None else identity
-        self.identities[name] = np.arange(len(values)) if identity is None else identity
+        self._keep(name, values, identity, over)
+        self.intervals[name] = mean_interval(values, identity)
+
+    def add_at_threshold(
+        self, name: str, values: NDArray[Any], identity: Ints,
+        draws: NDArray[np.float64] | None, n_people: int,
+    ) -> None:  # fmt: skip
+        """Add the mean of values at a threshold that impostors decide.
+
+        ``draws`` are of ``threshold_draws``, of ``n_people`` identities.
+        """
+        self._keep(name, values, identity, PEOPLE)
+        self.draws[name] = draws
+        self.intervals[name] = None
+        if draws is not None:
+            kept = mean_spread(values, identity)
+            spread = drawn_spread(self.scores[name], draws, n_people, kept)
+            self.intervals[name] = spread.interval()
+
+    def _keep(self, name: str, values: NDArray[Any], identity: Ints, over: str) -> None:
+        self.scores[name], self.over[name] = mean(values), over
+        self.per_query[name], self.identities[name] = values, identity
 
 
 @dataclass(frozen=True)
@@ -106,14 +129,15 @@ def rank_items(
 
 
 def ranking_result(
-    ranking: "Ranking", identity: Ints, n_gallery: int, cut_offs: Sequence[int] = (1, 5)
-) -> TaskResult:
-    """CMC at some cut-offs, mAP and counts; ``identity`` of each query, ``[n]``."""
+    ranking: "Ranking", identity: Ints, n_gallery: int, cut_offs: Sequence[int] = (1, 5),
+    over: str = CLASSES,
+) -> TaskResult:  # fmt: skip
+    """CMC at some cut-offs, mAP and counts; ``identity`` is the class of each query, ``[n]``."""
     result = TaskResult()
     identity = identity[ranking.answered]
     for k in cut_offs:
-        result.add(f"cmc_at_{k}", cmc(ranking, k), identity=identity)
-    result.add("map", average_precision(ranking), identity=identity)
+        result.add(f"cmc_at_{k}", cmc(ranking, k), identity, over)
+    result.add("map", average_precision(ranking), identity, over)
     result.counts.update(
         n_query=len(ranking.n_positives), n_gallery=n_gallery,
         n_query_without_match=ranking.n_excluded,

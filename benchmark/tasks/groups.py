@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from benchmark.data.base import Evaluation
+from benchmark.metrics.intervals import mean_interval
 from benchmark.metrics.retrieval import cmc
-from benchmark.metrics.statistics import bootstrap
-from benchmark.tasks.base import Embeddings, Options, Task, TaskResult, mean, rank_items
+from benchmark.tasks.base import CLASSES, Embeddings, Options, Task, TaskResult, mean, rank_items
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,16 @@ class Groups(Task):
     ) -> TaskResult:
         """CMC@1 of each group; with several groups their gap, best minus worst."""
         ranking = rank_items(query, gallery, items, options)
-        hits, group = cmc(ranking, 1), items.group[items.query][ranking.answered]
+        hits, rows = cmc(ranking, 1), items.query[ranking.answered]
+        group, label = items.group[rows], items.labels[rows]
         result = TaskResult()
         for i in np.unique(group):
             # "Box drawing" -> group_box_drawing__cmc_at_1
             name = f"group_{'_'.join(items.group_names[i].lower().split())}__cmc_at_1"
             group_hits = hits[group == i]
             result.scores[name] = mean(group_hits)
-            result.intervals[name] = bootstrap(group_hits)
+            result.intervals[name] = mean_interval(group_hits, label[group == i])
+            result.over[name] = CLASSES
             result.counts[f"n_query_{name}"] = len(group_hits)
         if len(result.scores) > 1:
             values = list(result.scores.values())

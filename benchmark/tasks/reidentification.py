@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from benchmark.data.base import JUNK, Evaluation
 from benchmark.metrics.retrieval import inverse_negative_penalty
-from benchmark.tasks.base import Embeddings, Options, Task, TaskResult, ranking_result
+from benchmark.tasks.base import IDENTITIES, Embeddings, Options, Task, TaskResult, ranking_result
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Reidentification(Task):
             query_cameras=items.camera[q], gallery_cameras=items.camera[g], junk=junk,
             distance=options["distance"],
         )  # fmt: skip
-        result = ranking_result(ranking, items.labels[q], len(g), (1, 5, 10))
+        result = ranking_result(ranking, items.labels[q], len(g), (1, 5, 10), IDENTITIES)
         identity = result.identities["map"]
-        result.add("minp", inverse_negative_penalty(ranking), identity=identity)
+        result.add("minp", inverse_negative_penalty(ranking), identity, IDENTITIES)
         result.counts["n_junk"] = int(junk.sum())
         return result

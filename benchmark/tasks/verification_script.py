@@ -25,7 +25,8 @@ class VerificationScript(Task):
         self, query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options
     ) -> TaskResult:
         """TAR at the FAR nearest to each target, and the impostors accepted there."""
-        genuine, impostor, _ = compared(query, gallery, items)
+        pairs = compared(query, gallery, items)
+        genuine, impostor = pairs.genuine, pairs.impostors.scores
         result = TaskResult()
         targets = base.measurable(options["far"], impostor.size)
         for point in tar_at_nearest_far(genuine, impostor, targets) if targets else ():

@@ -46,10 +46,18 @@ def test_cases_and_bounds(done) -> None:
         assert all(m.startswith("tar") for m in record.scores["old/new"])
         assert record.bounds["lower"] == records["independent"].scores["old/old"]
         assert record.bounds["upper"] == records["independent"].scores["new/new"]
+        assert {record.over["cmc_at_1"], record.over["map"]} == {"classes"}
+        assert record.over["rank_1"] == "identities"
         for case, scores in record.scores.items():
             for metric, value in scores.items():
-                low, high = record.intervals[case][metric]
-                assert low <= value <= high
+                span = record.intervals[case][metric]
+                decided = [
+                    n for name, n in record.counts[case].items()
+                    if name.startswith("n_accepted") and name.endswith(metric)
+                ]  # fmt: skip
+                # A threshold that fewer than 30 impostors decide says too little.
+                assert (span is None) == any(n < 30 for n in decided)
+                assert span is None or span[0] <= value <= span[1]
 
 
 def test_verdicts(done) -> None:

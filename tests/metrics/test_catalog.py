@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from benchmark.metrics import catalog
+from benchmark.metrics.catalog import describe
 from benchmark.report.card import MEASURED
 from benchmark.tasks.base import key
 
@@ -67,3 +68,10 @@ def test_a_declaration_is_enough(monkeypatch):
     metric = catalog.describe("area_first_at_12")
     assert (metric.label, metric.low, metric.high) == ("area of First 12", 0.0, None)
     assert metric.rules.endswith("constant. None.")
+
+
+def test_a_share_until_it_is_above_is_better_lower():
+    """Whatever the direction of the score itself; the worst point is as the score."""
+    assert describe("share_above_map").higher_is_better is False
+    assert describe("worst_map").higher_is_better is True
+    assert describe("worst_tar_at_far_1e-3").threshold and not describe("worst_map").threshold

@@ -32,25 +32,6 @@ def test_kendall_tau_agrees_with_counting(pairs):
         assert got == pytest.approx(kendalltau(x, y).statistic)
 
 
-def test_bootstrap():
-    rng = np.random.default_rng(0)
-    x = rng.normal(0.5, 0.1, 400)
-    low, high = statistics.bootstrap(x, n=2000)
-    assert low < x.mean() < high
-    assert high - low == pytest.approx(2 * 1.96 * 0.1 / 20, rel=0.15)
-    assert statistics.bootstrap(x) == statistics.bootstrap(x)
-    assert statistics.bootstrap(x, seed=1) != statistics.bootstrap(x)
-    groups = np.repeat(np.arange(20), 20)
-    wide = statistics.bootstrap(np.repeat(rng.normal(size=20), 20), groups)
-    narrow = statistics.bootstrap(np.repeat(rng.normal(size=20), 20))
-    assert wide[1] - wide[0] > narrow[1] - narrow[0]
-    for bad in ({"level": 1.0}, {"n": 0}):
-        with pytest.raises(ValueError, match="expected"):
-            statistics.bootstrap(x, **bad)
-    with pytest.raises(ValueError, match="values: expected at least one"):
-        statistics.bootstrap(np.zeros(0))
-
-
 def test_paired():
     rng = np.random.default_rng(0)
     x = rng.random(300)
@@ -61,6 +42,10 @@ def test_paired():
     assert (same.difference, same.p_value) == (0.0, 1.0)
     with pytest.raises(ValueError, match="right: expected 300"):
         statistics.paired(x, x[:9])
+    with pytest.raises(ValueError, match="n: expected at least 1"):
+        statistics.paired(x, x, n=0)
+    alone = statistics.paired(x, x, np.zeros(300, int))
+    assert (alone.low, alone.high) == (None, None)
 
 
 def test_t_interval_and_holm():

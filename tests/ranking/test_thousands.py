@@ -38,6 +38,11 @@ COMPARISONS = {
         "shards_of_identical_vectors",
     ],
     "metrics/test_statistics.py": ["kendall_tau_agrees_with_counting"],
+    "metrics/test_intervals.py": [
+        "a_mean_by_plain_loops",
+        "a_threshold_in_draws_by_plain_loops",
+        "backfilling_by_plain_loops",
+    ],
     "metrics/test_references.py": [
         "reidentification",
         "identification",
@@ -45,7 +50,7 @@ COMPARISONS = {
         "verification",
         "compatibility",
         "cka_in_gram_form",
-        "bootstrap_and_paired_comparison",
+        "paired_comparison",
         "holm",
         "rates_of_scores",
         "detection_and_identification_rate",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,6 +43,36 @@ def back(tmp_path):
         return read_details(path)
 
     return through
+
+
+def test_draws_of_a_threshold_come_back(back, tmp_path) -> None:
+    """In steps of a 255th of their range; equal ones to the last bit, and gone where rows are."""
+    draws = np.random.default_rng(0).normal(0.7, 0.05, 500)
+    results = {
+        ("new/old", "tar_at_far_1e-3"): replace(query_results(np.ones(40)), draws=draws),
+        ("new/new", "tar_at_far_1e-3"): replace(query_results(np.ones(40)), draws=np.full(9, 0.3)),
+        ("old/old", "map"): query_results(np.ones(40)),
+    }
+    got = back(Details(results)).results
+    np.testing.assert_allclose(
+        got["new/old", "tar_at_far_1e-3"].draws, draws, atol=np.ptp(draws) / 509
+    )
+    assert (got["new/new", "tar_at_far_1e-3"].draws == 0.3).all()
+    assert got["old/old", "map"].draws is None
+    rng = np.random.default_rng(1)
+    many = replace(query_results(rng.random(60_000)), draws=draws)
+    short = back(Details({("new/old", "tar_at_far_1e-3"): many}), limit=20_000).results
+    (left,) = short.values()
+    assert len(left.rows) < 60_000 and left.draws is None
+    for words, damage in {
+        "draws0: expected uint8": lambda h, a: a.update(draws0=np.zeros(3, "f4")),
+        "draws0: expected draws from low": lambda h, a: h["answers"][0].update(low=1.0),
+        "missing array 'draws0'": lambda h, a: a.pop("draws0"),
+    }.items():
+        path = tmp_path / "seed-1.details.gz"
+        path.write_bytes(edited(damage, Details(results)))
+        with pytest.raises(BenchError, match=words):
+            read_details(path)
 
 
 def test_what_goes_in_comes_out(back) -> None:
@@ -120,9 +151,9 @@ def test_cannot_be_made_so_small() -> None:
         pack(made(10), limit=10)
 
 
-def edited(change) -> bytes:
+def edited(change, given: Details | None = None) -> bytes:
     """A details file whose header or arrays were changed by hand."""
-    raw = gzip.decompress(pack(made(20), MAIN))
+    raw = gzip.decompress(pack(given or made(20), MAIN))
     from safetensors.numpy import load
 
     arrays = load(raw)
@@ -141,7 +172,7 @@ def test_refused(tmp_path) -> None:
         "unpacks to more": gzip.compress(bytes(1 << 24)),
         "not a details file": gzip.compress(b"\x05" + bytes(40)),
         "expected at most": bytes(details.LIMIT + 1),
-        "schema: expected 1, got 9": edited(lambda h, a: h.update(schema=9)),
+        "schema: expected 1 to 2, got 9": edited(lambda h, a: h.update(schema=9)),
         "unknown key 'extra'": edited(lambda h, a: h.update(extra=1)),
         "missing array 'answers0'": edited(lambda h, a: a.pop("answers0")),
         "answers0: expected uint8": edited(lambda h, a: a.update(answers0=np.zeros(20, "f4"))),

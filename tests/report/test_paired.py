@@ -1,4 +1,4 @@
-"""Two methods compared: the very numbers of a paired bootstrap written out by hand."""
+"""Two methods compared: intervals over identities and flips of signs, written out by hand."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 from support.stored import older, stored, write
 
 from benchmark.cli.app import main
 from benchmark.errors import BenchError
-from benchmark.records.details import details_path, read_details
-from benchmark.report.paired import compare
+from benchmark.records.details import details_path, find_details, read_details
+from benchmark.report import render
+from benchmark.report.paired import PairedIntervals, compare
+from benchmark.report.tables.comparison import text_table
 
 CROSS, OWN = "new/old", "new/new"
 
@@ -41,7 +44,7 @@ def pair(tmp_path):
 
 
 def by_hand(pair, case, metric, grouped, n=4_000):
-    """Differences read from the files, identities drawn one by one in plain loops."""
+    """Differences read from the files, the spread over identities in plain loops."""
     a, b = (read_details(details_path(f.path)).results[case, metric] for f in pair)
     assert a.identity.tolist() == b.identity.tolist()
     difference = a.values - b.values
@@ -49,18 +52,22 @@ def by_hand(pair, case, metric, grouped, n=4_000):
     if not grouped:
         parts = [difference[i : i + 1] for i in range(len(difference))]
     rng = np.random.default_rng(5)
-    means = []
-    for _ in range(n):
-        some = np.concatenate([parts[i] for i in rng.integers(0, len(parts), len(parts))])
-        means.append(some.mean())
     sums = np.array([part.sum() for part in parts])
     flips = [abs((rng.choice([-1, 1], len(sums)) * sums).sum()) for _ in range(n)]
     p = (1 + np.sum(np.array(flips) >= abs(sums.sum()) * (1 - 1e-12))) / (1 + n)
-    return difference.mean(), *np.quantile(means, [0.025, 0.975]), p
+    rest = np.array([part.sum() - difference.mean() * len(part) for part in parts])
+    k, skewness = len(parts), (rest**3).mean() / (rest**2).mean() ** 1.5
+    deviation = np.sqrt(k / (k - 1) * (rest**2).sum()) / len(difference)
+    g = skewness / np.sqrt(k)
+    t = student.ppf(0.975, min(k - 1, 4 / g**2))
+    ends = (
+        difference.mean() - deviation * 3 / g * (np.cbrt(1 + g * (x - g / 6)) - 1) for x in (t, -t)
+    )
+    return difference.mean(), *ends, p
 
 
 @pytest.mark.parametrize("by", ["identity", "query"])
-def test_agrees_with_a_paired_bootstrap_by_hand(pair, by) -> None:
+def test_agrees_with_intervals_by_hand(pair, by) -> None:
     lines = compare([pair[0]], [pair[1]], by=by)
     assert [(x.case, x.metric) for x in lines] == [
         *itertools.product((CROSS, OWN), ("cmc_at_1", "map"))
@@ -69,9 +76,8 @@ def test_agrees_with_a_paired_bootstrap_by_hand(pair, by) -> None:
         mean, low, high, p = by_hand(pair, line.case, line.metric, by == "identity")
         assert line.difference == pytest.approx(mean, abs=1e-12)
         assert line.left - line.right == pytest.approx(mean, abs=1e-12)
-        # Samples of 10,000 and of 4,000; a mean of hits moves in steps of 1 in 120.
-        assert line.low == pytest.approx(low, abs=0.0085)
-        assert line.high == pytest.approx(high, abs=0.0085)
+        assert line.low == pytest.approx(low, abs=1e-9)
+        assert line.high == pytest.approx(high, abs=1e-9)
         assert line.p_value == pytest.approx(p, abs=0.02)
         assert (line.n_queries, line.n_identities, line.wins) == (120, 20, 1)
 
@@ -85,6 +91,37 @@ def test_identities_make_intervals_honest(tmp_path) -> None:
     )
     each, whole = (compare([pair[0]], [pair[1]], by=by)[0] for by in ("query", "identity"))
     assert whole.high - whole.low > 2 * (each.high - each.low)
+
+
+TAR = "tar_at_far_1e-3"
+
+
+def test_thresholds_are_drawn_for_both(tmp_path) -> None:
+    """The same draws of identities for both methods: their difference, draw by draw."""
+    rng = np.random.default_rng(0)
+    hits = {name: rng.random(120) < share for name, share in (("bct", 0.8), ("l2", 0.6))}
+    together = 0.05 * rng.standard_normal(500)
+    draws = {n: 0.7 + together + 0.01 * rng.standard_normal(500) for n in hits}
+    key = (CROSS, TAR)
+    one, other = (
+        stored(tmp_path, name, {key: x}, WHO, draws={key: draws[name]}) for name, x in hits.items()
+    )
+    (line,) = compare([one], [other])
+    difference = hits["bct"].mean() - hits["l2"].mean()
+    assert line.difference == pytest.approx(difference)
+    alone = np.std(draws["bct"])
+    assert line.low < difference < line.high and line.high - line.low < 2 * alone
+    assert line.p_value < 0.001 and line.adjusted == line.p_value
+    pairs = PairedIntervals(lambda record: find_details(record, {
+        "bct": one.path, "l2": other.path}[record.method]))  # fmt: skip
+    assert pairs(one.record, other.record, *key) == pytest.approx((line.low, line.high))
+    none = stored(tmp_path / "none", "l2", {key: hits["l2"], (CROSS, "map"): hits["l2"]}, WHO)
+    both = stored(tmp_path / "b", "bct", {key: hits["bct"], (CROSS, "map"): hits["bct"]}, WHO)
+    lines = {x.metric: x for x in compare([both], [none], metrics=[TAR, "map"])}
+    assert (lines[TAR].low, lines[TAR].p_value, lines[TAR].adjusted) == (None, None, None)
+    assert lines["map"].adjusted == lines["map"].p_value
+    shown = render([text_table([*lines.values()], "bct", "l2", "identity")], "markdown")
+    assert "fewer than 30 impostors" in shown and "over identities (or classes)" in shown
 
 
 def test_holm_over_all_lines(pair) -> None:
@@ -157,7 +194,7 @@ def test_from_the_command_line(tmp_path, pair, capsys) -> None:
     files = [f.path for f in pair]
     code, shown, _ = command(capsys, "compare", *files, "--by", "query", "--metrics", "map")
     assert code == 0
-    assert "each query by itself" in shown
+    assert "queries, each by itself" in shown
     assert "CMC@1" not in shown
     for form in ("terminal", "markdown", "latex"):
         assert command(capsys, "compare", *files, "--format", form)[0] == 0

@@ -123,7 +123,7 @@ def test_one_seed_without_details_needs_intervals_that_do_not_overlap():
     assert [found[m].letters for m in "cba"] == ["a", "b", "b"]
 
 
-def test_pairs_are_the_paired_bootstrap_by_hand():
+def test_pairs_have_the_intervals_of_a_comparison():
     rng = np.random.default_rng(0)
     identity = np.repeat(np.arange(40), 5)
     values = {"a": rng.random(200), "b": rng.random(200), "c": rng.random(10)}

@@ -33,7 +33,7 @@ def test_rows_are_bounds_then_methods_in_order(records):
     assert table.cases == ("new/old", "new/new", "old'/old'")
 
 
-def test_one_seed_keeps_its_value_and_bootstrap_interval(records):
+def test_one_seed_keeps_its_value_and_interval(records):
     cell = row(make_table(records), "bct").cells[CMC, "new/old"]
     assert (cell.value, cell.low, cell.high) == (0.60, 0.60 - 0.01, 0.60 + 0.02)
 

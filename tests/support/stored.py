@@ -39,15 +39,22 @@ def write(path: Path, value: dict[str, Any]) -> Path:
 
 
 def stored(
-    root: Path, method: str, values: Values, identity: Any, seed: int = 0, **fields: Any
-) -> StoredRecord:
-    """A record with results by query, read back from disk."""
+    root: Path, method: str, values: Values, identity: Any, seed: int = 0,
+    draws: Values | None = None, **fields: Any,
+) -> StoredRecord:  # fmt: skip
+    """A record with results by query, and draws of some, read back from disk."""
     value = upgraded(older()) | {"schema": SCHEMA, "method": method, "seed": seed} | fields
     path = record_path(root, value["protocol"], value["track"], method, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     n = len(identity)
     answers = {
-        key: QueryResults(np.asarray(x, float), np.asarray(identity), np.arange(n), n)
+        key: QueryResults(
+            np.asarray(x, float),
+            np.asarray(identity),
+            np.arange(n),
+            n,
+            draws=(draws or {}).get(key),
+        )
         for key, x in values.items()
     }
     details_path(path).write_bytes(pack(Details(answers)))

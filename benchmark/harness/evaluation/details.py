@@ -48,7 +48,9 @@ class DetailsCollector:
             for name, values in result.per_query.items():
                 rows, identity = np.arange(len(values)), result.identities[name]
                 column = np.asarray(values, np.float64)
-                self.results[case.name, name] = QueryResults(column, identity, rows, len(rows))
+                self.results[case.name, name] = QueryResults(
+                    column, identity, rows, len(rows), draws=result.draws.get(name)
+                )
         if case.name == self.cross and not case.swapped:
             old, _ = load_stored(self.inputs, 0)
             self.picture = draw(case, old, self.items, self.class_names, self.params["distance"])

@@ -35,7 +35,9 @@ def subtitle(records: Sequence[Record]) -> str:
     """Protocol, track, seeds, and what the intervals are."""
     methods = [record.method for record in records if record.status == "done"]
     counts = {methods.count(method) > 1 for method in methods}
-    ways = {True: "Student's t over seeds", False: "bootstrap over queries (one seed)"}
+    single = [record for record in records if methods.count(record.method) == 1]
+    of_one = f"{notes.over_words(single) or 'none'} (one seed)"
+    ways = {True: "Student's t over seeds", False: of_one}
     words = ", ".join(ways[several] for several in ways if several in counts)
     return f"{notes.title(records)}; 95 % intervals: {words}"
 

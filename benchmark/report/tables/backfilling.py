@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -38,6 +38,8 @@ class OrderScores:
     taus: Mapping[str, Score] = field(default_factory=dict)  # oracle order -> Kendall's tau with it
     # (percent of the gallery, metric) -> score when so much is backfilled
     budgets: Mapping[tuple[int, str], Score] = field(default_factory=dict)
+    # ``worst_<metric>`` and ``share_above_<metric>`` -> score; empty for older records
+    dips: Mapping[str, Score] = field(default_factory=dict)
 
 
 def orders(records: Sequence[Record]) -> list[str]:
@@ -81,7 +83,17 @@ def _rows(records: Sequence[Record]) -> Iterator[OrderScores]:
                     for key, share in product(first.curves, BUDGETS)
                     if all(key in c.curves for c in curves)
                 },
+                dict(_dips(curves)),
             )
+
+
+def _dips(curves: Sequence[OrderCurves]) -> Iterator[tuple[str, Score]]:
+    """The worst point, and the share from which on a score stays above old/old, mean over seeds."""
+    for prefix, part in (("worst_", "worst"), ("share_above_", "share_above")):
+        for key in getattr(curves[0], part):
+            values = [getattr(each, part).get(key) for each in curves]
+            spans = [each.intervals.get(prefix + key) for each in curves]
+            yield prefix + key, mean_score(values, spans)
 
 
 def point(curve: Sequence[float], share: int) -> float:
@@ -137,7 +149,39 @@ def make_tables(records: Iterable[Record]) -> list[TextTable]:
                     values=tuple(line for row in rows for line in _values(first, row)),
                 )
             )
+            tables += _dip_tables(curved, slug, rows)
     return tables
+
+
+def _dip_tables(
+    records: Sequence[Record], slug: str, rows: Sequence[OrderScores]
+) -> list[TextTable]:
+    """How bad it gets on the way, and when it is over; none for older records."""
+    known = list(dict.fromkeys(key for row in rows for key in row.dips))
+    keys = [key for key in known if key.endswith(_MAIN)] or known
+    if not keys:
+        return []
+    shown = [replace(row, areas=row.dips, taus={}) for row in rows if row.dips]
+    case = _case(records[0])
+    notes_below = (
+        f"Percent; worst: the lowest point of the curve from {case} on. > old/old from: the share "
+        "of the gallery from which on the score stays above old/old; none where it never does. "
+        f"{notes.interval_words(records, keys)}.",
+    )
+    return [
+        _table(
+            f"{notes.title(records)}: worst points of the backfilling curves",
+            f"{slug}-backfilling-worst",
+            {key: numbers.metric(key).label for key in keys},
+            shown,
+            notes_below,
+            select.unsealed(records),
+            columns=COLUMNS,
+            values=tuple(
+                line for row in shown for line in _values(records[0], replace(row, budgets={}), "")
+            ),
+        )
+    ]
 
 
 def make_settings_tables(
@@ -183,6 +227,11 @@ def make_settings_tables(
 
 def _metrics(rows: Iterable[OrderScores]) -> list[str]:
     return numbers.ordered(key for row in rows if row.order != OFFLINE for key in row.areas)
+
+
+def _metrics_of(records: Sequence[Record]) -> list[str]:
+    """Metrics with areas."""
+    return numbers.ordered(key for r in records for each in r.orders.values() for key in each.area)
 
 
 def _table(
@@ -237,7 +286,7 @@ def _notes(members: Sequence[Record]) -> Iterator[str]:
     new = case.partition("/")[0]
     yield (
         f"Percent, the mean along the curve from {case} (nothing backfilled) to {new}/{new} (all "
-        f"backfilled); {notes.interval_words(curved, 'bootstrap over queries')}. * is the best of "
+        f"backfilled); {notes.interval_words(curved, _metrics_of(curved))}. * is the best of "
         "the methods by an order that can be deployed."
     )
     yield "offline: old queries in the old gallery until every item is backfilled."
@@ -263,7 +312,7 @@ def _notes(members: Sequence[Record]) -> Iterator[str]:
             yield f"No curve for {record.method}: {reason}."
 
 
-def _values(record: Record, row: OrderScores) -> Iterator[list[object]]:
+def _values(record: Record, row: OrderScores, prefix: str = "area_") -> Iterator[list[object]]:
     """CSV lines in the columns of the table of methods.
 
     The case is ``new/old by random``, the metric ``area_cmc_at_1``; tau's is ``kendall_tau`` of
@@ -272,7 +321,7 @@ def _values(record: Record, row: OrderScores) -> Iterator[list[object]]:
     """
     seeds = " ".join(map(str, row.seeds))
     head = [record.protocol, record.track, "method", row.method, seeds, "done", ""]
-    case, prefix = f"{_case(record)} by {row.order}", "area_"
+    case = f"{_case(record)} by {row.order}"
     if row.order == OFFLINE:
         case, prefix = _case(record), "offline_area_"
     scores = [(case, prefix + metric, score) for metric, score in row.areas.items()]

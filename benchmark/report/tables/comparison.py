@@ -1,6 +1,6 @@
 """The table of a comparison of two methods: a line for each protocol, track, case and metric."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
 
 from benchmark.report import numbers
@@ -36,24 +36,45 @@ def text_table(differences: Sequence[Difference], left: str, right: str, by: By)
 
 def _cells(d: Difference) -> list[str]:
     # A digit more than in tables: differences are small.
+    known = d.low is not None and d.high is not None
     return [
         f"{100 * d.left:.2f}",
         f"{100 * d.right:.2f}",
         f"{100 * d.difference:+.2f}",
-        f"{100 * d.low:+.2f} to {100 * d.high:+.2f}",
-        *(f"{p:.4f}" if p >= 0.0001 else "<0.0001" for p in (d.p_value, d.adjusted)),
+        f"{100 * (d.low or 0):+.2f} to {100 * (d.high or 0):+.2f}" if known else numbers.DASH,
+        *map(_p_value, (d.p_value, d.adjusted)),
     ]
 
 
-def _notes(differences: Sequence[Difference], left: str, right: str, by: By) -> list[str]:
+def _p_value(p: float | None) -> str:
+    if p is None:
+        return numbers.DASH
+    return f"{p:.4f}" if p >= 0.0001 else "<0.0001"
+
+
+def _notes(differences: Sequence[Difference], left: str, right: str, by: By) -> Iterator[str]:
     first = differences[0]
     same = len({(d.n_queries, d.n_identities) for d in differences}) == 1
     of = f"{first.n_queries} queries of {first.n_identities} identities" if same else "The queries"
-    drawn = "whole identities are" if by == "identity" else "each query by itself is"
     seeds = f"; a query's value is its mean over {len(first.seeds)} seeds"
-    return [
+    yield (
         f"Percent points, {left} minus {right}, on the same queries. {of}"
-        f"{seeds if len(first.seeds) > 1 else ''}.",
-        f"Interval: paired bootstrap, {drawn} drawn. p: two-sided, signs of the differences "
-        f"flipped at random; Holm: corrected for the {len(differences)} lines.",
-    ]
+        f"{seeds if len(first.seeds) > 1 else ''}."
+    )
+    over = "identities (or classes)" if by == "identity" else "queries, each by itself"
+    tested = sum(d.p_value is not None for d in differences)
+    yield (
+        f"Interval: 95 %, over {over}. p: two-sided, signs of the differences flipped at random; "
+        f"Holm: corrected for the {tested} lines."
+    )
+    at_threshold = [d for d in differences if numbers.metric(d.metric).threshold]
+    if at_threshold:
+        yield (
+            "TAR and TPIR: over identities, impostors among them, the threshold found anew in each "
+            "draw; p by Student's t."
+        )
+    if any(d.low is None for d in at_threshold):
+        yield (
+            "No interval where fewer than 30 impostors decide a threshold, nor from results by "
+            "query that keep no draws (older ones)."
+        )

@@ -38,6 +38,7 @@ def text_table(record: Record) -> TextTable:
         ("case", "metric"),
         ("score", "95 %"),
         lines,
+        notes=(f"Intervals of 95 %: {over}.",) if (over := notes.over_words([record])) else (),
         columns=("case", "metric", "value", "low", "high"),
         values=tuple(values),
     )

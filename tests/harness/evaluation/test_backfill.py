@@ -107,9 +107,28 @@ def test_the_record_is_read_back_and_small(done):
     assert path.stat().st_size < 64 * 1024
     assert read_record(path).backfilling == records["shift"].backfilling
     frame = load(folder / "runs", method="shift", case="new/old by priority")
-    assert set(frame["metric"]) == {
-        "area_cmc_at_1", "area_cmc_at_5", "area_map", "area_tpir_at_fpir_1e-1"
-    }  # fmt: skip
+    scores = ("cmc_at_1", "cmc_at_5", "map", "tpir_at_fpir_1e-1")
+    parts = ("area", "worst", "share_above")
+    assert set(frame["metric"]) == {f"{part}_{score}" for part in parts for score in scores}
+
+
+def test_worst_points_are_of_the_curves(done):
+    """Each with an interval over classes that holds it; none of scores of templates."""
+    for record in done[1].values():
+        about = record.backfilling
+        for each in record.orders.values():
+            for name, curve in each.curves.items():
+                before = about.offline[name].before
+                assert each.worst[name] == pytest.approx(min(curve), abs=1e-4)
+                share = each.share_above[name]
+                if share is not None:  # curves are rounded, scores are not
+                    place = round(100 * share)
+                    assert min(curve[place:]) > before - 1e-4
+                    assert not place or curve[place - 1] < before + 1e-4
+                for prefix, value in (("worst_", each.worst[name]), ("share_above_", share)):
+                    span = each.intervals.get(prefix + name)
+                    assert span is None or span[0] - 1e-9 <= value <= span[1] + 1e-9
+                    assert name != "map" or value is None or span is not None
 
 
 def by_order(table):
@@ -123,7 +142,12 @@ def by_order(table):
 
 def test_tables_and_plots(done, tmp_path):
     records = list(done[1].values())
-    (table,) = tables.make_tables(records)
+    table, worst = tables.make_tables(records)
+    assert set(by_order(worst)) == set(by_order(table)) - {("independent", "offline")}
+    assert [column.head for column in worst.blocks[0].columns] == [
+        "worst CMC@1", "worst mAP", "CMC@1 > old/old from", "mAP > old/old from"
+    ]  # fmt: skip
+    assert max(map(len, render([worst], "terminal").splitlines())) <= 100
     rows = by_order(table)
     assert list(rows)[:2] == [("independent", "offline"), ("independent", "random")]
     best = {key for key, cells in rows.items() for cell in cells.values() if cell.best}
@@ -157,7 +181,7 @@ def test_settings_are_columns_of_one_table_a_metric(done):
     assert [column.head for column in cmc.blocks[0].columns] == heads
     assert cmc.title.endswith("areas under the backfilling curves of CMC@1")
     assert mean.title.endswith("of mAP") and cmc.slug != mean.slug
-    (alone,) = tables.make_tables(of["unseen"])
+    alone, _ = tables.make_tables(of["unseen"])
     rows, expected = by_order(mean), by_order(alone)
     assert rows and set(rows) == set(expected)
     for key, cells in expected.items():
@@ -177,7 +201,7 @@ def test_no_curve_without_comparable_vectors_nor_without_being_asked(done, tmp_p
     bare = changed(done[1]["bct"], backfilling=kept)
     assert tables.make_tables([bare]) == []
     assert plot([bare], tmp_path, kinds="backfilling") == []
-    (table,) = tables.make_tables([done[1]["shift"], bare])
+    table, _ = tables.make_tables([done[1]["shift"], bare])
     assert ("No curve for bct: of other sizes." in table.notes) == bool(kept)
 
 

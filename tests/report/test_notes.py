@@ -1,0 +1,63 @@
+"""What tables, plots and pages say that intervals are over."""
+
+import pytest
+from support.records import make_record
+from support.sites import backfilled
+
+from benchmark.report import make_table, notes
+from benchmark.report.plots import frames
+from benchmark.report.tables import backfilling
+
+SCORES = {"cmc_at_1": 0.6, "tar_at_far_1e-3": 0.5, "tpir_at_fpir_1e-2": 0.4}
+PEOPLE = "identities, impostors among them"
+OVER = {"cmc_at_1": "classes", "tar_at_far_1e-3": PEOPLE, "tpir_at_fpir_1e-2": PEOPLE}
+
+
+@pytest.mark.parametrize(
+    ("over", "metrics", "words"),
+    [
+        (OVER, ["cmc_at_1"], "over classes"),
+        (OVER, ["tar_at_far_1e-3"], f"over {PEOPLE}"),
+        (OVER, [], f"over classes for CMC; over {PEOPLE} for TAR, TPIR"),
+        (None, ["cmc_at_1"], "over single queries"),
+        (None, ["tar_at_far_1e-3"], "over identities, thresholds kept"),
+    ],
+)
+def test_words_of_one_seed(over, metrics, words) -> None:
+    assert notes.over_words([make_record("bct", SCORES, over=over)], metrics) == words
+
+
+def test_where_nothing_has_an_interval_nothing_is_said() -> None:
+    record = make_record("bct", SCORES, intervals={}, over=OVER)
+    assert notes.over_words([record]) == ""
+    assert notes.interval_words([record]) == "± is the wider side of the 95 % interval"
+
+
+def test_several_seeds_are_over_seeds() -> None:
+    records = [make_record("bct", SCORES, seed=seed, over=OVER) for seed in (0, 1)]
+    assert notes.interval_words(records).endswith("(Student's t over the seeds)")
+    assert "Student's t over seeds" in frames.subtitle(records)
+
+
+def test_tables_and_plots_say_it() -> None:
+    record = make_record("bct", {"cmc_at_1": 0.6}, over=OVER)
+    assert "over classes" in frames.subtitle([record])
+    assert any("over classes" in note for note in make_table([record]).notes)
+    older = make_record("bct", {"cmc_at_1": 0.6})
+    assert "over single queries" in frames.subtitle([older])
+
+
+def test_worst_points_have_a_table_of_their_own() -> None:
+    scores = backfilled()
+    order = scores["orders"]["random"]
+    order |= {"worst": {"cmc_at_1": 0.45}, "share_above": {"cmc_at_1": 0.3}}
+    order["intervals"] |= {"worst_cmc_at_1": [0.4, 0.5], "share_above_cmc_at_1": [0.1, 1.0]}
+    record = make_record("bct", protocol="backfill", backfilling=scores, over=OVER)
+    areas, worst = backfilling.make_tables([record])
+    assert worst.slug == f"{areas.slug}-worst"
+    lines = {line[8]: line for line in worst.values}
+    assert [*lines["worst_cmc_at_1"][9:12]] == [0.45, 0.4, 0.5]
+    assert [*lines["share_above_cmc_at_1"][9:12]] == [0.3, 0.1, 1.0]
+    assert any("over classes" in note for note in worst.notes)
+    older = make_record("bct", protocol="backfill", backfilling=backfilled())
+    assert len(backfilling.make_tables([older])) == 1
