@@ -278,6 +278,8 @@ def _scripts() -> list[str]:
     from published_scripts import ROWS, comparisons
 
     return _table(ROWS, *comparisons())
+
+
 def _coverage() -> list[str]:
     """How often intervals hold the true score, from the figures of ``bench perf coverage``."""
     path = Path(__file__).parent / "figures" / "coverage.json"
