@@ -3,14 +3,16 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
 
 from benchmark.cli.output import echo
 from benchmark.errors import BenchError
-from benchmark.harness.store import Entry, Store, default_store
+
+if TYPE_CHECKING:
+    from benchmark.harness.store import Entry, Store
 
 app = typer.Typer(help="Show, check and free what runs have stored.", no_args_is_help=True)
 
@@ -24,7 +26,7 @@ _DAY = 24 * 60 * 60.0
 def status(root: Root = None) -> None:
     """Show what is stored, by kind of stage."""
     store = _open(root)
-    kinds: dict[str, list[Entry]] = defaultdict(list)
+    kinds: dict[str, list["Entry"]] = defaultdict(list)
     for entry in store.entries():
         kinds[entry.name.partition("-")[0] if entry.finished else "unfinished"].append(entry)
     echo(store.root)
@@ -66,12 +68,14 @@ def clean(
     echo(f"{len(gone)} freed, {_size(gone)}")
 
 
-def _open(root: Path | None) -> Store:
+def _open(root: Path | None) -> "Store":
+    from benchmark.harness.store import Store, default_store
+
     folder = root or default_store()
     if not folder.is_dir():
         raise BenchError(f"--store: no folder {folder}")
     return Store(folder)
 
 
-def _size(entries: Iterable[Entry]) -> str:
+def _size(entries: Iterable["Entry"]) -> str:
     return f"{sum(entry.n_bytes for entry in entries) / 1e6:.1f} MB"

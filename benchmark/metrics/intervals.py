@@ -130,8 +130,8 @@ def mean_interval(values: Any, groups: Any = None, *, level: float = 0.95) -> Sp
 
     Example:
         >>> low, high = mean_interval(np.ones(40), np.arange(40) // 4)
-        >>> round(low, 3), high
-        (0.662, 1.0)
+        >>> round(low, 2), high
+        (0.66, 1.0)
     """
     return mean_spread(values, groups).interval(level)
 
