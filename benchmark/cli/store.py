@@ -26,7 +26,7 @@ _DAY = 24 * 60 * 60.0
 def status(root: Root = None) -> None:
     """Show what is stored, by kind of stage."""
     store = _open(root)
-    kinds: dict[str, list["Entry"]] = defaultdict(list)
+    kinds: dict[str, list[Entry]] = defaultdict(list)
     for entry in store.entries():
         kinds[entry.name.partition("-")[0] if entry.finished else "unfinished"].append(entry)
     echo(store.root)
