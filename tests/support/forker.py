@@ -3,8 +3,9 @@
 Run as ``python -m support.forker MODULE ...``; imports the modules, then reads cases from standard
 input, one JSON object a line (the fields of :class:`support.isolated.Case` and where things go),
 and answers on standard output: ``{"id", "pid"}`` when a child has begun, and when it has ended
-``{"id", "code", "signal", "seconds", "cpu_seconds", "memory_bytes"}``. Children run in a process
-group of their own, so that whoever asked may kill all of one.
+``{"id", "code", "signal", "seconds", "cpu_seconds", "memory_bytes"}``. Seconds in which others had
+the processor do not count. Children run in a process group of their own, so that whoever asked may
+kill all of one.
 """
 
 import contextlib
@@ -78,6 +79,7 @@ class Forker:
 
     def start(self, case: Case) -> None:
         """Fork a child for a case."""
+        started = time.monotonic()
         pid = os.fork()
         if pid == 0:
             signal.set_wakeup_fd(-1)
@@ -86,15 +88,17 @@ class Forker:
             _child(case)
         with contextlib.suppress(OSError):  # the child does it too; whoever comes first
             os.setpgid(pid, pid)
-        self.running[pid] = case["id"], time.monotonic()
+        self.running[pid] = case["id"], started
         _say({"id": case["id"], "pid": pid})
 
     def reap(self) -> None:
         """Tell of children that have ended."""
         while self.running:
-            pid, status, usage = os.wait4(-1, os.WNOHANG)
-            if pid == 0:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None:
                 return
+            waited = waited_for_processor(ended.si_pid)
+            pid, status, usage = os.wait4(ended.si_pid, 0)
             if pid not in self.running:
                 continue
             number, started = self.running.pop(pid)
@@ -102,10 +106,19 @@ class Forker:
                 "id": number,
                 "code": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
                 "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
-                "seconds": time.monotonic() - started,
+                "seconds": time.monotonic() - started - waited,
                 "cpu_seconds": usage.ru_utime + usage.ru_stime,
                 "memory_bytes": usage.ru_maxrss * 1024,
             })  # fmt: skip
+
+
+def waited_for_processor(pid: int) -> float:
+    """Seconds in which a process was ready and others ran; 0 where the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def _say(value: Any) -> None:

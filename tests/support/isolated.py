@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from support.forker import waited_for_processor
+
 ROOT = Path(__file__).parents[2]
 LIGHT = ("benchmark.cli.app", "support.jobs")
 """What the command imports before it knows its verb."""
@@ -61,7 +63,7 @@ class Outcome:
     code: int | None  # exit code; None if a signal ended it
     signal: int | None
     timed_out: bool  # and was killed for it
-    seconds: float
+    seconds: float  # without those in which others had the processor
     cpu_seconds: float
     memory_bytes: int  # the most that was resident, with everything that was imported before
     out: bytes
@@ -133,8 +135,11 @@ class Child:
         return self.forks.hear(lambda: self.number in self.forks.ends, seconds)
 
     def wait(self, seconds: float = 600.0) -> Outcome:
-        """Wait for its end, kill it after some seconds."""
-        timed_out = not self.ended(seconds)
+        """Wait for its end, kill it after some seconds in which it might have run."""
+        ended, waited = self.ended(seconds), 0.0
+        while not ended and (more := waited_for_processor(self.pid) - waited) > 0.1:
+            ended, waited = self.ended(more), waited + more
+        timed_out = not ended
         if timed_out:
             self.kill()
             if not self.ended(30.0):
