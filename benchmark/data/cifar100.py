@@ -28,6 +28,7 @@ RECORD = 2 + CHANNELS * SIDE * SIDE
 
 _FILES = ("train.bin", "test.bin", "fine_label_names.txt", "coarse_label_names.txt")
 _MOST_BYTES = 2**28
+_MOST_NAMES = 2**16  # bytes; a label is a byte, so there are at most 256 names
 _MOST_MEMBERS = 1000
 _Part = tuple[Pixels, Ints, Ints]
 """Images, fine and coarse labels."""
@@ -125,6 +126,8 @@ class _Limited:
 
 def _names(raw: bytes, place: Path) -> tuple[str, ...]:
     """Labels in the order of their numbers; blank lines end the files."""
+    if len(raw) > _MOST_NAMES:
+        raise BenchError(f"{place}: label names: expected at most {_MOST_NAMES} bytes")
     with readable(place):
         names = tuple(n.strip() for n in raw.decode("ascii").splitlines() if n.strip())
     if len(set(names)) < len(names) or not names:

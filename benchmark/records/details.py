@@ -157,8 +157,12 @@ def write_details(record: Path, source: Path) -> None:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with plain_io_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(source.read_bytes())
-        part.replace(path)
+        try:
+            part.write_bytes(source.read_bytes())
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
 
 
 def find_details(record: Record, path: Path, with_results: bool = True) -> Details | None:

@@ -1,7 +1,8 @@
 """Every file of every stage, and of the records, harmed in seven ways: no score may differ.
 
-Before a run goes on, everything that was computed from a harmed stage is taken away, so that the
-stage is used again; a file that is not looked at then gives another result.
+Every file of every stage is harmed in every way; a run that goes on must tell it, and write the same
+bytes again. For one stage of each kind and each of its files, everything that was computed from it
+is taken away before, so that it is used again: what is not looked at then gives another result.
 """
 
 from __future__ import annotations
@@ -72,34 +73,38 @@ def test_every_file_of_every_stage(undisturbed, forks, tmp_path, campaign):
     root, whole = undisturbed
     one = campaign("damage-stages", "files of finished stages, harmed, then used again")
     scratch = Scratch(tmp_path / "scratch")
-    numbers = itertools.count()
+    numbers, used, seen = itertools.count(), set(), set()
     for right, run in whole:
         plans = [(each, each.plan()) for each in alone(run)]
         for stage in run.plan().stages:
+            if stage.name in seen:
+                continue
+            seen.add(stage.name)
             single, plan = shortest(stage, plans)
             for file in sorted(p.name for p in (root / "store" / "stages" / stage.name).iterdir()):
+                again = [] if (stage.kind, file) in used else dependants(stage, plan)
+                used.add((stage.kind, file))
                 for damage in DAMAGES:
-                    folder = tmp_path / str(next(numbers))
-                    moved = replace(single, store=folder / "store")
-                    found = harmed(stage, file, damage, moved, plan, root, right, forks, scratch)
-                    one.add(f"{stage.title}: {file} {damage}", found, told=1 - len(found))
-                    shutil.rmtree(folder)
+                    moved = replace(single, store=tmp_path / str(next(numbers)) / "store")
+                    found = harmed(stage, file, damage, moved, again, root, right, forks, scratch)
+                    one.add(f"{stage.title}: {file} {damage}", found, told=int(not found))
+                    shutil.rmtree(moved.store.parent)
     kinds = {stage.kind for _, run in whole for stage in run.plan().stages}
     assert {"data", "train", "side", "embed", "update", "first", "evaluate"} <= kinds
     assert one.counts["tried"] >= 7 * 60
 
 
 def harmed(
-    stage: Stage, file: str, damage: str, run: Run, plan: Plan, root: Path, right, forks, scratch
+    stage: Stage, file: str, damage: str, run: Run, again: list[Stage], root: Path, right, forks,
+    scratch,
 ) -> list[Finding]:  # fmt: skip
-    """What is wrong with a run after one file came to harm."""
-    linked_copy(root / "store" / "stages", run.store / "stages")
+    """What is wrong with a run after one file came to harm and some stages are gone."""
+    whole = root / "store" / "stages"
+    for each in run.plan().stages:
+        if each not in again:
+            linked_copy(whole / each.name, run.store / "stages" / each.name)
     folder = run.store / "stages" / stage.name
     other = another(folder / file, run.store) if damage == "swapped" else folder
-    for gone in dependants(stage, plan):
-        shutil.rmtree(run.store / "stages" / gone.name)
-    if damage == "swapped" and not other.exists():  # it stood on the stage itself
-        other = another(folder / file, run.store)
     DAMAGES[damage](folder / file, other)
     out = run.store.parent / "out"
     outcome = forks.run(run.case(out), scratch, LIMIT)
@@ -112,6 +117,12 @@ def harmed(
         harm = Store(run.store).damage(stage.name)
         if harm is not None:
             found.append(Finding("kept", f"the stage is still damaged: {harm}"))
+        found += [
+            Finding("wrong", f"{path.name} has other bytes than before")
+            for path in sorted(folder.iterdir())
+            if path.name != META
+            and path.read_bytes() != (whole / stage.name / path.name).read_bytes()
+        ]
     return found
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from support import hostile
 from support.detectors import Finding, findings, process, terminal
-from support.isolated import ROOT, Case, Forks, Scratch
+from support.isolated import ROOT, Case, Forks, Outcome, Scratch
 from support.mounts import grow, read_only, small_disk
 from support.runs import QUICK, Run, linked_copy, results
 
@@ -80,6 +80,12 @@ WRITERS: dict[str, Callable[[Path, Path], Case]] = {
 }  # fmt: skip
 
 
+def _process(outcome: Outcome, codes: tuple[int, ...]) -> list[Finding]:
+    """What is wrong with a process; what a benchmark takes to be timed is its own choice."""
+    found = process(outcome, codes, LIMIT)
+    return [each for each in found if each.kind != "large" or outcome.case.args[0] != "perf"]
+
+
 @pytest.mark.parametrize("name", WRITERS)
 def test_full_disks(name, done, forks: Forks, tmp_path, campaign):
     """At each size one line or success; with more room the same command ends as ever."""
@@ -89,14 +95,14 @@ def test_full_disks(name, done, forks: Forks, tmp_path, campaign):
     refused = 0
     for size in SIZES:
         with small_disk(tmp_path / "disk", size) as disk:
-            case = WRITERS[name](root, disk)
-            case = replace(case, allowed=(disk, root))
+            shutil.rmtree(root / "scratch" / "out", ignore_errors=True)  # records would answer
+            case = replace(WRITERS[name](root, disk), allowed=(disk, root))
             first = forks.start(case, scratch).wait(LIMIT)
-            found = [*process(first, (0, 2), LIMIT), *terminal(first)]
+            found = [*_process(first, (0, 2)), *terminal(first)]
             refused += first.code == 2
             grow(disk, ENOUGH)
             again = forks.start(case, scratch).wait(LIMIT)
-            found += process(again, (0,), LIMIT)
+            found += _process(again, (0,))
             kept = contents(disk)
             whole = kept if first.code == 0 and whole is None else whole
             left = [path for path in kept if ".part" in path or ".write-" in path]

@@ -53,7 +53,8 @@ def findings(
         *outside(scratch, before),
     ]
     found += [
-        Finding("ran" if event.startswith("run") else "outside", event) for event in outcome.events
+        Finding("ran" if event.startswith("run") else "outside", event)
+        for event in dict.fromkeys(outcome.events)
     ]
     if scratch.marker.exists():
         found.append(Finding("ran", f"imported {scratch.marker.read_text()}"))
