@@ -1,8 +1,9 @@
 """Every file of every stage, and of the records, harmed in seven ways: no score may differ.
 
-Every file of every stage is harmed in every way; a run that goes on must tell it, and write the same
-bytes again. For one stage of each kind and each of its files, everything that was computed from it
-is taken away before, so that it is used again: what is not looked at then gives another result.
+Every file of every stage is harmed in every way; a run that goes on must tell it, and write the
+same bytes again. For one stage of each kind and each of its files, everything that was computed
+from it is taken away before, so that it is used again: what is not looked at then gives another
+result.
 """
 
 from __future__ import annotations
