@@ -92,6 +92,16 @@ def test_writing_outside(found, scratch, tmp_path_factory):
     assert kinds("link", str(scratch.outside), str(scratch.out / "link")) == {"outside"}
 
 
+def test_what_a_link_leads_to_is_outside_and_the_link_is_not(found, scratch):
+    def link(target):
+        (scratch.out / "link").symlink_to(target)
+        return scratch.out / "link"
+
+    assert found("remove", str(link("/dev/zero"))) == []
+    assert found("remove", str(link(scratch.outside / "keep.txt"))) == []
+    assert set(found("remove", str(link(scratch.outside) / "keep.txt"))) == {"outside"}
+
+
 @pytest.mark.parametrize(
     "markup",
     [

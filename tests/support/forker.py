@@ -34,6 +34,8 @@ _CHANGING = {
 _FOLDERS = {"os.remove": (1,), "os.rmdir": (1,), "os.mkdir": (2,), "os.rename": (2, 3),
             "os.link": (3,), "os.symlink": (2,), "os.chmod": (2,), "os.chown": (3,),
             "os.utime": (3,), "shutil.rmtree": (1,)}  # fmt: skip
+# Those of a name itself: where that is a link, what it leads to stays as it is.
+_NAMES = ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link", "os.symlink")
 # Those by which data could run something, or reach somebody.
 _RUNNING = (
     "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pickle.find_class", "socket.connect",
@@ -200,7 +202,12 @@ class _Audit:
     def changes(self, event: str, path: Any) -> None:
         if isinstance(path, int):
             return
-        name = os.path.realpath(os.fsdecode(path))
+        name = os.fsdecode(path)
+        if event in _NAMES:
+            folder, _, last = name.rstrip(os.sep).rpartition(os.sep)
+            name = os.path.join(os.path.realpath(folder or "."), last)
+        else:
+            name = os.path.realpath(name)
         inside = any(name == each or name.startswith(each + os.sep) for each in self.allowed)
         # Its own peak of memory, and compiled kernels of the project.
         own = name == f"/proc/{os.getpid()}/clear_refs" or "/__pycache__/" in f"{name}/"
