@@ -55,21 +55,22 @@ class FastFill(SideInformationMap):
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Train h and psi together; in a chain with side-information also g, as FCT 4.4 does."""
-        head, labels, target = None, None, pairs.target
+        dim, head = pairs.new.shape[1], None
         if self.losses != "l2":
-            head, labels = pairs.classifier_and_labels("fastfill:")
+            head, _ = pairs.classifier_and_labels("fastfill:")
 
         def make() -> Transformation | Uncertain:
-            h = self.network(pairs, target.shape[1], pairs.normalised)
-            return Uncertain(h, target.shape[1], self.diagonal) if self.uncertainty else h
+            h = self.network(pairs, dim, pairs.normalised)
+            return Uncertain(h, dim, self.diagonal) if self.uncertainty else h
 
         def loss(h: Any, old: Tensor, side: Tensor | None, new: Tensor, rows: Tensor) -> Tensor:
             converted, logs = h.estimates(old, side)
             disc = None if head is None else head(converted, rows, reduction="none")
             return self.loss(converted - new, disc, logs).mean()
 
-        tensors = (pairs.old, pairs.side, target, labels)
-        module, curves = self.train(make, loss, tensors, trainer, head)
+        module, curves = self.train(
+            make, loss, lambda p: (p.old, p.side, p.target, p.labels), pairs, trainer, head
+        )
         h, priority = (module.map, module) if isinstance(module, Uncertain) else (module, None)
         return self.with_side(h, curves, pairs, trainer, priority)
 

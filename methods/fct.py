@@ -64,10 +64,9 @@ class FCT(SideInformationMap):
         def loss(h: nn.Module, old: Tensor, side: Tensor | None, new: Tensor) -> Tensor:
             return self.distance(h(old, side)[0], new, head)
 
-        target = pairs.target
         h, curves = self.train(
-            lambda: self.network(pairs, target.shape[1], pairs.normalised), loss,
-            (pairs.old, pairs.side, target), trainer, head,
+            lambda: self.network(pairs, pairs.new.shape[1], pairs.normalised), loss,
+            lambda p: (p.old, p.side, p.target), pairs, trainer, head,
         )  # fmt: skip
         return self.with_side(h, curves, pairs, trainer)
 

@@ -58,8 +58,9 @@ class LCE(LearnedMap):
             return head(converted, rows) + self.weight * borders(converted, rows) + aligned
 
         h, curves = self.train(
-            self.network(pairs), loss, (pairs.old, labels), trainer, head, borders, alignment
-        )
+            self.network(pairs), loss, lambda p: (p.old, p.labels), pairs, trainer,
+            head, borders, alignment,
+        )  # fmt: skip
         return Fitted(h, curves=curves)
 
     def network(self, pairs: Pairs) -> Callable[[], Portable]:

@@ -46,6 +46,6 @@ class RBT(LearnedMap):
         dims = pairs.old.shape[1], pairs.new.shape[1], self.blocks, self.bottleneck
         h, curves = self.train(
             lambda: kind(*dims, pairs.normalised, pairs.old_normalised), loss,
-            (pairs.old, pairs.target), trainer, head,
+            lambda p: (p.old, p.target), pairs, trainer, head,
         )  # fmt: skip
         return Fitted(h, curves=curves)

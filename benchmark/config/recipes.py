@@ -105,6 +105,10 @@ class Recipe(Model):
     """Steps of a learned conversion on cached embeddings."""
     transform_batch: int = Field(256, ge=1, le=2**24)
     """Pairs a step of a learned conversion."""
+    transform_views: Annotated[int, Field(ge=1, le=1024)] | Literal["epoch"] = 1
+    """Augmented views of each training image from which conversions are learned, the same ones for
+    every model; 1 is the image as it is, ``epoch`` new views in each epoch of a conversion that
+    is trained (those in closed form have one)."""
     side_epochs: int = Field(20, ge=1, le=100_000)
     """Passes of a side-information model."""
     augment: Augment = Augment()

@@ -7,6 +7,7 @@ from benchmark.contract.conversion import Conversion
 from benchmark.contract.maps import (
     LearnedMap,
     SideInformationMap,
+    TrainedVectorMap,
     fit_map,
     kl_divergence,
     squared_distance,
@@ -24,6 +25,6 @@ __all__ = [
     "Batch", "BenchError", "CompatibleTraining", "Conversion", "Curve", "Epoch",
     "FeatureTransformation", "Fitted", "FittedMap", "Generation", "Head", "LearnedMap", "Method",
     "OldClassifier", "OldClassifierTraining", "Pairs", "Portable", "RefusedError",
-    "SideInformationMap", "Step", "Trainer", "TrainingData", "Update", "UpdateJob", "VectorMap",
-    "drawing_from", "fit_map", "kl_divergence", "squared_distance",
+    "SideInformationMap", "Step", "TrainedVectorMap", "Trainer", "TrainingData", "Update",
+    "UpdateJob", "VectorMap", "drawing_from", "fit_map", "kl_divergence", "squared_distance",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from benchmark.contract import fitting
 from benchmark.contract.conversion import Conversion
 from benchmark.contract.method import Method, Step, Update, UpdateJob
 from benchmark.contract.pairs import Fitted, Pairs
+from benchmark.contract.views import job_pairs
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
 from benchmark.models.parts import Directions, FirstDims, KeepSide
@@ -166,13 +167,9 @@ class FeatureTransformation(Method):
         return fitting.make_conversion(self, fitted, pairs)
 
     def update(self, job: UpdateJob) -> Update:
-        """Fit on the embeddings that the plan has cached."""
-        old, new = job.old, job.require_independent()
-        pairs = Pairs(
-            old.features, new.features, job.data.labels, old.side, new.head, job.distance,
-            new.side, old.head, chained=len(job.chain) > 1,
-        )  # fmt: skip
-        return Update(new.model, new.head, **vars(self.learn(pairs, job.trainer)))
+        """Fit on the embeddings that the plan has cached, or on new ones in each epoch."""
+        new = job.require_independent()
+        return Update(new.model, new.head, **vars(self.learn(job_pairs(job), job.trainer)))
 
 
 @dataclass(frozen=True)
@@ -195,12 +192,20 @@ class VectorMap(FeatureTransformation):
         has the budget of steps.
         """
 
-    def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
-        """Fit old to new, or new to old."""
+    def fit_pairs(self, pairs: Pairs, trainer: Trainer) -> FittedMap:
+        """As :meth:`fit_vectors`, for a map that may see other views in each epoch."""
+        return self.fit_vectors(*self.ends(pairs), trainer)
+
+    def ends(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
+        """Source and target: old and new, or new and old."""
         cosine = pairs.distance == "cosine"
         old, new = (F.normalize(x) if cosine else x for x in (pairs.old, pairs.new))
+        return (new, old) if self.direction == "query" else (old, new)
+
+    def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
+        """Fit old to new, or new to old."""
+        fitted, curves = self.fit_pairs(pairs, trainer)
+        directions = Directions(fitted, pairs.distance == "cosine")
         if self.direction == "query":
-            view, curves = self.fit_vectors(new, old, trainer)
-            return Fitted(query_view=Directions(view, cosine), curves=curves)
-        forward, curves = self.fit_vectors(old, new, trainer)
-        return Fitted(convert=KeepSide(Directions(forward, cosine)), curves=curves)
+            return Fitted(query_view=directions, curves=curves)
+        return Fitted(convert=KeepSide(directions), curves=curves)

@@ -1,5 +1,6 @@
 """Fitting a map on cached embeddings, within the track's budget of steps."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmark.config.seeds import drawing_from
-from benchmark.contract.bases import FeatureTransformation
+from benchmark.contract.bases import FeatureTransformation, FittedMap, VectorMap
 from benchmark.contract.pairs import Fitted, Pairs
 from benchmark.errors import nearest
 from benchmark.models.heads import Head
@@ -20,20 +21,25 @@ from benchmark.training.loop import Budget, Curve, Trainer, rate
 from benchmark.training.side_kinds import SIDES
 
 MapLoss = Callable[..., Tensor]
+Rows = Sequence[Tensor | None]
+"""Paired rows, ``[n, ...]`` each; what is ``None`` is passed on as it is."""
 Map = TypeVar("Map", bound=nn.Module)
 
 
 class _Fit(nn.Module):
     def __init__(
-        self, module: nn.Module, loss: MapLoss, tensors: list[Tensor | None], steps: int,
-        freeze_norm: float, frozen: nn.Module,
+        self, module: nn.Module, loss: MapLoss, rows: Callable[[int], Rows], steps: int,
+        freeze_norm: float, frozen: nn.Module, device: torch.device,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.module, self.loss, self.tensors, self.frozen = module, loss, tensors, frozen
+        self.module, self.loss, self.rows, self.frozen = module, loss, rows, frozen
         self.steps, self.freeze_from, self.step = steps, freeze_norm * steps, 0
+        self.device = device
+        self.tensors: list[Tensor | None] = []
 
-    def start(self, _: int, progress: float, __: torch.Generator) -> None:
+    def start(self, epoch: int, progress: float, _: torch.Generator) -> None:
         self.step = round(progress * self.steps)
+        self.tensors = [None if t is None else t.to(self.device) for t in self.rows(epoch)]
 
     def forward(self, rows: Tensor) -> Tensor:
         # By steps, not by epochs: where there are many pairs, all steps are in the first epoch.
@@ -47,17 +53,18 @@ class _Fit(nn.Module):
 
 
 def fit_map(
-    make: Callable[[], Map], loss: MapLoss, tensors: Sequence[Tensor | None], trainer: Trainer, *,
-    lr: float, weight_decay: float, warmup: float, freeze_norm: float = 1.0,
+    make: Callable[[], Map], loss: MapLoss, rows: Callable[[int], Rows], n: int,
+    trainer: Trainer, *, lr: float, weight_decay: float, warmup: float, freeze_norm: float = 1.0,
     frozen: Sequence[nn.Module | None] = (), name: str = "map",
 ) -> tuple[Map, dict[str, Curve]]:  # fmt: skip
     """Train a map with Adam and a cosine schedule; in evaluation mode, with its training curve.
 
     Args:
         make: Builds the map; called under the seed of the update.
-        loss: The map and a batch of each of ``tensors`` -> scalar. Matrix products run in the
+        loss: The map and a batch of each of the rows -> scalar. Matrix products run in the
             recipe's precision, so a map gives float32 where differences matter.
-        tensors: Paired rows, ``[n, ...]``; ``None`` is passed on as it is.
+        rows: Number of an epoch -> its paired rows: views of the same items.
+        n: Rows.
         trainer: The loop; its recipe holds the steps and the batch.
         lr: Learning rate.
         weight_decay: Added to the gradient, as Adam does.
@@ -69,16 +76,15 @@ def fit_map(
     with drawing_from(trainer.seed, name, "init"):
         module = make()
     device, recipe = trainer.torch_device(), trainer.recipe
-    resident = [None if t is None else t.to(device) for t in tensors]
     held = nn.ModuleList(Frozen(each) for each in frozen if each is not None)
-    fit = _Fit(module, loss, resident, recipe.transform_steps, freeze_norm, held)
+    fit = _Fit(module, loss, rows, recipe.transform_steps, freeze_norm, held, device)
 
     def adam(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
         # Over all tensors at once: bit for bit what one after the other gives, in less time.
         return torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay, foreach=True)
 
     curve = trainer.run(
-        fit, next(len(t) for t in tensors if t is not None),
+        fit, n,
         Budget(recipe.transform_steps, recipe.transform_batch), optimizer=adam,
         schedule=lambda p: rate(p, "cosine", warmup), on_epoch=fit.start, name=name,
     )  # fmt: skip
@@ -111,13 +117,49 @@ class LearnedMap(FeatureTransformation):
     freeze_norm: float = 0.5  # share of the steps until BN statistics stay, FCT appendix D.5
 
     def train(
-        self, make: Callable[[], Map], loss: MapLoss, tensors: Sequence[Tensor | None],
+        self, make: Callable[[], Map], loss: MapLoss, rows: Callable[[Pairs], Rows], pairs: Pairs,
         trainer: Trainer, *frozen: nn.Module | None, name: str = "map",
     ) -> tuple[Map, dict[str, Curve]]:  # fmt: skip
-        """:func:`fit_map` with these parameters."""
+        """:func:`fit_map` with these parameters, on ``rows`` of the pairs of each epoch."""
         return fit_map(
-            make, loss, tensors, trainer, lr=self.lr, weight_decay=self.weight_decay,
-            warmup=self.warmup, freeze_norm=self.freeze_norm, frozen=frozen, name=name,
+            make, loss, lambda epoch: rows(pairs.of_epoch(epoch)), len(pairs.old), trainer,
+            lr=self.lr, weight_decay=self.weight_decay, warmup=self.warmup,
+            freeze_norm=self.freeze_norm, frozen=frozen, name=name,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TrainedVectorMap(VectorMap):
+    """Base of maps of vectors alone that are trained; override :meth:`network`, :meth:`loss`."""
+
+    ranges: ClassVar = {"lr": "(0, inf)", "weight_decay": "[0, inf)", "warmup": "[0, 1)"}
+
+    lr: float = 5e-4  # of Adam, FCT appendix D.5
+    weight_decay: float = 0.0  # ours
+    warmup: float = 5 / 80  # share of the steps, FCT appendix D.5
+
+    @abstractmethod
+    def network(self, source: Tensor, target: Tensor) -> Portable:
+        """The map as it starts, for pairs ``[n, d_source]`` and ``[n, d_target]``."""
+
+    def loss(self, map: Any, x: Tensor, y: Tensor) -> Tensor:
+        """Of a batch of pairs, a scalar; by default the squared distance."""
+        return squared_distance(map(x), y)
+
+    def fit_vectors(self, source: Tensor, target: Tensor, trainer: Trainer) -> FittedMap:
+        """Train on the same pairs in every epoch."""
+        return self._fit((source, target), lambda _: (source, target), trainer)
+
+    def fit_pairs(self, pairs: Pairs, trainer: Trainer) -> FittedMap:
+        """Train on the pairs of each epoch."""
+        return self._fit(self.ends(pairs), lambda n: self.ends(pairs.of_epoch(n)), trainer)
+
+    def _fit(
+        self, start: tuple[Tensor, Tensor], rows: Callable[[int], Rows], trainer: Trainer
+    ) -> FittedMap:
+        return fit_map(
+            lambda: self.network(*start), self.loss, rows, len(start[0]), trainer,
+            lr=self.lr, weight_decay=self.weight_decay, warmup=self.warmup,
         )  # fmt: skip
 
 
@@ -160,6 +202,6 @@ class SideInformationMap(LearnedMap):
         g, more = self.train(
             lambda: self.network(pairs, target.shape[1], normalise=False),
             lambda g, old, side, new: squared_distance(g(old, side)[0], new),
-            (pairs.old, pairs.side, target), trainer, name="side",
+            lambda p: (p.old, p.side, p.new_side), pairs, trainer, name="side",
         )  # fmt: skip
         return Fitted(WithSide(h, g), priority=priority, curves={**curves, **more})

@@ -31,14 +31,17 @@ class Generation:
         model: The embedding model, in evaluation mode, frozen.
         head: Its classifier; ``None`` where the protocol discards it.
         features: Its embeddings of the new generation's training images, ``[n, d]`` float32,
-            not normalised, no augmentation.
-        side: Side-information of the same images, ``[n, s]``, if any, by this generation's model.
+            not normalised, no augmentation; of several views, where the recipe gives them to
+            conversions, ``[views * n, d]``, view after view.
+        side: Side-information of the same images, ``[n, s]``, if any, by this generation's
+        side_model: that embeds them.
     """
 
     model: Portable
     head: Head | None
     features: Tensor
     side: Tensor | None = None
+    side_model: Portable | None = None
 
 
 @dataclass(frozen=True)

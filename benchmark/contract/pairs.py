@@ -1,7 +1,7 @@
 """Cached embeddings of the same items by two models."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from torch import Tensor
@@ -32,6 +32,8 @@ class Pairs:
     old_head: Head | None = None  # the old classifier; ``None`` where the protocol discards it
     # some stored vectors are outputs of the update before; ``old`` is all fresh
     chained: bool = False
+    # the same pairs from other views of the images, for the epoch of a number
+    renew: "Callable[[int], Pairs] | None" = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         n, d_new = len(self.old), self.new.shape[-1]
@@ -52,6 +54,10 @@ class Pairs:
         if low < 0 or (self.head is not None and high >= len(self.head.weight)):
             rows = "0 or more" if self.head is None else f"0 to {len(self.head.weight) - 1}"
             raise BenchError(f"labels: expected rows of the head, {rows}, got {low} to {high}")
+
+    def of_epoch(self, number: int) -> "Pairs":
+        """What a map sees in an epoch: new views where there are any, else always the same."""
+        return self if self.renew is None else self.renew(number)
 
     @property
     def normalised(self) -> bool:

@@ -27,6 +27,7 @@ SMALL_BYTES = 64 * 2**20
 """Up to here the contents are hashed; beyond, names, sizes and times stand for them."""
 
 _MOST_TABLE = 2**28
+_MOST_LINES = 2**25
 _LONGEST_LINE = 10_000
 _LONGEST_NAME = 1000
 
@@ -137,6 +138,8 @@ def matches(path: Path, pattern: re.Pattern[str], expected: str) -> Iterator[re.
     file_size(path, _MOST_TABLE)
     with readable(path), path.open(encoding="utf-8-sig", newline=None) as file:
         for number, line in enumerate(file, 1):
+            if number > _MOST_LINES:
+                raise BenchError(f"{path}: expected at most {_MOST_LINES} lines")
             text = line.strip()
             match = pattern.fullmatch(text) if len(text) <= _LONGEST_LINE else None
             if match is not None:

@@ -24,8 +24,8 @@ _FOLDERS = {
     VAL: ("val_256", "val_large"),
 }
 
-_CATEGORY = re.compile(r"/[a-z]/([\w/-]+) (\d+)")
-_LISTED = re.compile(r"/?([\w./-]+\.jpg) (\d+)")
+_CATEGORY = re.compile(r"/[a-z]/([\w/-]+) (\d{1,9})")
+_LISTED = re.compile(r"/?([\w./-]+\.jpg) (\d{1,9})")
 
 
 @dataclass(frozen=True)

@@ -68,18 +68,28 @@ def read_faces(rec: Path, idx: Path) -> tuple[Records, Ints]:
     if table[:, 1].min() < 0 or table[:, 1].max() >= size:
         raise BenchError(f"{idx}: expected offsets below {size}, the size of {rec.name}")
     with readable(rec), rec.open("rb") as file:
-        return _Reader(rec, file, dict(table.tolist())).faces()
+        return _Reader(rec, file, table).faces()
 
 
 class _Reader:
-    def __init__(self, path: Path, file: BinaryIO, offsets: dict[int, int]) -> None:
-        self.path, self.file, self.offsets = path, file, offsets
+    """Records by key; ``table`` has a key and an offset in each row, ``[n, 2]``."""
+
+    def __init__(self, path: Path, file: BinaryIO, table: Ints) -> None:
+        self.path, self.file = path, file
+        # Of a key that comes twice the last row counts.
+        self.keys, rows = np.unique(table[::-1, 0], return_index=True)
+        self.offsets = table[::-1, 1][rows]
+
+    def offset(self, key: int) -> int | None:
+        """Where a record begins, if the index has it."""
+        row = int(np.searchsorted(self.keys, key))
+        return int(self.offsets[row]) if row < len(self.keys) and self.keys[row] == key else None
 
     def faces(self) -> tuple[Records, Ints]:
         """All images, by key."""
-        labels = self.header(0)[0] if 0 in self.offsets else ()
+        labels = self.header(0)[0] if self.offset(0) is not None else ()
         if len(labels) < 2:  # no table of people: every record is an image with its own label
-            return self._images(np.array(sorted(self.offsets), np.int64))
+            return self._images(self.keys)
         first, end = (int(v) for v in labels[:2])
         if not 1 < first <= min(end, _MOST_IMAGES):
             raise BenchError(f"{self.path}: record 0: expected where people begin and end")
@@ -106,9 +116,10 @@ class _Reader:
     def header(self, key: int) -> tuple[tuple[float, ...], int, int]:
         """Labels, and first byte and number of bytes of what follows."""
         where = f"{self.path}: record {key}"
-        if key not in self.offsets:
+        offset = self.offset(key)
+        if offset is None:
             raise BenchError(f"{where}: not in the index")
-        start = end = self.offsets[key]
+        start = end = offset
         lengths: list[int] = []
         kinds: tuple[int, ...] = (_ONLY, _FIRST)
         while kinds:

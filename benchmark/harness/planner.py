@@ -17,7 +17,7 @@ from benchmark.errors import BenchError, unknown
 from benchmark.harness.graph import Plan, Result, Stage, data_source, plain, record_key
 from benchmark.training.side_kinds import SIDES
 
-_NOT_EMBEDDING = ("transform_steps", "transform_batch", "side_epochs")
+_NOT_EMBEDDING = ("transform_steps", "transform_batch", "transform_views", "side_epochs")
 _EVERYTHING = {"classes": (0.0, 1.0), "images": (0.0, 1.0), "order": "dataset", "seed": 0}
 Chain = list[tuple[int, Stage]]
 """Generations and their models, oldest first."""
@@ -135,14 +135,27 @@ class _Layout:
         return self._training("train", f"train {what} {kind}", i, {}, local, **params)
 
     def embed(
-        self, model: Stage, part: str | dict[str, Any], what: str, file: str = "model"
-    ) -> Stage:
+        self, model: Stage, part: str | dict[str, Any], what: str, file: str = "model",
+        **params: Any,
+    ) -> Stage:  # fmt: skip
         """Embeddings of the test items, or of a generation's training images."""
         of = part if isinstance(part, str) else "training"
         return Stage(
-            "embed", f"embed {of} images: {what}", {"part": part, "file": file},
+            "embed", f"embed {of} images: {what}", {"part": part, "file": file, **params},
             {"data": self.data, "model": model},
         )  # fmt: skip
+
+    def _views(self, i: int, method: MethodDeclaration) -> dict[str, Any]:
+        """Parameters of the embeddings that a map to generation ``i`` is fitted on.
+
+        Seed and augmentation are the same for all models, and so are the pictures.
+        """
+        recipe = self.setup.track.recipe
+        if method.own_model or recipe.transform_views in (1, "epoch"):
+            return {}
+        seed = derive(self.seed, "views", i)
+        changes = plain(recipe.augment)
+        return {"views": {"count": recipe.transform_views, "augment": changes, "seed": seed}}
 
     def side(self, kind: str, i: int = 0) -> Stage:
         """The side-information model of generation ``i``, trained with it (FCT 3.4, 4.4)."""
@@ -189,21 +202,24 @@ class _Layout:
         """The update to generation ``i`` of a gallery of the last of a chain."""
         training, last = self.setup.split(i), chain[-1][0]
         inputs: Inputs = {}
+
+        def embed(role: str, model: Stage, j: int, short: str) -> None:
+            views = self._views(i, method)
+            inputs[role] = self.embed(model, training, self._seen(j, i, short), **views)
+
         for place, (j, model) in enumerate(chain):
             inputs[f"model{place}"] = model
-            short = label if method.own_model and j else ""
-            inputs[f"features{place}"] = self.embed(model, training, self._seen(j, i, short))
+            embed(f"features{place}", model, j, label if method.own_model and j else "")
         if "independent" in method.needs:
             inputs["independent"] = model = self.train(i)
-            what = self._seen(i, i, "independent")
-            inputs["independent_features"] = self.embed(model, training, what)
+            embed("independent_features", model, i, "independent")
         kind = side_kind(method)
         if kind is not None:
-            inputs["side"] = self.embed(self.side(kind, last), training, self._seen(last, i, kind))
             # Nothing follows the last generation, nor a conversion that leaves some out.
-            if i < self.n - 1 and last == i - 1:
-                side = self.side(kind, i)
-                inputs["new_side"] = self.embed(side, training, self._seen(i, i, kind))
+            follows = i < self.n - 1 and last == i - 1
+            for role, j in (("side", last), ("new_side", i))[: 1 + follows]:
+                inputs[f"{role}_model"] = model = self.side(kind, j)
+                embed(role, model, j, kind)
         return self._method_stage("update", label, method, i, inputs, last)
 
     def _seen(self, j: int, i: int, short: str = "") -> str:

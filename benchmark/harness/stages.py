@@ -16,10 +16,10 @@ import torch
 from benchmark.config import registry
 from benchmark.config.files import file_digest
 from benchmark.config.reading import build
-from benchmark.config.recipes import ModelSpec, Recipe
+from benchmark.config.recipes import Augment, ModelSpec, Recipe
 from benchmark.contract import Generation, Portable, Trainer, TrainingData, Update, UpdateJob
 from benchmark.contract.conversion import PARTS
-from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, read_options, take
+from benchmark.data.base import Dataset, Evaluation, Images, ImageSet, Ints, read_options, take
 from benchmark.data.serialization import read_dataset, write_dataset
 from benchmark.data.splits import narrow, rows_of
 from benchmark.errors import located, unknown
@@ -118,14 +118,30 @@ def embed(params: Params, inputs: Inputs, context: Context) -> Facts:
     items = evaluation(dataset, part) if isinstance(part, str) else _rows(dataset, [part])
     model = load_module(inputs["model"] / f"{params['file']}.safetensors")
     device = torch_device(context.device)
+    views = params.get("views")
     if isinstance(model, TextEncoder):  # the text of an item is the name of its class
         classes, place = np.unique(items.labels, return_inverse=True)
         texts = [dataset.class_names[c] for c in classes]
         vectors = embed_texts(model, texts, device).numpy()[place]
+        vectors = np.tile(vectors, (views["count"] if views else 1, 1))
+    elif views:
+        vectors = _views(model, items.images, device, views, context.progress)
     else:
         vectors = embedding.embed(model, items.images, device)
     np.save(context.out / artifacts.VECTORS, vectors)
     return {"n": len(vectors), "dim": int(vectors.shape[1])}
+
+
+def _views(
+    model: Portable, images: Images, device: torch.device, views: Params,
+    progress: Callable[[float], None],
+) -> np.ndarray:  # fmt: skip
+    """Embeddings of augmented views, ``[views * n, d]``, view after view."""
+    changes, made = build(Augment, views["augment"], "stage: augment"), []
+    for view in range(views["count"]):
+        made.append(embedding.embed_view(model, images, device, changes, views["seed"], view))
+        progress((view + 1) / views["count"])
+    return np.concatenate(made)
 
 
 def update(params: Params, inputs: Inputs, context: Context) -> Facts:
@@ -247,7 +263,8 @@ def _generation(inputs: Inputs, model: str, features: str, side: str, head: bool
         torch.from_numpy(load_vectors(inputs[role])) if role in inputs else None
         for role in (features, side)
     )
-    return Generation(encoder, classifier, vectors, side_info)  # type: ignore[arg-type]
+    side_model = load_module(inputs[f"{side}_model"] / MODEL) if side in inputs else None
+    return Generation(encoder, classifier, vectors, side_info, side_model)  # type: ignore[arg-type]
 
 
 def _size(*modules: Portable) -> int:

@@ -185,10 +185,24 @@ def load_images(images: Images, rows: Tensor, device: torch.device) -> Tensor:
 
 
 @torch.inference_mode()
-def embed(model: nn.Module, images: Images, device: torch.device, batch: int = 512) -> np.ndarray:
-    """Embeddings of all images, ``[n, d]`` float32, not normalised, no augmentation."""
+def embed(
+    model: nn.Module, images: Images, device: torch.device, batch: int = 512,
+    change: Callable[[Tensor], Tensor] = lambda images: images,
+) -> np.ndarray:  # fmt: skip
+    """Embeddings of all images, ``[n, d]`` float32, not normalised; ``change`` is of a batch."""
     model = model.to(device, memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
     chunks = torch.split(torch.arange(images.shape[0]), batch)
     return np.concatenate(
-        [model(load_images(images, rows, device)).float().cpu().numpy() for rows in chunks]
+        [model(change(load_images(images, rows, device))).float().cpu().numpy() for rows in chunks]
     )
+
+
+def embed_view(
+    model: nn.Module, images: Images, device: torch.device, changes: Augment, seed: int, view: int
+) -> np.ndarray:
+    """Embeddings of one augmented view of all images, ``[n, d]`` float32, not normalised.
+
+    The pictures depend on ``seed`` and the number of the ``view`` alone: all models see the same.
+    """
+    rng = generator(seed, "view", view)
+    return embed(model, images, device, change=lambda batch: augment(batch, changes, rng))

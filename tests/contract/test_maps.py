@@ -31,6 +31,11 @@ def squared(module, old, new):
     return (module(old) - new).square().sum(1).mean()
 
 
+def fit_rows(make, loss, tensors, trainer, **options):
+    """The same pairs in every epoch."""
+    return fit_map(make, loss, lambda _: tensors, len(tensors[0]), trainer, **options)
+
+
 OPTIONS = {"lr": 0.05, "weight_decay": 0.0, "warmup": 0.1}
 
 
@@ -40,7 +45,7 @@ def same(a, b):
 
 def test_it_fits(pairs, trainer):
     made = trainer(transform_steps=200, transform_batch=25)
-    module, curves = fit_map(lambda: Map(4), squared, pairs, made, **OPTIONS)
+    module, curves = fit_rows(lambda: Map(4), squared, pairs, made, **OPTIONS)
     assert curves["map"].loss[-1] < 0.05 * curves["map"].loss[0]
     assert not module.training and not module.norm.training
 
@@ -55,7 +60,7 @@ def test_pairs_stay_pairs_and_none_is_handed_on(trainer):
         return module(rows).square().mean()
 
     rows = torch.randn(50, 4)
-    fit_map(lambda: Map(4), loss, (rows, None, 2 * rows), trainer(), **OPTIONS)
+    fit_rows(lambda: Map(4), loss, (rows, None, 2 * rows), trainer(), **OPTIONS)
     assert seen == [16] * 12
 
 
@@ -71,7 +76,7 @@ def test_statistics_stay_from_half_way(n, batch, trainer):
         return out.square().mean()
 
     made = trainer(transform_steps=20, transform_batch=batch)
-    module, _ = fit_map(
+    module, _ = fit_rows(
         lambda: Map(4), loss, (torch.randn(n, 4),), made, freeze_norm=0.5, **OPTIONS
     )
     assert modes == [(True, True)] * 10 + [(False, True)] * 10
@@ -80,7 +85,7 @@ def test_statistics_stay_from_half_way(n, batch, trainer):
 
 
 def test_statistics_move_to_the_end_unless_asked(trainer):
-    module, _ = fit_map(
+    module, _ = fit_rows(
         lambda: Map(4), lambda m, x: m(x).square().mean(), (torch.randn(50, 4),), trainer(),
         **OPTIONS,
     )  # fmt: skip
@@ -102,7 +107,9 @@ def test_adam_with_the_schedule(trainer):
         return module.w * 1.0
 
     made = trainer(transform_steps=10, transform_batch=4)
-    module, _ = fit_map(One, loss, (torch.zeros(8, 1),), made, lr=0.1, weight_decay=0.0, warmup=0.2)
+    module, _ = fit_rows(
+        One, loss, (torch.zeros(8, 1),), made, lr=0.1, weight_decay=0.0, warmup=0.2
+    )
     places.append(module.w.item())
     moved = [a - b for a, b in pairwise(places)]
     wanted = [0.1 * rate(step / 10, "cosine", 0.2) for step in range(10)]
@@ -124,7 +131,7 @@ def test_a_kill_changes_nothing(pairs, trainer, tmp_path):
             return squared(module, old, new)
 
         made = trainer(folder=folder)
-        return fit_map(lambda: Map(4), loss, pairs, made, freeze_norm=0.5, **OPTIONS)
+        return fit_rows(lambda: Map(4), loss, pairs, made, freeze_norm=0.5, **OPTIONS)
 
     wanted, curves = fit()
     with pytest.raises(KeyboardInterrupt):
@@ -136,8 +143,26 @@ def test_a_kill_changes_nothing(pairs, trainer, tmp_path):
 
 def test_seed_and_global_stream(pairs, trainer):
     torch.manual_seed(1)
-    a, _ = fit_map(lambda: Map(4), squared, pairs, trainer(), **OPTIONS)
+    a, _ = fit_rows(lambda: Map(4), squared, pairs, trainer(), **OPTIONS)
     torch.manual_seed(2)
-    b, _ = fit_map(lambda: Map(4), squared, pairs, trainer(), **OPTIONS)
-    c, _ = fit_map(lambda: Map(4), squared, pairs, trainer(seed=9), **OPTIONS)
+    b, _ = fit_rows(lambda: Map(4), squared, pairs, trainer(), **OPTIONS)
+    c, _ = fit_rows(lambda: Map(4), squared, pairs, trainer(seed=9), **OPTIONS)
     assert same(a, b) and not same(a, c)
+
+
+def test_each_epoch_has_rows_of_its_own(trainer):
+    """Twelve steps of 16 of 50 pairs: three an epoch; the batch is of that epoch's rows."""
+    asked, seen = [], []
+
+    def rows(epoch):
+        asked.append(epoch)
+        return (torch.full((50, 4), float(epoch)), None)
+
+    def loss(module, x, nothing):
+        assert nothing is None
+        seen.append(x[0, 0].item())
+        return module(x).square().mean()
+
+    fit_map(lambda: Map(4), loss, rows, 50, trainer(), **OPTIONS)
+    assert asked == [0, 1, 2, 3]
+    assert seen == [float(epoch) for epoch in range(4) for _ in range(3)]

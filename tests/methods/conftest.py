@@ -173,8 +173,9 @@ def handed(monkeypatch):
     """What an adapter of a map hands to the fit, which is left out."""
     seen = {}
 
-    def fit_map(make, loss, tensors, trainer, **options):
-        seen.update(module=make().eval(), loss=loss, tensors=tensors, **options)
+    def fit_map(make, loss, rows, n, trainer, **options):
+        seen.update(module=make().eval(), loss=loss, tensors=rows(0), **options)
+        assert all(len(each) == n for each in seen["tensors"] if each is not None)
         return seen["module"], {}
 
     monkeypatch.setattr(maps, "fit_map", fit_map)

@@ -1,0 +1,105 @@
+"""Augmented views that a plan caches: of the same pictures, for maps alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from benchmark.api import run
+from benchmark.config.recipes import Augment
+from benchmark.data.serialization import read_dataset
+from benchmark.harness.artifacts import VECTORS
+from benchmark.harness.execution import Compute
+from benchmark.harness.requests import make_request as request
+from benchmark.harness.stages import _rows
+from benchmark.harness.store import Store
+from benchmark.models.module import load_module
+from benchmark.training.closed_form import ridge
+from benchmark.training.embedding import embed_view
+
+CPU, HERE = Compute("cpu"), torch.device("cpu")
+CHANGES = Augment(rotate=20, shift=0.1, flip=True, contrast=0.3)
+SMALL = {
+    "data.classes": 12, "recipe.epochs": 1, "recipe.side_epochs": 1, "recipe.transform_steps": 6,
+    "fct.width": 16,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("views")
+    settings = SMALL | {"recipe.transform_views": 3, "recipe.augment.flip": True}
+    labels = ["linear", "bct", "fct:simclr"]
+    options = {"protocol": "open-class", "track": "toy", "settings": settings}
+    run(labels, **options, store=folder / "store", out=folder / "out", compute=CPU)
+    results = {r.label: r for r in request(labels, **options).plan().results}
+    return results, Store(folder / "store")
+
+
+def vectors(store, stage):
+    return np.load(store.path(stage.name) / VECTORS)
+
+
+def test_cached_views_are_of_the_same_pictures(done):
+    """Each view of old, new and side-information as the model makes it of that picture."""
+    results, store = done
+    (update,) = results["fct:simclr"].updates
+    stage = update.inputs["features0"]
+    views = stage.params["views"]
+    images = _rows(read_dataset(store.path(stage.inputs["data"].name)), [stage.params["part"]])
+    roles = {"features0": "model0", "independent_features": "independent", "side": "side_model"}
+    for role, of in roles.items():
+        assert update.inputs[role].params["views"] == views
+        model = load_module(store.path(update.inputs[of].name) / "model.safetensors")
+        wanted = [
+            embed_view(model, images.images, HERE, Augment(**views["augment"]), views["seed"], i)
+            for i in range(3)
+        ]
+        got = vectors(store, update.inputs[role])
+        np.testing.assert_allclose(got, np.concatenate(wanted), rtol=1e-4, atol=1e-5)
+        assert not np.allclose(wanted[0], wanted[1], atol=1e-3)
+
+
+def test_a_map_in_closed_form_is_fitted_on_all_views(done):
+    results, store = done
+    (update,) = results["linear"].updates
+    old, new = (
+        F.normalize(torch.from_numpy(vectors(store, update.inputs[role])))
+        for role in ("features0", "independent_features")
+    )
+    weight, bias, _ = ridge(old, new, None)
+    convert = load_module(store.path(update.name) / "convert.safetensors")
+    wanted = F.normalize(old[:5] @ weight.float().T + bias.float())
+    torch.testing.assert_close(convert(old[:5], None)[0], wanted, rtol=1e-3, atol=1e-4)
+
+
+def test_models_that_are_trained_see_old_embeddings_of_the_pictures_as_they_are(done):
+    """Their losses compare stored old vectors with new ones of other views, batch by batch."""
+    results, _ = done
+    (update,) = results["bct"].updates
+    assert "views" not in update.inputs["features0"].params
+
+
+def test_models_are_the_same_with_any_views():
+    """They are trained once for all of a sweep."""
+
+    def names(views):
+        settings = SMALL | {"recipe.transform_views": views}
+        plan = request(["fct"], protocol="open-class", track="toy", settings=settings).plan()
+        kinds = ("data", "train", "side")
+        return {s.title: s.name for s in plan.stages if s.kind in kinds}
+
+    assert names(1) == names(4) == names("epoch")
+
+
+def test_epoch_needs_no_cached_views():
+    plan = request(
+        ["fct:simclr"], protocol="open-class", track="toy",
+        settings=SMALL | {"recipe.transform_views": "epoch"},
+    ).plan()  # fmt: skip
+    (update,) = next(r for r in plan.results if r.label == "fct:simclr").updates
+    assert "views" not in update.inputs["features0"].params
+    assert {"side", "side_model"} <= update.inputs.keys()
+    assert update.params["recipe"]["transform_views"] == "epoch"
