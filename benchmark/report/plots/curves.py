@@ -35,8 +35,9 @@ def frame(records: Sequence[Record]) -> pd.DataFrame:
 
 
 def draw(records: Sequence[Record]) -> Figure | None:
-    """Draw the losses; None where nothing was trained."""
+    """Draw the losses; None where nothing was trained, or nothing without diverging."""
     data = frame(records)
+    data = data[data["loss"].notna().groupby(data["part"]).transform("any")]
     if data.empty:
         return None
     grid = sns.relplot(

@@ -115,7 +115,7 @@ def _part(
 ) -> Table:
     """Some columns of a block beside the labels of the rows."""
     part = Table(
-        title=_safe(title) or None, title_justify="left", title_style="bold", pad_edge=False,
+        title=Text(_safe(title), "bold") if title else None, title_justify="left", pad_edge=False,
         min_width=len(title), box=Box(_BOX, ascii=True), show_edge=False, padding=(0, 0, 0, 1),
     )  # fmt: skip
     for column in labels:

@@ -35,6 +35,8 @@ def test_only_what_was_asked(records, tmp_path):
 def test_nothing_to_draw(make, tmp_path):
     assert plot([make("lwf", reason="no old head", curves={})], tmp_path) == []
     assert plot([], tmp_path) == []
+    diverged = {"train old model (seed 0)": {"model": {"loss": [None, None]}}}
+    assert plot([make("a", curves=diverged)], tmp_path, kinds="curves") == []
 
 
 def test_undefined_and_equal_values_can_be_drawn(make, tmp_path):

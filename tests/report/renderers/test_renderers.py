@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 
 import pytest
@@ -51,6 +52,14 @@ def test_markdown() -> None:
     assert "<script" not in out.replace(r"\<script", "")
     assert r"\[l\](http" in row
     assert "| one two" in render([table(LINES)], "markdown")
+
+
+def test_terminal_takes_no_markup() -> None:
+    """Brackets of rich's are text, in every place."""
+    block = dataclasses.replace(table("[/] [bold]x[/bold] [[").blocks[0], label="[/] [red]")
+    out = render([dataclasses.replace(table("[/] [bold]x[/bold] [["), blocks=[block])], "terminal")
+    assert out.count("[/] [bold]x[/bold] [[") == 3
+    assert "[/] [red]" in out
 
 
 def test_terminal_has_no_control_characters() -> None:
