@@ -21,6 +21,9 @@ from benchmark.models.transformation import Transformation
 class FCT(SideInformationMap):
     """min over h of ||h(o, side) - f||^2 on the new data (section 3.3).
 
+    The norm is summed over dimensions, as it is printed. The published code averages it, which has
+    the same optimum, but there Adam's weight decay counts d_new times as much.
+
     Where a later update follows, g(o, side) is fitted to the new side-information likewise: a
     second network of the same architecture, squared error (section 4.4). Normalised embeddings
     make h normalise its output (appendix D.7). In a chain the next h then normalises its input,

@@ -74,13 +74,13 @@ MERGES = "a: &a {x: 1}\n" + "".join(
 def test_refused(tmp_path, text, words):
     path = tmp_path / "p.yaml"
     path.write_text(text)
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(BenchError) as caught:
         read_yaml(path)
     line = str(caught.value)
     assert words in line and line.startswith(str(path))
     assert line.isprintable() and len(line) < 600
-    assert time.monotonic() - begin < 5
+    assert time.process_time() - begin < 10
 
 
 @pytest.mark.parametrize("raw", [b"\xff\xfe\x00", b"a: \xe4", b"a: \xed\xa0\x80"])
