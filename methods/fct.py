@@ -37,7 +37,7 @@ class FCT(SideInformationMap):
     variants = {
         "autoencoder": {"side": "autoencoder"},
         "alternative": {"side": "alternative"}, "mixup": {"side": "mixup"},
-        "simclr": {"side": "simclr"}, "simclr-128": {"side": "simclr-128"},
+        "simclr": {"side": "simclr"}, "simclr-64": {"side": "simclr-64"},
         "simclr-next": {"side": "simclr-next"}, "simclr-binary": {"side": "simclr-binary"},
         "simclr-other": {"side": "simclr-other"},
         "simclr-alone": {"side": "simclr", "inputs": "side"},

@@ -9,7 +9,10 @@ from pydantic import Field
 from benchmark.config.checks import Interval, Name, Names, holds
 from benchmark.config.reading import Model
 
-RESERVED = ("recipe", "recipe.augment", "data", "track", "protocol", "evaluation")
+RESERVED = (
+    "recipe", "recipe.augment", "recipe.simclr", "recipe.simclr.augment", "data", "track",
+    "protocol", "evaluation",
+)  # fmt: skip
 """What ``--set`` changes beside generations and methods."""
 
 Members = Callable[[Iterable[str]], Iterable[str]]

@@ -1,7 +1,8 @@
 """Changes of a protocol and a track in one language: files, settings and ``--set``.
 
 A change is ``owner.field``: the owner is a generation (``old.head``, ``old.classes``), ``recipe``,
-``recipe.augment``, ``data``, ``track``, ``protocol``, ``evaluation`` or a method (``bct.weight``).
+``recipe.augment``, ``recipe.simclr``, ``recipe.simclr.augment``, ``data``, ``track``, ``protocol``,
+``evaluation`` or a method (``bct.weight``).
 A number may be given as a multiple of what is there: ``new.dim=x2``.
 """
 
@@ -28,6 +29,10 @@ _PLACES = {
     "recipe.augment": ("recipe", "augment"),
 }  # fmt: skip
 """Owner -> where its fields stand in the protocol or the track."""
+_OF_SIMCLR: Mapping[str, Sequence[str]] = {
+    "recipe.simclr": (), "recipe.simclr.augment": ("augment",)
+}  # fmt: skip
+"""Owner -> where its fields stand in the recipe of SimCLR's training."""
 
 
 @cache
@@ -134,6 +139,9 @@ class Draft:
         elif owner in ("protocol", "evaluation"):
             self.protocol = _changed(self.protocol, (*_PLACES[owner], name), value, where)
             check_tasks(self.protocol.tasks, where)
+        elif owner in _OF_SIMCLR:
+            if self.track is not None:
+                self.track = _with_simclr(self.track, (*_OF_SIMCLR[owner], name), value, where)
         elif owner in _PLACES:
             if self.track is not None:
                 self.track = _changed(self.track, (*_PLACES[owner], name), value, where)
@@ -203,6 +211,14 @@ def _changed(spec: Spec, path: Sequence[str], value: Any, where: str) -> Spec:
     if inner:
         return spec.model_copy(update={name: _changed(fields[name], inner, value, where)})
     return build(type(spec), {**fields, name: _multiple(fields[name], value, where)}, where)
+
+
+def _with_simclr(track: Track, path: Sequence[str], value: Any, where: str) -> Track:
+    """A track with the field at the end of a path changed in the recipe of SimCLR's training."""
+    recipe, name = track.recipe, path[0]
+    made = _changed(recipe.for_simclr(), path, value, where).model_dump(mode="json")
+    simclr = {**recipe.simclr, name: made[name]}
+    return track.model_copy(update={"recipe": _changed(recipe, ("simclr",), simclr, where)})
 
 
 def _multiple(now: Any, value: Any, where: str) -> Any:

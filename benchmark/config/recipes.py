@@ -9,7 +9,8 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, JsonValue, model_validator
 
 from benchmark.config.checks import holds
-from benchmark.config.reading import Model
+from benchmark.config.reading import Model, build
+from benchmark.errors import BenchError
 
 BACKBONES = (
     "convnet-, plain-, mobilenet- or vit-<width>[x<depth>], timm:<name> or torchvision:alexnet"
@@ -80,6 +81,34 @@ class Augment(Model):
     """Mirror left and right half of the time."""
     crop: float = Field(0.0, ge=0, le=1)
     """Smallest share of the area that a random crop shows, enlarged; 0 crops nothing."""
+    aspect: float = Field(1.0, ge=1, le=100)
+    """Largest ratio of a crop's sides, either way; 1 keeps that of the image."""
+    saturation: float = Field(0.0, ge=0, le=10)
+    """Largest relative change of saturation, of colour images."""
+    hue: float = Field(0.0, ge=0, le=0.5)
+    """Largest turn of the hue, as a fraction of its circle."""
+    jitter: float = Field(1.0, ge=0, le=1)
+    """Share of the images whose contrast, brightness, saturation and hue change."""
+    grey: float = Field(0.0, ge=0, le=1)
+    """Share of the images made grey."""
+    blur: float = Field(0.0, ge=0, le=1)
+    """Share of the images blurred, by a Gaussian of 0.1 to 2 pixels where a side has 224."""
+
+
+PHOTOGRAPHS = Augment(
+    crop=0.08, aspect=4 / 3, flip=True, contrast=0.8, brightness=0.4, saturation=0.8, hue=0.2,
+    jitter=0.8, grey=0.2, blur=0.5,
+)  # fmt: skip
+"""SimCLR's views where a track names none: those of photographs.
+
+Source: Chen et al. (2020), appendix A, at strength 1, which FCT appendix D.4.1 follows, and
+google-research/simclr data_util.py. Brightness is a factor of 0.2 to 1.8 in that code and here a
+sum: 0.4 of the range is what the factor moves a middle grey by. Contrast is about that grey, not
+the image's mean.
+"""
+_NOT_OF_SIMCLR = (
+    "simclr", "epochs", "side_epochs", "transform_steps", "transform_batch", "transform_views"
+)  # fmt: skip
 
 
 class Recipe(Model):
@@ -89,7 +118,7 @@ class Recipe(Model):
     """Passes over the training data of a generation."""
     batch_size: int = Field(256, ge=1, le=2**20)
     """Images a step, over all devices."""
-    optimizer: Literal["sgd", "adam", "adamw"] = "sgd"
+    optimizer: Literal["sgd", "adam", "adamw", "lars"] = "sgd"
     lr: float = Field(0.1, ge=0, le=1e4)
     momentum: float = Field(0.9, ge=0, lt=1)
     weight_decay: float = Field(5e-4, ge=0, le=1e4)
@@ -112,3 +141,23 @@ class Recipe(Model):
     side_epochs: int = Field(20, ge=1, le=100_000)
     """Passes of a side-information model."""
     augment: Augment = Augment()
+    simclr: Mapping[str, JsonValue] = {}
+    """What the training of SimCLR side-information changes of this recipe: its optimiser, and as
+    ``augment`` its views, which are those of photographs where none are given."""
+
+    def for_simclr(self) -> Recipe:
+        """The recipe of SimCLR's training, but for its epochs, which are ``side_epochs``."""
+        values = {**dict(self), "augment": PHOTOGRAPHS, **self.simclr, "simclr": {}}
+        return build(Recipe, values, "simclr")
+
+    @model_validator(mode="after")
+    def _simclr_is_a_recipe(self) -> Recipe:
+        for name in _NOT_OF_SIMCLR:
+            if name in self.simclr:
+                raise ValueError(f"simclr: expected keys of its training alone, got '{name}'")
+        if self.simclr:
+            try:
+                self.for_simclr()
+            except BenchError as error:  # pydantic passes on only what is a ValueError
+                raise ValueError(str(error)) from error
+        return self

@@ -17,7 +17,9 @@ from benchmark.errors import BenchError, unknown
 from benchmark.harness.graph import Plan, Result, Stage, data_source, plain, record_key
 from benchmark.training.side_kinds import SIDES
 
-_NOT_EMBEDDING = ("transform_steps", "transform_batch", "transform_views", "side_epochs")
+_NOT_EMBEDDING = (
+    "transform_steps", "transform_batch", "transform_views", "side_epochs", "simclr"
+)  # fmt: skip
 _EVERYTHING = {"classes": (0.0, 1.0), "images": (0.0, 1.0), "order": "dataset", "seed": 0}
 Chain = list[tuple[int, Stage]]
 """Generations and their models, oldest first."""
@@ -164,7 +166,9 @@ class _Layout:
         inputs = {}
         if side.epochs == "side":
             epochs = self.setup.track.recipe.side_epochs
-            params["recipe"] = _embedding_recipe(self.setup.recipe(i)) | {"epochs": epochs}
+            recipe = self.setup.recipe(i)
+            recipe = recipe.for_simclr() if side.contrastive else recipe
+            params["recipe"] = _embedding_recipe(recipe) | {"epochs": epochs}
         if side.data == "next":
             params["splits"] = [split(i), split(i + 1)]
         elif side.data == "other":
@@ -234,7 +238,7 @@ class _Layout:
         names, track = self.names, self.setup.track
         step = f" {names[0]}" if i == 0 else f" {names[old]}-{names[i]}" if self.n > 2 else ""
         # A model's own recipe is for its training; maps are fitted alike for all.
-        recipe: dict[str, Any] = {} if method.own_model else {"recipe": plain(track.recipe)}
+        recipe: dict[str, Any] = {} if method.own_model else {"recipe": _map_recipe(track.recipe)}
         return self._training(
             kind, f"{'train' if method.own_model else 'fit'} {label}{step}", i, inputs,
             self._where(i), method=label, config=dataclasses.asdict(method),
@@ -307,6 +311,10 @@ def side_kind(method: MethodDeclaration) -> str | None:
     if kinds and kinds[0] not in SIDES:
         raise unknown("side-information", kinds[0], SIDES)
     return kinds[0] if kinds else None
+
+
+def _map_recipe(recipe: Recipe) -> dict[str, Any]:
+    return {k: v for k, v in plain(recipe).items() if k != "simclr"}
 
 
 def _embedding_recipe(recipe: Recipe) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Augmentation of whole batches: one affine map and one contrast an image, drawn together."""
+"""Augmentation of whole batches: for each image an affine map, and changes of its colours."""
 
 import math
 
@@ -7,37 +7,55 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from benchmark.config.recipes import Augment
+from benchmark.training.colour import change_colour
+
+_ADDED = {"aspect", "saturation", "hue", "jitter", "grey", "blur"}
+"""Fields whose draws are a second lot, so that without them all results stay as they were."""
 
 
 def augment(images: Tensor, changes: Augment, rng: torch.Generator) -> Tensor:
     """Change each image of a batch ``[n, c, h, w]`` in [-1, 1] at random.
 
     What enters at the border repeats the border. The draws of ``rng`` are on the CPU, so that
-    every device sees the same ones.
+    every device sees the same ones. Contrast and brightness may leave the range, unless any of
+    ``aspect``, ``saturation``, ``hue``, ``jitter``, ``grey`` and ``blur`` is on.
     """
     # All numbers are drawn whatever is switched on: turning one off leaves the others as they are.
     draws = torch.rand(7, len(images), generator=rng).to(images.device) * 2.0 - 1.0
+    more = None
+    if _ADDED & changes.model_dump(exclude_defaults=True).keys():
+        more = torch.rand(7, len(images), generator=rng).to(images.device)
     if changes.rotate or changes.scale or changes.shift or changes.crop:
-        images = _affine(images, changes, draws)
+        images = _affine(images, changes, draws, None if more is None else more[0])
     if changes.flip:
         images = torch.where(draws[6, :, None, None, None] > 0, images.flip(3), images)
+    before = images
     if changes.contrast or changes.brightness:
         gain = 1.0 + changes.contrast * draws[4]
         offset = 2.0 * changes.brightness * draws[5]
         images = images * gain[:, None, None, None] + offset[:, None, None, None]
-    return images
+    return images if more is None else change_colour(before, images, changes, more[1:])
 
 
-def _affine(images: Tensor, changes: Augment, draws: Tensor) -> Tensor:
+def _affine(images: Tensor, changes: Augment, draws: Tensor, ratio: Tensor | None) -> Tensor:
     angle = math.radians(changes.rotate) * draws[0]
     size = torch.exp(math.log1p(changes.scale) * draws[1])
     # Coordinates run from -1 to 1, so a shift by a fraction of the side is twice that.
     shift = 2.0 * changes.shift * draws[2:4]
+    stretch = torch.ones_like(size)
     if changes.crop:  # the same draws say how large the crop is, and where
         side = (changes.crop + (1.0 - changes.crop) * (draws[1] + 1.0) / 2.0).sqrt()
-        size, shift = size / side, shift + (1.0 - side) * draws[2:4]
+        if ratio is not None:
+            # Width over side; of a large crop it is held where the longer side is the image's.
+            stretch = changes.aspect ** (ratio - 0.5)
+            stretch = torch.minimum(torch.maximum(stretch, side), 1.0 / side)
+        sides = torch.stack([side * stretch, side / stretch])
+        size, shift = size / side, shift + (1.0 - sides) * draws[2:4]
     cos, sin = torch.cos(angle) / size, torch.sin(angle) / size
-    rows = torch.stack([cos, -sin, shift[0], sin, cos, shift[1]], dim=1).view(-1, 2, 3)
+    across, down = stretch, 1.0 / stretch
+    rows = torch.stack(
+        [cos * across, -sin * across, shift[0], sin * down, cos * down, shift[1]], dim=1
+    ).view(-1, 2, 3)
     grid = F.affine_grid(rows, list(images.shape), align_corners=False)
     moved = F.grid_sample(images, grid, padding_mode="border", align_corners=False)
     return moved.contiguous(memory_format=torch.channels_last)

@@ -143,9 +143,25 @@ class Trainer:
 
     def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
         r, optim = self.recipe, torch.optim
+        if r.optimizer == "lars":
+            return _lars(parameters, r)
         kinds = {"sgd": partial(optim.SGD, momentum=r.momentum), "adam": optim.Adam}
         kind: Any = kinds.get(r.optimizer, optim.AdamW)
         return kind(parameters, lr=r.lr, weight_decay=r.weight_decay)
+
+
+def _lars(parameters: list[nn.Parameter], recipe: Recipe) -> torch.optim.Optimizer:
+    """LARS (You et al., 2017), as SimCLR's code has it.
+
+    Biases and batch norms, the parameters of one axis, have neither decay nor a rate of their own.
+    """
+    from timm.optim.lars import Lars  # takes seconds, for one optimiser of several
+
+    decayed = [p for p in parameters if p.ndim > 1]
+    others = {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0}
+    groups: Any = [{"params": decayed, "weight_decay": recipe.weight_decay}, others]
+    made: torch.optim.Optimizer = Lars(groups, lr=recipe.lr, momentum=recipe.momentum)
+    return made
 
 
 def _save(checkpoint: dict[str, Any], path: Path) -> None:

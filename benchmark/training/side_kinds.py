@@ -35,23 +35,28 @@ class SideKind:
         """Bytes of an item of ``dim`` numbers.
 
         Example:
-            >>> SIDES["simclr-binary"].bytes(128), SIDES["simclr-128"].bytes(128)
+            >>> SIDES["simclr-binary"].bytes(128), SIDES["simclr"].bytes(128)
             (16.0, 512.0)
         """
         return self.bits * dim / 8
 
+    @property
+    def contrastive(self) -> bool:
+        """Whether it is trained as SimCLR is, with what the recipe's ``simclr`` changes."""
+        return self.module in ("simclr", "binary")
+
 
 # A change of a kind that is there already raises ``TRAINING`` in benchmark/harness/graph.py.
-# Small side-information has the size of SimCLR's smaller one; FCT prints none for the autoencoder.
+# SimCLR's has FCT's size; FCT prints none for the autoencoder, which has that of the smaller one.
 # Two local crops an image cost a fifth of a SimCLR training; DINO's eight would double it.
-_SMALL, _LARGE = {"dim": 64, "crops": 2}, {"dim": 128, "crops": 2}
+_USUAL, _SMALL = {"dim": 128, "crops": 2}, {"dim": 64, "crops": 2}
 SIDES: Mapping[str, SideKind] = {
     "autoencoder": SideKind("autoencoder", "autoencoder", {"dim": 64}),
     "alternative": SideKind("another old model", "alternative", epochs="model"),
     "mixup": SideKind("another old model, mixup", "alternative", {"mixup": 0.2}, epochs="model"),
-    "simclr": SideKind("SimCLR", "simclr", _SMALL),
-    "simclr-128": SideKind("SimCLR, 128 numbers", "simclr", _LARGE),
-    "simclr-next": SideKind("SimCLR, new images too", "simclr", _SMALL, data="next"),
-    "simclr-binary": SideKind("SimCLR, 128 bits", "binary", _LARGE, bits=1),
-    "simclr-other": SideKind("SimCLR, other domain", "simclr", _SMALL, data="other"),
+    "simclr": SideKind("SimCLR", "simclr", _USUAL),
+    "simclr-64": SideKind("SimCLR, 64 numbers", "simclr", _SMALL),
+    "simclr-next": SideKind("SimCLR, new images too", "simclr", _USUAL, data="next"),
+    "simclr-binary": SideKind("SimCLR, 128 bits", "binary", _USUAL, bits=1),
+    "simclr-other": SideKind("SimCLR, other domain", "simclr", _USUAL, data="other"),
 }

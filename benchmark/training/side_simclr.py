@@ -1,5 +1,7 @@
 """SimCLR side-information: features learned without labels, stored beside the old ones.
 
+Views are the recipe's augmentation: of characters another one than of photographs.
+
 Source: FCT section 3.4 and appendix D.4.1; Chen et al., SimCLR (2020), eq. 1; multi-crop of Caron
 et al., SwAV (2020), in the form of DINO (2021), which FCT adds to SimCLR.
 """
@@ -22,9 +24,6 @@ from benchmark.training.embedding import ImageSystem, load_images
 from benchmark.training.loop import Curve, Trainer
 
 TEMPERATURE = 0.1
-# Views differ more than the images of a supervised batch: position, size, slant and contrast.
-VIEW = Augment(rotate=15.0, scale=0.3, shift=0.1, contrast=0.4, brightness=0.2)
-LOCAL_LIGHT = Augment(contrast=VIEW.contrast, brightness=VIEW.brightness)
 LOCAL_AREA = (0.05, 0.4)  # DINO: share of the image that a local crop shows
 LOCAL_SIZE = 96 / 224  # DINO: its side, against the image's
 
@@ -72,6 +71,12 @@ def local_crops(images: Tensor, size: int, rng: torch.Generator) -> Tensor:
     return crops.contiguous(memory_format=torch.channels_last)
 
 
+def without_geometry(views: Augment) -> Augment:
+    """What changes a local crop, which has a place and a size of its own: colour, blur, mirror."""
+    kept = {"contrast", "brightness", "saturation", "hue", "jitter", "grey", "blur", "flip"}
+    return Augment(**views.model_dump(include=kept))
+
+
 def multi_crop(
     whole: Sequence[Tensor], local: Sequence[Tensor], temperature: float = TEMPERATURE
 ) -> Tensor:
@@ -87,16 +92,17 @@ def multi_crop(
 class _Contrast(ImageSystem):
     def __init__(
         self, network: nn.Module, loss: ViewLoss, data: TrainingData, device: torch.device,
-        crops: int, crop_size: int,
+        views: Augment, crops: int, crop_size: int,
     ) -> None:  # fmt: skip
-        super().__init__(data.images, device)
+        super().__init__(data.images, device, views)
         self.network, self.loss, self.crops, self.crop_size = network, loss, crops, crop_size
+        self.local_views = without_geometry(views)
 
     def forward(self, rows: Tensor) -> Tensor:
         batch = load_images(self.images, rows, self.device)
-        views = [augment(batch, VIEW, self.rng) for _ in range(2)]
+        views = [augment(batch, self.changes, self.rng) for _ in range(2)]
         crops = (local_crops(batch, self.crop_size, self.rng) for _ in range(self.crops))
-        local_views = [augment(crop, LOCAL_LIGHT, self.rng) for crop in crops]
+        local_views = [augment(crop, self.local_views, self.rng) for crop in crops]
         whole = self._outputs(views)
         with _statistics_kept(self.network):
             local = self._outputs(local_views)
@@ -131,12 +137,16 @@ def train_network(
     network: nn.Module, loss: ViewLoss, spec: ModelSpec, data: TrainingData, trainer: Trainer,
     crops: int,
 ) -> Curve:  # fmt: skip
-    """Train a network in place on views of images without their labels; as :func:`train`."""
+    """Train a network in place on views of images without their labels; as :func:`train`.
+
+    The trainer's recipe is that of :meth:`~benchmark.config.recipes.Recipe.for_simclr`.
+    """
     network.to(memory_format=torch.channels_last)
     # A transformer takes one size of image only.
     share = 1.0 if "vit" in spec.backbone else LOCAL_SIZE
     size = max(1, round(share * data.images.shape[2]))
-    system = _Contrast(network, loss, data, trainer.torch_device(), crops, size)
+    views = trainer.recipe.augment
+    system = _Contrast(network, loss, data, trainer.torch_device(), views, crops, size)
     return trainer.run(system, len(data), on_epoch=system.start, name="side")
 
 

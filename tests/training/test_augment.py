@@ -73,7 +73,7 @@ def test_the_global_stream_is_left_alone(noise):
 
 def test_the_same_number_of_draws_whatever_is_on(noise):
     places = []
-    for how in (Augment(), EVERY, Augment(contrast=0.1)):
+    for how in (Augment(), EVERY, Augment(contrast=0.1, crop=0.3)):
         rng = stream()
         augment(noise, how, rng)
         places.append(torch.rand(1, generator=rng).item())
@@ -179,3 +179,68 @@ def test_a_crop_shows_a_part_enlarged():
     assert made.std(2).max() < 1e-5, "nothing is turned"
     whole = augment(ramp, Augment(crop=1.0), torch.Generator().manual_seed(0))
     assert torch.allclose(whole, ramp, atol=1e-5)
+
+
+def of_before(images, changes, draws):
+    """The formula as it was before a crop had sides of its own and colours changed."""
+    angle = math.radians(changes.rotate) * draws[0]
+    size = torch.exp(math.log1p(changes.scale) * draws[1])
+    shift = 2.0 * changes.shift * draws[2:4]
+    if changes.crop:
+        side = (changes.crop + (1.0 - changes.crop) * (draws[1] + 1.0) / 2.0).sqrt()
+        size, shift = size / side, shift + (1.0 - side) * draws[2:4]
+    cos, sin = torch.cos(angle) / size, torch.sin(angle) / size
+    rows = torch.stack([cos, -sin, shift[0], sin, cos, shift[1]], dim=1).view(-1, 2, 3)
+    grid = torch.nn.functional.affine_grid(rows, list(images.shape), align_corners=False)
+    images = torch.nn.functional.grid_sample(
+        images, grid, padding_mode="border", align_corners=False
+    )
+    if changes.flip:
+        images = torch.where(draws[6, :, None, None, None] > 0, images.flip(3), images)
+    gain, offset = 1.0 + changes.contrast * draws[4], 2.0 * changes.brightness * draws[5]
+    return images * gain[:, None, None, None] + offset[:, None, None, None]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [EVERY, Augment(crop=0.1, flip=True), Augment(rotate=9, scale=0.2, crop=0.4, shift=0.1),
+     Augment(rotate=15, scale=0.3, shift=0.1, contrast=0.4, brightness=0.2)],
+)  # fmt: skip
+def test_results_are_those_of_before_to_the_bit(noise, how):
+    """What was trained before fields were added is what is trained now."""
+    draws = torch.rand(7, 5, generator=stream(2)) * 2.0 - 1.0
+    assert torch.equal(augment(noise, how, stream(2)), of_before(noise, how, draws))
+
+
+def test_sides_of_a_crop():
+    """Of coordinates as an image: the area is as without, the ratio up to the largest, inside."""
+    n, size, lowest, aspect = 500, 64, 0.2, 3.0
+    place = (torch.arange(size) + 0.5) / size * 2 - 1
+    image = torch.stack([place.expand(size, size), place[:, None].expand(size, size)])
+    images = image.expand(n, -1, -1, -1)
+    made = augment(images, Augment(crop=lowest, aspect=aspect), stream())
+    middle, edge = size // 2, size - 1
+    wide = (made[:, 0, middle, -1] - made[:, 0, middle, 0]) / 2 * size / edge
+    high = (made[:, 1, -1, middle] - made[:, 1, 0, middle]) / 2 * size / edge
+    # Half a pixel at the border of the image repeats it.
+    assert wide.max() < 1.02 and high.max() < 1.02 and made.abs().max() <= 1
+    ratio = wide / high
+    assert 2.5 < ratio.max() < 3.1 and 2.5 < (1 / ratio).max() < 3.1
+    square = augment(images, Augment(crop=lowest), stream())
+    side = (square[:, 0, middle, -1] - square[:, 0, middle, 0]) / 2 * size / edge
+    torch.testing.assert_close(wide * high, side.square(), atol=0.03, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "how", [Augment(jitter=0.5), Augment(aspect=2), Augment(grey=0.1), Augment(blur=0.1)]
+)
+def test_new_fields_draw_after_the_old_ones(noise, how):
+    """The mirror is drawn as without them."""
+    inside = noise.clamp(-1, 1)
+    mirrored = how.model_copy(update={"flip": True, "grey": 0, "blur": 0})
+    got = augment(inside, mirrored, stream())
+    assert torch.equal(got, augment(inside, Augment(flip=True), stream()))
+    rng = stream()
+    augment(noise, how, rng)
+    places = torch.rand(15, 5, generator=stream())
+    assert torch.equal(torch.rand(5, generator=rng), places[14])

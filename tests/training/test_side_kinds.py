@@ -8,6 +8,7 @@ import pytest
 import torch
 from support.objects import changed
 
+from benchmark.config.recipes import Augment
 from benchmark.models.module import load_module, save_module
 from benchmark.training import side_alternative, side_autoencoder, side_binary, side_simclr
 from benchmark.training.data import TrainingData, resized
@@ -17,10 +18,14 @@ from benchmark.training.side_kinds import SIDES
 UNLABELLED = [kind for kind, made in SIDES.items() if made.module != "alternative"]
 MODULES = {(made.module, "mixup" in made.options): kind for kind, made in SIDES.items()}
 
+VIEWS = Augment(rotate=15, scale=0.3, shift=0.1, contrast=0.4, brightness=0.2)
+
 
 def trained(kind, spec, data, trainer):
     made = SIDES[kind]
     options = {**made.options, **({"crops": 2} if "crops" in made.options else {})}
+    if made.contrastive:  # as a track of characters has it; the supervised views differ too little
+        trainer = changed(trainer, recipe=changed(trainer.recipe, augment=VIEWS))
     module = importlib.import_module(f"benchmark.training.side_{made.module}")
     model, curve = module.train(spec, data, trainer, **options)
     return model, curve

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.objects import changed
 
+from benchmark.config.recipes import Augment
 from benchmark.training import side_simclr
 from benchmark.training.side_simclr import SideEncoder, nt_xent
 
@@ -71,6 +72,23 @@ def test_training(data, spec, trainer):
     again, _ = side_simclr.train(wide, data, made, dim=64, crops=0)
     for key, value in model.state_dict().items():
         assert torch.equal(value, again.state_dict()[key]), key
+
+
+def test_views_and_optimiser_are_the_recipe_s(data, spec, trainer, monkeypatch):
+    """Whole images have the views, local crops those without geometry; LARS learns too."""
+    seen = []
+    change = side_simclr.augment
+    monkeypatch.setattr(
+        side_simclr, "augment", lambda x, how, rng: (seen.append(how), change(x, how, rng))[1]
+    )
+    views = Augment(crop=0.3, aspect=1.5, contrast=0.3, jitter=0.8, blur=0.5, flip=True)
+    own = {"augment": views.model_dump(), "optimizer": "lars", "lr": 2.0}
+    recipe = changed(trainer(epochs=6).recipe, simclr=own).for_simclr()
+    made = changed(trainer(), recipe=recipe)
+    _, curve = side_simclr.train(changed(spec, backbone="convnet-8"), data, made, dim=16, crops=1)
+    assert seen[:2] == [views, views]
+    assert seen[2] == Augment(contrast=0.3, jitter=0.8, blur=0.5, flip=True)
+    assert curve.loss[-1] < curve.loss[0]
 
 
 def test_labels_are_not_seen(data, spec, trainer):

@@ -39,11 +39,34 @@ def test_the_first_generation_trains_the_only_one(kind):
     own = SIDES[kind].epochs == "model"
     track = load_track("toy")
     expected = dict(old.params["recipe"])
+    if SIDES[kind].contrastive:
+        expected["augment"] = load_track("toy").recipe.simclr["augment"]
     expected["epochs"] = track.recipe.epochs if own else track.recipe.side_epochs
     assert side.params["recipe"] == expected
     if SIDES[kind].data == "own":
         assert side.params["splits"] == old.params["splits"]
         assert set(side.inputs) == {"data"}
+
+
+SIMCLR = {"recipe.simclr.optimizer": "adamw", "recipe.simclr.augment.crop": 0.5}
+
+
+@pytest.mark.parametrize("kind", ["simclr", "simclr-binary", "autoencoder", "mixup"])
+def test_only_simclr_has_its_recipe(kind):
+    """Nothing else is named by it: no model, no map, no other kind."""
+    plain, changed = (plan(kind, settings=s).stages for s in ({}, SIMCLR))
+    moved = {b.title for a, b in zip(plain, changed, strict=True) if a.name != b.name}
+    (side,) = [s for s in changed if s.kind == "side"]
+    if not SIDES[kind].contrastive:
+        assert not moved
+        return
+    assert side.title in moved and not any("train new" in t or "train old" in t for t in moved)
+    assert "fit independent (seed 0)" not in moved
+    assert {s.name for s in plain if s.kind == "train"} <= {s.name for s in changed}
+    recipe = side.params["recipe"]
+    assert recipe["optimizer"] == "adamw" and recipe.get("lr", 0.1) == load_track("toy").recipe.lr
+    assert recipe["augment"]["crop"] == 0.5 and recipe["augment"]["rotate"] == 15
+    assert recipe["epochs"] == 2 and "simclr" not in recipe
 
 
 def test_seeds_of_kinds_differ():
@@ -186,7 +209,7 @@ def test_records(tmp_path, heard, monkeypatch):
     old = alternative.as_json()["side"]["generations"]["old"]
     assert (old["dim"], old["bytes"]) == (16, 64) and 0 < old["cka"] < 1
     assert set(old["scores"]) == {"cmc_at_1", "cmc_at_5", "map"}
-    assert other.as_json()["side"]["generations"]["old"]["bytes"] == 256
+    assert other.as_json()["side"]["generations"]["old"]["bytes"] == 512
     # The update is given what is stored of old items, and the record tells the same of it.
     assert trained.method == "l2" and trained.side == alternative.side
     assert [side.shape[1] for side in seen] == [16]

@@ -1,0 +1,85 @@
+"""What SimCLR's training changes of a track's recipe."""
+
+import pytest
+
+from benchmark.config.loading import load_protocol, load_track, set_up
+from benchmark.config.reading import build
+from benchmark.config.recipes import PHOTOGRAPHS, Augment, Recipe
+from benchmark.config.registry import track_files
+from benchmark.errors import BenchError
+
+CHARACTERS = Augment(rotate=15, scale=0.3, shift=0.1, contrast=0.4, brightness=0.2)
+
+
+def recipe_of(track="toy", **settings):
+    keys = {key.replace("__", "."): value for key, value in settings.items()}
+    return set_up(load_protocol("open-class"), load_track(track), keys, []).track.recipe
+
+
+def test_it_changes_what_it_names():
+    base = Recipe(epochs=3, lr=0.2, augment=Augment(rotate=5), simclr={"lr": 0.3, "warmup": 0.1})
+    made = base.for_simclr()
+    assert (made.lr, made.warmup, made.epochs, made.simclr) == (0.3, 0.1, 3, {})
+    assert made.augment == PHOTOGRAPHS, "not the views of a supervised batch"
+    views = base.model_copy(update={"simclr": {"augment": {"crop": 0.5}}}).for_simclr().augment
+    assert views == Augment(crop=0.5), "a track that names views names all of them"
+
+
+@pytest.mark.parametrize("name", track_files())
+def test_views_of_tracks(name):
+    recipe = load_track(name).recipe
+    views = recipe.for_simclr().augment
+    if name == "omniglot" or name.startswith(("glyphs", "toy")):
+        assert views == CHARACTERS and set(recipe.simclr) == {"augment"}
+    elif name == "cifar100":
+        assert (views.blur, views.saturation, views.contrast, views.hue) == (0, 0.4, 0.4, 0.1)
+        assert views.crop == PHOTOGRAPHS.crop and recipe.for_simclr().optimizer == "lars"
+    else:
+        assert views == PHOTOGRAPHS
+        lars = name in ("imagenet", "places365", "vggface2")
+        assert (recipe.for_simclr().optimizer == "lars") == lars
+
+
+def test_one_number_is_changed():
+    base, made = recipe_of(), recipe_of(recipe__simclr__lr="x2", recipe__simclr__augment__rotate=30)
+    assert made.for_simclr().lr == 2 * base.lr and made.lr == base.lr
+    assert made.for_simclr().augment == CHARACTERS.model_copy(update={"rotate": 30.0})
+    assert made.augment == base.augment
+    photographs = recipe_of("imagenet", recipe__simclr__augment__blur=0).for_simclr()
+    assert photographs.augment == PHOTOGRAPHS.model_copy(update={"blur": 0.0})
+    assert photographs.optimizer == "lars"
+
+
+def test_the_whole_is_given():
+    made = recipe_of(recipe__simclr={"optimizer": "adam"}).for_simclr()
+    assert made.optimizer == "adam" and made.augment == PHOTOGRAPHS
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"recipe__simclr": {"lrr": 1}}, "simclr: unknown key 'lrr'; did you mean 'lr'"),
+        ({"recipe__simclr": {"lr": -1}}, "simclr: lr: expected at least 0.0, got -1"),
+        ({"recipe__simclr": {"simclr": {}}}, "simclr: expected keys of its training alone, got 's"),
+        ({"recipe__simclr": {"epochs": 3}}, "expected keys of its training alone, got 'epochs'"),
+        ({"recipe__simclr": {"augment": {"crp": 1}}}, "simclr: augment: unknown key 'crp'"),
+        ({"recipe__simclr": 3}, "simclr: expected a mapping, got 3"),
+        ({"recipe__simclr__lrr": 1}, "unknown key 'lrr'; did you mean 'lr'"),
+        ({"recipe__simclr__simclr": {}}, "expected keys of its training alone, got 'simclr'"),
+        ({"recipe__simclr__side_epochs": 3}, "expected keys of its training alone, got 'side_epo"),
+        ({"recipe__simclr__optimizer": "lar"}, "optimizer: expected .* or 'lars', got 'lar'"),
+        ({"recipe__simclr__augment__hue": 1}, "hue: expected at most 0.5"),
+        ({"recipe__simclr__augment__hu": 1}, "unknown key 'hu'; did you mean 'hue'"),
+        ({"recipe__simcl__lr": 1}, "unknown owner 'recipe.simcl'; did you mean 'recipe.simclr'"),
+        ({"new__recipe": {"simclr": {"lrr": 1}}}, "models: recipe: simclr: unknown key 'lrr'"),
+    ],
+)  # fmt: skip
+def test_refused_in_one_line(settings, words):
+    with pytest.raises(BenchError, match=words) as raised:
+        recipe_of(**settings)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_is_named():
+    with pytest.raises(BenchError, match=r"^t\.yaml: simclr: unknown key 'optimiser'"):
+        build(Recipe, {"epochs": 1, "simclr": {"optimiser": "sgd"}}, "t.yaml")
