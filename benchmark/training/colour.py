@@ -35,7 +35,8 @@ def change_colour(before: Tensor, after: Tensor, changes: Augment, draws: Tensor
         low, high = (share * images.shape[-1] for share in SIGMA)
         blurred = gaussian_blur(images, low + (high - low) * draws[5])
         images = torch.where(_chosen(draws[4], changes.blur), blurred, images)
-    return images.contiguous(memory_format=torch.channels_last)
+    # Rounding of sums may leave the range by a last bit.
+    return images.clamp(-1.0, 1.0).contiguous(memory_format=torch.channels_last)
 
 
 def _chosen(draws: Tensor, share: float) -> Tensor:

@@ -104,7 +104,7 @@ def test_each_generation_has_side_information_of_its_own(done) -> None:
     assert direct.inputs["side"].inputs["model"] == first and "new_side" not in direct.inputs
     n = [json.loads((folder(s) / "stage.json").read_text())["facts"]["dim"]
          for s in (update.inputs["side"], update.inputs["new_side"])]  # fmt: skip
-    assert n == [64, 64]
+    assert n == [128, 128]
 
 
 def through(folder, vectors, side):
