@@ -72,9 +72,16 @@ class Store:
 
     Args:
         root: The folder; made when the first stage is written.
+
+    Raises:
+        BenchError: If its path is not UTF-8, which the library that reads weights asks for.
     """
 
     def __init__(self, root: Path) -> None:
+        try:
+            str(root.absolute()).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise BenchError(f"{root}: store: expected a path in UTF-8") from error
         self.root = root
 
     def path(self, name: str) -> Path:
