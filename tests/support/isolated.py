@@ -164,7 +164,8 @@ class Forks:
         environment = {
             **os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}",
             "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg", "MPLCONFIGDIR": str(folder / "mpl"),
-            "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pandas imports pyarrow if it is there
+            # pandas imports pyarrow where it is there.
+            "JE_ARROW_MALLOC_CONF": "background_thread:false",
         }  # fmt: skip
         self.process = subprocess.Popen(
             [sys.executable, "-m", "support.forker", *modules], stdin=subprocess.PIPE,
