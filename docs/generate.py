@@ -9,6 +9,7 @@ The comment that opens a part says what generates it, ``<!-- end -->`` closes it
 read protocols, tracks, adapters, the metric catalogue, pydantic models and records.
 """
 
+import csv
 import importlib
 import inspect
 import json
@@ -299,6 +300,26 @@ def _coverage() -> list[str]:
     return _table("|".join(["metric", "impostors", "level", "nominal", *designs]), *rows)
 
 
+def _sweep(name: str) -> list[str]:
+    """The cross-test of each point of a sweep, from the CSV that ``bench run --sweep`` writes."""
+    with (Path(__file__).parent / "figures" / name).open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    fields = list(lines[0])
+    keys = fields[1 : fields.index("metric")]
+    metrics = [m for m in ("cmc_at_1", "map") if any(line["metric"] == m for line in lines)]
+    found: dict[tuple[str, ...], dict[str, str]] = {}
+    for line in lines:
+        wanted = line["case"] == "new/old" and line["metric"] in metrics
+        if wanted and line["method"] != "independent":
+            point = (f"`{line['method']}`", *(line[key] for key in keys))
+            value, low, high = (f"{100 * float(line[k]):.1f}" for k in ("value", "low", "high"))
+            found.setdefault(point, {})[line["metric"]] = f"{value} ({low} to {high})"
+    heads = ["method", *(f"`{key}`" for key in keys), *(describe(m).label for m in metrics)]
+    return _table(
+        "|".join(heads), *((*p, *(cells[m] for m in metrics)) for p, cells in found.items())
+    )
+
+
 def _place(key: tuple[Any, ...]) -> tuple[Any, ...]:
     metric, impostors, level = key
     return metric, impostors or 0, ("low", "middle", "high", "any").index(level)
@@ -308,7 +329,7 @@ GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "protocols": _protocols, "protocol": _protocol, "tracks": _tracks, "suits": _suits,
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
-    "scripts": _scripts, "coverage": _coverage,
+    "scripts": _scripts, "coverage": _coverage, "sweep": _sweep,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""
 
