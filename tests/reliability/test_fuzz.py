@@ -35,6 +35,6 @@ def test_fuzzing(forks, scratch, campaign):
             found.append(Finding("wrong", f"{' '.join(lines)[:300]}"))
         one.add(name, found, **counts)
         for path in scratch.out.iterdir():
-            path.rename(scratch.tmp / f"fuzzed-{name}")
+            path.rename(scratch.tmp / f"fuzzed-{name}-{path.name}")
     assert one.counts["tried"] > len(names) * SECONDS, "too few to say anything"
     assert 0 < one.counts["told"] < one.counts["tried"], "some are taken, some refused"

@@ -18,6 +18,7 @@ from typing import Any
 import hypothesis
 import numpy as np
 from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir
 
 from support.hostile import archives, arrays, configs, images, modules, records, values
 
@@ -192,6 +193,7 @@ def fuzz(name: str, seconds: float, seed: int, folder: str) -> None:
     """Fuzz one parser for some seconds; the last line on standard output is what was found."""
     from benchmark.errors import BenchError
 
+    set_hypothesis_home_dir(Path(folder, "hypothesis"))  # what it keeps belongs to no parser
     target = targets()[name]
     path = Path(folder, "case", target.name)
     path.parent.mkdir(parents=True)
