@@ -184,14 +184,6 @@ def test_protocol_files_refused(tmp_path, value, words):
         load_protocol(write(tmp_path, "mine", value))
 
 
-def test_glyphs_high_is_glyphs_with_an_arcface_old_model():
-    high, base = load_track("glyphs-high"), load_track("glyphs")
-    assert high.extends == "glyphs" and high.models["old"].head == "arcface"
-    assert (high.models["new"], high.recipe, high.data) == (
-        base.models["new"], base.recipe, base.data,
-    )  # fmt: skip
-
-
 # --- set_up
 
 
