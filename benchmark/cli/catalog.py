@@ -1,5 +1,6 @@
 """What there is: methods, protocols and tracks, as lists and as cards."""
 
+import inspect
 import textwrap
 from typing import Any
 
@@ -65,9 +66,18 @@ def _card(name: str) -> dict[str, Any]:
     if name in registry.protocol_files():
         return load_protocol(name).model_dump()
     if name in registry.track_files():
-        return load_track(name).model_dump()
+        return _track_card(load_track(name))
     known = [*registry.method_files(), *registry.protocol_files(), *registry.track_files()]
     raise unknown("name", name, known)
+
+
+def _track_card(track: Track) -> dict[str, Any]:
+    """A track, what its dataset reads, and the options that ``data`` may have."""
+    from benchmark.report.card import option_notes
+
+    dataset = registry.check_options(track.dataset, track.data, f"{track.id}.yaml: data")
+    about = inspect.cleandoc(inspect.getmodule(type(dataset)).__doc__ or "")
+    return track.model_dump() | {"about_the_data": about, "data_options": option_notes(dataset)}
 
 
 def _print_field(key: str, value: Any, indent: str = "") -> None:

@@ -81,6 +81,14 @@ class EvaluationSet:
 
 
 @dataclass(frozen=True)
+class Offer:
+    """What a dataset offers, as far as is known: as the attributes of its declaration."""
+
+    columns: frozenset[str]
+    evaluation_sets: Mapping[str, EvaluationSet]
+
+
+@dataclass(frozen=True)
 class DatasetDeclaration(ABC):
     """Declarations of a dataset; its fields are the options that a track may set.
 
@@ -88,11 +96,17 @@ class DatasetDeclaration(ABC):
         columns: What its items carry beside images and classes: any of ``cameras``, ``templates``,
             ``groups``, ``texts``.
         evaluation_sets: Its evaluation sets by name.
+        more: What a user may do about columns that it has not, in words; empty: nothing.
     """
 
     __pydantic_config__ = STRICT
     columns: ClassVar[frozenset[str]] = frozenset()
     evaluation_sets: ClassVar[Mapping[str, EvaluationSet]] = {"test": EvaluationSet()}
+    more: ClassVar[str] = ""
+
+    def offers(self, root: Path | None) -> Offer:  # noqa: ARG002
+        """Its columns and evaluation sets; of some datasets the files below ``root`` decide."""
+        return Offer(self.columns, self.evaluation_sets)
 
     def sizes(self) -> dict[str, int] | None:
         """``train_classes`` and ``train_images``, where they are known without the data."""

@@ -37,9 +37,10 @@ def load_track(name: str) -> Track:
 
 
 def set_up(
-    protocol: Protocol, track: Track, settings: Mapping[str, Any], methods: Sequence[str]
-) -> Setup:
-    """A protocol on a track with the changes of a run.
+    protocol: Protocol, track: Track, settings: Mapping[str, Any], methods: Sequence[str],
+    data_root: Path | None = None,
+) -> Setup:  # fmt: skip
+    """A protocol on a track with the changes of a run, on the data of a folder if that is known.
 
     Raises:
         UnsuitedError: If the track cannot serve the protocol.
@@ -47,7 +48,7 @@ def set_up(
             to choose from.
     """
     setup = overrides.apply(protocol, track, settings, methods)
-    suitability.check(setup)
+    suitability.check(setup, data_root)
     return setup
 
 

@@ -1,34 +1,39 @@
 """Whether a track has what a protocol needs; checked before anything is planned."""
 
+from pathlib import Path
+
 from benchmark.config import registry
-from benchmark.config.declarations import DatasetDeclaration
+from benchmark.config.declarations import Offer
 from benchmark.config.generations import overlap
 from benchmark.config.setup import Setup
 from benchmark.config.split_sizes import boundary, declared_sizes, lack, none_of
 from benchmark.errors import UnsuitedError, nearest
 
 
-def check(setup: Setup) -> None:
+def check(setup: Setup, data_root: Path | None = None) -> None:
     """Refuse a protocol that needs what the track does not have.
 
-    An UnsuitedError names file, key and reason; BenchError if the dataset lacks an option.
+    Of some datasets the files below ``data_root`` say what they have. An UnsuitedError names file,
+    key and reason; BenchError if the dataset lacks an option, or its files are not as expected.
     """
     file, track = f"{setup.protocol.family}.yaml", setup.track
     dataset = registry.check_options(track.dataset, track.data, f"{track.id}.yaml: data")
-    _check_groups(setup, dataset, file)
-    _check_tasks(setup, dataset, file)
-    _check_sizes(setup, dataset, file)
+    offer, hint = dataset.offers(data_root), f"; {dataset.more}" if dataset.more else ""
+    _check_groups(setup, offer, file, hint)
+    _check_tasks(setup, offer, file, hint)
+    _check_sizes(setup, offer, file)
 
 
-def _check_groups(setup: Setup, dataset: DatasetDeclaration, file: str) -> None:
+def _check_groups(setup: Setup, offer: Offer, file: str, hint: str) -> None:
     """Groups are the track's, splits of them are apart where they must be."""
     protocol, track = setup.protocol, setup.track
     for where, role in protocol.roles:
         if role not in track.groups:
-            known = nearest(role, track.groups) or "; it names none"
+            known = nearest(role, track.groups) or "; it names none (track.groups)"
             raise UnsuitedError(f"{file}: {where}: track {track.id} has no group '{role}'{known}")
-    if any(protocol.roles) and "groups" not in dataset.columns:
-        raise UnsuitedError(f"{file}: dataset {track.dataset} of track {track.id} has no groups")
+    if any(protocol.roles) and "groups" not in offer.columns:
+        which = f"dataset {track.dataset} of track {track.id}"
+        raise UnsuitedError(f"{file}: {which} has no groups{hint}")
     for i, generation in enumerate(protocol.generations):
         taken = {*setup.members(generation.groups)}
         for role in generation.thinned if taken else ():  # what is not taken cannot become thinner
@@ -44,11 +49,11 @@ def _check_groups(setup: Setup, dataset: DatasetDeclaration, file: str) -> None:
         raise UnsuitedError(f"{file}: generations: on track {track.id} {shared}")
 
 
-def _check_tasks(setup: Setup, dataset: DatasetDeclaration, file: str) -> None:
+def _check_tasks(setup: Setup, offer: Offer, file: str, hint: str) -> None:
     """Every task means something on these items, and the evaluation set exists."""
     protocol, track = setup.protocol, setup.track
     which = f"dataset {track.dataset} of track {track.id}"
-    part = dataset.evaluation_sets.get(setup.part)
+    part = offer.evaluation_sets.get(setup.part)
     for i, name in enumerate(protocol.tasks):
         where = f"{file}: tasks[{i}]"
         if part is not None and name in part.rules_out:
@@ -58,15 +63,16 @@ def _check_tasks(setup: Setup, dataset: DatasetDeclaration, file: str) -> None:
             )
         for column in registry.task(name).needs:
             own_groups = column == "groups" and protocol.evaluation.ranges  # of classes
-            if column not in dataset.columns and not own_groups:
-                raise UnsuitedError(f"{where}: {name} needs {column}, which {which} does not have")
+            if column not in offer.columns and not own_groups:
+                lacks = f"{name} needs {column}, which {which} does not have"
+                raise UnsuitedError(f"{where}: {lacks}{hint}")
     if part is None:
         raise UnsuitedError(
-            f"{file}: evaluation: part: {which} has no evaluation set '{setup.part}'"
+            f"{file}: evaluation: part: {which} has no evaluation set '{setup.part}'{hint}"
         )
 
 
-def _check_sizes(setup: Setup, dataset: DatasetDeclaration, file: str) -> None:
+def _check_sizes(setup: Setup, offer: Offer, file: str) -> None:
     """Every generation has data and the evaluation has items, as far as is known without data."""
     facts, here = declared_sizes(setup.track), f"on track {setup.track.id}"
     for i, generation in enumerate(setup.protocol.generations):
@@ -76,7 +82,7 @@ def _check_sizes(setup: Setup, dataset: DatasetDeclaration, file: str) -> None:
     chosen = setup.protocol.evaluation
     if chosen.classes == (0.0, 1.0) and not chosen.ranges:
         return
-    if dataset.evaluation_sets[setup.part].unseen:
+    if offer.evaluation_sets[setup.part].unseen:
         low, high = chosen.classes
         key = f"ranges {chosen.ranges}" if chosen.ranges else f"classes [{low:g}, {high:g}]"
         raise UnsuitedError(

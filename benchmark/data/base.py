@@ -113,6 +113,7 @@ class Dataset:
             them (``"seen"``: other images of training classes).
         class_names: Readable name of each class; texts of a text modality.
         facts: Numbers worth keeping beside a result (draws, strength, source files).
+        class_groups: Group of each class, where files say it rather than the class's name.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Dataset:
     evaluations: Mapping[str, Evaluation]
     class_names: tuple[str, ...]
     facts: Mapping[str, object] = field(default_factory=dict)
+    class_groups: tuple[str, ...] = ()
 
     def fingerprint(self) -> str:
         """SHA-256 over every pixel, label and column: equal data, equal fingerprint."""
@@ -130,7 +132,7 @@ class Dataset:
                     digest.update(name.encode())
                     for array in column if isinstance(column, tuple) else (column,):
                         _feed(digest, array)
-        digest.update("\0".join(self.class_names).encode())
+        digest.update("\0".join(self.class_names + self.class_groups).encode())
         return digest.hexdigest()
 
 
@@ -162,8 +164,12 @@ class DatasetReader(DatasetDeclaration):
         """One of the evaluation sets of the loaded dataset; BenchError if there is none."""
         return registry.known(f"evaluation set of {dataset.name}", name, dataset.evaluations)
 
+    def class_groups(self, dataset: Dataset) -> tuple[str, ...]:
+        """Group of each class of the loaded dataset."""
+        return dataset.class_groups or tuple(map(self.class_group, dataset.class_names))
+
     def class_group(self, class_name: str) -> str:
-        """Group of a class; datasets whose ``columns`` have ``groups`` override it."""
+        """Group of a class; overridden by datasets whose names of classes say it."""
         raise NotImplementedError(f"{type(self).__name__}.class_group")
 
 

@@ -20,7 +20,10 @@ from benchmark.config.files import file_size, read_bytes
 from benchmark.data.base import Ints
 from benchmark.errors import BenchError
 
-IMAGES = frozenset((".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"))
+IMAGES = frozenset((
+    ".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".pgm", ".ppm", ".pbm",
+    ".pnm",
+))  # fmt: skip
 """What the names of images end in, in small letters."""
 
 SMALL_BYTES = 64 * 2**20

@@ -1,38 +1,41 @@
 """``folder``: anybody's images, from folders named after their classes.
 
-Either ``train/CLASS/...``, ``gallery/CLASS/...`` and ``query/CLASS/...``, or one folder a class
-directly under the data root; then two thirds of the classes train, and every image of the others is
-both a query and a gallery item. Any size, mode and orientation: the middle square is resized.
-Cameras are unknown, so each item counts as its own; groups are unknown, so there is one.
+Either one folder a class directly under the data root, or ``train/CLASS/...``,
+``gallery/CLASS/...`` and ``query/CLASS/...``. In the first case two thirds of the classes, drawn by
+``seed``, train; every image of the other classes is both a query and a gallery item, and no query
+finds itself. In the second the folders say it: those of ``query`` are searched for in ``gallery``.
+Other images of training classes, in ``seen/CLASS/...``, are an evaluation set of their own. Any
+size, mode and orientation: the middle square is resized.
+
+``items.csv`` in the data root, or ``pattern``, may say more of each image: its class, camera, group
+and part (``train``, ``query``, ``gallery``, ``test`` for both of these, ``seen``). Otherwise each
+image counts as a camera of its own, and groups are unknown.
 """
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from benchmark.config.checks import Seed
+from benchmark.config.declarations import EvaluationSet, Offer
 from benchmark.config.files import read_bytes
+from benchmark.data import listing
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import single_item_templates
-from benchmark.data.files import IMAGES, Files, check_names, readable
+from benchmark.data.files import Files, data_root, readable
 from benchmark.data.images import MOST_BYTES, EncodedImages, Side, View
+from benchmark.data.listing import SEEN, TABLE, TEST, Item
 from benchmark.data.readers import FileDatasetReader
 from benchmark.data.splits import seeded_order, two_thirds
 from benchmark.errors import BenchError
 
-PARTS = ("train", "gallery", "query")
-
-_BESIDE = frozenset((".txt", ".json", ".csv", ".tsv", ".xml", ".yaml", ".yml", ".md", ".html"))
-_STRAY = frozenset(("thumbs.db", "desktop.ini"))
-
-Listing = list[tuple[str, Path]]
-"""Class and path of each image, class by class."""
+Items = Sequence[Item]
 
 
 @dataclass(frozen=True)
@@ -40,144 +43,201 @@ class Folder(FileDatasetReader):
     """Anybody's images; each item is a template of its own."""
 
     columns: ClassVar = frozenset({"templates"})
+    more: ClassVar = "a table items.csv in the data root, or data.pattern, may say them"
 
     image_size: Annotated[Side, Field(le=1024)] = 64  # of the square in the middle of each image
     channels: Literal[1, 3] = 3  # 3 for colour, 1 for grey
     seed: Seed = 0  # order of the classes, their split, the enrolled items
+    items: str = ""
+    """CSV table in the data root, with a header of ``file`` and any of ``class``, ``camera``,
+    ``group``, ``part``; by default ``items.csv``, if there is one."""
+    pattern: str = ""
+    """Regular expression (RE2) for the whole path of each image below the data root; named groups
+    are any of ``class``, ``camera``, ``group``, ``part``."""
+
+    def __post_init__(self) -> None:
+        """Refuse a table elsewhere, or a pattern that is none."""
+        if Path(self.items).name != self.items:
+            raise ValueError(f"items: expected a file's name, got '{self.items:.80}'")
+        if self.items and self.pattern:
+            raise ValueError("pattern: expected a table or a pattern, got both")
+        if self.pattern:
+            listing.compiled(self.pattern)
+
+    def offers(self, root: Path | None) -> Offer:
+        """Cameras, groups and the set ``seen``, where the table, names or folders have them."""
+        plain = super().offers(root)
+        if root is None:
+            fields = set(listing.compiled(self.pattern).groupindex) if self.pattern else set()
+            has_seen = "part" in fields
+        elif self.pattern or self._table(root) is not None:
+            items = self._listing(data_root(root, self.name))
+            fields = {field for field in ("camera", "group") if getattr(items[0], field)}
+            has_seen = any(item.part == SEEN for item in items)
+        else:
+            fields, has_seen = set(), root.is_dir() and listing.has_seen(root)
+        columns = {{"camera": "cameras", "group": "groups"}.get(field) for field in fields}
+        sets = {SEEN: EvaluationSet()} if has_seen else {}
+        return Offer(
+            plain.columns | {name for name in columns if name}, {**plain.evaluation_sets, **sets}
+        )
 
     def files(self, root: Path) -> list[Path]:
-        """Every image."""
-        return [path for listing in _layout(root).values() for _, path in listing]
+        """Every image, and the table."""
+        table = self._table(root)
+        return [item.path for item in self._listing(root)] + ([] if table is None else [table])
 
     def read(self, root: Path) -> Dataset:
         """Decode the images and split them; classes are in a seeded order.
 
-        Equal files of one class are one item of ``test``, so that a photograph in both gallery/
-        and query/ does not find itself.
+        Equal files of one class are one item of an evaluation set, so that a photograph in both
+        gallery/ and query/ does not find itself.
         """
-        parts = _layout(root)
-        facts = {"layout": "one folder a class" if "all" in parts else "train, gallery, query"}
-        if "all" in parts:
-            parts = self._divided(root, parts["all"])
-        train, gallery, query = (parts[name] for name in PARTS)
-        if not {name for name, _ in gallery} & {name for name, _ in query}:
-            raise BenchError(
-                f"{root}: gallery and query have no class in common: gallery has {_some(gallery)}, "
-                f"query has {_some(query)}"
-            )
-        _need_two(root, train, " to train on")
-        for part in ("train", "gallery"):
-            n = len({name for name, _ in parts[part]})
-            if n < 2:
-                raise BenchError(f"{root}: {part}: expected at least 2 classes, got {n}")
+        every = self._listing(root)
+        facts = self._facts(root, every)
+        if not any(item.part for item in every):
+            every = self._divided(root, every)
+        train, gallery, query, seen = (
+            [item for item in every if item.part in parts]
+            for parts in (("train",), ("gallery", TEST), ("query", TEST), (SEEN,))
+        )
+        _check_parts(root, train, gallery, query, seen)
         names = dict.fromkeys([*self._ordered(train), *self._ordered(gallery + query)])
         index = {name: i for i, name in enumerate(names)}
+        groups = _class_groups(root, every)
+        group_names = tuple(sorted(set(groups.values())))
         images = ImageSet(*self._images(root, index, train))
-        items = self._items(root, index, gallery, query)
-        return Dataset(self.name, images, {"test": items}, tuple(names), facts)
+        evaluations = {TEST: self._evaluation(root, index, gallery, query, group_names)}
+        if seen:
+            evaluations[SEEN] = self._evaluation(root, index, seen, seen, group_names)
+        return Dataset(
+            self.name, images, evaluations, tuple(index), facts,
+            tuple(groups[name] for name in index) if groups else (),
+        )  # fmt: skip
 
-    def _ordered(self, listing: Listing) -> list[str]:
-        names = sorted({name for name, _ in listing})
+    def _table(self, root: Path) -> Path | None:
+        """The table, if there is one."""
+        path = root / (self.items or TABLE)
+        if self.items and not path.is_file():
+            raise BenchError(f"{path}: data.items: there is no such table")
+        if self.pattern and path.is_file():
+            raise BenchError(f"{path}: expected a table or data.pattern, got both")
+        return path if path.is_file() else None
+
+    def _listing(self, root: Path) -> list[Item]:
+        table = self._table(root)
+        if table is not None:
+            return listing.of_table(table, root)
+        return listing.of_names(root, self.pattern) if self.pattern else listing.of_folders(root)
+
+    def _facts(self, root: Path, items: Items) -> dict[str, Any]:
+        """What a record says of the listing."""
+        table = self._table(root)
+        by = "one folder a class" if not items[0].part else "train, gallery, query"
+        if table is not None or self.pattern:
+            by = f"table {table.name}" if table is not None else "pattern"
+        known = {"cameras": {item.camera for item in items}, "groups": {i.group for i in items}}
+        return {"layout": by} | {k: len(names) for k, names in known.items() if names != {""}}
+
+    def _ordered(self, items: Items) -> list[str]:
+        names = sorted({item.class_name for item in items})
         return [names[i] for i in seeded_order(names, self.seed)]
 
-    def _divided(self, root: Path, listing: Listing) -> dict[str, Listing]:
+    def _divided(self, root: Path, items: Items) -> list[Item]:
         """Two thirds of the classes to train on, the others, two or more, to evaluate."""
-        _need_two(root, listing, "")
-        names = self._ordered(listing)
+        _need_two(root, items, "")
+        names = self._ordered(items)
         if len(names) < 4:
             raise BenchError(
-                f"{root}: expected at least 4 classes to split, got {len(names)}: {_some(listing)}"
+                f"{root}: expected at least 4 classes to split, got {len(names)}: {_some(items)}"
             )
         trained = set(names[: two_thirds(len(names))])
-        test = [item for item in listing if item[0] not in trained]
-        train = [item for item in listing if item[0] in trained]
-        return {"train": train, "gallery": test, "query": test}
+        return [i._replace(part="train" if i.class_name in trained else TEST) for i in items]
 
-    def _images(self, root: Path, index: dict[str, int], listing: Listing) -> tuple[Pixels, Ints]:
+    def _images(self, root: Path, index: Mapping[str, int], items: Items) -> tuple[Pixels, Ints]:
         """Images by class ``[n, channels, size, size]`` uint8, and their labels ``[n]``."""
-        listing = sorted(listing, key=lambda item: index[item[0]])
-        files = Files(root, tuple(path.relative_to(root).as_posix() for _, path in listing))
+        items = sorted(items, key=lambda item: index[item.class_name])
+        files = Files(root, tuple(item.path.relative_to(root).as_posix() for item in items))
         view = View(self.image_size, self.image_size, self.channels)
-        labels = np.array([index[name] for name, _ in listing], np.int64)
+        labels = np.array([index[item.class_name] for item in items], np.int64)
         return EncodedImages(files, view)[np.arange(len(files))], labels
 
-    def _items(
-        self, root: Path, index: dict[str, int], gallery: Listing, query: Listing
-    ) -> Evaluation:
+    def _evaluation(
+        self, root: Path, index: Mapping[str, int], gallery: Items, query: Items,
+        group_names: tuple[str, ...],
+    ) -> Evaluation:  # fmt: skip
         """The photographs to evaluate, equal files of a class once, by path of the first."""
-        keys = {}
-        first: dict[tuple[str, str], Path] = {}
-        for name, path in sorted(gallery + query, key=lambda item: index[item[0]]):
-            with readable(path):
-                raw = read_bytes(path, MOST_BYTES)
-                key = keys[name, path] = name, hashlib.sha256(raw).hexdigest()
-            first.setdefault(key, path)
-        listing = [(name, path) for (name, _), path in first.items()]
-        _need_two(root, listing, " to evaluate (equal files count once)")
-        members = [{keys[item] for item in part} for part in (gallery, query)]
+        keys: dict[Path, tuple[str, str]] = {}
+        first: dict[tuple[str, str], Item] = {}
+        for item in sorted([*gallery, *query], key=lambda item: index[item.class_name]):
+            if item.path in keys:
+                continue
+            with readable(item.path):
+                raw = read_bytes(item.path, MOST_BYTES)
+            key = keys[item.path] = item.class_name, hashlib.sha256(raw).hexdigest()
+            other = first.setdefault(key, item)
+            if other.camera != item.camera:
+                raise BenchError(
+                    f"{item.path}: expected camera {other.camera} as of {other.path}, which is the "
+                    f"same photograph, got {item.camera}"
+                )
+        items = list(first.values())
+        _need_two(root, items, " to evaluate (equal files count once)")
+        members = [{keys[item.path] for item in part} for part in (gallery, query)]
         rows = [np.flatnonzero([key in part for key in first]) for part in members]
-        images, labels = self._images(root, index, listing)
-        return single_item_templates(images, labels, seed=self.seed, gallery=rows[0], query=rows[1])
+        images, labels = self._images(root, index, items)
+        columns: dict[str, Any] = {"query": rows[1]}
+        if items[0].camera:
+            columns["camera"] = np.unique([item.camera for item in items], return_inverse=True)[1]
+        if group_names:
+            place = {name: i for i, name in enumerate(group_names)}
+            columns["group"] = np.array([place[item.group] for item in items])
+            columns["group_names"] = group_names
+        return single_item_templates(images, labels, seed=self.seed, gallery=rows[0], **columns)
 
 
-def _some(listing: Listing) -> str:
-    names = sorted({name for name, _ in listing})
+def _check_parts(root: Path, train: Items, gallery: Items, query: Items, seen: Items) -> None:
+    """Refuse parts that cannot be trained on or evaluated."""
+    for name, part in (("train", train), ("gallery", gallery), ("query", query)):
+        if not part:
+            raise BenchError(f"{root}: {name}: expected images of this part, got none")
+    known = {item.class_name for item in gallery} & {item.class_name for item in query}
+    if not known:
+        raise BenchError(
+            f"{root}: gallery and query have no class in common: gallery has {_some(gallery)}, "
+            f"query has {_some(query)}"
+        )
+    _need_two(root, train, " to train on")
+    for name, part in (("train", train), ("gallery", gallery)):
+        n = len({item.class_name for item in part})
+        if n < 2:
+            raise BenchError(f"{root}: {name}: expected at least 2 classes, got {n}")
+    trained = {item.class_name for item in train}
+    for item in seen:
+        if item.class_name not in trained:
+            raise BenchError(
+                f"{item.path}: {SEEN}: expected a class of train, got {item.class_name}"
+            )
+
+
+def _class_groups(root: Path, items: Items) -> dict[str, str]:
+    """Class -> its group; empty where none is known."""
+    groups: dict[str, str] = {}
+    for item in items:
+        if groups.setdefault(item.class_name, item.group) != item.group:
+            raise BenchError(
+                f"{root}: class {item.class_name}: expected one group, got "
+                f"{groups[item.class_name]} and {item.group}"
+            )
+    return groups if any(groups.values()) else {}
+
+
+def _some(items: Items) -> str:
+    names = sorted({item.class_name for item in items})
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
-def _need_two(root: Path, listing: Listing, purpose: str) -> None:
-    for name, n in Counter(name for name, _ in listing).items():
+def _need_two(root: Path, items: Items, purpose: str) -> None:
+    for name, n in Counter(item.class_name for item in items).items():
         if n < 2:
             raise BenchError(f"{root}: class {name}: expected at least 2 images{purpose}, got 1")
-
-
-def _layout(root: Path) -> dict[str, Listing]:
-    """The images of ``train``, ``gallery`` and ``query``, or of ``all``."""
-    with readable(root):
-        present = [name for name in PARTS if (root / name).is_dir() and _folders(root / name)]
-        if not present:
-            return {"all": _listed(root)}
-        for name in PARTS:
-            if name not in present:
-                raise BenchError(
-                    f"{root}: {name}: no class folder found: expected {name}/CLASS/... "
-                    f"beside {' and '.join(present)}"
-                )
-        return {name: _listed(root / name) for name in PARTS}
-
-
-def _listed(folder: Path) -> Listing:
-    loose = _sifted(p for p in folder.iterdir() if p.suffix.lower() in IMAGES)
-    if loose:
-        raise BenchError(f"{loose[0]}: expected inside a folder named after its class")
-    listing: Listing = []
-    for place in _folders(folder):
-        check_names([place.name], str(place))
-        images = _sifted(place.rglob("*"))
-        if not images:
-            raise BenchError(f"{place}: class without an image")
-        listing += [(place.name, path) for path in images]
-    if not listing:
-        raise BenchError(
-            f"{folder}: no class folder found: expected train/CLASS/..., gallery/CLASS/... and "
-            "query/CLASS/..., or CLASS/..."
-        )
-    return listing
-
-
-def _folders(folder: Path) -> list[Path]:
-    return sorted(f for f in folder.iterdir() if f.is_dir() and not f.name.startswith("."))
-
-
-def _sifted(paths: Iterable[Path]) -> list[Path]:
-    """Images, sorted; hidden files and notes are passed over, anything else is refused."""
-    images = []
-    for path in sorted(p for p in paths if p.is_file() and not p.name.startswith(".")):
-        suffix = path.suffix.lower()
-        if suffix in IMAGES:
-            images.append(path)
-        elif path.name.lower() not in _STRAY and suffix not in _BESIDE:
-            raise BenchError(
-                f"{path}: unexpected file: expected an image ({' '.join(sorted(IMAGES))})"
-            )
-    return images

@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+import re
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -35,6 +36,12 @@ MOST_PIXELS = 2**26
 MOST_BYTES = 2**28
 """Of a picture's file."""
 _FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
+_HEADER_BYTES = 1024
+# Raw portable images: size, and the largest value of grey and colour, with comments between. Plain
+# ones are left out, for a file of comments keeps Pillow busy for hours.
+_PORTABLE = re.compile(rb"P[456](?:(?:\s|#[^\r\n]*[\r\n])+\d+){2}\s")
+_MOST_SCALED = 2**22
+"""Pixels of a portable image whose values Pillow brings to 8 or 16 bits one by one."""
 _SEE_THROUGH = frozenset(("LA", "La", "PA", "RGBA", "RGBa"))
 
 Side = Annotated[int, Field(ge=8, le=2048)]
@@ -101,16 +108,18 @@ def _decoded(
 ) -> Pixels:  # fmt: skip
     size = (view.width, view.height)
     opened = io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded
-    with Image.open(opened, formats=_FORMATS) as image:
+    formats = (*_FORMATS, "PPM") if _is_portable(encoded, where) else _FORMATS
+    with Image.open(opened, formats=formats) as image:
         width, height = image.size
-        if width * height > most_pixels:
-            expected = f"{where}: expected at most {most_pixels} pixels"
-            raise BenchError(f"{expected}, got {width} x {height}")
+        most = min(most_pixels, _MOST_SCALED) if _is_scaled(image) else most_pixels
+        if width * height > most:
+            raise BenchError(f"{where}: expected at most {most} pixels, got {width} x {height}")
         upright: Image.Image = image
         if view.fit in ("middle", "whole"):  # the others count in pixels of the file
             image.draft(None, (2 * size[0], 2 * size[1]))
             upright = ImageOps.exif_transpose(image)
-        plain = _plain(upright, "RGB" if view.channels == 3 else "L")
+        sixteen = image.format == "PPM" and image.mode == "I"
+        plain = _plain(upright, "RGB" if view.channels == 3 else "L", sixteen)
     if view.fit == "align":
         affine = _alignment(np.asarray(geometry, np.float64).reshape(5, 2), view)
         if not np.isfinite(affine).all():
@@ -122,6 +131,25 @@ def _decoded(
         box = _rectangle(plain.size, view, geometry, where)
         shaped = plain.resize(size, Image.Resampling.BICUBIC, box=box)
     return np.asarray(shaped, np.uint8).reshape(*size[::-1], view.channels).transpose(2, 0, 1)
+
+
+def _is_portable(encoded: Path | bytes, where: str) -> bool:
+    """Whether it is a raw PBM, PGM or PPM; BenchError if it is one of another kind."""
+    if isinstance(encoded, bytes):
+        head = encoded[:_HEADER_BYTES]
+    else:
+        with encoded.open("rb") as file:
+            head = file.read(_HEADER_BYTES)
+    if head[:2] in (b"P1", b"P2", b"P3"):
+        kind = f"expected a raw portable image (P4, P5, P6), got a plain one ({head[:2].decode()})"
+        raise BenchError(f"{where}: image cannot be decoded: {kind}")
+    return _PORTABLE.match(head) is not None
+
+
+def _is_scaled(image: Image.Image) -> bool:
+    """Whether each value of a portable image is brought to 8 or 16 bits by itself."""
+    tiles = getattr(image, "tile", ())
+    return image.format == "PPM" and any(tile[0] != "raw" for tile in tiles)
 
 
 def _rectangle(
@@ -158,8 +186,10 @@ def _alignment(points: NDArray[np.float64], view: View) -> NDArray[np.float64]:
     return np.array([[turn.real, -turn.imag, shift.real], [turn.imag, turn.real, shift.imag]])
 
 
-def _plain(image: Image.Image, mode: str) -> Image.Image:
-    """Eight bits a channel, without transparency."""
+def _plain(image: Image.Image, mode: str, sixteen: bool = False) -> Image.Image:
+    """Eight bits a channel, without transparency; of 16 bits where only the format says so."""
+    if sixteen:
+        return Image.fromarray(_eight_bits(np.asarray(image).astype(np.uint16))).convert(mode)
     if image.mode in ("F", "I") or image.mode.startswith("I;16"):
         return Image.fromarray(_eight_bits(np.asarray(image))).convert(mode)
     if image.mode in _SEE_THROUGH or "transparency" in image.info:

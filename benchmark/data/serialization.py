@@ -27,6 +27,7 @@ def write_dataset(dataset: Dataset, folder: Path) -> None:
     meta = {
         "name": dataset.name,
         "class_names": dataset.class_names,
+        "class_groups": dataset.class_groups,
         "facts": dict(dataset.facts),
         "parts": {name: _write(items, folder, name) for name, items in parts.items()},
     }
@@ -63,7 +64,9 @@ def read_dataset(folder: Path) -> Dataset:
         evaluations = {name: Evaluation(**columns) for name, columns in sets.items()}
     except (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile) as error:
         raise BenchError(f"{folder}: damaged dataset ({error}); delete the folder") from error
-    return Dataset(meta["name"], train, evaluations, tuple(meta["class_names"]), meta["facts"])
+    groups = tuple(meta.get("class_groups", ()))  # those written before have none
+    names = tuple(meta["class_names"])
+    return Dataset(meta["name"], train, evaluations, names, meta["facts"], groups)
 
 
 def _read(folder: Path, part: str, meta: dict[str, Any]) -> dict[str, Any]:

@@ -115,12 +115,12 @@ def make_request(
         raise BenchError(f"seeds: expected whole numbers from 0, got {chosen or 'none'}")
     changes = dict(settings or {})
     spec = load_protocol(protocol) if isinstance(protocol, str) else protocol
-    setup = set_up(spec, load_track(track), changes, labels)
-    if first_seed is not None:
-        setup = replace(setup, changed={**changes, "first_seed": first_seed})
     root = None if data_root is None else Path(data_root)
-    if setup.track.needs_root and root is None and not without_data:
-        raise BenchError(f"track {setup.track.id}: needs --data-root, the folder of its images")
     if root is not None and not root.exists():
         raise BenchError(f"--data-root: {root} does not exist")
+    setup = set_up(spec, load_track(track), changes, labels, root)
+    if first_seed is not None:
+        setup = replace(setup, changed={**changes, "first_seed": first_seed})
+    if setup.track.needs_root and root is None and not without_data:
+        raise BenchError(f"track {setup.track.id}: needs --data-root, the folder of its images")
     return Request(setup, tuple(labels), tuple(chosen), root, first_seed)

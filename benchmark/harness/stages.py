@@ -218,8 +218,7 @@ def _split_rows(dataset: Dataset, split: Params, where: str) -> Ints:
     """Rows of the training images that a generation sees, ``[k]``."""
 
     def class_ids(groups: Sequence[str]) -> Ints:
-        group_of = read_options(dataset.name).class_group
-        group = np.array([group_of(name) for name in dataset.class_names])
+        group = np.array(read_options(dataset.name).class_groups(dataset))
         for name in groups:
             if name not in group:
                 raise unknown(f"group of dataset {dataset.name}", name, set(group.tolist()))

@@ -13,7 +13,7 @@ from benchmark.config import registry
 from benchmark.errors import BenchError
 
 if TYPE_CHECKING:
-    from benchmark.config.declarations import MethodDeclaration
+    from benchmark.config.declarations import DatasetDeclaration, MethodDeclaration
     from benchmark.records.record import Record
 
 MEASURED = Path(__file__).resolve().parents[2] / "results" / "measured"
@@ -34,14 +34,6 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
     """
     method = registry.method(name)
     file = registry.method_file(name)
-    notes: dict[str, str] = {}
-    for cls in reversed(type(method).__mro__):
-        if "__dataclass_fields__" in vars(cls):
-            notes |= field_notes(inspect.getsource(cls))
-    parameters = {
-        f.name: f"{getattr(method, f.name)!r}{'  # ' + notes[f.name] if f.name in notes else ''}"
-        for f in dataclasses.fields(method)
-    }
     return {
         "method": name,
         "summary": file.summary,
@@ -50,10 +42,22 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
         "needs": _needs(method) or ["nothing but new data"],
         "changes": list(method.changes),
         "trains": method.trains or _TRAINS[method.own_model],
-        "parameters": parameters,
+        "parameters": option_notes(method),
         "variants": {k: dict(v) for k, v in method.variants.items()},
         **_costs(name, measured),
         "file": f"methods/{file.path.name}",
+    }
+
+
+def option_notes(declared: MethodDeclaration | DatasetDeclaration) -> dict[str, str]:
+    """Value of each field of a method or dataset, and what its class says of it."""
+    notes: dict[str, str] = {}
+    for cls in reversed(type(declared).__mro__):
+        if "__dataclass_fields__" in vars(cls):
+            notes |= field_notes(inspect.getsource(cls))
+    return {
+        f.name: f"{getattr(declared, f.name)!r}{'  # ' + notes[f.name] if f.name in notes else ''}"
+        for f in dataclasses.fields(declared)
     }
 
 

@@ -207,6 +207,13 @@ def test_the_card_of_a_protocol_is_read_line_by_line(bench) -> None:
     assert not any("{'" in line for line in lines)
 
 
+def test_the_card_of_a_track_says_how_its_data_are_read() -> None:
+    out = call("info", "folder")[1]
+    words = " ".join(out.split())
+    assert "image of the other classes is both a query and a gallery item" in words
+    assert "channels: 3 # 3 for colour, 1 for grey" in words and "pattern: ''" in words
+
+
 def test_help_has_examples(bench) -> None:
     verbs = ("run", "list", "info", "check", "doctor", "perf")
     for verb in (*verbs, "table", "plot", "show", "compare", "published", "schema"):

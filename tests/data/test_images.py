@@ -30,6 +30,9 @@ FORMATS = [
     ("a.gif", "P", {}),
     ("a.tif", "RGB", {"compression": "tiff_lzw"}),
     ("a.tiff", "CMYK", {}),
+    ("a.ppm", "RGB", {}),
+    ("a.pgm", "L", {}),
+    ("a.pbm", "1", {}),
 ]
 
 
@@ -52,6 +55,33 @@ def test_sixteen_bits(tmp_path):
     assert decode(tmp_path / "dark.png", 8, 1).max() <= 1
     Image.fromarray(np.full((20, 30), 0.5, np.float32)).save(tmp_path / "share.tif")
     assert np.abs(decode(tmp_path / "share.tif", 8, 1).astype(int) - 128).max() <= 1
+
+
+def test_portable_images_of_other_depths(tmp_path):
+    """Values are shares of the largest one that the header names, however dark the picture is."""
+    for most, value, kind in ((65535, 200, ">u2"), (4095, 2048, ">u2"), (100, 50, "u1")):
+        path = tmp_path / f"{most}.pgm"
+        path.write_bytes(b"P5 # grey\n6 4\n%d\n" % most + np.full(24, value, kind).tobytes())
+        got = decode(path, 8, 1).astype(int)
+        assert np.abs(got - round(255 * value / most)).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"P2 2 2 255 1 2 3 4", r"got a plain one \(P2\)"),
+        (b"P5 4 4 255 " + b"x" * 15, "image cannot be decoded: image file is truncated"),
+        (b"P5 #" + b"x" * 5000 + b"\n4 4 255 " + b"x" * 16, "image cannot be decoded: cannot id"),
+        (b"Pf 4 4 -1.0 " + b"x" * 64, "image cannot be decoded: cannot identify"),
+        (b"P5 3000 3000 100 ", "expected at most 4194304 pixels, got 3000 x 3000"),
+        (b"P5 9000 9000 255 ", "expected at most 67108864 pixels"),
+    ],
+)
+def test_portable_images_that_are_not_read(tmp_path, raw, words):
+    (tmp_path / "a.pgm").write_bytes(raw)
+    for encoded in (tmp_path / "a.pgm", raw):
+        with pytest.raises(BenchError, match=words):
+            decode_view(encoded, View(8, 8, 1), "a.pgm")
 
 
 def test_transparency_is_white(tmp_path):

@@ -1,0 +1,256 @@
+"""Listings of anybody's images, and what is said of each: by folders, names or a table."""
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmark.config.files import read_bytes
+from benchmark.data.files import IMAGES, check_names, readable
+from benchmark.errors import BenchError, nearest
+
+TABLE = "items.csv"
+FOLDERS = ("train", "gallery", "query")
+SEEN, TEST = "seen", "test"
+PARTS = (*FOLDERS, TEST, SEEN)
+FIELDS = ("class", "camera", "group", "part")
+"""What a table or the names of files may say of an image."""
+
+_BESIDE = frozenset((".txt", ".json", ".csv", ".tsv", ".xml", ".yaml", ".yml", ".md", ".html"))
+_STRAY = frozenset(("thumbs.db", "desktop.ini"))
+_MOST_TABLE = 2**28
+_MOST_LINES = 2**24
+_LONGEST_PATTERN = 1000
+
+
+class Item(NamedTuple):
+    """An image of a listing; what nothing is said of is empty."""
+
+    path: Path
+    class_name: str
+    part: str = ""  # of :data:`PARTS`; empty where the classes are yet to be split
+    camera: str = ""
+    group: str = ""
+
+
+def of_folders(root: Path) -> list[Item]:
+    """Images in folders named after their classes, which may stand in folders of the parts."""
+    with readable(root):
+        present = [name for name in FOLDERS if (root / name).is_dir() and _folders(root / name)]
+        if not present:
+            return _listed(root, "")
+        for name in FOLDERS:
+            if name not in present:
+                raise BenchError(
+                    f"{root}: {name}: no class folder found: expected {name}/CLASS/... "
+                    f"beside {' and '.join(present)}"
+                )
+        return [item for name in (*FOLDERS, *_seen(root)) for item in _listed(root / name, name)]
+
+
+def has_seen(root: Path) -> bool:
+    """Whether there is a folder of other images of training classes beside the other parts."""
+    parted = any((root / name).is_dir() and _folders(root / name) for name in FOLDERS)
+    return parted and bool(_seen(root))
+
+
+def _seen(root: Path) -> list[str]:
+    return [SEEN] if (root / SEEN).is_dir() and _folders(root / SEEN) else []
+
+
+def of_table(path: Path, root: Path) -> list[Item]:
+    """The images that a CSV table lists, its header ``file`` and any of :data:`FIELDS`.
+
+    Raises:
+        BenchError: Naming the line that is not as it should be.
+    """
+    found: dict[Path, Mapping[str, str]] = {}
+    for number, row in _rows(path):
+        where, name = f"{path}:{number}", row["file"]
+        if name.startswith("/") or ".." in name.split("/"):
+            raise BenchError(f"{where}: file: expected a path below {root}, got '{name:.80}'")
+        file = root / name
+        if not file.is_file():
+            raise BenchError(f"{where}: file: there is no file '{name:.80}' below {root}")
+        if file in found:
+            raise BenchError(f"{where}: file: '{name:.80}' is listed twice")
+        found[file] = _checked(where, {k: v for k, v in row.items() if k != "file"})
+    return _placed(root, found)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """The lines of a table, with their numbers."""
+    try:
+        text = read_bytes(path, _MOST_TABLE).decode("utf-8-sig")
+        lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+        head = [name.strip() for name in next(lines, [])]
+        for name in head:
+            if name not in ("file", *FIELDS):
+                known = nearest(name, ("file", *FIELDS))
+                raise BenchError(f"{path}:1: unknown column '{name:.80}'{known}")
+        if "file" not in head or len(set(head)) < len(head):
+            raise BenchError(f"{path}:1: expected a header of file and, each once, {_some(FIELDS)}")
+        for cells in lines:
+            if lines.line_num > _MOST_LINES:
+                raise BenchError(f"{path}: expected at most {_MOST_LINES} lines")
+            if cells and len(cells) != len(head):
+                raise BenchError(
+                    f"{path}:{lines.line_num}: expected {len(head)} cells, got {len(cells)}"
+                )
+            if cells:
+                yield lines.line_num, dict(zip(head, map(str.strip, cells), strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BenchError(f"{path}: expected a CSV table in UTF-8: {error}") from error
+
+
+def compiled(pattern: str) -> Any:
+    """A regular expression for the names of files, matched in time that grows with their length.
+
+    RE2 has no backtracking, so no pattern of others is slow on any name.
+
+    Raises:
+        ValueError: If it is none, or has no group of :data:`FIELDS`, or others.
+    """
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    if len(pattern) > _LONGEST_PATTERN:
+        raise ValueError(f"pattern: expected at most {_LONGEST_PATTERN} letters")
+    try:
+        expression = re2.compile(pattern, options)
+    except (re2.error, UnicodeError) as error:
+        cause = error.args[0].decode() if isinstance(error, re2.error) else str(error)
+        raise ValueError(f"pattern: expected a regular expression of RE2: {cause}") from error
+    for name in expression.groupindex:
+        if name not in FIELDS:
+            raise ValueError(f"pattern: unknown group '{name}'{nearest(name, FIELDS)}")
+    if not expression.groupindex:
+        raise ValueError(f"pattern: expected named groups, (?P<class>...), of {_some(FIELDS)}")
+    return expression
+
+
+def of_names(root: Path, pattern: str) -> list[Item]:
+    """All images below a folder; of each its path from there says what the groups match."""
+    expression, found = compiled(pattern), {}
+    for path in _images_below(root):
+        name = path.relative_to(root).as_posix()
+        try:
+            match = expression.fullmatch(name)
+        except UnicodeEncodeError as error:
+            raise BenchError(f"{path}: expected a name in UTF-8") from error
+        if match is None:
+            raise BenchError(f"{path}: expected a path that data.pattern matches: '{pattern:.200}'")
+        groups = {key: value or "" for key, value in match.groupdict().items()}
+        found[path] = _checked(str(path), groups)
+    return _placed(root, found)
+
+
+def _checked(where: str, said: Mapping[str, str]) -> Mapping[str, str]:
+    """What is said of an image; BenchError if a value is missing or cannot be shown."""
+    for field, value in said.items():
+        check_names([value], f"{where}: {field}")
+    if said.get("part", TEST) not in PARTS:
+        raise BenchError(f"{where}: part: expected one of {_some(PARTS)}, got '{said['part']:.80}'")
+    return said
+
+
+def _placed(root: Path, found: Mapping[Path, Mapping[str, str]]) -> list[Item]:
+    """Items; class and part are those of the folders where nothing else says them."""
+    if not found:
+        raise BenchError(f"{root}: expected images, found none")
+    places = {path: path.relative_to(root).parts[:-1] for path in found}
+    first = {parts[0] if parts else "" for parts in places.values()}
+    parted = {*FOLDERS} <= first <= {*FOLDERS, SEEN}
+    items = []
+    for path, said in found.items():
+        folders = places[path][parted:]
+        if "class" not in said and not folders:
+            raise BenchError(f"{path}: expected inside a folder named after its class")
+        name = said.get("class") or folders[0]
+        check_names([name], str(path))
+        part = said.get("part") or (places[path][0] if parted else "")
+        items.append(Item(path, name, part, said.get("camera", ""), said.get("group", "")))
+    return items
+
+
+def _some(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _listed(folder: Path, part: str) -> list[Item]:
+    loose = _sifted(p for p in folder.iterdir() if p.suffix.lower() in IMAGES)
+    if loose:
+        raise BenchError(f"{loose[0]}: expected inside a folder named after its class")
+    items: list[Item] = []
+    seen: dict[str, Path] = {}
+    for place in _folders(folder):
+        check_names([place.name], str(place))
+        images = _images_below(place, seen)
+        if not images:
+            raise BenchError(f"{place}: class without an image")
+        items += [Item(path, place.name, part) for path in images]
+    if not items:
+        raise BenchError(
+            f"{folder}: no class folder found: expected train/CLASS/..., gallery/CLASS/... and "
+            "query/CLASS/..., or CLASS/..."
+        )
+    return items
+
+
+def _folders(folder: Path) -> list[Path]:
+    shown = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+    for path in shown:
+        _check_link(path)
+    return [path for path in shown if path.is_dir()]
+
+
+def _images_below(folder: Path, seen: dict[str, Path] | None = None) -> list[Path]:
+    """Images in a folder and those within, links followed; ``seen`` are folders already read.
+
+    Raises:
+        BenchError: If a link leads nowhere, or a folder is reached twice: its images would count
+            twice.
+    """
+    seen = {} if seen is None else seen
+    images: list[Path] = []
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    with readable(folder):
+        for name, folders, files in os.walk(folder, followlinks=True, onerror=fail):
+            place = Path(name)
+            real = os.path.realpath(place)
+            if real in seen:
+                raise BenchError(
+                    f"{place}: is the same folder as {seen[real]}: expected each folder once"
+                )
+            seen[real] = place
+            folders[:] = sorted(each for each in folders if not each.startswith("."))
+            images += _sifted(place / each for each in files)
+    return sorted(images)
+
+
+def _check_link(path: Path) -> None:
+    if path.is_symlink() and not path.exists():
+        raise BenchError(f"{path}: the link leads nowhere")
+
+
+def _sifted(paths: Iterable[Path]) -> list[Path]:
+    """Images, sorted; hidden files and notes are passed over, anything else is refused."""
+    images = []
+    for path in sorted(p for p in paths if not p.name.startswith(".")):
+        _check_link(path)
+        suffix = path.suffix.lower()
+        if not path.is_file():  # a pipe or a device
+            continue
+        if suffix in IMAGES:
+            images.append(path)
+        elif path.name.lower() not in _STRAY and suffix not in _BESIDE:
+            raise BenchError(
+                f"{path}: unexpected file: expected an image ({' '.join(sorted(IMAGES))})"
+            )
+    return images
