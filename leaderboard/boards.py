@@ -9,7 +9,7 @@ from typing import Any
 from benchmark.config.loading import load_protocol
 from benchmark.errors import BenchError
 from benchmark.records.record import Record
-from benchmark.report import notes, numbers, scores, select
+from benchmark.report import notes, numbers, outcome, scores, select
 from benchmark.report.ranks import Paired, Place, places
 from benchmark.report.scores import MethodScores, Score, ScoreTable, Verdict
 from leaderboard.cards import MethodInfo
@@ -129,6 +129,16 @@ class Board:
         name = kind if kind == "lower" else self.table.upper
         cells = [cell for row in self.bounds if row.method == name for cell in row.cells.items()]
         return next((score.value for (key, _), score in cells if key == metric), None)
+
+    @cached_property
+    def old_is_best(self) -> bool:
+        """Whether no method beats keeping the old model, by the metric that gives the rank."""
+        return outcome.old_is_best(self.records, self.metric)
+
+    @cached_property
+    def upper_is_lower(self) -> bool:
+        """Whether the new model alone is worse than the old one, by the same metric."""
+        return outcome.upper_is_lower(self.records, self.metric)
 
     @cached_property
     def cost_keys(self) -> list[str]:

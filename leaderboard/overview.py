@@ -51,6 +51,8 @@ def advice(boards: Sequence[Board]) -> TextTable:
         ends = [board.bound(kind, board.metric) for kind in ("lower", "upper")]
         lower, upper = (numbers.number(end, about.unit) for end in ends)
         words = f"{about.label}: today {lower}, upper bound {upper}"
+        words += "; below today" if board.upper_is_lower else ""
+        words += ". No method beats keeping the old model" if board.old_is_best else ""
         cell = TextCell(board.title, small=words, href=f"boards/{board.slug}.html")
         empty = TextCell("not measured", look="none")
         lines.append([cell, *(best[board.slug][way] or empty for way in ways)])
@@ -159,6 +161,7 @@ def chooser_data(boards: Sequence[Board]) -> list[dict[str, Any]]:
                 "share": metric.unit == "share", "higher": metric.higher_is_better is not False,
                 "seeds": len(board.table.seeds),
                 "upper": board.bound("upper", board.metric), "rows": rows,
+                "worse": board.upper_is_lower,
                 "unranked": [
                     row.method for row, p in rivals if p.rank is None and row.reason is None
                 ],

@@ -48,12 +48,26 @@ class MethodFile:
     @property
     def variants(self) -> tuple[str, ...]:
         """Names of the declared variants."""
-        for node in ast.walk(ast.parse(self.source)):
-            if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict):
-                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-                if ast.unparse(target) == "variants":
-                    return tuple(ast.literal_eval(key) for key in node.value.keys if key)
-        return ()
+        found = _assigned(self.source, "variants")
+        if not isinstance(found, ast.Dict):
+            return ()
+        return tuple(ast.literal_eval(key) for key in found.keys if key)
+
+    @property
+    def control(self) -> bool:
+        """Whether it declares that it is a control."""
+        found = _assigned(self.source, "control")
+        return isinstance(found, ast.Constant) and found.value is True
+
+
+def _assigned(source: bytes, name: str) -> ast.expr | None:
+    """What a name is set to, in a module or a class; None where it is not."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if ast.unparse(target) == name:
+                return node.value
+    return None
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from benchmark.config.loading import load_protocol, load_track
 from benchmark.errors import BenchError
 from benchmark.records.record import Record
-from benchmark.report import numbers, select
+from benchmark.report import numbers, outcome, select
 
 T = TypeVar("T")
 
@@ -89,7 +89,10 @@ def notes(records: Sequence[Record], shown: Sequence[str]) -> list[str]:
     """Lines below a table of some metrics."""
     rest = [key for key in select.metrics(records, "all") if key not in shown]
     left_out = f"Also measured: {', '.join(numbers.metric(key).label for key in rest)}."
-    return [*_reading(records, shown), *([left_out] if rest else []), *_warnings(records)]
+    return [
+        *_reading(records, shown), *([left_out] if rest else []), *_warnings(records),
+        *outcome.warnings(records, shown),
+    ]  # fmt: skip
 
 
 def interval_words(records: Sequence[Record], metrics: Sequence[str] = ()) -> str:

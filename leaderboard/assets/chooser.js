@@ -41,11 +41,13 @@
   function print(value, b) {
     return value === null ? "–" : b.share ? (100 * value).toFixed(1) : value.toPrecision(3);
   }
+  // Does a method answer better on day one than the old model does today?
+  const beats = (row, b) => (b.higher ? row.cross > row.lower : row.cross < row.lower);
   function gauge(row, b, parent) {
     const top = Math.max(b.upper ?? 1, ...b.rows.map((r) => r.cross ?? 0));
     const place = (v) => `${Math.max(0, Math.min(100, (100 * v) / top))}%`;
     const bar = make("div", parent, "", "gauge");
-    const good = b.higher ? row.cross > row.lower : row.cross < row.lower;
+    const good = beats(row, b);
     make("i", bar, "", good ? "" : "under").style.width = place(row.cross);
     if (row.lower !== null) make("u", bar).style.left = place(row.lower);
     const words = make("div", parent, "", "gauge-words");
@@ -63,9 +65,13 @@
       return;
     }
     const best = fits[0];
-    const equal = (r) => r.letters.some((l) => best.letters.includes(l));
+    const keep = !fits.some((r) => beats(r, b));
+    const equal = (r) => !keep && beats(r, b) && (r === best || r.letters.some((l) => best.letters.includes(l)));
     const n = fits.filter(equal).length;
-    make("p", out, n > 1
+    if (b.worse) make("p", out, "Here the new model alone is worse than the old one: no update can gain.", "callout");
+    make("p", out, keep
+      ? `Keeping the old model is best: on day one none of ${fits.length} is better than it is today.`
+      : n > 1
       ? `${n} methods cannot be told apart at the top; take the cheapest of these (marked).`
       : `Best of ${fits.length}: ${best.method}.`, "note");
     const list = make("ol", out, "", "options");

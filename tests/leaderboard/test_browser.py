@@ -181,6 +181,15 @@ def test_the_chooser_answers(visit):
     assert page.title().startswith("fct")
 
 
+def test_the_chooser_keeps_the_old_model_where_nothing_is_better(visit):
+    page = visit("index")
+    label = page.locator("#choose-board option", has_text="ReLU").first.inner_text()
+    page.select_option("#choose-board", label=label)
+    text = page.inner_text("#chosen")
+    assert "Keeping the old model is best" in text and "take the cheapest" not in text
+    assert page.locator("#chosen li.best").count() == 0
+
+
 def test_colours_follow_the_system_and_the_button(visit):
     page = visit("index", color_scheme="dark")
     paper = "getComputedStyle(document.body).backgroundColor"

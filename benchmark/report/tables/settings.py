@@ -7,7 +7,7 @@ Tables 4 and 11, MixBCT Table 7. The CSV is that of the single tables.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from benchmark.records.record import Record
-from benchmark.report import notes, numbers, scores, select
+from benchmark.report import notes, numbers, outcome, scores, select
 from benchmark.report.scores import Score, by_method, case_score
 from benchmark.report.text_table import (
     NOT_APPLICABLE,
@@ -74,7 +74,9 @@ def _tables(members: Sequence[Record], metrics: select.Names) -> Iterator[TextTa
             ("setting", "method"),
             (*cases, "compatible", scores.GAIN),
             lines,
-            notes=tuple(_notes(settings)) if place == len(keys) else (),  # once, below the last
+            notes=tuple(_notes(settings, keys))
+            if place == len(keys)
+            else (),  # once, below the last
             grouped=True,
             compact=True,
         )
@@ -128,7 +130,7 @@ def _score(records: Sequence[Record], case: str, key: str) -> Score:
     return scores.mean_score(lower)
 
 
-def _notes(settings: Mapping[str, Sequence[Record]]) -> Iterator[str]:
+def _notes(settings: Mapping[str, Sequence[Record]], keys: Sequence[str]) -> Iterator[str]:
     members = [record for of_setting in settings.values() for record in of_setting]
     yield f"Percent; {notes.interval_words(members)}. * is the best method of a setting's column."
     yield (
@@ -145,6 +147,7 @@ def _notes(settings: Mapping[str, Sequence[Record]]) -> Iterator[str]:
         for record in of_setting:
             if record.status != "done":
                 yield f"{name}: {record.method} not applicable: {record.reason}"
+    yield from outcome.of_settings(settings, keys)
     yield from notes.track_lines(members[0])
 
 
