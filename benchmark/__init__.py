@@ -32,4 +32,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    # What is loaded already and the public calls, without what this file imports for itself.
+    own = {"annotations", "importlib", "Any", "TYPE_CHECKING"}
+    return sorted({*globals(), *__all__} - own)

@@ -44,3 +44,11 @@ def test_help_loads_nothing_heavy() -> None:
     )
     heavy = {"torch", "timm", "lightning_fabric", "matplotlib", "pandas", "numba", "yaml"}
     assert not loaded(code) & heavy
+
+
+def test_the_public_calls_are_listed() -> None:
+    code = "import benchmark; print('\\n'.join(n for n in dir(benchmark) if n[0] != '_'))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.split() == ["BenchError", "Conversion", "get_method", "load", "run"]

@@ -15,7 +15,15 @@ from pydantic import Field, NonNegativeInt, PositiveInt, TypeAdapter
 
 from benchmark.config.files import file_digest, file_size, plain_io_errors, read_bytes
 from benchmark.config.reading import Model, parse
-from benchmark.contract.arrays import BLOCK, Vectors, apply, as_ids, as_vectors, require_finite
+from benchmark.contract.arrays import (
+    BLOCK,
+    Vectors,
+    apply,
+    as_ids,
+    as_vectors,
+    require_direction,
+    require_finite,
+)
 from benchmark.data.array_files import open_rows, row_blocks, writing
 from benchmark.errors import BenchError, located
 from benchmark.metrics.backfill_orders import by_score
@@ -70,7 +78,8 @@ class Conversion:
         Gives ``[n, d]`` float32; with ``maps_side`` a pair of them and the new side-information.
 
         Raises:
-            BenchError: If something is missing, of another size, or not a finite number.
+            BenchError: If something is missing, of another size, not a finite number, or, where
+                cosine compares, a vector of zeros.
         """
         converted, new_side = self._convert(*self._stored(vectors, side))
         return (converted, new_side) if self.maps_side else converted
@@ -78,6 +87,7 @@ class Conversion:
     def view(self, queries: ArrayLike) -> Vectors:
         """New queries ``[n, d_new]`` in the space of the converted gallery, ``[n, d]``."""
         vectors = as_vectors("queries", queries, self.dims.new)
+        require_direction("queries", vectors, self.distance)
         return apply(self.parts["query_view"], vectors) if "query_view" in self.parts else vectors
 
     def priority(self, vectors: ArrayLike, side: ArrayLike | None = None) -> Vectors:
@@ -141,6 +151,7 @@ class Conversion:
         with writing(targets, len(rows)) as writers:
             for start, (block, side_block) in enumerate(blocks):
                 require_finite(str(source), block, start * BLOCK)
+                require_direction(str(source), block, self.distance, start * BLOCK)
                 if side_block is not None:
                     require_finite(str(side), side_block, start * BLOCK)
                 for write, part in zip(writers, self._convert(block, side_block), strict=False):
@@ -207,10 +218,10 @@ class Conversion:
         return loaded
 
     def _try(self) -> None:
-        """Convert one row of zeros; BenchError unless every part takes and gives what it should."""
+        """Convert one row of ones; BenchError unless every part takes and gives what it should."""
         dims = self.dims
-        old, new = np.zeros((1, dims.old), np.float32), np.zeros((1, dims.new), np.float32)
-        side = np.zeros((1, dims.side), np.float32) if dims.side else None
+        old, new = np.ones((1, dims.old), np.float32), np.ones((1, dims.new), np.float32)
+        side = np.ones((1, dims.side), np.float32) if dims.side else None
         queries = _shape(_tried("query_view", self.view, new))
         converted = _tried("convert", self._convert, old, side)
         if not isinstance(converted, tuple) or len(converted) != 2:
@@ -231,6 +242,7 @@ class Conversion:
     def _stored(self, vectors: ArrayLike, side: ArrayLike | None) -> tuple[Vectors, Vectors | None]:
         stored = as_vectors("vectors", vectors), None if side is None else as_vectors("side", side)
         self._check_sizes("vectors", *stored)
+        require_direction("vectors", stored[0], self.distance)
         return stored
 
     def _check_sizes(self, name: str, vectors: Vectors, side: Vectors | None) -> None:

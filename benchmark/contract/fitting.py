@@ -11,7 +11,7 @@ from torch import Tensor
 
 from benchmark.config import registry
 from benchmark.config.recipes import Recipe
-from benchmark.contract.arrays import as_ids, as_vectors, to_numpy
+from benchmark.contract.arrays import as_ids, as_vectors, require_direction, to_numpy
 from benchmark.contract.conversion import PARTS, Conversion, Dims
 from benchmark.contract.method import Method
 from benchmark.contract.pairs import Fitted, Pairs
@@ -47,7 +47,10 @@ def make_pairs(method: Method, distance: str, chained: bool, **arrays: Any) -> P
     fields = {key: readers[key](key, value) for key, value in given.items()}
     if len(fields["old"]) < 2:
         raise BenchError(f"old: expected at least 2 pairs, got {len(fields['old'])}")
-    return Pairs(**fields, distance=distance, chained=chained)
+    pairs = Pairs(**fields, distance=distance, chained=chained)
+    for key in ("old", "new"):
+        require_direction(key, fields[key].numpy(), distance)
+    return pairs
 
 
 def check_same_items(old_ids: Sequence[Any] | None, new_ids: Sequence[Any] | None, n: int) -> None:

@@ -71,10 +71,17 @@ class Portable(nn.Module):
 
 
 def save_module(module: Portable, path: Path) -> None:
-    """Write weights, class and constructor arguments to ``path`` (safetensors)."""
+    """Write weights, class and constructor arguments to ``path`` (safetensors).
+
+    Whoever may read what this process writes may read it, as its umask says.
+    """
     # Copies: parts that share a weight may not share memory in the file.
     state = {k: v.detach().cpu().contiguous().clone() for k, v in module.state_dict().items()}
-    save_file(state, path, metadata={"module": json.dumps(_describe(module), sort_keys=True)})
+    metadata = {"module": json.dumps(_describe(module), sort_keys=True)}
+    path.touch()
+    mode = path.stat().st_mode
+    save_file(state, path, metadata=metadata)
+    path.chmod(mode)  # safetensors gives its files to the owner alone
 
 
 def _describe(module: Portable) -> dict[str, Any]:

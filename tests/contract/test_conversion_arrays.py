@@ -295,3 +295,28 @@ def test_pairs_in_the_harness_are_checked_too():
         Pairs(old, F.pad(old, (0, 1), value=float("nan")))
     with pytest.raises(BenchError, match="as many rows as old"):
         Pairs(old, old[:3])
+
+
+@pytest.mark.parametrize("name", ["old", "new"])
+def test_zeros_have_no_direction(arrays, name, tmp_path):
+    """Where cosine compares they would become NaN, or be like everything."""
+    damaged = {key: arrays[key].copy() for key in ("old", "new")}
+    damaged[name][[7, 30]] = 0
+    method = benchmark.get_method("linear")
+    with pytest.raises(BenchError, match=f"^{name}: expected a direction, .* zeros in row 7$"):
+        method.fit(damaged["old"], damaged["new"])
+    method.fit(damaged["old"], damaged["new"], distance="l2")
+
+
+def test_zeros_are_not_converted(arrays, tmp_path):
+    damaged = arrays["old"].repeat(8, axis=0)
+    damaged[700] = 0
+    np.save(tmp_path / "gallery.npy", damaged)
+    conversion = benchmark.get_method("linear").fit(arrays["old"], arrays["new"])
+    with pytest.raises(BenchError, match=r"^vectors: expected a direction, .* row 700$"):
+        conversion.convert(damaged)
+    with pytest.raises(BenchError, match=r"gallery.npy: expected a direction, .* row 700$"):
+        conversion.convert_file(tmp_path / "gallery.npy", tmp_path / "out.npy")
+    assert not (tmp_path / "out.npy").exists()
+    with pytest.raises(BenchError, match=r"^queries: expected a direction, .* row 1$"):
+        conversion.view(np.eye(2, NEW) * [[1], [0]])

@@ -35,6 +35,17 @@ def test_save_and_load(arrays, sided, tmp_path, with_priority):
     assert [p.name for p in folder.parent.iterdir()] == ["kept"]
 
 
+@pytest.mark.parametrize("umask", [0o022, 0o027, 0o077])
+def test_who_may_read_it_follows_the_umask(plain, tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        plain.save(tmp_path / "c")
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "c").iterdir()}
+    assert set(modes.values()) == {0o666 & ~umask} and len(modes) == 2
+
+
 def test_a_damaged_folder(plain, tmp_path):
     with pytest.raises(BenchError, match=r"conversion\.json: cannot be read: No such file"):
         Conversion.load(tmp_path)
