@@ -29,11 +29,13 @@ class Skipped:
         return f"skipped {self.file}: {self.reason}"
 
 
-def read_folder(root: Path) -> tuple[list[Entry], list[Skipped]]:
-    """Every record below a folder, in the order of their paths, and what is no record.
+def read_folders(roots: Sequence[Path]) -> tuple[list[Entry], list[Skipped]]:
+    """Every record below some folders, each in the order of its paths, and what is no record.
+
+    Of two records of one run the first is read; a file that is reached twice counts once.
 
     Raises:
-        BenchError: If there is no record.
+        BenchError: If one has no record.
     """
 
     def read_all(read: Callable[[Path], Attempt], paths: Sequence[Path]) -> list[Attempt]:
@@ -41,12 +43,17 @@ def read_folder(root: Path) -> tuple[list[Entry], list[Skipped]]:
 
     errors: list[BenchError] = []
     entries: dict[tuple[object, ...], Entry] = {}
-    for stored in find_records(root, errors.append, read_all):
+    reached: set[Path] = set()
+    for stored in (each for root in roots for each in find_records(root, errors.append, read_all)):
         record = stored.record
         identity = (
             record.protocol, record.protocol_version, record.track, record.track_version,
             record.method, record.seed, record.first_seed, repr(sorted(record.changed.items())),
         )  # fmt: skip
+        place = stored.path.resolve() if len(roots) > 1 else stored.path
+        if place in reached:
+            continue
+        reached.add(place)
         if identity in entries:
             errors.append(BenchError(
                 f"{stored.path}: a record of {record.method}, seed {record.seed}, on "
@@ -54,15 +61,20 @@ def read_folder(root: Path) -> tuple[list[Entry], list[Skipped]]:
             ))  # fmt: skip
         else:
             entries[identity] = Entry(record, stored.path)
-    skipped = sorted((skip(error, root) for error in errors), key=lambda each: each.file)
-    return list(entries.values()), skipped
+    skipped = sorted((skip(error, roots) for error in errors), key=lambda each: each.file)
+    return list(entries.values()), list(dict.fromkeys(skipped))
 
 
-def skip(error: BenchError, root: Path) -> Skipped:
-    """What an error that begins with a file says of it; the file as it is called below ``root``."""
+def skip(error: BenchError, roots: Sequence[Path]) -> Skipped:
+    """What an error that begins with a file says of it; the file as it is called below its root.
+
+    Of several roots the last folder's name stands before it.
+    """
     text = " ".join(str(error).split())
-    file, _, reason = text.removeprefix(f"{root}/").partition(": ")
-    return Skipped(_printable(file), _printable(reason.replace(f"{root}/", "")))
+    for root in roots:
+        text = text.replace(f"{root}/", f"{root.name}/" if len(roots) > 1 else "")
+    file, _, reason = text.partition(": ")
+    return Skipped(_printable(file), _printable(reason))
 
 
 def _printable(text: str, longest: int = 300) -> str:

@@ -34,7 +34,7 @@ from leaderboard.names import file_name, method_href, record_address
 from leaderboard.old_models import old_models_data
 from leaderboard.processes import MANY, spread
 from leaderboard.published import make_tables as published_tables
-from leaderboard.reading import Entry, Skipped, read_folder, skip
+from leaderboard.reading import Entry, Skipped, read_folders, skip
 from leaderboard.record_page import command, record_page, versions
 
 _Path = str | Path
@@ -58,18 +58,19 @@ def _no_collection() -> Iterator[None]:
 
 
 @_no_collection()
-def build_folder(root: _Path, out: _Path) -> tuple[Path, list[Skipped]]:
-    """Write the site of the records below a folder to another one.
+def build_folder(root: _Path | Sequence[_Path], out: _Path) -> tuple[Path, list[Skipped]]:
+    """Write the site of the records below a folder, or several, to another one.
 
     Returns:
         The path of ``index.html``, and what is damaged and so was passed over.
 
     Raises:
-        BenchError: If there is no record.
+        BenchError: If one has no record.
         OSError: If a file cannot be written.
     """
-    entries, skipped = read_folder(Path(root))
-    site = _Site(entries, skipped, out, root)
+    roots = [Path(each) for each in ([root] if isinstance(root, str | Path) else root)]
+    entries, skipped = read_folders(roots)
+    site = _Site(entries, skipped, out, roots)
     return site.write(), site.skipped
 
 
@@ -95,17 +96,18 @@ def build(records: Iterable[Record], out: _Path, root: _Path | None = None) -> P
         entries.append(Entry(record, path if path is not None and path.is_file() else None))
     if not entries:
         raise BenchError("leaderboard: expected at least one record, got none")
-    return _Site(entries, [], out, root or ".").write()
+    return _Site(entries, [], out, [Path(root or ".")]).write()
 
 
 class _Site:
     """What all pages share."""
 
     def __init__(
-        self, entries: Sequence[Entry], skipped: Sequence[Skipped], out: _Path, root: _Path
-    ) -> None:
+        self, entries: Sequence[Entry], skipped: Sequence[Skipped], out: _Path,
+        roots: Sequence[Path],
+    ) -> None:  # fmt: skip
         self.entries, self.skipped = entries, list(skipped)
-        self.out, self.root = Path(out), Path(root)
+        self.out, self.roots = Path(out), roots
         methods = sorted({e.record.method for e in entries}, key=lambda m: m.partition(":"))
         self.info = {method: method_info(method) for method in methods}
         by_record = {id(entry.record): entry for entry in entries}
@@ -289,7 +291,7 @@ class _Site:
         try:
             details = _read_details(entry, with_results=False)
         except BenchError as error:
-            damaged = skip(error, self.root)
+            damaged = skip(error, self.roots)
         address = record_address(board.slug, record)
         anew = json.dumps(record.as_json(), indent=1) + "\n" if path is None else ""
         self._write(f"{address}.json", anew.encode() if path is None else path.read_bytes())

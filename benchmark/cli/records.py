@@ -179,14 +179,17 @@ def schema() -> None:
 
 
 @app.command(
-    epilog="Examples: `bench leaderboard --out site` · `bench leaderboard runs --out site`"
+    epilog="Examples: `bench leaderboard --out site` · `bench leaderboard runs --out site` · "
+    "`bench leaderboard results/measured runs --out site`"
 )
 def leaderboard(
     out: Annotated[Path, Option("--out", help="Folder of the site.")],
     runs: Annotated[
-        Path | None,
+        list[Path] | None,
         Argument(
-            help="Folder of records; by default `results/measured` if it exists, else `runs`."
+            help="Folders of records; by default `results/measured` if it exists, else `runs`. "
+            "Of two records of one run the first is shown.",
+            metavar="RUNS",
         ),
     ] = None,
 ) -> None:
@@ -196,9 +199,9 @@ def leaderboard(
 
     writable(out, "--out")
     committed = Path("results/measured")
-    runs = runs or (committed if committed.is_dir() else Path("runs"))
+    default = committed if committed.is_dir() else Path("runs")
     with plain_io_errors(out):
-        page, skipped = build_folder(runs, out)
+        page, skipped = build_folder(runs or [default], out)
     for each in skipped:
         echo(f"bench: {each}", err=True)
     echo(page)

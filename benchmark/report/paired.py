@@ -69,7 +69,8 @@ def compare(
     Args:
         left: Records of one method: any protocols, tracks and seeds.
         right: Records of the other.
-        cases: By default the cross-test and the self-test of the last generation.
+        cases: By default the cross-test, the self-test of the last generation and, where both
+            convert the gallery, the converted gallery searched by itself.
         metrics: By default CMC@1 and mAP, where they are; otherwise all.
         by: What the intervals are over: identities, or queries as if they were independent; scores
             at a threshold are always over identities.
@@ -143,7 +144,8 @@ def _columns(
         for name in chosen:
             if name not in there:
                 raise unknown(f"{kind} with results by query in both", name, there)
-    usual = [f"{names[-1]}/{names[0]}", f"{names[-1]}/{names[-1]}"]
+    converted = names[0] + "'" * (len(names) - 1)
+    usual = [f"{q}/{g}" for q, g in ((names[-1], names[0]), (names[-1],) * 2, (converted,) * 2)]
     cases = cases or [case for case in usual if case in known[0]] or known[0]
     metrics = metrics or [m for m in ("cmc_at_1", "map") if m in known[1]] or known[1]
     return [(case, m) for case in cases for m in metrics if (case, m) in both]

@@ -66,6 +66,20 @@ def by_hand(pair, case, metric, grouped, n=4_000):
     return difference.mean(), *ends, p
 
 
+CONVERTED = "old'/old'"
+
+
+def test_converted_galleries_are_compared_where_both_have_one(tmp_path) -> None:
+    values = {case: np.linspace(0, 1, 120) for case in (CROSS, OWN, CONVERTED, "old/old")}
+    maps = [
+        stored(tmp_path, name, {(case, "map"): x for case, x in values.items()}, WHO)
+        for name in ("fct", "linear")
+    ]
+    assert [line.case for line in compare(maps[:1], maps[1:])] == [CROSS, OWN, CONVERTED]
+    trained = stored(tmp_path, "bct", {(c, "map"): values[c] for c in (CROSS, OWN, "old/old")}, WHO)
+    assert [line.case for line in compare(maps[:1], [trained])] == [CROSS, OWN]
+
+
 @pytest.mark.parametrize("by", ["identity", "query"])
 def test_agrees_with_intervals_by_hand(pair, by) -> None:
     lines = compare([pair[0]], [pair[1]], by=by)
