@@ -2,7 +2,7 @@
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -133,7 +133,7 @@ class FeatureTransformation(Method):
         distance: str = "cosine", recipe: Recipe | None = None, seed: int = 0,
         device: str | Device = "auto", old_ids: Sequence[Any] | None = None,
         new_ids: Sequence[Any] | None = None, new_side: Any = None, old_head: Any = None,
-        chained: bool = False,
+        chained: bool = False, progress: Callable[[float], None] | None = None,
     ) -> Conversion:  # fmt: skip
         """Fit on plain arrays or tensors, with the same code as in the harness.
 
@@ -153,6 +153,8 @@ class FeatureTransformation(Method):
             device: ``auto``, ``cpu``, ``cuda``, ... to train on.
             old_ids: Ids of the rows of ``old``, ``[n]``, which must equal
             new_ids: those of the rows of ``new``.
+            progress: Called now and then with the share of a training that is done, 0 to 1; a map
+                in closed form calls nothing.
 
         Raises:
             BenchError: If they do not belong together, a value is not a finite number, or
@@ -163,7 +165,7 @@ class FeatureTransformation(Method):
             new_side=new_side, old_head=old_head,
         )  # fmt: skip
         fitting.check_same_items(old_ids, new_ids, len(pairs.old))
-        fitted = self.learn(pairs, fitting.make_trainer(recipe, seed, device))
+        fitted = self.learn(pairs, fitting.make_trainer(recipe, seed, device, progress))
         return fitting.make_conversion(self, fitted, pairs)
 
     def update(self, job: UpdateJob) -> Update:

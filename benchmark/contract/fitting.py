@@ -102,12 +102,16 @@ def _as_labels(name: str, values: Any) -> Tensor:
     return torch.from_numpy(labels.astype(np.int64))
 
 
-def make_trainer(recipe: Recipe | None, seed: int, device: str | Device) -> Trainer:
-    """The loop; by default in the budget of the built-in tracks."""
+def make_trainer(
+    recipe: Recipe | None, seed: int, device: str | Device,
+    progress: Callable[[float], None] | None = None,
+) -> Trainer:  # fmt: skip
+    """The loop; by default in the budget of the built-in tracks, telling nobody of progress."""
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise BenchError(f"seed: expected a whole number from 0, got {seed!r}")
     device = parse_device(device) if isinstance(device, str) else device
-    return Trainer(recipe or RECIPE, seed, device)
+    tell = progress or (lambda share: None)
+    return Trainer(recipe or RECIPE, seed, device, progress=tell, within=tell)
 
 
 def make_conversion(method: Method, fitted: Fitted, pairs: Pairs) -> Conversion:

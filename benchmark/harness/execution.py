@@ -80,7 +80,7 @@ def measured(
         progress(share)
 
     with _resources(device, timer) as used:
-        context = Context(out, checkpoints or out, device, stage.local, on_progress)
+        context = Context(out, checkpoints or out, device, stage.local, on_progress, progress)
         facts = run_stage(stage.kind, stage.params, inputs, context)
     if "recipe" in stage.params:
         requested = stage.params["recipe"].get("precision", "32-true")

@@ -50,7 +50,8 @@ class Context:
     checkpoints: Path  # folder where a killed run may have left checkpoints; all ranks share it
     device: Device
     local: Params  # the stage's local values
-    progress: Callable[[float], None]  # takes the share that is done
+    progress: Callable[[float], None]  # takes the share that is done, after a checkpoint
+    within: Callable[[float], None] = lambda share: None  # likewise, between checkpoints
 
 
 def run_stage(kind: str, params: Params, inputs: Inputs, context: Context) -> Facts:
@@ -249,7 +250,10 @@ def _spec(params: Params) -> ModelSpec:
 
 def _trainer(params: Params, context: Context) -> Trainer:
     recipe = build(Recipe, params["recipe"], "stage: recipe")
-    return Trainer(recipe, params["seed"], context.device, context.checkpoints, context.progress)
+    return Trainer(
+        recipe, params["seed"], context.device, context.checkpoints, context.progress,
+        context.within,
+    )  # fmt: skip
 
 
 def _generation(inputs: Inputs, model: str, features: str, side: str, head: bool) -> Generation:

@@ -20,6 +20,8 @@ from benchmark.training.device import Device, effective_precision, make_fabric, 
 
 log = logging.getLogger(__name__)
 _DIGEST = hashlib.sha256().digest_size
+_TOLD = 100
+"""Times that a callback hears of the progress within an epoch, about."""
 
 EpochCallback = Callable[[int, float, torch.Generator], None]
 
@@ -63,8 +65,10 @@ class Trainer:
     seed: int  # seed of everything random
     device: Device = field(default_factory=Device)  # where to train
     folder: Path | None = None  # folder of checkpoints; ``None`` keeps none
-    # progress callback, which takes the share that is done, 0 to 1
+    # called after each epoch, once its checkpoint is written, with the share that is done, 0 to 1
     progress: Callable[[float], None] = lambda share: None
+    # called likewise within epochs: where there are many items, all steps are in the first one
+    within: Callable[[float], None] = lambda share: None
 
     def run(
         self, system: nn.Module, n: int, budget: Budget | None = None, *,
@@ -124,7 +128,8 @@ class Trainer:
             rows = torch.randperm(n, generator=stream) if order is None else order(stream)
             shares = [rows[i * batch : (i + 1) * batch][rank::world] for i in range(steps)]
             curve.lr.append(wrapped.param_groups[0]["lr"])
-            loss = _train_epoch(fabric, model, system, wrapped, rates, shares)
+            tell = partial(self._tell, epoch * an_epoch, steps, budget.steps)
+            loss = _train_epoch(fabric, model, system, wrapped, rates, shares, tell)
             if not math.isfinite(loss):
                 raise RefusedError(
                     f"training '{name}' diverged: the loss is {loss} in epoch {epoch}; "
@@ -136,6 +141,11 @@ class Trainer:
             self.progress(min(1.0, (epoch + 1) * an_epoch / budget.steps))
         system.eval()
         return curve
+
+    def _tell(self, before: int, steps: int, of: int, step: int) -> None:
+        """Say what share is done after a step of an epoch, some hundred times an epoch."""
+        if step < steps and step % max(1, steps // _TOLD) == 0:
+            self.within(min(1.0, (before + step) / of))
 
     def torch_device(self) -> torch.device:
         """The device that this process trains on."""
@@ -203,8 +213,12 @@ def _digest(path: Path, content: bytes | memoryview) -> bytes:
 def _train_epoch(
     fabric: Any, model: nn.Module, system: nn.Module, optimizer: torch.optim.Optimizer,
     rates: torch.optim.lr_scheduler.LRScheduler, batches: list[torch.Tensor],
+    tell: Callable[[int], None],
 ) -> float:  # fmt: skip
-    """One step a batch; the mean loss. A system's ``prefetch`` loads the next rows meanwhile."""
+    """One step a batch, of whose number ``tell`` is told; the mean loss.
+
+    A system's ``prefetch`` loads the next rows meanwhile.
+    """
     prefetch: Callable[[Any], None] | None = getattr(system, "prefetch", None)
     total = torch.zeros((), device=fabric.device)
     for step, rows in enumerate(batches, 1):
@@ -216,6 +230,7 @@ def _train_epoch(
         optimizer.step()
         rates.step()
         total += loss.detach()
+        tell(step)
     return total.item() / len(batches)
 
 

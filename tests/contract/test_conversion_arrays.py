@@ -320,3 +320,10 @@ def test_zeros_are_not_converted(arrays, tmp_path):
     assert not (tmp_path / "out.npy").exists()
     with pytest.raises(BenchError, match=r"^queries: expected a direction, .* row 1$"):
         conversion.view(np.eye(2, NEW) * [[1], [0]])
+
+
+def test_a_fit_tells_its_progress(arrays, fct):
+    heard = []
+    fct().fit(arrays["old"], arrays["new"], recipe=QUICK, device="cpu", progress=heard.append)
+    assert len(heard) >= QUICK.transform_steps / 2 and heard[-1] == 1.0
+    assert heard == sorted(heard)

@@ -83,6 +83,23 @@ def test_a_callback_that_evaluates_does_not_stop_the_training_mode(trainer):
     trainer().run(module, 8, Budget(4, 4), on_epoch=lambda *_: module.eval())
 
 
+@pytest.mark.parametrize(("n", "steps"), [(5000, 350), (40, 90), (3000, 3000)])
+def test_progress_is_told_within_epochs(n, steps):
+    """Maps of many pairs end within their first epoch, large models stay in one for hours."""
+    from benchmark.config.recipes import Recipe
+    from benchmark.training.loop import Trainer
+
+    within, ends = [], []
+    trainer = Trainer(Recipe(epochs=1, lr=0.01), 0, progress=ends.append, within=within.append)
+    curve = trainer.run(Recorder(), n, Budget(steps, 10))
+    assert len(ends) == len(curve.loss) and ends[-1] == 1.0
+    told = sorted(within + ends)
+    assert within == sorted(within) and len(within) == len(set(within))
+    assert not set(within) & set(ends), "an epoch's end is told once, after its checkpoint"
+    assert max(b - a for a, b in pairwise([0.0, *told])) < 0.05 + 1 / steps
+    assert len(within) <= 200 * len(ends)
+
+
 def test_callback_hears_progress_and_streams(trainer):
     heard, shares = [], []
 
