@@ -4,10 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test slow reliability lint format results tables figures site clean
+.PHONY: run install test slow reliability lint format results tables figures site clean
 
 run: $(STAMP)  ## The main job: three methods on the default track, a table, plots and a page.
 	$(BIN)/bench run --methods bct,fct,mixbct --protocol open-class
+
+install: $(STAMP)  ## The environment in .venv, and nothing else.
 
 test: lint  ## Lint, types and tests.
 	$(BIN)/mypy

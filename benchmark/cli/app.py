@@ -59,7 +59,7 @@ def run(
     )] = None,
     first_seed: Annotated[int | None, Option(help="Fix the first generation's seed apart.")] = None,
     device: Annotated[
-        str, Option(help="`auto`, `cpu`, `cuda`, `mps`; `cuda:2` is two of them.")
+        str, Option(help="`auto`, `cpu`, `cuda`, `mps`; `cuda:2` and `cpu:2` are two of them.")
     ] = "auto",
     engine: Annotated[
         Literal["local", "ray"], Option(help="`local`, or `ray` for a cluster.")
