@@ -16,7 +16,9 @@ from benchmark.records.record import Record
 from benchmark.records.selection import read_selection
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 
 def run(
@@ -94,3 +96,23 @@ def get_method(label: str, **params: Any) -> Any:
         BenchError: On an unknown method, variant or parameter.
     """
     return registry.method(label, params)
+
+
+def read_vectors(path: str | Path) -> tuple[NDArray[Any] | None, NDArray[np.float32]]:
+    """Vectors of a file in any of the formats people have, for ``fit`` and the like.
+
+    Args:
+        path: ``.npy``, ``.npz``, ``.parquet`` or a folder of them, ``.hdf5``, ``.fvecs``,
+            ``.bvecs`` or ``.safetensors``; ``FILE:NAME`` is one array of several.
+
+    Returns:
+        Ids, whole numbers or text ``[n]``, None where there are none; and vectors ``[n, dim]``.
+
+    Raises:
+        BenchError: If there are no vectors, an id comes twice, a number is not finite, or the
+            file is damaged; if the format's package is missing.
+    """
+    from benchmark.upgrade.formats import open_vectors
+
+    source = open_vectors(path)
+    return source.ids, source.read()

@@ -83,6 +83,27 @@ def test_own_vectors(page, tmp_path, monkeypatch) -> None:
     np.testing.assert_array_equal(np.load("converted.npy"), names["converted"])
 
 
+def test_files_of_vectors(tmp_path, monkeypatch) -> None:
+    """The block that reads them runs."""
+    import h5py
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    import benchmark
+
+    rng = np.random.default_rng(0)
+    ids = [f"item-{i}" for i in range(50)]
+    old, new = rng.standard_normal((50, 6)), rng.standard_normal((50, 5))
+    pq.write_table(pa.table({"id": ids, "vector": list(old)}), tmp_path / "old.parquet")
+    with h5py.File(tmp_path / "new.hdf5", "w") as file:
+        file["embeddings"], file["ids"] = new, ids
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"method": benchmark.get_method("linear")}
+    exec(python_block(ROOT / "docs" / "own-vectors.md", "read_vectors"), names)
+    assert names["conversion"].dims.new == 5  # type: ignore[attr-defined]
+
+
 def test_commands_exist() -> None:
     from benchmark.cli.app import app
 

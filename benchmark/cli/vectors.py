@@ -1,0 +1,62 @@
+"""Verbs on a user's own vectors."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from typer import Argument, Option
+
+from benchmark.cli.output import echo
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog="Examples: `bench convert conversion gallery.parquet converted.parquet` · "
+    "`bench convert conversion sift.hdf5:train new.fvecs` · "
+    "`bench convert conversion gallery.npy new.npy --side side.npy --dtype float16`"
+)
+def convert(
+    conversion: Annotated[Path, Argument(help="Folder of a saved conversion.")],
+    source: Annotated[str, Argument(
+        metavar="INPUT", help="Stored vectors: `.npy`, `.npz`, `.parquet` or a folder of them, "
+        "`.hdf5`, `.fvecs`, `.bvecs`, `.safetensors`; `FILE:NAME` is one array of several.",
+    )],
+    target: Annotated[Path, Argument(
+        metavar="OUTPUT", help="File of the converted ones, of any of these endings but `.npz` "
+        "and `.bvecs`.",
+    )],
+    side: Annotated[str | None, Option(
+        help="Side-information, for a conversion that was fitted with it; joined by ids."
+    )] = None,
+    side_output: Annotated[
+        Path | None, Option(help="File of the new side-information, for one that gives it.")
+    ] = None,
+    dtype: Annotated[
+        Literal["float32", "float16"], Option(help="Of the numbers written.")
+    ] = "float32",
+    batch: Annotated[int, Option(min=1, max=2**20, help="Rows at a time.")] = 8192,
+    force: Annotated[bool, Option("--force", help="Write over files that exist.")] = False,
+) -> None:  # fmt: skip
+    """Convert stored vectors from disk to disk, in the formats people have."""
+    from rich import progress
+    from rich.console import Console
+
+    from benchmark.contract.conversion import Conversion
+    from benchmark.upgrade.convert import convert as carry_out
+
+    console = Console(stderr=True)
+    with progress.Progress(
+        progress.TextColumn("converting"), progress.BarColumn(bar_width=24),
+        progress.TaskProgressColumn(), progress.TimeRemainingColumn(compact=True),
+        console=console, transient=True, disable=not console.is_terminal,
+    ) as bar:  # fmt: skip
+        task = bar.add_task("", total=1.0)
+        done = carry_out(
+            Conversion.load(conversion), source, target, side=side, side_target=side_output,
+            dtype=dtype, batch=batch, force=force,
+            progress=lambda share: bar.update(task, completed=share),
+        )  # fmt: skip
+    if done.joined is not None:
+        echo(done.joined)
+    echo(done)

@@ -1,0 +1,104 @@
+"""Files of vectors in the formats people have: found by ending, opened, written.
+
+``gallery.npy``, a folder of parquet files, or one array of several, ``sift.hdf5:train``. Formats
+are imported when they are used: two of them need packages of the extra ``vectors``.
+"""
+
+import difflib
+import importlib
+from pathlib import Path
+from typing import Any
+
+from benchmark.errors import BenchError
+from benchmark.upgrade.formats.checks import cut
+from benchmark.upgrade.formats.ids import Ids
+from benchmark.upgrade.formats.sink import Sink
+from benchmark.upgrade.formats.source import Source
+
+_HERE = "benchmark.upgrade.formats"
+_SOURCES = {
+    ".npy": "numpy_files:NpySource", ".npz": "numpy_files:NpzSource",
+    ".parquet": "parquet:ParquetSource", ".pq": "parquet:ParquetSource",
+    ".hdf5": "hdf5:Hdf5Source", ".h5": "hdf5:Hdf5Source", ".fvecs": "vecs:FvecsSource",
+    ".bvecs": "vecs:BvecsSource", ".safetensors": "tensors:SafetensorsSource",
+}  # fmt: skip
+_SINKS = {
+    ".npy": "numpy_files:NpySink", ".parquet": "parquet:ParquetSink", ".pq": "parquet:ParquetSink",
+    ".hdf5": "hdf5:Hdf5Sink", ".h5": "hdf5:Hdf5Sink", ".fvecs": "vecs:FvecsSink",
+    ".safetensors": "tensors:SafetensorsSink",
+}  # fmt: skip
+_SINGLE = (".npy", ".fvecs", ".bvecs")
+"""Endings of files that hold one array: ``:NAME`` after them names nothing."""
+_PACKAGES = {"parquet": "pyarrow", "hdf5": "h5py"}
+
+
+def open_vectors(name: str | Path) -> Source:
+    """Open vectors in any of the formats; what is in them is checked as it is read.
+
+    Args:
+        name: A file, a folder of parquet files, or either with ``:NAME`` of an array or column.
+
+    Raises:
+        BenchError: If nothing is there, the ending is unknown, a package is missing, or there are
+            no vectors in it.
+    """
+    path, part = _split(str(name))
+    ending = ".parquet" if path.is_dir() else path.suffix.lower()
+    if ending == ".ivecs":
+        raise BenchError(f"{name}: .ivecs holds row numbers of neighbours, not vectors")
+    if not ending and not path.exists():
+        raise BenchError(f"{name}: there is no such file or folder")
+    if ending not in _SOURCES:
+        raise _unknown_ending(str(name), ending, _SOURCES)
+    if part and ending in _SINGLE:
+        raise BenchError(f"{name}: {ending} holds one array: expected no ':{cut(part)}'")
+    source: Source = _load(_SOURCES[ending], str(name))(str(name), path, part)
+    return source
+
+
+def sink_class(path: Path) -> type[Sink]:
+    """The writer for a file's ending.
+
+    Raises:
+        BenchError: If the ending is unknown, is only read, or a package is missing.
+    """
+    ending = path.suffix.lower()
+    if ending not in _SINKS:
+        if ending in _SOURCES:
+            raise BenchError(
+                f"{path}: {ending} is read, not written; expected one of {', '.join(_SINKS)}"
+            )
+        raise _unknown_ending(str(path), ending, _SINKS)
+    chosen: type[Sink] = _load(_SINKS[ending], str(path))
+    return chosen
+
+
+def _split(name: str) -> tuple[Path, str]:
+    """The path of a name, and what stands after its colon; a colon may be part of a path."""
+    path, _, part = name.rpartition(":")
+    before = Path(path)
+    is_source = before.suffix.lower() in _SOURCES or (path and before.is_dir())
+    return (before, part) if is_source and not Path(name).exists() else (Path(name), "")
+
+
+def _unknown_ending(name: str, ending: str, known: dict[str, str]) -> BenchError:
+    got = f"ending '{cut(ending)}'" if ending else "no ending"
+    close = difflib.get_close_matches(ending, known, n=1, cutoff=0.7)
+    hint = f"; did you mean '{close[0]}'?" if close else f"; known: {', '.join(known)}"
+    return BenchError(f"{name}: expected a file of vectors, got {got}{hint}")
+
+
+def _load(place: str, name: str) -> Any:
+    module, _, cls = place.partition(":")
+    try:
+        return getattr(importlib.import_module(f"{_HERE}.{module}"), cls)
+    except ModuleNotFoundError as error:
+        package = _PACKAGES.get(module)
+        if package is None or (error.name or "").partition(".")[0] != package:
+            raise
+        raise BenchError(
+            f"{name}: {module} needs the package {package}: pip install 'compatbench[vectors]'"
+        ) from error
+
+
+__all__ = ["Ids", "Sink", "Source", "open_vectors", "sink_class"]

@@ -1,0 +1,126 @@
+"""Vectors as datasets of HDF5 files, those of ann-benchmarks among them."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.errors import BenchError
+from benchmark.upgrade.formats.checks import MOST_NAMES, choose, cut, ids_of, require_file
+from benchmark.upgrade.formats.ids import LONGEST
+from benchmark.upgrade.formats.sink import Sink
+from benchmark.upgrade.formats.source import Source, Vectors
+
+_MOST_CHUNK = 2**28
+"""Bytes of a chunk, which is read as a whole."""
+
+
+class Hdf5Source(Source):
+    """A dataset ``[n, dim]``; ids in ``ids`` or ``NAME_ids``, whole numbers or text.
+
+    Nothing that the file names outside of itself is read: no links to other files, no external
+    storage, no virtual datasets.
+    """
+
+    format = "HDF5"
+
+    def _open(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        require_file(self.path)
+        with h5py.File(self.path, "r") as file:
+            self._shapes = {name: file[name].shape or () for name in _datasets(file)}
+            self.part = choose(self.part, self._shapes)
+            vectors = _checked(file[self.part])
+            _require_written(vectors)
+            self._step = vectors.chunks[0] if vectors.chunks else 1
+            return vectors.shape, vectors.dtype
+
+    def _stored_ids(self) -> Any:
+        name = ids_of(self.part, self._shapes)
+        if name is None:
+            return None
+        if self._shapes[name] != (self.rows,):
+            got = list(self._shapes[name])
+            raise BenchError(f"{cut(name)}: expected an id a row, [{self.rows}], got {got}")
+        with h5py.File(self.path, "r") as file:
+            ids = _checked(file[name])
+            text = h5py.check_string_dtype(ids.dtype)
+            if text is not None:
+                if text.length is not None and text.length > 4 * LONGEST:
+                    raise BenchError(f"ids: expected at most {LONGEST} letters")
+                return np.asarray(ids.astype("T")[:])
+            return ids[:]
+
+    def _blocks(self, size: int) -> Iterator[NDArray[Any]]:
+        # Whole chunks at a time: each would be decompressed again for every part of it.
+        step = -(-size // self._step) * self._step
+        with h5py.File(self.path, "r") as file:
+            vectors = file[self.part]
+            for start in range(0, self.rows, step):
+                block = vectors[start : start + step]
+                for at in range(0, len(block), size):
+                    yield block[at : at + size]
+
+
+class Hdf5Sink(Sink):
+    """Datasets ``vectors``, and ``ids`` where there are some."""
+
+    def _begin(self, dim: int) -> None:
+        file = self._stack.enter_context(h5py.File(self.part, "w"))
+        self._vectors = file.create_dataset("vectors", (self.rows, dim), self.dtype)
+        if self.ids is None:
+            return
+        if self.ids.dtype.kind == "i":
+            file.create_dataset("ids", data=self.ids)
+            return
+        text = file.create_dataset("ids", (self.rows,), h5py.string_dtype())
+        for start in range(0, self.rows, 2**16):
+            text[start : start + 2**16] = self.ids[start : start + 2**16].astype(object)
+
+    def _append(self, vectors: Vectors) -> None:
+        self._vectors[self.written : self.written + len(vectors)] = vectors
+
+
+def _datasets(file: Any) -> Iterator[str]:
+    """Names of the datasets that a file holds itself: hard links alone are followed."""
+    groups, seen, n_names = [("", file)], {file["/"]}, 0
+    while groups:
+        before, group = groups.pop()
+        n_names += len(group)
+        if n_names > MOST_NAMES:
+            raise BenchError(f"expected at most {MOST_NAMES} names")
+        for key in group:
+            if not isinstance(group.get(key, getlink=True), h5py.HardLink):
+                continue
+            item = group[key]
+            if isinstance(item, h5py.Dataset):
+                yield f"{before}{key}"
+            elif isinstance(item, h5py.Group) and item not in seen:  # a group may hold itself
+                seen.add(item)
+                groups.append((f"{before}{key}/", item))
+
+
+def _checked(dataset: Any) -> Any:
+    if dataset.external or dataset.is_virtual:
+        raise BenchError(f"{cut(dataset.name)}: its numbers are in other files, which are not read")
+    return dataset
+
+
+def _require_written(dataset: Any) -> None:
+    """BenchError if a chunk is too large to be read, or parts were never written."""
+    size = dataset.dtype.itemsize
+    if dataset.chunks is None:
+        expected, got = math.prod(dataset.shape) * size, dataset.id.get_storage_size()
+        what = "bytes"
+    else:
+        if math.prod(dataset.chunks) * size > _MOST_CHUNK:
+            raise BenchError(
+                f"expected chunks of at most {_MOST_CHUNK} bytes, got {cut(dataset.chunks)}"
+            )
+        sides = zip(dataset.shape, dataset.chunks, strict=True)
+        expected, got = math.prod(-(-n // k) for n, k in sides), dataset.id.get_num_chunks()
+        what = "chunks"
+    if got < expected:
+        raise BenchError(f"expected {expected} {what} of numbers, got {got}: not all is written")

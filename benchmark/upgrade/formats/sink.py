@@ -1,0 +1,129 @@
+"""Vectors written batch by batch to a file that appears whole or not at all."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.config.files import plain_io_errors
+from benchmark.errors import BenchError
+from benchmark.upgrade.formats.ids import Ids
+from benchmark.upgrade.formats.npy import sidecar, write_flat
+from benchmark.upgrade.formats.source import Vectors
+
+
+class Sink(ABC):
+    """A file of ``rows`` vectors, written in order; :func:`writing` opens and finishes it.
+
+    Class attributes:
+        has_sidecar: Whether ids stand in a file beside, ``NAME.ids.npy``.
+        dtypes: What it can hold.
+    """
+
+    has_sidecar: ClassVar[bool] = False
+    dtypes: ClassVar[tuple[str, ...]] = ("float32", "float16")
+
+    def __init__(self, path: Path, rows: int, dtype: str, ids: Ids | None) -> None:
+        """Nothing is written yet; BenchError if the format cannot hold the type."""
+        if dtype not in self.dtypes:
+            raise BenchError(f"{path}: expected --dtype {' or '.join(self.dtypes)}, got {dtype}")
+        self.path, self.rows, self.ids = path, rows, ids
+        self.dtype: np.dtype[Any] = np.dtype(dtype).newbyteorder("<")
+        self.part = _part(path)
+        self.written = 0
+        self._stack = ExitStack()
+
+    @property
+    def beside(self) -> Path | None:
+        """The file of ids that is written too."""
+        return sidecar(self.path) if self.has_sidecar and self.ids is not None else None
+
+    @abstractmethod
+    def _begin(self, dim: int) -> None:
+        """Open the file ``part``; ``_stack`` closes it."""
+
+    @abstractmethod
+    def _append(self, vectors: NDArray[Any]) -> None:
+        """Write the rows after those ``written``, ``[k, dim]`` of the sink's type, in C order."""
+
+    def write(self, vectors: Vectors) -> None:
+        """Append rows ``[k, dim]``.
+
+        Raises:
+            BenchError: If the type cannot hold a number.
+        """
+        if not self.written:
+            self._begin(vectors.shape[1])
+        with np.errstate(over="ignore"):
+            stored = np.ascontiguousarray(vectors, self.dtype)
+        if self.dtype.itemsize < 4 and not (fits := np.isfinite(stored).all(axis=1)).all():
+            row = self.written + int(np.argmin(fits))
+            raise BenchError(
+                f"{self.path}: row {row} has numbers that {self.dtype} cannot hold; "
+                "expected --dtype float32"
+            )
+        self._append(stored)
+        self.written += len(stored)
+
+    def finish(self) -> None:
+        """Close the file; what it stands for is complete then."""
+        if self.written != self.rows:
+            raise BenchError(f"{self.path}: expected {self.rows} rows, got {self.written}")
+        self._stack.close()
+        if self.beside is not None and self.ids is not None:
+            with _part(self.beside).open("wb") as file:
+                write_flat(file, self.ids)
+
+    def abandon(self) -> None:
+        """Close the file, whatever is in it."""
+        with suppress(Exception):  # a library may miss what was not written
+            self._stack.close()
+
+    @property
+    def targets(self) -> list[Path]:
+        """Every file that appears."""
+        return [self.path] if self.beside is None else [self.beside, self.path]
+
+
+@contextmanager
+def writing(sinks: Sequence[Sink]) -> Iterator[None]:
+    """Write within; then all files appear, or none if anything went wrong.
+
+    A file of ids of earlier vectors of the same name goes.
+
+    Raises:
+        BenchError: If a folder is missing, a file cannot be written or the disk is full.
+    """
+    for sink in sinks:
+        if not sink.path.parent.is_dir():
+            raise BenchError(f"{sink.path}: its folder does not exist")
+    targets = [path for sink in sinks for path in sink.targets]
+    try:
+        with plain_io_errors(sinks[0].path.parent):
+            try:
+                yield
+                for sink in sinks:
+                    sink.finish()
+            finally:
+                for sink in sinks:
+                    sink.abandon()
+            for sink in sinks:
+                if sink.beside is None:
+                    sidecar(sink.path).unlink(missing_ok=True)
+            for path in targets:
+                _part(path).replace(path)
+    except OSError as error:
+        reason = error.strerror or " ".join(str(error).split())
+        raise BenchError(f"{sinks[0].path}: cannot be written: {reason}") from error
+    finally:
+        for path in targets:
+            _part(path).unlink(missing_ok=True)
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -1,0 +1,174 @@
+"""Vectors of a file, read batch by batch: what every format offers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.errors import BenchError, located
+from benchmark.upgrade.formats.checks import reading, require_vectors, shown
+from benchmark.upgrade.formats.ids import Ids, as_ids, require_unique
+from benchmark.upgrade.formats.npy import read_flat, sidecar
+
+Vectors = NDArray[np.float32]
+BATCH = 8192
+"""Rows of a batch, by default."""
+MOST_BATCH = 2**26
+"""Bytes of a batch: of long vectors fewer are read at a time."""
+
+
+class Source(ABC):
+    """Vectors of a file or folder, checked while they are read.
+
+    Class attributes:
+        format: Its name in messages.
+        has_sidecar: Whether ids may stand in a file beside, ``NAME.ids.npy``.
+        has_bytes: Whether bytes are numbers there, not packed bits.
+
+    Attributes:
+        name: As the user wrote it; errors begin with it.
+        path: Its file or folder.
+        rows: Number of vectors, at least 1.
+        dim: Numbers of each.
+        dtype: As they are stored.
+    """
+
+    format: ClassVar[str]
+    has_sidecar: ClassVar[bool] = False
+    has_bytes: ClassVar[bool] = False
+    rows: int
+    dim: int
+    dtype: np.dtype[Any]
+
+    def __init__(self, name: str, path: Path, part: str = "") -> None:
+        """Look at what is there; ``part`` is the array or column of a name after a colon.
+
+        Raises:
+            BenchError: If there are no vectors.
+        """
+        self.name, self.path, self.part = name, path, part
+        with located(name), reading(self.format):
+            shape, self.dtype = self._open()
+            require_vectors(shape, self.dtype, self.has_bytes)
+            self.rows, self.dim = shape
+
+    @abstractmethod
+    def _open(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """Shape and type of the vectors, as far as the file's beginning says."""
+
+    @abstractmethod
+    def _blocks(self, size: int) -> Iterator[NDArray[Any]]:
+        """All vectors in order, as stored, ``[k, dim]`` with ``1 <= k <= size``."""
+
+    def _stored_ids(self) -> Any:
+        """Ids as :func:`as_ids` takes them; None where the format or the file has none."""
+        return None
+
+    @property
+    def paths(self) -> list[Path]:
+        """Every file that is read."""
+        beside = sidecar(self.path)
+        return [self.path, beside] if self.has_sidecar and beside.exists() else [self.path]
+
+    @cached_property
+    def ids(self) -> Ids | None:
+        """Ids of all rows, int64 or text ``[rows]``, none twice; None where there are none.
+
+        Raises:
+            BenchError: If they cannot be read, are not one a row, or one comes twice.
+        """
+        with located(self.name), reading(self.format):
+            stored = self._stored_ids()
+            if stored is None and len(self.paths) > 1:
+                with located(self.paths[1].name), reading("npy"):
+                    stored = read_flat(self.paths[1])
+            if stored is None:
+                return None
+            ids = as_ids(stored)
+            if len(ids) != self.rows:
+                raise BenchError(f"ids: expected {self.rows}, one a row, got {len(ids)}")
+            require_unique(ids)
+            return ids
+
+    def batches(self, size: int = BATCH) -> Iterator[tuple[Ids | None, Vectors]]:
+        """Ids, or None, and vectors in order, ``[k, dim]`` float32, ``k <= size``.
+
+        Memory holds one batch of vectors, whatever the number of rows, and the ids.
+
+        Raises:
+            BenchError: If a number is NaN or infinite, also as float32, or a row cannot be read.
+        """
+        ids, start = self.ids, 0
+        blocks = self._blocks(max(1, min(size, MOST_BATCH // (8 * self.dim))))
+        while True:
+            with located(self.name), reading(self.format):
+                stored = next(blocks, None)
+            if stored is None:
+                break
+            with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite
+                vectors = stored.astype(np.float32, copy=False)
+            self._require_finite(vectors, start)
+            stop = start + len(vectors)
+            yield None if ids is None else ids[start:stop], vectors
+            start = stop
+        if start != self.rows:
+            raise BenchError(f"{self.name}: expected {self.rows} rows, got {start}")
+
+    def read(self) -> Vectors:
+        """All vectors, ``[rows, dim]`` float32.
+
+        Raises:
+            BenchError: As :meth:`batches`; if memory cannot hold them.
+        """
+        try:
+            vectors = np.empty((self.rows, self.dim), np.float32)
+        except (MemoryError, ValueError) as error:
+            size = 4 * self.rows * self.dim
+            raise BenchError(f"{self.name}: memory cannot hold its {size} bytes") from error
+        start = 0
+        for _, batch in self.batches():
+            vectors[start : start + len(batch)] = batch
+            start += len(batch)
+        return vectors
+
+    def row(self, number: int) -> str:
+        """A row's name in messages: its number from 0, and its id if it has one."""
+        return f"row {number}" + ("" if self.ids is None else f", id {shown(self.ids[number])}")
+
+    def _require_finite(self, vectors: Vectors, first: int) -> None:
+        finite = np.isfinite(vectors).all(axis=1)
+        if not finite.all():
+            row = self.row(first + int(np.argmin(finite)))
+            raise BenchError(f"{self.name}: expected finite numbers, got NaN or infinity in {row}")
+
+
+class StreamedSource(Source):
+    """A source whose rows lie one after another in a file, or in a stream from one."""
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row."""
+        return self.dim * self.dtype.itemsize
+
+    @abstractmethod
+    def _stream(self) -> AbstractContextManager[IO[bytes]]:
+        """A stream that begins with the first row."""
+
+    def _vectors(self, raw: bytes) -> NDArray[Any]:
+        """The vectors ``[k, dim]`` of the bytes of some rows."""
+        return np.frombuffer(raw, self.dtype).reshape(-1, self.dim)
+
+    def _blocks(self, size: int) -> Iterator[NDArray[Any]]:
+        with self._stream() as stream:
+            for start in range(0, self.rows, size):
+                expected = min(size, self.rows - start) * self.row_bytes
+                # Read, not mapped: mapped pages count as the memory of the process.
+                raw = stream.read(expected)
+                if len(raw) < expected:
+                    raise BenchError(f"ends within row {start + len(raw) // self.row_bytes}")
+                yield self._vectors(raw)

@@ -1,0 +1,153 @@
+"""Two sources of vectors of the same items, row by row: joined by ids, in any order."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.dtypes import StringDType
+from numpy.typing import NDArray
+
+from benchmark.errors import BenchError
+from benchmark.upgrade.formats.checks import shown
+from benchmark.upgrade.formats.ids import Ids
+from benchmark.upgrade.formats.source import BATCH, Source, Vectors
+
+
+@dataclass(frozen=True)
+class Join:
+    """Which row of one source is which of another.
+
+    Attributes:
+        left: Rows of the first source that have a partner, in its order, ``[n]``.
+        right: The partner of each, a row of the second source, ``[n]``.
+        names: Of the two sources.
+        rows: Of the two sources.
+        by_id: Whether ids decided; else rows pair as they stand.
+    """
+
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    names: tuple[str, str]
+    rows: tuple[int, int]
+    by_id: bool
+
+    @property
+    def missing(self) -> tuple[int, int]:
+        """Rows of the first and of the second source without a partner."""
+        return self.rows[0] - len(self.left), self.rows[1] - len(self.right)
+
+    @property
+    def in_step(self) -> bool:
+        """Whether both have the same items in the same order."""
+        return not any(self.missing) and bool((self.right == np.arange(len(self.right))).all())
+
+    def __str__(self) -> str:
+        """What was paired, and how many rows of which side were not."""
+        how = "by id" if self.by_id else "row by row, as there are no ids"
+        alone = (f"{n:,} only in {name}" for n, name in zip(self.missing, self.names, strict=True))
+        return f"{len(self.left):,} rows paired {how}; {', '.join(alone)}"
+
+
+def join(left: Source, right: Source) -> Join:
+    """Pair the rows of two sources: by ids where both have them, as they stand where neither has.
+
+    Where one side's ids are whole numbers and the other's text, ``7`` is ``"7"``.
+
+    Raises:
+        BenchError: If only one has ids, an id comes twice, no id is in both, or there are none
+            and the numbers of rows differ.
+    """
+    names, rows = (left.name, right.name), (left.rows, right.rows)
+    if left.ids is None and right.ids is None:
+        if left.rows != right.rows:
+            raise BenchError(
+                f"{right.name}: expected {left.rows} rows as {left.name}, got {right.rows}; "
+                "with ids on both sides rows may be missing"
+            )
+        every = np.arange(left.rows)
+        return Join(every, every, names, rows, by_id=False)
+    if left.ids is None or right.ids is None:
+        with_ids, without = (right, left) if left.ids is None else (left, right)
+        raise BenchError(f"{without.name}: expected ids, as {with_ids.name} has some")
+    mine, its = _alike(left.ids, right.ids)
+    order = np.argsort(its, kind="stable")
+    at = np.minimum(np.searchsorted(its[order], mine), len(order) - 1)
+    partner = order[at]
+    found = np.flatnonzero(its[partner] == mine)
+    if not len(found):
+        raise BenchError(
+            f"{right.name}: no id is one of {left.name}: {shown(its[0])} and the like there, "
+            f"{shown(mine[0])} here"
+        )
+    return Join(found, partner[found], names, rows, by_id=True)
+
+
+def _alike(left: Ids, right: Ids) -> tuple[Ids, Ids]:
+    if left.dtype.kind == right.dtype.kind:
+        return left, right
+    return left.astype(StringDType()), right.astype(StringDType())
+
+
+def pairs(
+    left: Source, right: Source, joined: Join, size: int = BATCH, folder: Path | None = None
+) -> Iterator[tuple[Ids | None, Vectors, Vectors]]:
+    """Ids and vectors of both sources for the rows of a join, in the first one's order.
+
+    Where the second is in another order it is copied once to a file in ``folder`` (by default the
+    system's for temporary files), float32, as files are read from front to back: memory holds a
+    batch of both, whatever the number of rows.
+    """
+    if joined.in_step:
+        yield from _in_step(left, right, size)
+        return
+    with _Copy(right, folder) as copy:
+        start = 0
+        for ids, vectors in left.batches(size):
+            first, last = np.searchsorted(joined.left, [start, start + len(vectors)])
+            kept = joined.left[first:last] - start
+            start += len(vectors)
+            if len(kept):
+                partners = copy.take(joined.right[first:last])
+                yield None if ids is None else ids[kept], vectors[kept], partners
+
+
+def _in_step(
+    left: Source, right: Source, size: int
+) -> Iterator[tuple[Ids | None, Vectors, Vectors]]:
+    others, rest = right.batches(size), np.empty((0, right.dim), np.float32)
+    for ids, vectors in left.batches(size):
+        # Batches of long vectors are shorter than others.
+        while len(rest) < len(vectors):
+            rest = np.concatenate([rest, next(others)[1]])
+        yield ids, vectors, rest[: len(vectors)]
+        rest = rest[len(vectors) :]
+
+
+class _Copy(AbstractContextManager["_Copy"]):
+    """The vectors of a source in a file whose rows are read in any order."""
+
+    def __init__(self, source: Source, folder: Path | None) -> None:
+        self.dim = source.dim
+        self.file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        try:
+            for _, vectors in source.batches():
+                self.file.write(np.ascontiguousarray(vectors).data)
+            self.file.flush()
+        except BaseException:
+            self.file.close()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+    def take(self, rows: NDArray[np.int64]) -> Vectors:
+        """Vectors of some rows, ``[k, dim]``, read in the file's order."""
+        out = np.empty((len(rows), self.dim), np.float32)
+        for at in np.argsort(rows):
+            self.file.seek(int(rows[at]) * 4 * self.dim)
+            self.file.readinto(out[at].data)  # type: ignore[attr-defined]
+        return out
