@@ -10,7 +10,6 @@ import numpy as np
 from benchmark.contract.conversion import Conversion
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats import Sink, Source, open_vectors, sink_class
-from benchmark.upgrade.formats.npy import sidecar
 from benchmark.upgrade.formats.sink import writing
 from benchmark.upgrade.formats.source import BATCH, Vectors
 from benchmark.upgrade.joining import Join, join, pairs
@@ -132,7 +131,7 @@ def _check_targets(sinks: list[Sink], sources: list[Source], force: bool) -> Non
             if any(each.is_dir() and each in place.parents for each in read):
                 raise BenchError(f"{path}: expected a file outside of the folder that is read")
             taken.add(place)
-        _require_free([*sink.targets, sidecar(sink.path)], force)
+        _require_free(sink.replaced, force)
 
 
 def _require_free(paths: list[Path], force: bool) -> None:

@@ -91,6 +91,8 @@ def of_vectors(sample: Sample, scratch: Scratch) -> Cases:
     target = str(scratch.out / "converted.npy")
     source = str(scratch.input / VECTORS)
     yield Case((str(conversion), source, target), "support.jobs:convert")
+    for ending in ("npy", "h5"):
+        yield Case(("convert", str(conversion), source, str(scratch.out / f"new.{ending}")))
 
 
 def of_images(sample: Sample, scratch: Scratch) -> Cases:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,7 @@ def targets() -> Mapping[str, Target]:
     from benchmark.records.details import read_details
     from benchmark.records.files import read_record
     from benchmark.records.published import read_published
+    from benchmark.upgrade.formats import open_vectors
     from support.hostile import stores
 
     view = View(16, 16)
@@ -72,6 +74,10 @@ def targets() -> Mapping[str, Target]:
 
     def rows(path: Path) -> None:
         for _ in row_blocks(open_rows("source", path), 1024):
+            pass
+
+    def formats(path: Path) -> None:
+        for _ in open_vectors(path).batches():
             pass
 
     def conversion(path: Path) -> None:
@@ -111,6 +117,7 @@ def targets() -> Mapping[str, Target]:
         "module": one(modules.MODULE, load_module, sound),
         "conversion": one(modules.META, conversion, meta, structured=True),
         "vectors": one(arrays.VECTORS, rows, *npy),
+        **{ending[1:]: one(f"evil{ending}", formats, *seeds) for ending, seeds in _vectors()},
         "image": one("1.png", lambda p: decode_view(p, view, "x"), *pictures),
         "published": one(str(table), numbers, published[table]),
         "omniglot": one("images_background.zip", dataset("omniglot"),
@@ -120,6 +127,20 @@ def targets() -> Mapping[str, Target]:
         "stage": one("stages/embed-0123456789abcdef01234567/stage.json", stage,
                      stores.sealed(stores.meta()), structured=True),
     }  # fmt: skip
+
+
+def _vectors() -> Iterator[tuple[str, list[bytes]]]:
+    """Files of vectors in each format, with ids and without."""
+    from support.vector_files import READ, write
+
+    rows = np.random.default_rng(0).standard_normal((20, 3)).astype(np.float32)
+    with tempfile.TemporaryDirectory() as folder:
+        for ending in READ:
+            path, seeds = Path(folder, f"a{ending}"), []
+            for ids in (None, list(range(20)), [f"item-{i}" for i in range(20)]):
+                write(path, rows, ids)
+                seeds.append(path.read_bytes())
+            yield ending, seeds
 
 
 def _faces(path: Path) -> None:

@@ -31,6 +31,8 @@ HEAVY = (
     "sklearn.manifold", "html5lib", "PIL.Image", "benchmark.api", "benchmark.cli.running",
     "benchmark.harness.stages", "benchmark.harness.record_builder", "benchmark.report.plots",
     "benchmark.report.plots.sweeps", "leaderboard.site", "benchmark.contract.conversion",
+    "benchmark.upgrade.convert", "benchmark.upgrade.formats.parquet",
+    "benchmark.upgrade.formats.hdf5", "rich.progress",
 )  # fmt: skip
 """What any verb imports, torch and numba included."""
 
@@ -164,7 +166,7 @@ class Forks:
         environment = {
             **os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}",
             "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg", "MPLCONFIGDIR": str(folder / "mpl"),
-            # pandas imports pyarrow where it is there.
+            # pyarrow, which pandas imports where it is installed, begins a thread otherwise.
             "JE_ARROW_MALLOC_CONF": "background_thread:false",
         }  # fmt: skip
         self.process = subprocess.Popen(

@@ -217,7 +217,16 @@ def test_whole_or_not_at_all(ending, tmp_path, vectors):
         assert left == [path.name, f"{path.name}.ids.npy"]
         assert path.read_bytes() == b"before"
     written(path, vectors)
-    assert [p.name for p in tmp_path.iterdir()] == [path.name], "earlier ids would be others'"
+    has_sidecar = ending in (".npy", ".fvecs", ".safetensors")
+    left = [path.name] if has_sidecar else [path.name, f"{path.name}.ids.npy"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == left, "earlier ids would be others'"
+
+
+def test_what_a_map_makes_of_vectors_is_finite(tmp_path, vectors):
+    vectors[705, 1] = np.nan
+    with pytest.raises(BenchError, match=r"a.h5: row 705 has numbers that float32 cannot hold$"):
+        written(tmp_path / "a.h5", vectors)
+    assert not list(tmp_path.iterdir())
 
 
 def test_from_python(gallery, vectors):

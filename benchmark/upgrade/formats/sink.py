@@ -21,7 +21,7 @@ class Sink(ABC):
     """A file of ``rows`` vectors, written in order; :func:`writing` opens and finishes it.
 
     Class attributes:
-        has_sidecar: Whether ids stand in a file beside, ``NAME.ids.npy``.
+        has_sidecar: Whether ids may stand in a file beside, ``NAME.ids.npy``.
         dtypes: What it can hold.
     """
 
@@ -55,17 +55,17 @@ class Sink(ABC):
         """Append rows ``[k, dim]``.
 
         Raises:
-            BenchError: If the type cannot hold a number.
+            BenchError: If the type cannot hold a number, or it is NaN or infinite.
         """
         if not self.written:
             self._begin(vectors.shape[1])
         with np.errstate(over="ignore"):
             stored = np.ascontiguousarray(vectors, self.dtype)
-        if self.dtype.itemsize < 4 and not (fits := np.isfinite(stored).all(axis=1)).all():
+        if not (fits := np.isfinite(stored).all(axis=1)).all():
             row = self.written + int(np.argmin(fits))
+            hint = "" if self.dtype.itemsize == 4 else "; expected --dtype float32"
             raise BenchError(
-                f"{self.path}: row {row} has numbers that {self.dtype} cannot hold; "
-                "expected --dtype float32"
+                f"{self.path}: row {row} has numbers that {self.dtype} cannot hold{hint}"
             )
         self._append(stored)
         self.written += len(stored)
@@ -87,7 +87,12 @@ class Sink(ABC):
     @property
     def targets(self) -> list[Path]:
         """Every file that appears."""
-        return [self.path] if self.beside is None else [self.beside, self.path]
+        return [self.path] if self.beside is None else [self.path, self.beside]
+
+    @property
+    def replaced(self) -> list[Path]:
+        """Every file that does not stay as it is, ids of earlier vectors among them."""
+        return [self.path, sidecar(self.path)] if self.has_sidecar else [self.path]
 
 
 @contextmanager
@@ -112,9 +117,9 @@ def writing(sinks: Sequence[Sink]) -> Iterator[None]:
             finally:
                 for sink in sinks:
                     sink.abandon()
-            for sink in sinks:
-                if sink.beside is None:
-                    sidecar(sink.path).unlink(missing_ok=True)
+            # Earlier ids first, later ones last: no vectors are ever seen with those of others.
+            for path in (path for sink in sinks for path in sink.replaced[1:]):
+                path.unlink(missing_ok=True)
             for path in targets:
                 _part(path).replace(path)
     except OSError as error:

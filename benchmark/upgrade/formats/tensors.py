@@ -1,6 +1,7 @@
 """Vectors as tensors of safetensors files."""
 
 import json
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -94,14 +95,16 @@ class SafetensorsSink(Sink):
     Written by hand, as the library's writer takes whole tensors.
     """
 
+    has_sidecar = True
+
     @property
-    def has_sidecar(self) -> bool:  # type: ignore[override]
-        """Tensors hold no text."""
-        return self.ids is not None and self.ids.dtype.kind != "i"
+    def beside(self) -> Path | None:
+        """The file of ids that are text; tensors hold none."""
+        return None if self.ids is not None and self.ids.dtype.kind == "i" else super().beside
 
     def _begin(self, dim: int) -> None:
         self._file = self._stack.enter_context(self.part.open("wb"))
-        inside = None if self.ids is None or self.has_sidecar else self.ids
+        inside = self.ids if self.beside is None else None
         first = 0 if inside is None else 8 * self.rows
         end = first + self.rows * dim * self.dtype.itemsize
         header: dict[str, Any] = {}
