@@ -3,6 +3,7 @@
 import io
 import os
 import pickle
+import re
 import signal
 import struct
 import zipfile
@@ -19,6 +20,7 @@ from support.hostile import arrays, modules
 from support.vector_files import READ, beside, parquet, write
 
 from benchmark.errors import BenchError
+from benchmark.perf import measure
 from benchmark.upgrade.formats import open_vectors, sink_class
 
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3) + 1
@@ -351,3 +353,17 @@ def test_ids_beside(tmp_path):
     ]:  # fmt: skip
         beside(tmp_path / "a.npy", ids)
         refuses(tmp_path / "a.npy", said)
+
+
+def test_a_page_that_claims_much(tmp_path):
+    """A few bytes of a small file changed: memory is not taken for what it says."""
+    path = tmp_path / "a.parquet"
+    parquet(path, ROWS, None, use_dictionary=False, compression="none")
+    raw = path.read_bytes()
+    # The first page's header: kind, size uncompressed, size compressed, zigzag numbers all.
+    header = re.match(rb"\x15\x00\x15[\x80-\xff]*[\x00-\x7f]\x15([\x80-\xff]*[\x00-\x7f])", raw[4:])
+    begin, end = header.span(1)
+    claims = b"\x80\x80\x80\x80\x07"  # 940 MB
+    path.write_bytes(raw[: 4 + begin] + claims + raw[4 + end :])
+    grown = measure.once(lambda: refuses(path, "a.parquet: ")).memory_mib
+    assert grown is None or grown < 100

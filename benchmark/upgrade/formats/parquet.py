@@ -22,9 +22,11 @@ from benchmark.upgrade.formats.source import Source, Vectors
 ENDINGS = (".parquet", ".pq")
 _ID, _VECTOR = "id", "vector"
 _BUFFER = 2**20
+_AT_ONCE = 2**23
+"""Bytes of a column of a row group that is read at once."""
 _MOST_NAME = 2**24
 """Bytes of a text in a file's metadata."""
-_GROUP = 2**25
+_GROUP = 2**24
 """Bytes of vectors in a row group, which is written at once."""
 _IDS = 2**16
 """Rows whose ids are read at a time."""
@@ -57,6 +59,7 @@ class ParquetSource(Source):
     def _open(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
         self.part = self.part or _VECTOR
         self._files = _files(self.path)
+        self._buffers: dict[Path, int] = {}
         found = {path: self._look(path) for path in self._files}
         # Engines that write folders leave files without a row, which tell no dimension.
         filled = {path: each for path, each in found.items() if each.rows} or found
@@ -90,13 +93,12 @@ class ParquetSource(Source):
     @contextmanager
     def _opened(self, path: Path) -> Iterator[Any]:
         """Open a file; errors name it if it is one of a folder."""
-        # With a buffer a column is read as it goes; without, a row group at once.
-        options = {"buffer_size": _BUFFER, "pre_buffer": False}
-        with (
-            located(path.name if path != self.path else ""), reading(self.format),
-            pq.ParquetFile(path, thrift_string_size_limit=_MOST_NAME, **options) as file,
-        ):  # fmt: skip
-            yield file
+        with located(path.name if path != self.path else ""), reading(self.format):
+            if path not in self._buffers:
+                with _file(path, 0) as file:
+                    self._buffers[path] = _buffer(file.metadata, {self.part, _ID}, path)
+            with _file(path, self._buffers[path]) as file:
+                yield file
 
     def _stored_ids(self) -> Any:
         if not self._has_ids:
@@ -178,6 +180,28 @@ def _files(path: Path) -> list[Path]:
         with located(file.name):
             require_file(file)
     return files
+
+
+def _file(path: Path, buffer: int) -> Any:
+    return pq.ParquetFile(
+        path, buffer_size=buffer, pre_buffer=False, thrift_string_size_limit=_MOST_NAME
+    )
+
+
+def _buffer(metadata: Any, columns: set[str], path: Path) -> int:
+    """Bytes of the buffer through which a file is read, 0 for whole row groups.
+
+    With a buffer memory does not grow with a row group, but a page is believed that claims to be
+    of gigabytes. Without, a page is looked for in what was read: small files cannot claim much.
+    """
+    paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
+    wanted = [i for i, each in enumerate(paths) if each.partition(".")[0] in columns]
+    size, largest = path.stat().st_size, 0
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        largest = max([largest, *(group.column(i).total_compressed_size for i in wanted)])
+    if largest > size:
+        raise BenchError(f"a column claims {largest} bytes, the file has {size}")
+    return _BUFFER if largest > _AT_ONCE else 0
 
 
 def _column(file: Any, column: str, size: int) -> Iterator[Any]:
