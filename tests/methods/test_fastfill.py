@@ -380,4 +380,4 @@ def test_defaults_of_the_paper():
         False,
         "none",
     )
-    assert (made.lr, made.warmup * 80, made.freeze_norm * 80) == (5e-4, 5, 40)
+    assert (made.lr, made.warmup * 80) == (5e-4, 5)
