@@ -11,6 +11,7 @@ from support.hostile import TOKEN, Content, Link, Pipe, Sample, Sparse, in_place
 
 STAGE = "store/stages/embed-0123456789abcdef01234567"
 META = f"{STAGE}/stage.json"
+UNFINISHED = "store/work"
 
 
 def meta(**fields: Any) -> dict[str, Any]:
@@ -67,20 +68,21 @@ def _folders(sound: bytes) -> Iterator[tuple[str, Mapping[str | bytes, Content]]
     yield "folder-is-a-link-outside", {META: sound, f"{STAGE}/deep": Link(outside)}
     yield "stage-is-a-link-outside", {STAGE: Link("../../../outside")}
     yield "stages-is-a-link-outside", {"store/stages": Link("../../outside")}
-    yield "work-is-a-link-outside", {META: sound, "store/work": Link("../../outside")}
-    yield "work-has-a-link-outside", {META: sound, "store/work/x": Link("../../../outside")}
+    yield "work-is-a-link-outside", {META: sound, UNFINISHED: Link("../../outside")}
+    yield "work-has-a-link-outside", {META: sound, f"{UNFINISHED}/x": Link("../../../outside")}
     yield (
         "lock-is-a-link-outside",
-        {META: sound, "store/work/x.lock": Link("../../../outside/keep.txt")},
+        {META: sound, f"{UNFINISHED}/x.lock": Link("../../../outside/keep.txt")},
     )
-    yield "lock-is-a-pipe", {META: sound, "store/work/x.lock": Pipe()}
+    yield "lock-is-a-pipe", {META: sound, f"{UNFINISHED}/x.lock": Pipe()}
     yield "stages-is-a-file", {"store/stages": b"x"}
-    yield "work-is-a-file", {META: sound, "store/work": b"x"}
+    yield "work-is-a-file", {META: sound, UNFINISHED: b"x"}
     for label, name in (
         ("escape", b"\x1b[2J"), ("not-utf-8", b"\xff\xfe"), ("line-break", b"a\nb"),
         ("markup", f"<{TOKEN}>".encode()), ("dash", b"-rf"), ("long", b"n" * 250),
     ):  # fmt: skip
         yield f"stage-called-{label}", {b"store/stages/" + name + b"/stage.json": sound}
-        yield f"work-called-{label}", {b"store/work/" + name + b"/x": b"", META: sound}
+        place = UNFINISHED.encode() + b"/" + name
+        yield f"work-called-{label}", {place + b"/x": b"", META: sound}
     yield "1000-stages", {f"store/stages/x-{i}/stage.json": sound for i in range(1000)}
     yield "300-folders-deep", {f"{STAGE}/{'d/' * 300}x": b"", META: sound}
