@@ -1,13 +1,13 @@
 import json
 import os
+from functools import partial
 
 import numpy as np
 import pytest
 from support.pictures import write_noise
+from support.refused import refused_data
 
-from benchmark.data.base import read_options
 from benchmark.data.folder import Folder
-from benchmark.errors import BenchError
 
 
 @pytest.fixture
@@ -103,13 +103,7 @@ def test_notes_and_hidden_files_are_passed_over(flat):
     assert Folder().load(flat).fingerprint() == expected
 
 
-def expect(root, *parts, **options):
-    with pytest.raises(BenchError) as error:
-        read_options("folder", options).load(root)
-    message = str(error.value)
-    assert "\n" not in message
-    for part in parts:
-        assert part in message
+expect = partial(refused_data, "folder")
 
 
 def test_wrong_roots(tmp_path):

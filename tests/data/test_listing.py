@@ -2,6 +2,7 @@
 
 import csv
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.command import call
 from support.pictures import write_noise
+from support.refused import refused_data
 
 from benchmark.api import run
-from benchmark.data.base import read_options
 from benchmark.data.folder import Folder
 from benchmark.data.listing import compiled, of_table
-from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute
 
 CLASSES = [f"c{i:02d}" for i in range(16)]
@@ -161,13 +161,7 @@ def test_such_protocols_run_on_own_images(seen_by_cameras, tmp_path, small, prot
 # --- what is refused
 
 
-def refused(root, *parts, **options):
-    with pytest.raises(BenchError) as error:
-        read_options("folder", options).load(root)
-    message = str(error.value)
-    assert "\n" not in message
-    for part in parts:
-        assert part in message
+refused = partial(refused_data, "folder")
 
 
 @pytest.mark.parametrize(
