@@ -35,11 +35,15 @@ class _Fit(nn.Module):
         self.module, self.loss, self.rows, self.frozen = module, loss, rows, frozen
         self.steps, self.freeze_from, self.step = steps, freeze_norm * steps, 0
         self.device = device
+        self.given: Rows = ()
         self.tensors: list[Tensor | None] = []
 
     def start(self, epoch: int, progress: float, _: torch.Generator) -> None:
         self.step = round(progress * self.steps)
-        self.tensors = [None if t is None else t.to(self.device) for t in self.rows(epoch)]
+        given = self.rows(epoch)
+        if given is not self.given:  # the same rows stay on the device
+            self.given = given
+            self.tensors = [None if t is None else t.to(self.device) for t in given]
 
     def forward(self, rows: Tensor) -> Tensor:
         # By steps, not by epochs: where there are many pairs, all steps are in the first epoch.
@@ -92,6 +96,14 @@ def fit_map(
     return module.cpu().eval(), {name: curve}
 
 
+def _by_epoch(pairs: Pairs, rows: Callable[[Pairs], Rows]) -> Callable[[int], Rows]:
+    """Rows of the pairs of each epoch; those that are always the same are made once."""
+    if pairs.renew is None:
+        same = rows(pairs)
+        return lambda _: same
+    return lambda epoch: rows(pairs.of_epoch(epoch))
+
+
 def squared_distance(left: Tensor, right: Tensor) -> Tensor:
     """Squared distance of rows, summed over dimensions, averaged over the batch."""
     return (left - right).square().sum(dim=1).mean()
@@ -122,7 +134,7 @@ class LearnedMap(FeatureTransformation):
     ) -> tuple[Map, dict[str, Curve]]:  # fmt: skip
         """:func:`fit_map` with these parameters, on ``rows`` of the pairs of each epoch."""
         return fit_map(
-            make, loss, lambda epoch: rows(pairs.of_epoch(epoch)), len(pairs.old), trainer,
+            make, loss, _by_epoch(pairs, rows), len(pairs.old), trainer,
             lr=self.lr, weight_decay=self.weight_decay, warmup=self.warmup,
             freeze_norm=self.freeze_norm, frozen=frozen, name=name,
         )  # fmt: skip
@@ -148,11 +160,12 @@ class TrainedVectorMap(VectorMap):
 
     def fit_vectors(self, source: Tensor, target: Tensor, trainer: Trainer) -> FittedMap:
         """Train on the same pairs in every epoch."""
-        return self._fit((source, target), lambda _: (source, target), trainer)
+        pair = (source, target)
+        return self._fit(pair, lambda _: pair, trainer)
 
     def fit_pairs(self, pairs: Pairs, trainer: Trainer) -> FittedMap:
         """Train on the pairs of each epoch."""
-        return self._fit(self.ends(pairs), lambda n: self.ends(pairs.of_epoch(n)), trainer)
+        return self._fit(self.ends(pairs), _by_epoch(pairs, self.ends), trainer)
 
     def _fit(
         self, start: tuple[Tensor, Tensor], rows: Callable[[int], Rows], trainer: Trainer
