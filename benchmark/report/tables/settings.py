@@ -74,9 +74,8 @@ def _tables(members: Sequence[Record], metrics: select.Names) -> Iterator[TextTa
             ("setting", "method"),
             (*cases, "compatible", scores.GAIN),
             lines,
-            notes=tuple(_notes(settings, keys))
-            if place == len(keys)
-            else (),  # once, below the last
+            # Once, below the last.
+            notes=tuple(_notes(settings, keys)) if place == len(keys) else (),
             grouped=True,
             compact=True,
         )
