@@ -8,6 +8,7 @@ import pytest
 
 from benchmark.config import registry
 from benchmark.config.loading import load_protocol, load_track
+from benchmark.config.overrides import expand
 from benchmark.records.files import read_record
 
 MEASURED = Path(__file__).parents[1] / "results" / "measured"
@@ -28,8 +29,7 @@ def test_every_protocol_has_the_same_methods(all_records) -> None:
     wanted = set()
     for name in registry.protocol_files():
         protocol = load_protocol(name)
-        settings = [f"{name}:{setting.name}" for setting in protocol.settings] or [name]
-        wanted |= {(one, protocol.version, m) for one in settings for m in EVERYWHERE}
+        wanted |= {(p.id, p.version, m) for p in expand(protocol) for m in EVERYWHERE}
     found = {
         (r.protocol, r.protocol_version, r.method)
         for r in all_records

@@ -59,6 +59,7 @@ def expand(protocol: Protocol) -> Iterator[Protocol]:
         changes = {
             "id": f"{protocol.id}:{setting.name}",
             "title": f"{protocol.title}: {setting.title or setting.name}",
+            "version": setting.version or protocol.version,
             "set": {**protocol.set, **setting.set}, "settings": (),
         }  # fmt: skip
         yield protocol.model_copy(update=changes)

@@ -61,6 +61,8 @@ class Setting(Model):
     """In words; by default its name."""
     set: Mapping[str, JsonValue] = {}
     """What it changes, in the words of ``--set``: ``{old.head: softmax, new.dim: x2}``."""
+    version: Version | None = None
+    """Version of a setting that alone was changed; by default the protocol's, which is lower."""
 
 
 class ProtocolRules(Model):
@@ -110,6 +112,12 @@ class Protocol(ProtocolRules):
     @model_validator(mode="after")
     def _consistent(self) -> Protocol:
         # On a track, whose groups may share members, it is checked again.
+        for setting in self.settings:
+            if setting.version is not None and setting.version <= self.version:
+                raise ValueError(
+                    f"settings '{setting.name}': version: expected more than the protocol's "
+                    f"{self.version}, got {setting.version}"
+                )
         shared = overlap(self.generations, tuple) if self.apart else None
         if shared is not None:
             raise ValueError(f"generations: {shared}")

@@ -73,7 +73,8 @@ def test_arch_change_changes_backbones_and_lengths_alone() -> None:
     assert pairs["same"] == (shallow, shallow) and pairs["deeper"] == (shallow, deep)
     assert pairs["longer"] == (("convnet-32x2", 32), deep)
     assert pairs["deeper-longer"] == (shallow, ("convnet-32x2", 128))
-    assert pairs["family"][0][0] == "mobilenet-32" and pairs["transformer"][1][0] == "vit-96x4"
+    assert pairs["family"][0][0] == "mobilenet-32"
+    assert pairs["transformer"] == (deep, ("vit-96x4", 64))
     assert {m[2] for n, ms in found.items() if n != "softmax-arcface" for m in ms} == {"arcface"}
     assert [m[2] for m in found["softmax-arcface"]] == ["softmax", "arcface"]
 
@@ -94,6 +95,12 @@ def test_a_model_s_own_recipe_is_for_its_training_alone() -> None:
         "train old model (seed 0)": "sgd", "train independent new model (seed 0)": "adamw",
         "fit independent (seed 0)": "sgd", "fit fct (seed 0)": "sgd",
     }  # fmt: skip
+
+
+def test_a_setting_can_have_a_version_of_its_own() -> None:
+    versions = {p.id.partition(":")[2]: p.version for p in expand(load_protocol("arch-change"))}
+    assert versions.pop("transformer") == 2 and set(versions.values()) == {1}
+    assert load_protocol("arch-change:transformer").version == 2
 
 
 # --- names and places

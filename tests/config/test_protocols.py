@@ -34,6 +34,13 @@ def toy():
 # --- fields
 
 
+def test_the_version_of_a_setting_is_above_the_protocol_s() -> None:
+    settings = [{"name": "a"}, {"name": "b", "version": 2}]
+    assert [p.version for p in expand(protocol(settings=settings))] == [1, 2]
+    with pytest.raises(BenchError, match=r"settings 'b': version: expected more than .* 2, got 2"):
+        protocol(version=2, settings=settings)
+
+
 @pytest.mark.parametrize("interval", [[0.3, 0.3], [0.5, 0.2], [-0.1, 1], [0, 1.1]])
 @pytest.mark.parametrize("key", ["classes", "images"])
 def test_fractions(key, interval):
