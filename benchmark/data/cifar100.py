@@ -8,17 +8,20 @@ import gzip
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from benchmark.config.checks import Seed
-from benchmark.config.declarations import EvaluationSet
+from benchmark.config.declarations import EvaluationSet, Offer
 from benchmark.config.files import read_bytes
+from benchmark.config.split_sizes import boundary
 from benchmark.data.base import Dataset, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import readable
 from benchmark.data.readers import FileDatasetReader
+from benchmark.data.splits import seeded_order
 from benchmark.errors import BenchError
 
 FOLDER, ARCHIVE = "cifar-100-binary", "cifar-100-binary.tar.gz"
@@ -32,19 +35,33 @@ _MOST_NAMES = 2**16  # bytes; a label is a byte, so there are at most 256 names
 _MOST_MEMBERS = 1000
 _Part = tuple[Pixels, Ints, Ints]
 """Images, fine and coarse labels."""
+HeldOut = Annotated[float, Field(ge=0, le=0.8)]
 
 
 @dataclass(frozen=True)
 class Cifar100(FileDatasetReader):
-    """Small photographs; ``test`` and ``seen`` are both its test set, each item a template."""
+    """Small photographs, each a template; ``test`` and ``seen`` are both the test set.
+
+    With classes held out ``test`` has all their images, ``seen`` the test images of the others.
+    """
 
     columns: ClassVar = frozenset({"templates", "texts"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(), "seen": EvaluationSet()}
 
-    seed: Seed = 0  # decides which items are enrolled, and in which gallery
-    # Evaluate on the last fifth of each class's training images instead, and train on the others:
-    # so settings are chosen without a look at the test set.
+    # decides which items are enrolled, in which gallery, and which classes are held out
+    seed: Seed = 0
+    # Share of the classes that nobody trains on, to evaluate on classes that no model has seen.
+    held_out: HeldOut = 0.0
+    # Choose settings without a look at what is evaluated: train on the first four fifths of each
+    # class's training images and evaluate on the others; with classes held out, hold out as large
+    # a share of those that are left.
     tuning: bool = False
+
+    def offers(self, root: Path | None) -> Offer:
+        """As declared; where classes are held out no model has seen those of ``test``."""
+        plain = super().offers(root)
+        sets = {**plain.evaluation_sets, "test": EvaluationSet(unseen=self.held_out > 0)}
+        return Offer(plain.columns, sets)
 
     def files(self, root: Path) -> list[Path]:
         """The archive, or its four files."""
@@ -69,13 +86,39 @@ class Cifar100(FileDatasetReader):
         train, test = (
             _part(files[name], f"{place}: {name}", len(fine), len(coarse)) for name in _FILES[:2]
         )
-        if self.tuning:
+        fine, train, evaluated = self._split(fine, train, test)
+        items = {
+            part: single_item_templates(
+                *evaluated[part][:2], seed=self.seed, group=evaluated[part][2], group_names=coarse
+            )
+            for part in ("test", "seen")
+        }
+        return Dataset(self.name, ImageSet(*train[:2]), items, fine)
+
+    def _split(
+        self, names: tuple[str, ...], train: _Part, test: _Part
+    ) -> tuple[tuple[str, ...], _Part, dict[str, _Part]]:
+        """Names of the classes, what trains, and what is evaluated.
+
+        Classes keep their order but for those held out, which come last.
+        """
+        order = seeded_order(names, self.seed)
+        if self.tuning:  # nothing that is evaluated otherwise may be looked at
+            order = order[: self._n_kept(len(order))]
             train, test = _divided(*train)
-        images, labels, groups = test
-        items = single_item_templates(
-            images, labels, seed=self.seed, group=groups, group_names=coarse
-        )
-        return Dataset(self.name, ImageSet(*train[:2]), {"test": items, "seen": items}, fine)
+        kept, held = np.split(order, [self._n_kept(len(order))])
+        classes = np.concatenate([np.sort(kept), np.sort(held)])
+        evaluated = {"seen": _of_classes(test, classes, 0, len(kept))}
+        evaluated["test"] = evaluated["seen"]
+        if len(held):
+            parts = [_of_classes(part, classes, len(kept), len(classes)) for part in (train, test)]
+            images, fine, coarse = (np.concatenate(column) for column in zip(*parts, strict=True))
+            evaluated["test"] = images, fine, coarse
+        train = _of_classes(train, classes, 0, len(kept))
+        return tuple(names[c] for c in classes), train, evaluated
+
+    def _n_kept(self, n: int) -> int:
+        return boundary(1.0 - self.held_out, n)
 
 
 def _place(root: Path) -> Path:
@@ -143,6 +186,16 @@ def _divided(images: Pixels, fine: Ints, coarse: Ints) -> tuple[_Part, _Part]:
     last = place >= size - np.maximum(1, size // 5)
     kept, held = np.sort(order[~last]), np.sort(order[last])
     return (images[kept], fine[kept], coarse[kept]), (images[held], fine[held], coarse[held])
+
+
+def _of_classes(part: _Part, classes: Ints, low: int, high: int) -> _Part:
+    """Items of ``classes[low:high]``, labelled by their place in ``classes``."""
+    images, fine, coarse = part
+    number = np.full(max(fine.max(), classes.max()) + 1, -1)
+    number[classes] = np.arange(len(classes))
+    labels = number[fine]
+    rows = (low <= labels) & (labels < high)
+    return images[rows], labels[rows], coarse[rows]
 
 
 def _part(raw: bytes, where: str, n_fine: int, n_coarse: int) -> _Part:
