@@ -172,18 +172,32 @@ def _rectangle(
 
 
 def _alignment(points: NDArray[np.float64], view: View) -> NDArray[np.float64]:
-    """From pixels of the result to those of the picture, ``[2, 3]``: a similarity transform.
+    """From pixels of the result to those of the picture, ``[2, 3]``, in Pillow's coordinates.
+
+    The similarity transform that brings the landmarks nearest to where ArcFace has them, inverted;
+    not the one that brings those places nearest to the landmarks, which enlarges faces whose
+    landmarks are squeezed. Landmarks count from the middle of the first pixel, Pillow from its
+    corner. NaN where the landmarks are no face.
 
     Source:
-        Umeyama, Least-squares estimation of transformation parameters (1991), without mirroring.
+        Umeyama, Least-squares estimation of transformation parameters (1991), as in
+        deepinsight/insightface, python-package/insightface/utils/face_align.py, ``estimate_norm``.
     """
+    try:
+        from skimage.transform import SimilarityTransform
+    except ImportError as error:
+        raise BenchError(
+            "faces are aligned by scikit-image, which is not installed: "
+            "pip install 'compatbench[faces]'"
+        ) from error
     face = _FACE * [view.width / _FACE_SIDE, view.height / _FACE_SIDE]
-    target, landmarks = face[:, 0] + 1j * face[:, 1], points[:, 0] + 1j * points[:, 1]
-    middle, other = target.mean(), landmarks.mean()
-    # In the complex plane a similarity is one product; its least squares are a line.
-    turn = np.vdot(target - middle, landmarks - other) / np.vdot(target - middle, target - middle)
-    shift = other - turn * middle
-    return np.array([[turn.real, -turn.imag, shift.real], [turn.imag, turn.real, shift.imag]])
+    found = np.isfinite(points).all() and SimilarityTransform.from_estimate(
+        points + 0.5, face + 0.5
+    )
+    if not found:
+        return np.full((2, 3), np.nan)
+    affine: NDArray[np.float64] = np.asarray(found.inverse.params)[:2]
+    return affine
 
 
 def _plain(image: Image.Image, mode: str, sixteen: bool = False) -> Image.Image:

@@ -7,7 +7,7 @@ from support.pictures import png, write_noise
 
 from benchmark.data.base import take
 from benchmark.data.files import Files
-from benchmark.data.images import _FACE, EncodedImages, View, decode_view, images_of
+from benchmark.data.images import _FACE, EncodedImages, View, _alignment, decode_view, images_of
 from benchmark.data.recordio import Records
 from benchmark.errors import BenchError
 
@@ -149,6 +149,35 @@ def test_landmarks_come_to_where_arcface_has_them():
     for x, y in _FACE:
         assert face[round(y), round(x)] > 200
     assert face.mean() < 10
+
+
+def insightface_map(landmarks):
+    """From the picture to the crop ``[2, 3]``: least squares in the crop, by its four numbers."""
+    x, y = landmarks.T
+    one, zero = np.ones(5), np.zeros(5)
+    rows = np.concatenate([np.stack([x, -y, one, zero], 1), np.stack([y, x, zero, one], 1)])
+    a, b, c, d = np.linalg.lstsq(rows, np.concatenate(_FACE.T), rcond=None)[0]
+    return np.array([[a, -b, c], [b, a, d]])
+
+
+@pytest.mark.parametrize("narrowed", [1.0, 0.6, 0.3])
+def test_crops_are_those_of_insightface(narrowed):
+    """Turned, moved, narrowed faces with noise, some of them cut by the picture's edge."""
+    rng = np.random.default_rng(1)
+    corners = np.array([[0, 0], [111, 0], [0, 111], [111, 111]], float)
+    worst = 0.0
+    for _ in range(70):
+        angle, size = rng.uniform(-np.pi, np.pi), rng.uniform(0.5, 4)
+        turn = size * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        face = (_FACE - 56) * [narrowed, 1.0] + rng.normal(0, 3, (5, 2))
+        landmarks = face @ turn.T + rng.uniform(-30, 300, 2)
+        # Pillow maps corners of pixels; theirs are middles.
+        affine = _alignment(landmarks, View(112, 112, 1, "align"))
+        ours = (corners + 0.5) @ affine[:, :2].T + affine[:, 2] - 0.5
+        forward = insightface_map(landmarks)
+        theirs = (corners - forward[:, 2]) @ np.linalg.inv(forward[:, :2]).T
+        worst = max(worst, np.abs(ours - theirs).max())
+    assert worst < 0.1
 
 
 # --- on demand
