@@ -13,10 +13,14 @@ from benchmark.config.reading import Model, build
 from benchmark.errors import BenchError
 
 BACKBONES = (
-    "convnet-, plain-, mobilenet- or vit-<width>[x<depth>], timm:<name> or torchvision:alexnet"
+    "convnet-, plain-, mobilenet- or vit-<width>[x<depth>], iresnet-18, -34, -50, -100 or -200, "
+    "timm:<name> or torchvision:alexnet"
 )
-OWN_BACKBONE = re.compile(r"(convnet|plain|mobilenet|vit)-([1-9]\d{0,3})(?:x([1-9]\d{0,2}))?")
-"""Family, width, and depth: blocks a stage, or layers of a transformer."""
+OWN_BACKBONE = re.compile(
+    r"(?:(convnet|plain|mobilenet|vit)-([1-9]\d{0,3})(?:x([1-9]\d{0,2}))?)"
+    r"|(iresnet)-(18|34|50|100|200)"
+)
+"""Family, width, and depth: blocks a stage, or layers of a transformer; or iResNet's depth."""
 # timm's own names are checked when timm is loaded, which takes seconds.
 _BACKBONE = re.compile(f"{OWN_BACKBONE.pattern}|timm:[\\w.-]{{1,100}}|torchvision:alexnet")
 
@@ -122,7 +126,18 @@ class Recipe(Model):
     lr: float = Field(0.1, ge=0, le=1e4)
     momentum: float = Field(0.9, ge=0, lt=1)
     weight_decay: float = Field(5e-4, ge=0, le=1e4)
-    schedule: Literal["linear", "cosine", "constant"] = "linear"
+    schedule: Literal["linear", "cosine", "constant", "steps"] = "linear"
+    power: float = Field(1.0, gt=0, le=100)
+    """Of the linear schedule: the share of the training that is left, to this power."""
+    milestones: Annotated[
+        tuple[Annotated[float, Field(gt=0, lt=1)], ...],
+        holds(lambda m: list(m) == sorted(set(m)), "rising shares"),
+    ] = ()
+    """Of the schedule ``steps``: shares of the training after which the rate falls."""
+    decay: float = Field(0.1, gt=0, le=1)
+    """Factor of the rate at each milestone."""
+    clip: float = Field(0.0, ge=0, le=1e6)
+    """Largest norm of the gradient, which longer ones are scaled to; 0 leaves all as they are."""
     warmup: float = Field(0.0, ge=0, lt=1)
     """Share of the steps in which the learning rate rises linearly from 0."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
@@ -149,6 +164,15 @@ class Recipe(Model):
         """The recipe of SimCLR's training, but for its epochs, which are ``side_epochs``."""
         values = {**dict(self), "augment": PHOTOGRAPHS, **self.simclr, "simclr": {}}
         return build(Recipe, values, "simclr")
+
+    @model_validator(mode="after")
+    def _steps_have_milestones(self) -> Recipe:
+        if (self.schedule == "steps") != bool(self.milestones):
+            raise ValueError(
+                "milestones: expected some with the schedule 'steps', and only there, got "
+                f"{list(self.milestones)} with '{self.schedule}'"
+            )
+        return self
 
     @model_validator(mode="after")
     def _simclr_is_a_recipe(self) -> Recipe:

@@ -1,4 +1,4 @@
-"""Image encoders: small residual, plain, separable and transformer trunks, timm's, AlexNet.
+"""Image encoders: small residual, plain, separable, transformer trunks, iResNet, timm's, AlexNet.
 
 The small ones are for 32 x 32 images: a stem of stride 2 and strides where feature maps are
 largest take half the time of striding last.
@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from benchmark.config.recipes import BACKBONES, OWN_BACKBONE
 from benchmark.errors import BenchError
+from benchmark.models.iresnet import iresnet_trunk, output_norm
 from benchmark.models.module import Portable
 
 _STRIDES = (2, 2, 1)
@@ -33,11 +34,13 @@ class Encoder(Portable):
     ) -> None:  # fmt: skip
         super().__init__()
         self.trunk, width = trunk(backbone, channels, image_size)
-        self.project = nn.Linear(width, dim)
+        self.project: nn.Module = nn.Linear(width, dim)
         self.relu = relu
         self.neck = nn.BatchNorm1d(dim) if neck else None
         if self.neck is not None:
             self.neck.bias.requires_grad_(False)  # stays 0, as in the paper
+        if backbone.startswith("iresnet"):
+            self.project = nn.Sequential(self.project, output_norm(dim))
 
     def forward(self, images: Tensor) -> Tensor:
         """Embed ``[n, c, h, w]`` float in [-1, 1] as ``[n, dim]``, not normalised."""
@@ -72,9 +75,9 @@ def to_unit(images: Tensor) -> Tensor:
 def trunk(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:
     """The trunk of ``convnet-16``, ``vit-64x4``, ``timm:resnet18``, ..., and its output's width.
 
-    The name is timm's, or a family, a width, and a depth: blocks a stage, by default 1, or layers
-    of a transformer, by default 4. Images have ``image_size`` pixels a side. A BenchError if the
-    name is unknown, or the width does not suit the family.
+    The name is timm's, iResNet's with its depth, or a family, a width, and a depth: blocks a
+    stage, by default 1, or layers of a transformer, by default 4. Images have ``image_size``
+    pixels a side. A BenchError if the name is unknown, or the width does not suit the family.
     """
     check_backbone(name)
     if name == _ALEXNET:
@@ -86,6 +89,8 @@ def trunk(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:
         options: dict[str, Any] = {"img_size": image_size} if "vit" in name else {}
         model: Any = timm.create_model(name[5:], num_classes=0, in_chans=channels, **options)
         return model, int(model.num_features)
+    if parsed[4] is not None:
+        return iresnet_trunk(int(parsed[5]), channels, image_size)
     family, width, depth = parsed[1], int(parsed[2]), int(parsed[3] or 0)
     if family == "vit":
         return _transformer(width, depth or 4, channels, image_size), width

@@ -4,7 +4,7 @@ import hashlib
 import io
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -105,7 +105,7 @@ class Trainer:
         batch = min(budget.batch_size, n)
         an_epoch = max(1, n // batch)
         plain = (optimizer or self._optimizer)([p for p in system.parameters() if p.requires_grad])
-        factor = schedule or partial(rate, schedule=recipe.schedule, warmup=recipe.warmup)
+        factor = schedule or partial(_factor, recipe=recipe)
         rates = torch.optim.lr_scheduler.LambdaLR(plain, lambda step: factor(step / budget.steps))
         model, wrapped = fabric.setup(system, plain)
         curve = Curve(steps_an_epoch=an_epoch)
@@ -129,7 +129,7 @@ class Trainer:
             shares = [rows[i * batch : (i + 1) * batch][rank::world] for i in range(steps)]
             curve.lr.append(wrapped.param_groups[0]["lr"])
             tell = partial(self._tell, epoch * an_epoch, steps, budget.steps)
-            loss = _train_epoch(fabric, model, system, wrapped, rates, shares, tell)
+            loss = _train_epoch(fabric, model, system, wrapped, rates, shares, tell, recipe.clip)
             if not math.isfinite(loss):
                 raise RefusedError(
                     f"training '{name}' diverged: the loss is {loss} in epoch {epoch}; "
@@ -213,9 +213,11 @@ def _digest(path: Path, content: bytes | memoryview) -> bytes:
 def _train_epoch(
     fabric: Any, model: nn.Module, system: nn.Module, optimizer: torch.optim.Optimizer,
     rates: torch.optim.lr_scheduler.LRScheduler, batches: list[torch.Tensor],
-    tell: Callable[[int], None],
+    tell: Callable[[int], None], clip: float,
 ) -> float:  # fmt: skip
     """One step a batch, of whose number ``tell`` is told; the mean loss.
+
+    Gradients whose norm is above ``clip`` are scaled to it; 0 leaves them as they are.
 
     A system's ``prefetch`` loads the next rows meanwhile.
     """
@@ -227,6 +229,8 @@ def _train_epoch(
             prefetch(batches[step].numpy())
         optimizer.zero_grad()
         fabric.backward(loss)
+        if clip:
+            fabric.clip_gradients(model, optimizer, max_norm=clip, error_if_nonfinite=False)
         optimizer.step()
         rates.step()
         total += loss.detach()
@@ -234,15 +238,30 @@ def _train_epoch(
     return total.item() / len(batches)
 
 
-def rate(progress: float, schedule: str, warmup: float) -> float:
+def _factor(progress: float, recipe: Recipe) -> float:
+    r = recipe
+    return rate(progress, r.schedule, r.warmup, r.power, r.milestones, r.decay)
+
+
+def rate(
+    progress: float, schedule: str, warmup: float, power: float = 1.0,
+    milestones: Sequence[float] = (), decay: float = 0.1,
+) -> float:  # fmt: skip
     """Factor of the learning rate at ``progress`` in [0, 1].
 
     Example:
         >>> [rate(p, "linear", 0.2) for p in (0.0, 0.1, 0.2, 0.6)]
         [0.0, 0.5, 1.0, 0.5]
+        >>> [rate(p, "linear", 0.0, power=2.0) for p in (0.0, 0.5)]
+        [1.0, 0.25]
+        >>> [rate(p, "steps", 0.0, milestones=(0.5, 0.75)) for p in (0.4, 0.5, 0.7)]
+        [1.0, 0.1, 0.1]
     """
     if progress < warmup:
         return progress / warmup
+    if schedule == "steps":
+        passed: float = decay ** sum(progress >= milestone for milestone in milestones)
+        return passed
     left = (1.0 - progress) / (1.0 - warmup)
     cosine = 0.5 - 0.5 * math.cos(math.pi * left)
-    return {"linear": left, "cosine": cosine, "constant": 1.0}[schedule]
+    return {"linear": left**power, "cosine": cosine, "constant": 1.0}[schedule]

@@ -94,6 +94,8 @@ def test_protocols_refused(changes, words):
         ({"transform_steps": -1}, "transform_steps"), ({"side_epochs": 0}, "side_epochs"),
         ({"warmup": 1.0}, "warmup"), ({"warmup": -0.1}, "warmup"),
         ({"optimizer": "lion"}, "optimizer"), ({"schedule": "step"}, "schedule"),
+        ({"schedule": "steps"}, "milestones: expected some"), ({"milestones": [0.5]}, "only there"),
+        ({"schedule": "steps", "milestones": [0.5, 0.2]}, "rising"), ({"clip": -1}, "clip"),
     ],
 )  # fmt: skip
 def test_recipes_refused(changes, words):

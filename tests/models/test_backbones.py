@@ -32,6 +32,23 @@ def test_alexnet_up_to_its_last_layer_but_one():
         check_backbone("torchvision:vgg11")
 
 
+@pytest.mark.parametrize(("depth", "count"), [(18, 24_025_600), (34, 34_139_328), (50, 43_590_848)])
+def test_iresnet_has_the_parameters_of_its_source(depth, count):
+    """As arcface_torch/backbones/iresnet.py counts them with 512 numbers; 100 has 65,156,160."""
+    model = Encoder(f"iresnet-{depth}", 512, 3, 112)
+    assert sum(p.numel() for p in model.parameters()) == count
+
+
+def test_iresnet_flattens_and_keeps_the_factors_of_its_output_at_one():
+    model, width = trunk("iresnet-18", 3, 112)
+    assert width == 512 * 7 * 7
+    assert model.eval()(torch.rand(1, 3, 112, 112)).shape == (1, width)
+    encoder = Encoder("iresnet-18", 8, 1, 40)
+    assert encoder(torch.rand(2, 1, 40, 40)).shape == (2, 8)
+    fixed = {name for name, p in encoder.named_parameters() if not p.requires_grad}
+    assert fixed == {"project.1.weight"} and (encoder.project[1].weight == 1).all()
+
+
 def test_in_evaluation_an_embedding_is_its_image_s_alone():
     torch.manual_seed(0)
     model = Encoder("convnet-4", 8, 1, 16).eval()
@@ -43,7 +60,7 @@ def test_in_evaluation_an_embedding_is_its_image_s_alone():
 
 
 @pytest.mark.parametrize(
-    "name", ["convnet-0", "convnet", "resnet50", "convnet--4", "convnet-4x", ""]
+    "name", ["convnet-0", "convnet", "resnet50", "convnet--4", "convnet-4x", "iresnet-51", ""]
 )
 def test_unknown_names(name):
     with pytest.raises(BenchError, match="unknown backbone"):

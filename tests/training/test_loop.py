@@ -143,6 +143,52 @@ def test_rate_ends_at_zero_and_starts_whole(schedule):
     assert rate(0.5, schedule, 0.0) == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("power", [1.0, 2.0])
+@pytest.mark.parametrize("warmup", [0.0, 0.25])
+def test_a_linear_rate_to_a_power_is_insightface_s(power, warmup):
+    """Its rule multiplies the last rate; over 20 steps, the warm-up among them."""
+    total, warm, last = 20, round(20 * warmup), 1.0
+    for step in range(warm + 1, total):
+        last *= (
+            (1 - (step - warm) / (total - warm)) / (1 - (step - 1 - warm) / (total - warm))
+        ) ** power
+        assert rate(step / total, "linear", warmup, power) == pytest.approx(last)
+
+
+def test_the_rate_falls_at_milestones():
+    """BCT: 16 epochs, a tenth after 8, 12 and 14."""
+    drops = (8 / 16, 12 / 16, 14 / 16)
+    rates = [rate(e / 16, "steps", 0.0, milestones=drops) for e in range(16)]
+    assert rates == pytest.approx([1.0] * 8 + [0.1] * 4 + [0.01] * 2 + [0.001] * 2)
+    assert rate(0.1, "steps", 0.2, milestones=drops) == 0.5
+
+
+def test_long_gradients_are_cut(trainer):
+    """Plain SGD at rate 1 then moves the weights by the limit."""
+
+    class Steep(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.zeros(2))
+
+        def forward(self, rows):
+            return self.weight @ torch.tensor([3.0, 4.0])
+
+    for clip, moved in ((0.0, 5.0), (2.0, 2.0), (9.0, 5.0)):
+        module = Steep()
+        made = trainer(
+            epochs=1,
+            lr=1.0,
+            momentum=0.0,
+            weight_decay=0.0,
+            schedule="constant",
+            warmup=0.0,
+            clip=clip,
+        )
+        made.run(module, 4, Budget(1, 4))
+        assert module.weight.norm().item() == pytest.approx(moved, rel=1e-5)
+
+
 @pytest.mark.parametrize("schedule", ["linear", "cosine", "constant"])
 def test_the_loop_uses_the_schedule_step_by_step(trainer, schedule):
     """Plain SGD on a loss of slope 1 moves the weight by the rate of each step."""
