@@ -22,6 +22,9 @@ class TrackRules(Model):
     """Options of the dataset."""
     distance: Literal["cosine", "l2"] = "cosine"
     """How embeddings are compared."""
+    mirrored: bool = False
+    """Whether the embedding of an evaluated image is the sum of its own and of its mirror image's,
+    as the scripts for faces have it; maps are fitted to plain embeddings."""
     far: Rates = (1e-4, 1e-3, 1e-2)
     """False accept rates of 1:1 verification."""
     fpir: Rates = (1e-3, 1e-2, 1e-1)

@@ -252,11 +252,12 @@ class _Layout:
         """The scores of a chain; for a bound, without updates, no gallery is backfilled."""
         protocol, track, part = self.setup.protocol, self.setup.track, self.setup.part
         inputs = {"data": self.data}
+        how: dict[str, Any] = {"mirrored": True} if track.mirrored else {}
         for i, model in enumerate(chain):
-            inputs[f"vectors{i}"] = self.embed(model, part, f"{label}, {self.names[i]}")
+            inputs[f"vectors{i}"] = self.embed(model, part, f"{label}, {self.names[i]}", **how)
         if self.generations[0].queries == "texts":
             what = f"{self.names[0]}, images"
-            inputs["images0"] = self.embed(chain[0], part, what, "images")
+            inputs["images0"] = self.embed(chain[0], part, what, "images", **how)
         inputs |= {f"update{i}": update for i, update in enumerate(updates, 1)}
         if updates:
             inputs |= self._direct(label, method, chain)

@@ -129,6 +129,8 @@ def embed(params: Params, inputs: Inputs, context: Context) -> Facts:
         vectors = _views(model, items.images, device, views, context.progress)
     else:
         vectors = embedding.embed(model, items.images, device)
+        if params.get("mirrored"):
+            vectors += embedding.embed(model, items.images, device, change=embedding.mirror)
     np.save(context.out / artifacts.VECTORS, vectors)
     return {"n": len(vectors), "dim": int(vectors.shape[1])}
 

@@ -197,6 +197,11 @@ def embed(
     )
 
 
+def mirror(images: Tensor) -> Tensor:
+    """Left and right exchanged, ``[n, c, h, w]``."""
+    return images.flip(3)
+
+
 def embed_view(
     model: nn.Module, images: Images, device: torch.device, changes: Augment, seed: int, view: int
 ) -> np.ndarray:

@@ -15,6 +15,7 @@ from benchmark.harness.execution import Compute
 from benchmark.harness.requests import make_request as request
 from benchmark.harness.stages import _rows
 from benchmark.harness.store import Store
+from benchmark.models.backbones import to_unit
 from benchmark.models.module import load_module
 from benchmark.training.closed_form import ridge
 from benchmark.training.embedding import embed_view
@@ -31,6 +32,7 @@ SMALL = {
 def done(tmp_path_factory):
     folder = tmp_path_factory.mktemp("views")
     settings = SMALL | {"recipe.transform_views": 3, "recipe.augment.flip": True}
+    settings["track.mirrored"] = True
     labels = ["linear", "bct", "fct:simclr"]
     options = {"protocol": "open-class", "track": "toy", "settings": settings}
     run(labels, **options, store=folder / "store", out=folder / "out", compute=CPU)
@@ -40,6 +42,20 @@ def done(tmp_path_factory):
 
 def vectors(store, stage):
     return np.load(store.path(stage.name) / VECTORS)
+
+
+def test_embeddings_of_evaluated_images_are_sums_with_those_of_their_mirror_images(done):
+    results, store = done
+    stage = results["bct"].evaluation.inputs["vectors1"]
+    dataset = read_dataset(store.path(stage.inputs["data"].name))
+    images = dataset.evaluations[stage.params["part"]].images[np.arange(40)]
+    model = load_module(store.path(stage.inputs["model"].name) / "model.safetensors").eval()
+    with torch.inference_mode():
+        batch = to_unit(torch.from_numpy(images))
+        wanted = (model(batch) + model(batch.flip(3))).numpy()
+    np.testing.assert_allclose(vectors(store, stage)[:40], wanted, rtol=1e-4, atol=1e-4)
+    # What maps are learned from is not.
+    assert "mirrored" not in results["linear"].updates[0].inputs["features0"].params
 
 
 def test_cached_views_are_of_the_same_pictures(done):
