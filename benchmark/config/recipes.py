@@ -115,6 +115,10 @@ _NOT_OF_SIMCLR = (
 )  # fmt: skip
 
 
+_PASSES = re.compile(r"([1-9]\d{0,4}) epochs")
+Passes = Annotated[str, holds(_PASSES.fullmatch, "a number of steps, or one such as '80 epochs'")]
+
+
 class Recipe(Model):
     """Training of everything on a track, the same for every method."""
 
@@ -145,8 +149,8 @@ class Recipe(Model):
     """As Lightning Fabric names it; used for training, embeddings are float32. ``bf16-mixed`` is
     ``32-true`` on a CPU without bfloat16 instructions, where it would be slower; records say what
     was used."""
-    transform_steps: int = Field(600, ge=1, le=10**8)
-    """Steps of a learned conversion on cached embeddings."""
+    transform_steps: Annotated[int, Field(ge=1, le=10**8)] | Passes = 600
+    """Steps of a learned conversion on cached embeddings, or ``80 epochs`` over its pairs."""
     transform_batch: int = Field(256, ge=1, le=2**24)
     """Pairs a step of a learned conversion."""
     transform_views: Annotated[int, Field(ge=1, le=1024)] | Literal["epoch"] = 1
@@ -159,6 +163,14 @@ class Recipe(Model):
     simclr: Mapping[str, JsonValue] = {}
     """What the training of SimCLR side-information changes of this recipe: its optimiser, and as
     ``augment`` its views, which are those of photographs where none are given."""
+
+    def map_steps(self, n: int) -> int:
+        """Steps of a learned conversion on ``n`` pairs."""
+        if isinstance(self.transform_steps, int):
+            return self.transform_steps
+        passes = _PASSES.fullmatch(self.transform_steps)
+        assert passes is not None  # checked above
+        return int(passes[1]) * max(1, n // min(self.transform_batch, n))
 
     def for_simclr(self) -> Recipe:
         """The recipe of SimCLR's training, but for its epochs, which are ``side_epochs``."""

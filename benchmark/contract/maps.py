@@ -69,7 +69,7 @@ def fit_map(
             recipe's precision, so a map gives float32 where differences matter.
         rows: Number of an epoch -> its paired rows: views of the same items.
         n: Rows.
-        trainer: The loop; its recipe holds the steps and the batch.
+        trainer: The loop; its recipe holds the steps or epochs, and the batch.
         lr: Learning rate.
         weight_decay: Added to the gradient, as Adam does.
         warmup: Share of the steps with a rising learning rate.
@@ -79,18 +79,19 @@ def fit_map(
     """
     with drawing_from(trainer.seed, name, "init"):
         module = make()
-    device, recipe = trainer.torch_device(), trainer.recipe
+    device = trainer.torch_device()
     held = nn.ModuleList(Frozen(each) for each in frozen if each is not None)
-    fit = _Fit(module, loss, rows, recipe.transform_steps, freeze_norm, held, device)
+    recipe = trainer.recipe
+    budget = Budget(recipe.map_steps(n), recipe.transform_batch)
+    fit = _Fit(module, loss, rows, budget.steps, freeze_norm, held, device)
 
     def adam(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
         # Over all tensors at once: bit for bit what one after the other gives, in less time.
         return torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay, foreach=True)
 
     curve = trainer.run(
-        fit, n,
-        Budget(recipe.transform_steps, recipe.transform_batch), optimizer=adam,
-        schedule=lambda p: rate(p, "cosine", warmup), on_epoch=fit.start, name=name,
+        fit, n, budget, optimizer=adam, schedule=lambda p: rate(p, "cosine", warmup),
+        on_epoch=fit.start, name=name,
     )  # fmt: skip
     held.cpu()
     return module.cpu().eval(), {name: curve}

@@ -96,11 +96,20 @@ def test_protocols_refused(changes, words):
         ({"optimizer": "lion"}, "optimizer"), ({"schedule": "step"}, "schedule"),
         ({"schedule": "steps"}, "milestones: expected some"), ({"milestones": [0.5]}, "only there"),
         ({"schedule": "steps", "milestones": [0.5, 0.2]}, "rising"), ({"clip": -1}, "clip"),
+        ({"transform_steps": "80"}, "transform_steps"), ({"transform_steps": "0 epochs"}, "transform_"),
     ],
 )  # fmt: skip
 def test_recipes_refused(changes, words):
     with pytest.raises(BenchError, match=words):
         build(Recipe, {"epochs": 1, **changes}, "t.yaml")
+
+
+def test_steps_of_a_map_are_a_number_or_passes_over_its_pairs():
+    steps = build(Recipe, {"epochs": 1, "transform_steps": 7}, "t.yaml")
+    passes = build(Recipe, {"epochs": 1, "transform_steps": "80 epochs"}, "t.yaml")
+    assert [steps.map_steps(n) for n in (3, 1000)] == [7, 7]
+    # Batches of 256; a last one that is not whole is left out.
+    assert [passes.map_steps(n) for n in (3, 255, 256, 1000)] == [80, 80, 80, 240]
 
 
 def test_models_refused():
