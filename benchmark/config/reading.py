@@ -157,7 +157,9 @@ def _line(adapter: TypeAdapter[Any], error: ErrorDetails, where: str) -> str:
 def _branch(part: Any) -> bool:
     """Whether a part of a location names a branch of a union, which no file has."""
     return isinstance(part, str) and (
-        "[" in part or part in ("int", "float", "str", "bool", "none", "function-after")
+        "[" in part
+        or part.startswith("constrained-")
+        or part in ("int", "float", "str", "bool", "none", "function-after")
     )
 
 

@@ -216,8 +216,8 @@ def test_everything_changes_as_in_mixbct():
     """Appendix C.4, Table 9: the top 30, 70 and 100 % of the people."""
     found, setup = generations("sequential-mixed", "ms1mv3-ijbc")
     assert found == [
-        ("timm:resnet18", "softmax", 28029), ("timm:resnet18", "arcface", 65402),
-        ("timm:resnet50", "arcface", 93431),
+        ("iresnet-18", "softmax", 28029), ("iresnet-18", "arcface", 65402),
+        ("iresnet-50", "arcface", 93431),
     ]  # fmt: skip
     assert (setup.protocol.order, setup.protocol.old_head) == ("dataset", "discarded")
     assert setup.protocol.tasks == ("verification", "identification")
