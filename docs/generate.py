@@ -300,23 +300,36 @@ def _coverage() -> list[str]:
     return _table("|".join(["metric", "impostors", "level", "nominal", *designs]), *rows)
 
 
-def _sweep(name: str) -> list[str]:
-    """The cross-test of each point of a sweep, from the CSV that ``bench run --sweep`` writes."""
-    with (Path(__file__).parent / "figures" / name).open(encoding="utf-8", newline="") as file:
-        lines = list(csv.DictReader(file))
+def _sweep(*names: str) -> list[str]:
+    """The cross-test of each point of a sweep, from the CSVs that ``bench run --sweep`` writes."""
+    return _points(names, ("new/old",), lambda method: method != "independent")
+
+
+def _bounds(*names: str) -> list[str]:
+    """Old/old and new/new of the independent models at each point of a sweep."""
+    return _points(names, ("old/old", "new/new"), lambda method: method == "independent")
+
+
+def _points(names: Iterable[str], cases: Sequence[str], wanted: Callable[[str], bool]) -> list[str]:
+    lines: list[dict[str, str]] = []
+    for name in names:
+        with (Path(__file__).parent / "figures" / name).open(encoding="utf-8", newline="") as file:
+            lines += csv.DictReader(file)
     fields = list(lines[0])
     keys = fields[1 : fields.index("metric")]
     metrics = [m for m in ("cmc_at_1", "map") if any(line["metric"] == m for line in lines)]
-    found: dict[tuple[str, ...], dict[str, str]] = {}
+    columns = [(case, metric) for case in cases for metric in metrics]
+    found: dict[tuple[str, ...], dict[tuple[str, str], str]] = {}
     for line in lines:
-        wanted = line["case"] == "new/old" and line["metric"] in metrics
-        if wanted and line["method"] != "independent":
+        column = line["case"], line["metric"]
+        if column in columns and wanted(line["method"]):
             point = (f"`{line['method']}`", *(line[key] for key in keys))
             value, low, high = (f"{100 * float(line[k]):.1f}" for k in ("value", "low", "high"))
-            found.setdefault(point, {})[line["metric"]] = f"{value} ({low} to {high})"
-    heads = ["method", *(f"`{key}`" for key in keys), *(describe(m).label for m in metrics)]
+            found.setdefault(point, {})[column] = f"{value} ({low} to {high})"
+    labels = [(f"{c} " if len(cases) > 1 else "") + describe(m).label for c, m in columns]
+    heads = ["method", *(f"`{key}`" for key in keys), *labels]
     return _table(
-        "|".join(heads), *((*p, *(cells[m] for m in metrics)) for p, cells in found.items())
+        "|".join(heads), *((*p, *(cells[c] for c in columns)) for p, cells in found.items())
     )
 
 
@@ -329,7 +342,7 @@ GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "protocols": _protocols, "protocol": _protocol, "tracks": _tracks, "suits": _suits,
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
-    "scripts": _scripts, "coverage": _coverage, "sweep": _sweep,
+    "scripts": _scripts, "coverage": _coverage, "sweep": _sweep, "bounds": _bounds,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""
 
