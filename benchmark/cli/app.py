@@ -153,8 +153,8 @@ def check(
     method: Annotated[str, Argument(help="A method, `bct` or `bct:distill`.")],
     protocol: options.Protocol = "open-class",
 ) -> None:
-    """Try a method in seconds: train, embed, score, write, read back, repeat bit for bit."""
-    from benchmark.cli.check import check_method
+    """Try a method in seconds: what it gives, whether it repeats, and what it declares."""
+    from benchmark.harness.checking.method import check_method
 
     for line in check_method(method, protocol):
         echo(line)
@@ -163,7 +163,7 @@ def check(
 @app.command(epilog="Example: `bench doctor`")
 def doctor() -> None:
     """Say what this installation has and what it can do."""
-    from benchmark.cli.check import diagnose
+    from benchmark.cli.doctor import diagnose
 
     sound = True
     for name, state, good in diagnose():

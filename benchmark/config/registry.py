@@ -19,7 +19,8 @@ from benchmark.errors import BenchError, unknown
 
 Entry = TypeVar("Entry")
 
-GROUP = "compatbench.methods"
+METHODS, TRACKS, DATASETS = (f"compatbench.{kind}" for kind in ("methods", "tracks", "datasets"))
+"""Groups of entry points, by which other packages add to what is here."""
 
 
 @dataclass(frozen=True)
@@ -110,14 +111,30 @@ def method_files() -> Mapping[str, MethodFile]:
     for path in sorted(_folder("methods").glob("[!_]*.py")):
         name = path.stem.replace("_", "-")
         files[name] = MethodFile(name, f"methods.{path.stem}", path)
-    for entry in entry_points(group=GROUP):
-        spec = importlib.util.find_spec(entry.module)
-        if spec is None or spec.origin is None:
-            raise BenchError(f"entry point {GROUP}: '{entry.value}' cannot be found")
-        if entry.name in files:
-            raise BenchError(f"entry point {GROUP}: method '{entry.name}' exists already")
-        files[entry.name] = MethodFile(entry.name, entry.module, Path(spec.origin))
+    for name, (module, path) in _added(METHODS, files).items():
+        files[name] = MethodFile(name, module, path)
     return files
+
+
+def _added(group: str, known: Mapping[str, Any]) -> dict[str, tuple[str, Path]]:
+    """Name -> module and file, of what other packages add; nothing is imported.
+
+    Raises:
+        BenchError: If a module cannot be found, or a name is taken.
+    """
+    found: dict[str, tuple[str, Path]] = {}
+    for entry in sorted(entry_points(group=group)):
+        try:
+            spec = importlib.util.find_spec(entry.module)
+        except ImportError:  # of a package above it
+            spec = None
+        if spec is None or spec.origin is None:
+            raise BenchError(f"entry point {group}: '{entry.value}' cannot be found")
+        # A package that lies on the path twice is listed twice.
+        if entry.name in known or found.get(entry.name, (entry.module,))[0] != entry.module:
+            raise BenchError(f"entry point {group}: '{entry.name}' exists already")
+        found[entry.name] = (entry.module, Path(spec.origin))
+    return found
 
 
 def known(kind: str, name: str, entries: Mapping[str, Entry]) -> Entry:
@@ -154,9 +171,12 @@ def protocol_files() -> dict[str, Path]:
     return {path.stem: path for path in sorted(_folder("protocols").glob("*.yaml"))}
 
 
-def track_files() -> dict[str, Path]:
-    """Track id to file."""
-    return {path.stem: path for path in sorted(_folder("protocols").glob("tracks/*.yaml"))}
+@cache
+def track_files() -> Mapping[str, Path]:
+    """Track id to file: in ``protocols/tracks/``, or beside the module that a package names."""
+    files = {path.stem: path for path in sorted(_folder("protocols").glob("tracks/*.yaml"))}
+    added = _added(TRACKS, files)
+    return files | {name: path.with_name(f"{name}.yaml") for name, (_, path) in added.items()}
 
 
 def _modules(package: str, base: str) -> dict[str, str]:
@@ -176,8 +196,9 @@ def _modules(package: str, base: str) -> dict[str, str]:
 
 @cache
 def datasets() -> Mapping[str, str]:
-    """Dataset name to module: the files of ``benchmark/data`` with a ``DatasetReader``."""
-    return _modules("benchmark.data", "DatasetReader")
+    """Dataset name to module with a ``DatasetReader``: in ``benchmark/data`` or other packages."""
+    own = _modules("benchmark.data", "DatasetReader")
+    return own | {name: module for name, (module, _) in _added(DATASETS, own).items()}
 
 
 @cache

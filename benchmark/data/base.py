@@ -153,8 +153,10 @@ class DatasetReader(DatasetDeclaration):
 
     @property
     def name(self) -> str:
-        """Id of the dataset: the name of its file."""
-        return type(self).__module__.rpartition(".")[2]
+        """Id of the dataset: the name of its file, or of another package's entry point."""
+        module = type(self).__module__
+        names = (name for name, its in registry.datasets().items() if its == module)
+        return next(names, module.rpartition(".")[2])
 
     @abstractmethod
     def load(self, root: Path | None) -> Dataset:

@@ -49,10 +49,10 @@ def registered(tmp_path_factory):
     """The method ``shift``, found as a third party's."""
     folder = tmp_path_factory.mktemp("package")
     (folder / "shift_of_mean.py").write_text(textwrap.dedent(METHOD).lstrip())
-    entry = importlib.metadata.EntryPoint("shift", "shift_of_mean:Shift", registry.GROUP)
+    entry = importlib.metadata.EntryPoint("shift", "shift_of_mean:Shift", registry.METHODS)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
-        patch.setattr(registry, "entry_points", lambda group: [entry])
+        patch.setattr(registry, "entry_points", lambda group: [entry] * (group == registry.METHODS))
         registry.method_files.cache_clear()
         yield
     registry.method_files.cache_clear()

@@ -1,0 +1,56 @@
+"""Looking at an installation."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from benchmark.config import registry
+from benchmark.config.files import writable
+from benchmark.errors import BenchError
+from benchmark.harness.store import default_store
+from benchmark.records.provenance import hardware, packages
+
+
+def diagnose() -> Iterator[tuple[str, str, bool]]:
+    """What this installation has: name, state, and whether that is sound."""
+    for name, state in (packages() | hardware()).items():
+        yield name, state, True
+    yield _tried("device", _device)
+    for kind, names in (
+        ("methods", registry.method_files()), ("protocols", registry.protocol_files()),
+        ("tracks", registry.track_files()),
+    ):  # fmt: skip
+        yield kind, ", ".join(names), bool(names)
+    yield _tried("store", _store)
+    yield _tried("ranking kernel", _kernel)
+
+
+def _tried(name: str, attempt: Callable[[], str]) -> tuple[str, str, bool]:
+    try:
+        return name, attempt(), True
+    except BenchError as error:
+        return name, str(error), False
+    except Exception as error:  # whatever a broken driver or compiler raises
+        return name, f"{type(error).__name__}: {error}", False
+
+
+def _device() -> str:
+    from benchmark.training.device import Device, device_name
+
+    return device_name(Device())
+
+
+def _store() -> str:
+    writable(default_store(), "store")
+    return f"{default_store()} can be written"
+
+
+def _kernel() -> str:
+    from benchmark.ranking.ranks import rank
+
+    vectors = np.eye(4, dtype=np.float32)
+    labels = np.array([0, 0, 1, 1])
+    ranks = rank(vectors, vectors, labels, labels).first_rank
+    if (ranks != 1).any():
+        raise BenchError(f"wrong ranks {ranks}")
+    return "compiles and ranks"
