@@ -20,12 +20,10 @@ from benchmark.harness.artifacts import BACKFILLING, CASES, DETAILS
 from benchmark.harness.cost import cost
 from benchmark.harness.graph import TRAINING, Result, Stage
 from benchmark.harness.store import Store
-from benchmark.metrics import compatibility
-from benchmark.metrics.catalog import describe
 from benchmark.records.provenance import code_version, hardware, packages
 from benchmark.records.record import SCHEMA, Record
+from benchmark.records.verdicts import verdicts
 
-Scores = Mapping[str, float | None]
 Metas = Mapping[str, Any]
 """Facts and times of each stage, by the stage's name."""
 
@@ -54,7 +52,7 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
         "config": dict(result.config), "changed": dict(setup.changed),
         "status": "not-applicable" if evaluation is None else "done", "reason": result.reason,
         **parts, "over": over, "bounds": bounds, "upper": upper,
-        **_verdicts(parts["scores"], bounds, bounds[upper], names),
+        **verdicts(parts["scores"], bounds, bounds[upper], names),
         "dataset": _dataset(setup, result, metas),
         "models": dict(zip(names, setup.models, strict=True)),
         "recipe": setup.track.recipe,
@@ -180,30 +178,3 @@ def _bounds(result: Result, store: Store, names: list[str]) -> dict[str, dict[st
     if result.upper is not None:
         bounds["upper-all"] = _output(store, result.upper, CASES)[new]["scores"]
     return bounds
-
-
-def _verdicts(
-    scores: Mapping[str, Scores], bounds: Mapping[str, Scores], upper: Scores, names: list[str]
-) -> dict[str, dict[str, Any]]:
-    """Criterion, not hurting, and gain of the last generation against the first, per metric."""
-    old, new = names[0], names[-1]
-    # With text queries of the first generation the cross-test is a text in the new gallery.
-    new_queries = f"{new}/{old}" in scores
-    cross = scores.get(f"{new}/{old}" if new_queries else f"{old}/{new}", {})
-    self_test = scores.get(f"{new}/{new}", {})
-    verdicts: dict[str, dict[str, Any]] = {"compatible": {}, "not_hurting": {}, "update_gain": {}}
-    for metric, low in bounds["lower"].items():
-        new_old, new_new, high = cross.get(metric), self_test.get(metric), upper.get(metric)
-        if new_old is None or new_new is None or low is None or high is None:
-            continue
-        paragon = bounds["upper"][metric]
-        # Of errors and gaps smaller is better.
-        sign = -1.0 if describe(metric).higher_is_better is False else 1.0
-        verdicts["compatible"][metric] = compatibility.compatible(sign * new_old, sign * low)
-        verdicts["not_hurting"][metric] = (
-            None if paragon is None else compatibility.not_hurting(sign * new_new, sign * paragon)
-        )
-        # There is no upper bound of text queries: the measured one is of image queries.
-        gain = compatibility.update_gain(sign * new_old, sign * low, sign * high)
-        verdicts["update_gain"][metric] = gain if new_queries else None
-    return verdicts

@@ -9,8 +9,8 @@ from benchmark.config.setup import Setup
 from benchmark.data.base import read_options
 from benchmark.data.serialization import read_dataset
 from benchmark.errors import BenchError, RefusedError, located
-from benchmark.harness.artifacts import load_stored, load_vectors
-from benchmark.harness.checking.parts import Given, check_parts, new_model_file
+from benchmark.harness.artifacts import MODEL, load_stored, load_vectors
+from benchmark.harness.checking.parts import Given, check_parts
 from benchmark.harness.checking.replay import (
     Elsewhere,
     Output,
@@ -93,10 +93,9 @@ def _check_updates(setup: Setup, result: Result, store: Store, label: str) -> st
     sizes = []
     for i, update in enumerate(result.updates, 1):
         folder = store.path(update.name)
-        model = evaluation.inputs[f"vectors{i}"].inputs["model"]
+        old, new = (evaluation.inputs[f"vectors{j}"].inputs["model"].name for j in (i - 1, i))
         given = Given(
-            method, setup.models[i], setup.models[i - 1], folder,
-            new_model_file(folder, store.path(model.name), method.own_model),
+            method, setup.models[i], folder, store.path(new) / MODEL, store.path(old) / MODEL,
             load_stored(inputs, i - 1), load_vectors(inputs[f"vectors{i}"]), items.images,
         )  # fmt: skip
         check_parts(given)
@@ -116,24 +115,34 @@ def check_replays(own: Sequence[Stage], store: Store, folder: Path) -> Iterator[
     twin = Twin(store, own, folder / "twin")
     with Elsewhere(twin.root) as elsewhere:
         for stage in own:
-            first = output_of(store.path(stage.name), store.meta(stage.name)["facts"])
-            other = with_seed(stage, 1)
-            # In a process that has not seen the first seed, and before it.
-            fresh = elsewhere.outputs(other, stage)
-            here = [twin.output(stage), twin.output(other), twin.output(stage)]
-            there = fresh.result()
-            if here != [first, there[0], first] or there[1] != first:
+            first, other = first_of(store, stage), with_seed(stage, 1)
+            # Each process begins with another seed, so what it keeps shows in the second.
+            there = elsewhere.outputs(other, stage)
+            here = [first, twin.output(other), twin.output(stage)]
+            if here != [first, there.result()[0], first] or there.result()[1] != first:
                 raise _not_repeated(elsewhere, stage)
     yield "the same seed gives the same, bit for bit, also after another seed and elsewhere"
     for stage in own:
         _same(first_of(store, stage), twin.resumed(stage), "killed and resumed, it differs")
     yield "killed and resumed, it gives the same"
-    for fault, change in _POISONS.items():
-        poisoned = Twin(store, own, folder / fault.replace(" ", "-"), change)
-        for stage in own:
-            what = f"{fault}: with other ones the update gives something else"
-            _same(first_of(store, stage), poisoned.output(stage), what)
+    poisoned = Twin(store, own, folder / "poisoned", lambda d: other_images(other_labels(d)))
+    for stage in own:
+        if poisoned.output(stage) != first_of(store, stage):
+            raise _poisoned(stage, store, folder)
     yield "evaluation items and their labels change nothing"
+
+
+def _poisoned(stage: Stage, store: Store, folder: Path) -> BenchError:
+    """Tell which part of the evaluation data an update has seen."""
+    first, faults = first_of(store, stage), {}
+    for fault, change in _POISONS.items():
+        again = Twin(store, [stage], folder / fault.replace(" ", "-"), change).output(stage)
+        if again != first:
+            faults[fault] = _differences(first, again)
+    words = [
+        f"{fault}: with other ones the update differs ({how})" for fault, how in faults.items()
+    ]
+    return BenchError("; ".join(words) or "seeing evaluation data: poisoned, the update differs")
 
 
 def first_of(store: Store, stage: Stage) -> Output:

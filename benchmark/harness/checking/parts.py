@@ -15,7 +15,7 @@ from benchmark.contract.arrays import apply
 from benchmark.contract.conversion import PARTS
 from benchmark.data.base import Images
 from benchmark.errors import BenchError
-from benchmark.harness.artifacts import MODEL, Stored
+from benchmark.harness.artifacts import Stored
 from benchmark.harness.cost import multiply_adds
 from benchmark.models.backbones import Encoder
 from benchmark.models.module import Portable, load_module
@@ -37,9 +37,9 @@ class Given:
     Attributes:
         method: Its adapter.
         spec: The new model as the track has it.
-        old_spec: Likewise the old one.
         folder: Output of the update's stage.
         model: File of the new model.
+        old_model: File of the old one.
         stored: What the gallery keeps by the old model, before the update.
         new: Embeddings of the same items by the new model, ``[n, d]``.
         images: The items.
@@ -47,9 +47,9 @@ class Given:
 
     method: MethodDeclaration
     spec: ModelSpec
-    old_spec: ModelSpec
     folder: Path
     model: Path
+    old_model: Path
     stored: Stored
     new: Vectors
     images: Images
@@ -65,7 +65,7 @@ class Given:
 
     def outputs(self) -> dict[str, tuple[Vectors, ...]]:
         """What each part gives; the new embeddings too."""
-        found = {"new model": (self.new,)}
+        found: dict[str, tuple[Vectors, ...]] = {"new model": (self.new,)}
         for name, part in self.parts().items():
             out = apply(part, *self.inputs(name))
             found[name] = tuple(
@@ -186,19 +186,26 @@ def _groupings(n: int) -> Iterator[tuple[str, list[NDArray[np.int64]]]]:
 def check_cost(given: Given) -> None:
     """Refuse work that the record would not count, or that the adapter declares it does not do."""
     _check_hidden_numbers(given)
-    if given.method.runs_old_model:
+    old, new, shape = load_module(given.old_model), load_module(given.model), given.images.shape[1:]
+    alone = Encoder(given.spec.backbone, given.spec.dim, shape[0], shape[1])
+    before, made, planned = (_embedding_work(model, shape) for model in (old, new, alone))
+    if given.method.runs_old_model or made < planned + before / 2:
         return
-    shape = given.images.shape[1:]
-    made = _embedding_work(load_module(given.model), shape)
-    new, old = (
-        _embedding_work(Encoder(spec.backbone, spec.dim, *shape[:2]), shape)
-        for spec in (given.spec, given.old_spec)
-    )
-    if made > new + old / 2:
+    if _share_within(old, new) > 0.5:
         raise BenchError(
             f"declared cost that is not true: the new model takes {made:,} multiply-adds an image, "
-            f"the track's {new:,}; with the old model inside, declare runs_old_model = True"
+            f"the track's own {planned:,}, as the old model runs inside: declare runs_old_model"
         )
+
+
+def _share_within(old: Portable, new: Portable) -> float:
+    """Share of a model's numbers that another holds too, tensor by tensor."""
+    held = {tensor.numpy().tobytes() for tensor in new.state_dict().values()}
+    sizes = {
+        name: (tensor.numel(), tensor.numpy().tobytes() in held)
+        for name, tensor in old.state_dict().items()
+    }
+    return sum(n for n, within in sizes.values() if within) / sum(n for n, _ in sizes.values())
 
 
 def _check_hidden_numbers(given: Given) -> None:
@@ -224,8 +231,3 @@ def _numbers(value: Any) -> int:
 
 def _embedding_work(model: torch.nn.Module, shape: tuple[int, ...]) -> int:
     return multiply_adds(model, torch.zeros(1, *shape))[0]
-
-
-def new_model_file(folder: Path, independent: Path, own_model: bool) -> Path:
-    """File of the new model: the update's own, or the independent one."""
-    return (folder if own_model else independent) / MODEL
