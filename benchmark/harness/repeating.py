@@ -1,0 +1,202 @@
+"""A record's work done again from the start, and how far the numbers are apart."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmark.config import registry
+from benchmark.errors import BenchError
+from benchmark.harness.execution import Compute, Reporter
+from benchmark.harness.graph import SCORING, TRAINING, data_source, record_key
+from benchmark.harness.requests import Request, make_requests
+from benchmark.harness.runs import carry_out
+from benchmark.records.provenance import code_version
+from benchmark.records.record import Record
+from benchmark.records.verified import TOLERANCE, Verification
+
+_KIND = ("cpu", "system", "precision")
+_ELSEWHERE = frozenset({"environment", "key", "adapter"})
+Value = tuple[str, float]
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """A record, and the one that the same work gave here."""
+
+    record: Record
+    again: Record
+
+    @property
+    def bit_for_bit(self) -> bool:
+        """Whether everything but times and the machine is the same."""
+        first, again = (
+            {k: v for k, v in each.result().items() if k not in _ELSEWHERE}
+            for each in (self.record, self.again)
+        )
+        return first == again
+
+    @property
+    def same_kind(self) -> bool:
+        """Whether both machines are of one kind: processor, system, precision, device."""
+        kinds = [
+            ([each.environment.get(name) for name in _KIND], devices(each))
+            for each in (self.record, self.again)
+        ]
+        return kinds[0] == kinds[1]
+
+    @property
+    def same_machine(self) -> bool:
+        """Whether all that is known of machine, threads and packages is the same."""
+        return self.same_kind and self.record.environment == self.again.environment
+
+    @property
+    def machines(self) -> str:
+        """Both machines in words."""
+        names = [
+            ", ".join([*(each.environment.get(name, "unknown") for name in _KIND), *devices(each)])
+            for each in (self.record, self.again)
+        ]
+        return f"the record is of {names[0]}, this is {names[1]}"
+
+    def farthest(self) -> tuple[float, str]:
+        """The largest difference of a score in points, and where it is."""
+        first, again = dict(numbers(self.record)), dict(numbers(self.again))
+        if first.keys() != again.keys():
+            one = sorted(first.keys() ^ again.keys())[0]
+            return 100.0, f"{one} is in one of them only"
+        gaps = {name: 100 * abs(first[name] - again[name]) for name in first}
+        worst = max(gaps, key=lambda name: gaps[name], default="")
+        if not worst:
+            return 0.0, "no score"
+        return gaps[worst], f"{worst}: {100 * first[worst]:.4f} in the record, " + (
+            f"{100 * again[worst]:.4f} here"
+        )
+
+    def verification(self) -> Verification | None:
+        """The badge; ``None`` on a machine of another kind.
+
+        Raises:
+            BenchError: If a score is farther apart than the tolerance.
+        """
+        if not self.same_kind:
+            return None
+        points, where = self.farthest()
+        if points > TOLERANCE:
+            raise BenchError(
+                f"not what comes out here: {points:.4g} points apart, at most {TOLERANCE:g} allowed"
+                f" ({where})"
+            )
+        return Verification(
+            record=str(self.record.seal), date=datetime.now(UTC).date().isoformat(),
+            machine=dict(self.again.environment), bit_for_bit=self.bit_for_bit, points=points,
+            code=code_version(),
+        )  # fmt: skip
+
+
+def numbers(record: Record) -> Iterator[Value]:
+    """Every score of a record by name: cases, bounds, and curves of backfilling."""
+    for part, cases in (("", record.scores), ("bound ", record.bounds)):
+        for case, scores in cases.items():
+            for metric, value in scores.items():
+                yield f"{part}{case} {metric}", -1.0 if value is None else value
+    for order, curves in record.orders.items():
+        for metric, curve in curves.curves.items():
+            for i, value in enumerate(curve):
+                yield f"backfilling {order} {metric} [{i}]", value
+
+
+def devices(record: Record) -> set[str]:
+    """Devices that its stages ran on."""
+    return {stage.device for stage in record.run.stages.values() if stage.device}
+
+
+def repeat(
+    record: Record, *, data_root: Path | None = None, store: Path | None = None,
+    reporter: Reporter | None = None,
+) -> Repetition:  # fmt: skip
+    """Train, embed and score a record's work again, on as many threads as it had.
+
+    Args:
+        record: One with a seal.
+        data_root: Folder of the images, if its track needs one.
+        store: Keeps what is trained for the next verification; by default nothing is kept.
+        reporter: Progress callbacks.
+
+    Raises:
+        BenchError: If this code would do other work than the record's.
+    """
+    request = request_of(record, data_root)
+    differences = other_work(record, request)
+    if differences:
+        raise BenchError(f"this code would do other work than the record's: {differences}")
+    compute = Compute("cpu" if devices(record) <= {"cpu"} else "auto")
+    with tempfile.TemporaryDirectory(prefix="bench-verify-") as folder, _threads(record):
+        again = carry_out(
+            [request], store=store or Path(folder, "store"), out=Path(folder, "runs"),
+            compute=compute, reporter=reporter,
+        )  # fmt: skip
+    return Repetition(record, again[-1])
+
+
+def request_of(
+    record: Record, data_root: Path | None = None, without_data: bool = False
+) -> Request:
+    """What a run of a record's work is asked for.
+
+    Raises:
+        BenchError: If it has no seal, or protocol, track or method are not known here.
+    """
+    if record.seal is None:
+        raise BenchError(f"unsealed (schema {record.schema_version}): run it again with this code")
+    settings = {k: v for k, v in record.changed.items() if k != "first_seed"}
+    apart = record.first_seed if "first_seed" in record.changed else None
+    return make_requests(
+        [record.method],
+        record.protocol,
+        record.track,
+        data_root=data_root,
+        seeds=[record.seed],
+        settings=settings,
+        first_seed=apart,
+        without_data=without_data,
+    )[0]
+
+
+def other_work(record: Record, request: Request) -> str:
+    """In words, what of a record's work is another today; empty if it is the same."""
+    setup = request.setup
+    label, seed = record.method, record.seed
+    source = data_source(setup, request.data_root)
+    if record_key(setup, source, label, seed, request.first_seed) == record.key:
+        return ""
+    adapter = f"sha256:{registry.method_file(label).fingerprint}"
+    parts: Mapping[str, tuple[Any, Any]] = {
+        "protocol version": (record.protocol_version, setup.protocol.version),
+        "track version": (record.track_version, setup.track.version),
+        "training version": (record.training, TRAINING),
+        "code of the method": (record.adapter and record.adapter.source[:19], adapter[:19]),
+    }
+    words = [
+        f"{name} {old or 'none'}, here {new}" for name, (old, new) in parts.items() if old != new
+    ]
+    return "; ".join(words) or f"its key is another (scoring version {SCORING} here)"
+
+
+@contextmanager
+def _threads(record: Record) -> Iterator[None]:
+    """As many threads as a record had: sums in another order have other last bits."""
+    import torch
+
+    before, wanted = torch.get_num_threads(), record.environment.get("threads", "")
+    if wanted.isdecimal() and 0 < int(wanted) <= 1024:
+        torch.set_num_threads(int(wanted))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,74 @@
+"""The badge of a record that was trained again: when, where, and how near the numbers came.
+
+It lies beside its record, ``seed-0.json`` and ``verified-seed-0.json``, has a seal, and is of one
+record alone, whose seal it names: a record that changes loses it.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from benchmark.config.files import SEAL, read_bytes, seal_of, write_sealed
+from benchmark.config.reading import Model, build
+from benchmark.errors import BenchError
+from benchmark.records.limits import parse_json
+from benchmark.records.record import CodeVersion, Record
+
+TOLERANCE = 0.05
+"""Points, of 100, that a score may differ by on the same kind of machine."""
+_LARGEST = 64 * 1024
+Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+
+
+class Verification(Model):
+    """What a badge says."""
+
+    format: Literal[1] = 1
+    record: str
+    """Seal of the record."""
+    date: Date
+    machine: Mapping[str, str]
+    """Of the training again: processor, cores, threads, precision, packages."""
+    bit_for_bit: bool
+    """Whether every number is the same, not just near."""
+    points: float = Field(ge=0, le=TOLERANCE)
+    """The largest difference of a score."""
+    code: CodeVersion = CodeVersion()
+
+    @property
+    def words(self) -> str:
+        """The badge in one line."""
+        near = "bit for bit" if self.bit_for_bit else f"within {TOLERANCE:g} points"
+        return f"verified {self.date}, {near}, on {self.machine.get('cpu', 'an unnamed machine')}"
+
+
+def verification_path(record: Path) -> Path:
+    """``seed-0.json`` -> ``verified-seed-0.json``, beside it."""
+    return record.with_name(f"verified-{record.name}")
+
+
+def write_verification(path: Path, verification: Verification) -> Path:
+    """Write the badge of the record at ``path`` beside it; gives where."""
+    beside = verification_path(path)
+    write_sealed(beside, verification.model_dump(mode="json"))
+    return beside
+
+
+def read_verification(record: Record, path: Path) -> Verification | None:
+    """The badge of a record that was read from ``path``; ``None`` if it has none.
+
+    Raises:
+        BenchError: If it is damaged, edited, or of another record.
+    """
+    beside = verification_path(path)
+    if not beside.is_file():
+        return None
+    value = parse_json(read_bytes(beside, _LARGEST), beside)
+    if not isinstance(value, dict) or value.pop(SEAL, None) != seal_of(value):
+        raise BenchError(f"{beside}: edited since it was written: its seal does not fit")
+    found = build(Verification, value, str(beside))
+    if record.seal is None or found.record != record.seal:
+        raise BenchError(f"{beside}: of another record than the one beside it")
+    return found
