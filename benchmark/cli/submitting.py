@@ -7,7 +7,7 @@ import typer
 from typer import Argument, Option
 
 from benchmark.cli.output import echo
-from benchmark.errors import BenchError, located
+from benchmark.errors import located
 
 app = typer.Typer()
 
