@@ -1,0 +1,158 @@
+"""What a record says twice must be the same: bounds, verdicts, curves, details."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from benchmark.config import registry
+from benchmark.metrics.catalog import describe
+from benchmark.records.details import Details, QueryResults
+from benchmark.records.record import Record
+from benchmark.records.verdicts import verdicts
+
+_NEAR = 1e-9
+_OF_CURVES = 1e-4
+"""Curves are kept to four decimals."""
+_RISING = (
+    ("cmc_at_1", "cmc_at_5"), ("tar_at_far_1e-4", "tar_at_far_1e-3"),
+    ("tar_at_far_1e-3", "tar_at_far_1e-2"), ("tpir_at_fpir_1e-2", "tpir_at_fpir_1e-1"),
+)  # fmt: skip
+Scores = Mapping[str, float | None]
+
+
+def contradictions(record: Record, details: Details | None) -> Iterator[str]:
+    """What is missing in a finished record, or says one thing here and another there.
+
+    Args:
+        record: One of status ``done``.
+        details: Its details, with results by query; ``None`` if it has none.
+    """
+    yield from _missing(record)
+    yield from _of_scores(record)
+    yield from _of_bounds(record)
+    yield from _of_backfilling(record)
+    if details is None:
+        yield "details: missing, though a finished record has them"
+        return
+    for (case, metric), results in details.results.items():
+        score = record.scores.get(case, {}).get(metric)
+        if score is None:
+            yield f"details: {case} {metric}: of a score that the record has not"
+        elif (reason := _apart(score, results)) is not None:
+            yield f"{case} {metric}: {reason}"
+
+
+def _missing(record: Record) -> Iterator[str]:
+    """Cases and metrics that the protocol asks for and the record lacks."""
+    names, models = list(record.models), record.models
+    if record.parameters is None:
+        yield "parameters: missing"
+        return
+    tasks = [registry.task(name) for name in record.parameters.protocol.tasks]
+    texts = any(task.text_queries for task in tasks)
+    for i, newer in enumerate(names):
+        if f"{newer}/{newer}" not in record.scores:
+            yield f"scores: case {newer}/{newer} is missing"
+        for older in names[:i]:
+            comparable = models[newer].dim == models[older].dim and not texts
+            if comparable and f"{newer}/{older}" not in record.scores:
+                yield f"scores: case {newer}/{older} is missing"
+    cases = [] if texts else [case for case in record.scores if not _swapped(case, names)]
+    for name, task in zip(record.parameters.protocol.tasks, tasks, strict=True):
+        for case in cases:
+            if task.scores and not any(m.startswith(task.scores) for m in record.scores[case]):
+                yield f"scores: {case} has none of task {name}: {', '.join(task.scores)}"
+    if "backfilling" in record.parameters.protocol.tasks and record.backfilling is None:
+        yield "backfilling: missing, though the protocol asks for it"
+
+
+def _swapped(case: str, names: Sequence[str]) -> bool:
+    """Whether queries of a case are of an older model than its gallery."""
+    query, _, gallery = case.partition(" ")[0].replace("'", "").partition("/")
+    return query in names and gallery in names and names.index(query) < names.index(gallery)
+
+
+def _of_scores(record: Record) -> Iterator[str]:
+    for case, scores in record.scores.items():
+        for metric, value in scores.items():
+            try:
+                about = describe(metric)
+            except ValueError as error:
+                yield f"{case}: {error}"
+                continue
+            low, high = about.low, about.high
+            if value is None:
+                continue
+            if (low is not None and value < low) or (high is not None and value > high):
+                yield f"{case} {metric}: expected {low} to {high}, got {value}"
+            span = record.intervals.get(case, {}).get(metric)
+            if span is not None and not span[0] - _NEAR <= value <= span[1] + _NEAR:
+                yield f"{case} {metric}: {value:.6g} lies outside of its interval {list(span)}"
+        for lower, upper in _RISING:
+            first, second = scores.get(lower), scores.get(upper)
+            if first is not None and second is not None and first > second + _NEAR:
+                yield f"{case}: {lower} {first:.6g} is above {upper} {second:.6g}"
+
+
+def _of_bounds(record: Record) -> Iterator[str]:
+    names, bounds = list(record.models), record.bounds
+    if not {"lower", "upper", record.upper} <= bounds.keys():
+        yield f"bounds: expected lower, upper and {record.upper:.60}, got {', '.join(bounds):.200}"
+        return
+    lower = record.scores.get(f"{names[0]}/{names[0]}", {})
+    if not _own_first(record) and dict(lower) != dict(bounds["lower"]):
+        yield f"bounds: lower is not {names[0]}/{names[0]}, whose model it is"
+    own = record.scores.get(f"{names[-1]}/{names[-1]}", {})
+    if record.method == "independent" and dict(own) != dict(bounds["upper"]):
+        yield f"bounds: upper is not {names[-1]}/{names[-1]} of independent, whose model it is"
+    try:
+        expected = verdicts(record.scores, bounds, bounds[record.upper], names)
+    except (ValueError, KeyError) as error:
+        yield f"bounds: {error}"
+        return
+    for field, values in expected.items():
+        found = getattr(record, field)
+        for metric in sorted(values.keys() | found.keys()):
+            if values.get(metric, "none") != found.get(metric, "none"):
+                yield (
+                    f"{field}: {metric}: expected {values.get(metric, 'none')} as the scores say, "
+                    f"got {found.get(metric, 'none')}"
+                )
+
+
+def _own_first(record: Record) -> bool:
+    """Whether the method trains the first generation its own way."""
+    return any(title.startswith(f"train {record.method} {next(iter(record.models))} ")
+               for title in record.checkpoints)  # fmt: skip
+
+
+def _of_backfilling(record: Record) -> Iterator[str]:
+    names = list(record.models)
+    ends = [record.scores.get(f"{names[-1]}/{name}", {}) for name in (names[-2:][0], names[-1])]
+    for order, curves in record.orders.items():
+        for metric, curve in curves.curves.items():
+            for end, scores, words in zip((0, -1), ends, ("begins", "ends"), strict=True):
+                score = scores.get(metric)
+                if score is not None and abs(curve[end] - score) > _OF_CURVES:
+                    yield (
+                        f"backfilling: {order} {metric} {words} at {curve[end]:.6g}, "
+                        f"the score there is {score:.6g}"
+                    )
+
+
+def _apart(score: float, results: QueryResults) -> str | None:
+    """Why a score is not the mean of its queries' values; ``None`` if it is.
+
+    Values in steps are rounded at random, and of many queries some are kept: six deviations are
+    allowed then, beyond which chance explains nothing.
+    """
+    values = results.values
+    if len(values) == 0:
+        return None
+    allowed = _NEAR + 3 * results.step / float(np.sqrt(len(values)))
+    if len(values) < results.n_queries:
+        allowed += 6 * float(values.std()) / float(np.sqrt(len(values))) + 1 / len(values)
+    mean = float(values.mean())
+    if abs(mean - score) <= allowed:
+        return None
+    return f"expected {mean:.6g} as its queries say, got {score:.6g}"

@@ -1,0 +1,261 @@
+"""Records that somebody hands in: each file held to its schema, place, own words and what was there.
+
+What goes wrong is said file by file, in one line each; nothing is trained.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from benchmark.config import registry
+from benchmark.config.files import read_bytes
+from benchmark.config.loading import load_protocol, load_track
+from benchmark.config.protocols import Protocol
+from benchmark.config.tracks import Track
+from benchmark.errors import BenchError, printable
+from benchmark.records.consistency import contradictions
+from benchmark.records.details import check_digest, details_path, find_details
+from benchmark.records.files import read_record
+from benchmark.records.record import SEALED_SINCE, Record, record_path
+from benchmark.records.verified import read_verification, verification_path
+
+SEEDS = (0, 1, 2)
+"""Seeds that a new row has at least."""
+TOLERANCE = 0.05
+"""Points by which a score of the same work may change: another machine's last bits."""
+_MOST_FILES = 50_000
+_LARGEST = 4 * 1024 * 1024
+_RECORD = re.compile(r"seed-(\d+)\.json")
+_DEPTH = 5  # measured/<protocol>/<track>/<method>/seed-<n>.json
+More = Callable[[Record], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a file."""
+
+    file: str
+    reason: str
+
+    def __str__(self) -> str:
+        return " ".join(printable(f"{self.file}: {self.reason}").split())[:600]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What was looked at, and what is wrong."""
+
+    root: Path
+    records: tuple[Path, ...]  # all of them, below the root
+    new: tuple[Path, ...]  # those that the base has not, or has otherwise
+    problems: tuple[Problem, ...]
+
+
+def validate(root: Path, base: Path | None = None, more: More = lambda record: ()) -> Validation:
+    """Look at every file of some records.
+
+    Args:
+        root: A record, or a folder of records; of a folder with ``measured`` that part alone.
+        base: Such a folder as it was before. What is in it may be neither removed nor silently
+            changed, and new records must be of today's versions, from a clean commit, and have all
+            of :data:`SEEDS`.
+        more: Further faults of a new record, in words.
+
+    Raises:
+        BenchError: If there is no such file or folder, or too many files.
+    """
+    if not os.path.lexists(root):
+        raise BenchError(f"validate: no file or folder {root}")
+    if root.is_file():
+        files, top = [root], root.parent
+    else:
+        top = root / "measured" if (root / "measured").is_dir() else root
+        files = list(_files(top))
+    before = None if base is None else _base_of(base)
+    found, records, new = [], [], []
+    for path in files:
+        name = path.relative_to(top)
+        earlier = None if before is None else before / name
+        try:
+            is_new = earlier is None or not _same(path, earlier)
+            reasons = [*_look_at(path, earlier, more)] if is_new else [*_as_before(path)]
+        except BenchError as error:
+            is_new, reasons = True, [str(error).removeprefix(f"{path}: ")]
+        found += [Problem(str(path), reason) for reason in reasons]
+        if _RECORD.fullmatch(path.name):
+            records.append(path)
+            new += [path] if is_new and earlier is not None else []
+    if before is not None:
+        found += _removed(before, top, set(files))
+        found += _seeds(new, records)
+    if not records:
+        found.append(Problem(str(root), "no records (files named seed-<n>.json)"))
+    return Validation(root, tuple(records), tuple(new), tuple(found))
+
+
+def _base_of(base: Path) -> Path:
+    return base / "measured" if (base / "measured").is_dir() else base
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """Everything below a folder but folders; links are not followed."""
+    n = 0
+    for parent, folders, names in os.walk(root):
+        folders.sort()
+        linked = [name for name in folders if Path(parent, name).is_symlink()]
+        for name in sorted([*names, *linked]):
+            n += 1
+            if n > _MOST_FILES:
+                raise BenchError(f"{root}: expected at most {_MOST_FILES} files")
+            yield Path(parent, name)
+
+
+def _look_at(path: Path, earlier: Path | None, more: More) -> Iterator[str]:
+    """What is wrong with a file; with ``earlier``, where it was or would have been, it is new."""
+    _check_regular(path)
+    if not _RECORD.fullmatch(path.name):
+        yield from _beside(path)
+        return
+    record = read_record(path)
+    yield from _of_place(record, path)
+    yield from _of_names(record)
+    yield from _of_content(record, path)
+    if earlier is not None:
+        yield from _of_origin(record)
+        yield from more(record)
+        yield from _changed(record, earlier)
+
+
+def _as_before(path: Path) -> Iterator[str]:
+    """What is wrong with a file that was there already: it was looked at when it came."""
+    if not _RECORD.fullmatch(path.name):
+        yield from _beside(path)
+        return
+    record = read_record(path)
+    yield from _of_place(record, path)
+    check_digest(record, path)
+
+
+def _check_regular(path: Path) -> None:
+    if path.is_symlink() or not path.is_file():
+        raise BenchError("expected a regular file, got a link or something else")
+
+
+def _beside(path: Path) -> list[str]:
+    """A file that is no record: it may only be the details or the badge of one."""
+    stem = path.name.removeprefix("verified-")
+    record = path.with_name(re.sub(r"\.(details\.gz|json)$", "", stem) + ".json")
+    expected = (details_path(record).name, verification_path(record).name)
+    if not (_RECORD.fullmatch(record.name) and path.name in expected):
+        return ["expected records, their details and badges only"]
+    return [] if record.is_file() else [f"there is no record {record.name} beside it"]
+
+
+def _of_place(record: Record, path: Path) -> Iterator[str]:
+    expected = record_path(Path(), record.protocol, record.track, record.method, record.seed).parts
+    found = path.absolute().parts[-_DEPTH:]
+    if found != expected:
+        yield f"path: expected .../{'/'.join(expected)}, as it says itself"
+
+
+def _of_names(record: Record) -> Iterator[str]:
+    """Protocol, track and method that are not known here, and other versions of them."""
+    for kind, name, version, load in (
+        ("protocol", record.protocol, record.protocol_version, load_protocol),
+        ("track", record.track, record.track_version, load_track),
+    ):
+        try:
+            if name.endswith((".yaml", ".yml")):
+                raise BenchError(f"unknown {kind} '{name}'")
+            known = _version(load, name)
+        except BenchError as error:
+            yield f"{kind}: {error}"
+            continue
+        if version != known:
+            yield f"{kind}_version: expected {known}, got {version}"
+    # Variants of older records may have gone since; nobody can make these again.
+    older = record.training is None
+    try:
+        registry.method_file(record.method.partition(":")[0] if older else record.method)
+    except BenchError as error:
+        package = record.adapter.package if record.adapter else "unknown"
+        yield f"method: {error}; it is of package {package}"
+
+
+@cache
+def _version(load: Callable[[str], Protocol | Track], name: str) -> int:
+    return load(name).version
+
+
+def _of_content(record: Record, path: Path) -> Iterator[str]:
+    if record.schema_version < SEALED_SINCE:
+        yield f"schema: expected {SEALED_SINCE} or later, with a seal, got {record.schema_version}"
+    if record.changed:
+        yield f"changed: expected an unmodified track, got {', '.join(record.changed):.200}"
+    details = find_details(record, path)
+    read_verification(record, path)
+    if record.status == "done":
+        yield from contradictions(record, details)
+    elif not record.reason:
+        yield "reason: missing, though the method is not applicable"
+    elif record.scores:
+        yield "scores: expected none, as the method is not applicable"
+
+
+def _of_origin(record: Record) -> Iterator[str]:
+    code = record.run.code
+    if code.dirty is not False or (code.commit is None and code.version is None):
+        yield "run.code: expected a clean commit: commit the method, then run it again"
+
+
+def _same(path: Path, earlier: Path) -> bool:
+    _check_regular(path)
+    if not earlier.is_file():
+        return False
+    return read_bytes(path, _LARGEST) == read_bytes(earlier, _LARGEST)
+
+
+def _changed(record: Record, earlier: Path) -> Iterator[str]:
+    """Silent changes: other scores of the same work."""
+    if not earlier.is_file():
+        return
+    try:
+        before = read_record(earlier)
+    except BenchError:  # whatever takes its place is better
+        return
+    if before.key != record.key:
+        return
+    for case in sorted(before.scores.keys() | record.scores.keys()):
+        old, new = before.scores.get(case, {}), record.scores.get(case, {})
+        for metric in sorted(old.keys() | new.keys()):
+            values = old.get(metric), new.get(metric)
+            gap = 100 * abs((values[0] or 0.0) - (values[1] or 0.0))
+            if gap > TOLERANCE or (values[0] is None) != (values[1] is None):
+                yield (
+                    f"{case} {metric}: changed from {values[0]} to {values[1]}, though the work is "
+                    "the same (its key)"
+                )
+
+
+def _removed(before: Path, top: Path, files: set[Path]) -> Iterator[Problem]:
+    for path in _files(before):
+        now = top / path.relative_to(before)
+        if now not in files:
+            yield Problem(str(now), "removed; records stay, newer ones stand beside them")
+
+
+def _seeds(new: Sequence[Path], records: Sequence[Path]) -> Iterator[Problem]:
+    """Rows with new records that lack a seed, or the bounds of one."""
+    there = {*records}
+    for folder in sorted({path.parent for path in new}):
+        missing = [seed for seed in SEEDS if folder / f"seed-{seed}.json" not in there]
+        if missing:
+            names = ", ".join(map(str, missing))
+            yield Problem(str(folder), f"expected seeds {SEEDS[0]} to {SEEDS[-1]}, without {names}")
+    for path in sorted(new):
+        bounds = path.parent.with_name("independent") / path.name
+        if bounds not in there:
+            yield Problem(str(path), f"expected the record of independent beside it, {bounds}")
