@@ -1,15 +1,83 @@
 """The verbs of ``bench`` for those who add a method or a result: parse, call, print."""
 
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from typer import Argument, Option
 
 from benchmark.cli.output import echo
-from benchmark.errors import located
+from benchmark.errors import BenchError, located
 
 app = typer.Typer()
+_MOST_LINES = 200
+
+
+@app.command(
+    "new-method", epilog="Examples: `bench new-method my-loss` · `bench new-method my-map -k map`"
+)
+def new_method(
+    name: Annotated[str, Argument(help="Its name: `my-loss` becomes `methods/my_loss.py`.")],
+    kind: Annotated[Literal["training", "map"], Option(
+        "--kind", "-k", help="`training`: a loss of your own; `map`: a map of stored vectors."
+    )] = "training",
+) -> None:  # fmt: skip
+    """Write a method and its test from a template that passes."""
+    from benchmark.config.new_method import write_method
+
+    method, test = write_method(name, kind)
+    echo(f"{method}\n{test}")
+    echo(f"next: bench check {name}, and pytest {test}")
+
+
+@app.command(
+    epilog="Examples: `bench validate results` · `bench validate results --against origin/main` · "
+    "`bench validate runs/measured/open-class/toy/bct/seed-0.json`"
+)
+def validate(
+    path: Annotated[Path, Argument(help="A folder of records, or one record.")],
+    against: Annotated[str, Option(
+        help="What was there before: a folder, or a git revision. New records must then be of "
+        "today's versions and have seeds 0 to 2; none may be removed or silently changed."
+    )] = "",
+) -> None:  # fmt: skip
+    """Look at records as a reviewer would: schema, place, scores, versions, what was there."""
+    from benchmark.harness.submission import other_than_today
+    from benchmark.records.revisions import earlier
+    from benchmark.records.submissions import validate
+
+    with earlier(against, path) if against else nullcontext() as base:
+        found = validate(path, base, other_than_today)
+    for problem in found.problems[:_MOST_LINES]:
+        echo(problem)
+    new = f", {len(found.new)} of them new or changed" if against else ""
+    counted = f"{len(found.records)} records{new}"
+    if found.problems:
+        more = len(found.problems) - _MOST_LINES
+        rest = f", {more} of them not shown" if more > 0 else ""
+        raise BenchError(f"validate {path}: {counted}: {len(found.problems)} problems{rest}")
+    echo(f"{counted}: nothing is wrong")
+
+
+@app.command(epilog="Examples: `bench submit my-loss` · `bench submit my-loss --out my-loss-1`")
+def submit(
+    method: Annotated[str, Argument(help="A method; its variants come along.")],
+    results: Annotated[Path, Option(help="Where its records lie.")] = Path("results"),
+    out: Annotated[
+        Path | None, Option(help="Folder to write; by default `submission-NAME`.")
+    ] = None,
+) -> None:
+    """Check a method, gather its records, and write the text of its pull request."""
+    from benchmark.harness.submission import gather, write_bundle
+
+    name = method.partition(":")[0]
+    submission = gather(name, results, echo)
+    for line in submission.missing:
+        echo(f"missing: {line}")
+    if submission.missing:
+        raise BenchError(f"submit {name}: {len(submission.missing)} things are missing")
+    echo(write_bundle(submission, results, out or Path(f"submission-{name}")))
 
 
 @app.command(

@@ -1,4 +1,4 @@
-"""Records that somebody hands in: each file held to its schema, place, own words and what was there.
+"""Records that somebody hands in, each held to its schema, its place, itself and what was there.
 
 What goes wrong is said file by file, in one line each; nothing is trained.
 """

@@ -1,0 +1,59 @@
+"""A new method and its test, from templates that pass."""
+
+import keyword
+import re
+from pathlib import Path
+from typing import Literal
+
+from benchmark.config import registry
+from benchmark.config.files import write_whole
+from benchmark.errors import BenchError
+
+Kind = Literal["training", "map"]
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_LONGEST = 40
+
+
+def write_method(name: str, kind: Kind, root: Path | None = None) -> tuple[Path, Path]:
+    """Write ``methods/<name>.py`` and ``tests/methods/test_<name>.py``; gives both paths.
+
+    Args:
+        name: Lower case, digits and hyphens.
+        kind: ``training``: a loss; ``map``: a map of stored vectors.
+        root: The checkout; by default the one that this code runs from.
+
+    Raises:
+        BenchError: If the name is no such name or is taken, or this is no checkout.
+    """
+    stem = name.replace("-", "_")
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST or keyword.iskeyword(stem):
+        raise BenchError(
+            f"new-method: expected lower-case letters and digits, with hyphens between, at most "
+            f"{_LONGEST} characters and no word of Python, got '{name:.60}'"
+        )
+    if name in registry.method_files():
+        raise BenchError(f"new-method: there is a method '{name}' already")
+    root = root or Path(__file__).parents[2]
+    if not (root / "pyproject.toml").is_file() or not (root / "tests" / "methods").is_dir():
+        raise BenchError(
+            f"new-method: {root} is no checkout of CompatBench; a package of your own adds a "
+            f"method by an entry point in the group {registry.METHODS}"
+        )
+    files = root / "methods" / f"{stem}.py", root / "tests" / "methods" / f"test_{stem}.py"
+    for path in files:
+        if path.exists():
+            raise BenchError(f"new-method: {path} exists already")
+    for path, template in zip(files, ("py", "test"), strict=True):
+        write_whole(path, _filled(f"{kind}.{template}.txt", name))
+    return files
+
+
+def _filled(template: str, name: str) -> str:
+    words = name.split("-")
+    text = (Path(__file__).parent / "templates" / template).read_text(encoding="utf-8")
+    for mark, value in (
+        ("TITLE", " ".join(words).capitalize()), ("STEM", "_".join(words)),
+        ("CLASS", "".join(map(str.capitalize, words))),
+    ):  # fmt: skip
+        text = text.replace(mark, value)
+    return text

@@ -1,0 +1,225 @@
+"""A method and its records put together for a pull request: what is missing, and what it says."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark.config import registry
+from benchmark.config.files import plain_io_errors, write_sealed, write_whole
+from benchmark.config.registry import MethodFile
+from benchmark.errors import BenchError
+from benchmark.harness.checking.method import check_method
+from benchmark.harness.repeating import other_work, request_of
+from benchmark.records.details import details_path
+from benchmark.records.files import StoredRecord, find_records
+from benchmark.records.provenance import code_version
+from benchmark.records.record import Record
+from benchmark.records.submissions import SEEDS, validate
+from benchmark.records.verified import verification_path
+from benchmark.report import record_tables, render
+
+MANIFEST, TEXT = "submission.json", "pull-request.md"
+VERIFIED = (
+    "`bench check NAME` finds nothing.",
+    "`tests/methods/test_NAME.py` compares the method with its paper's equation.",
+    "Every protocol has seeds 0 to 2, on unmodified tracks, from a clean commit.",
+    "`bench validate results --against main` finds nothing.",
+)
+"""What ``bench submit`` verifies; the templates of issues and pull requests end in the same."""
+PROMISED = (
+    "Settings were chosen on training classes, never on evaluation queries.",
+    "The method may be published under this repository's licence.",
+)
+"""What no command can verify."""
+Step = Callable[[str], object]
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What ``bench submit`` has gathered.
+
+    Attributes:
+        file: The adapter.
+        records: Those of the method and its variants.
+        beside: Those of ``independent`` of the same protocols, tracks and seeds.
+        missing: What has to be done first, in words.
+    """
+
+    file: MethodFile
+    records: tuple[StoredRecord, ...]
+    beside: tuple[StoredRecord, ...]
+    missing: tuple[str, ...]
+
+
+def other_than_today(record: Record) -> Iterator[str]:
+    """Why a new record is not what this code would compute; nothing where that takes the data."""
+    try:
+        request = request_of(record, without_data=True)
+    except BenchError as error:
+        yield str(error)
+        return
+    if request.setup.track.needs_root:
+        return
+    differences = other_work(record, request)
+    if differences:
+        yield f"key: of other work than this code does, run it again: {differences}"
+
+
+def gather(name: str, results: Path, step: Step = lambda line: None) -> Submission:
+    """Check a method, find its records, and list what is missing.
+
+    ``step`` is called with a line for each thing that is right.
+
+    Raises:
+        BenchError: If there is no such method.
+    """
+    file = registry.method_file(name)
+    missing = [*_faults(file, step)]
+    found = _records(results, name)
+    missing += _missing_seeds(name, found, results)
+    homes = {(s.path.parent.with_name("independent") / s.path.name).resolve() for s in found}
+    beside = [s for s in _records(results, "independent") if s.path.resolve() in homes]
+    if found and not missing:
+        missing += _invalid(found, beside, results)
+        step(f"{len(found)} records: schema, places, scores, details, versions")
+    return Submission(file, tuple(found), tuple(beside), tuple(missing))
+
+
+def _faults(file: MethodFile, step: Step) -> Iterator[str]:
+    """What is wrong with the adapter, its test, and the checkout."""
+    try:
+        for line in check_method(file.id, "open-class"):
+            step(line)
+    except BenchError as error:
+        yield str(error)
+    test = test_file(file)
+    if test is not None and not test.is_file():
+        yield f"no test {test.name} in {test.parent}: compare the method with its equation"
+    if code_version().dirty:
+        yield "uncommitted changes: commit the method, then run it, so that its records name it"
+
+
+def test_file(file: MethodFile) -> Path | None:
+    """Where the test of a method of this checkout lies; ``None`` of other packages' methods."""
+    if file.module.partition(".")[0] != "methods":
+        return None
+    return file.path.parents[1] / "tests" / "methods" / f"test_{file.path.stem}.py"
+
+
+def _records(results: Path, name: str) -> list[StoredRecord]:
+    """Records of a method and its variants; damaged ones of others do not matter here."""
+    top = results / "measured"
+    folders = sorted(path for path in top.glob("*/*/*") if path.name.partition("+")[0] == name)
+    return [stored for folder in folders for stored in find_records(folder)]
+
+
+def _missing_seeds(name: str, found: Sequence[StoredRecord], results: Path) -> Iterator[str]:
+    """Commands that compute the records that are not there."""
+    run = f"bench run --seeds {SEEDS[0]}-{SEEDS[-1]} --out {results}"
+    if not found:
+        yield f"no records: {run} -m {name} -p open-class"
+    rows: dict[tuple[str, str, str], set[int]] = {}
+    for record in (stored.record for stored in found):
+        rows.setdefault((record.method, record.protocol, record.track), set()).add(record.seed)
+    for (method, protocol, track), seeds in sorted(rows.items()):
+        if not {*SEEDS} <= seeds:
+            names = ", ".join(str(seed) for seed in SEEDS if seed not in seeds)
+            yield f"no seed {names}: {run} -m {method} -p {protocol} -t {track}"
+
+
+def _invalid(
+    found: Sequence[StoredRecord], beside: Sequence[StoredRecord], results: Path
+) -> Iterator[str]:
+    """Faults of the records, as ``bench validate --against`` names them in a pull request."""
+    with tempfile.TemporaryDirectory(prefix="bench-submit-") as folder:
+        copy, nothing = Path(folder, "records"), Path(folder, "nothing")
+        nothing.mkdir()
+        copy_records([*found, *beside], results, copy)
+        for problem in validate(copy, nothing, other_than_today).problems:
+            yield str(problem).replace(f"{copy}/", f"{results}/")
+
+
+def copy_records(records: Iterable[StoredRecord], results: Path, target: Path) -> None:
+    """Copy records below ``results``, with their details and badges, to another folder."""
+    for stored in records:
+        for path in (stored.path, details_path(stored.path), verification_path(stored.path)):
+            if path.is_file():
+                copy = target / path.relative_to(results)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, copy)
+
+
+def write_bundle(submission: Submission, results: Path, out: Path) -> Path:
+    """Write a submission as a folder; gives the path of the pull request's text.
+
+    It holds the records, the adapter and its test, their fingerprints and the text.
+
+    Raises:
+        BenchError: If something is missing, the folder is there already, or the disk is full.
+    """
+    if submission.missing:
+        raise BenchError(f"submit {submission.file.id}: {'; '.join(submission.missing)}")
+    if out.exists():
+        raise BenchError(f"--out: {out} exists already")
+    part = out.with_name(f".{out.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        with plain_io_errors(out.parent):
+            part.mkdir(parents=True)
+            copy_records([*submission.records, *submission.beside], results, part)
+            for path in filter(None, (submission.file.path, test_file(submission.file))):
+                shutil.copyfile(path, part / path.name)
+            write_sealed(part / MANIFEST, _manifest(submission, results))
+            write_whole(part / TEXT, text(submission))
+            part.replace(out)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return out / TEXT
+
+
+def _manifest(submission: Submission, results: Path) -> Mapping[str, object]:
+    file, adapter = submission.file, submission.records[0].record.adapter
+    return {
+        "format": 1, "method": file.id, "module": file.module,
+        "package": adapter.package if adapter else "", "source": f"sha256:{file.fingerprint}",
+        "records": {
+            str(stored.path.relative_to(results)): stored.record.seal
+            for stored in submission.records
+        },
+    }  # fmt: skip
+
+
+def text(submission: Submission) -> str:
+    """The text of the pull request: the idea, its numbers, how to repeat them, the checklist."""
+    file = submission.file
+    chosen = [stored.record for stored in (*submission.beside, *submission.records)]
+    places = sorted({(r.protocol, r.track) for r in chosen})
+    chosen.sort(key=lambda r: (r.method != "independent", r.method, r.seed))
+    tables = record_tables(chosen)
+    commands = [
+        f"    bench run -m {','.join(_methods(submission, place))} -p {place[0]} -t {place[1]} "
+        f"--seeds {SEEDS[0]}-{SEEDS[-1]} --out results"
+        for place in places
+    ]
+    machines = sorted({r.environment.get("cpu", "an unnamed machine") for r in chosen})
+    return "\n".join([
+        f"# Add `{file.id}`", "", file.summary, "", "## Numbers", "",
+        render(tables, "markdown").strip(), "", f"Measured on {', '.join(machines)}.", "",
+        "## Repeat it", "", *commands, "", f"Fingerprint of the adapter: `{file.fingerprint}`", "",
+        "## Checklist", "", checklist(file.path.stem, file.id, done=True),
+    ])  # fmt: skip
+
+
+def _methods(submission: Submission, place: tuple[str, str]) -> list[str]:
+    records = (stored.record for stored in submission.records)
+    return sorted({r.method for r in records if (r.protocol, r.track) == place})
+
+
+def checklist(stem: str = "NAME", name: str = "NAME", *, done: bool = False) -> str:
+    """The checklist; ``done`` ticks what the command has verified."""
+    mark = "x" if done else " "
+    lines = [f"- [{mark}] {line}" for line in VERIFIED] + [f"- [ ] {line}" for line in PROMISED]
+    filled = [line.replace("test_NAME", f"test_{stem}").replace("NAME", name) for line in lines]
+    return "\n".join(filled) + "\n"
