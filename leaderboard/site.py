@@ -19,6 +19,7 @@ from benchmark.errors import BenchError
 from benchmark.records import published
 from benchmark.records.details import Details, details_path, find_details
 from benchmark.records.record import Record
+from benchmark.records.verified import Verification, read_verification
 from benchmark.report import notes, numbers
 from benchmark.report.paired import PairedIntervals
 from benchmark.report.ranks import MEAN_RULE, RULE
@@ -271,6 +272,11 @@ class _Site:
             "published": published_tables(beside, paper=True),
             "command": command(records),
             "records": [(method, record_links(board, method)) for method in board.info],
+            "verified": [
+                (entry.record, f"{record_address(board.slug, entry.record)}.html", badge.words)
+                for entry in board.entries
+                if (badge := _badge(entry)) is not None
+            ],
             "versions": versions(records),
             "data": data,
         }
@@ -300,6 +306,7 @@ class _Site:
             self._write(f"{address}.details.gz", packed)
         values = record_page(record, details) | {"board": board, "details_size": len(packed)}
         values |= {"damaged": damaged and damaged.reason, "file": address.rpartition("/")[2]}
+        values |= {"badge": _badge(entry)}
         self._page("record", f"{address}.html", **values)
         return damaged
 
@@ -309,6 +316,14 @@ def _read_details(entry: Entry, *, with_results: bool = True) -> Details | None:
     if entry.path is None:
         return None
     return find_details(entry.record, entry.path, with_results=with_results)
+
+
+def _badge(entry: Entry) -> Verification | None:
+    """The badge of a record that was trained again; a damaged one is none."""
+    try:
+        return None if entry.path is None else read_verification(entry.record, entry.path)
+    except BenchError:
+        return None
 
 
 def _safe(value: Any) -> Any:
