@@ -3,8 +3,8 @@
 import pytest
 
 from benchmark import BenchError, run
-from benchmark.cli.check import check_method
-from benchmark.harness import runs
+from benchmark.harness.checking import method
+from benchmark.harness.checking.method import check_method
 from benchmark.harness.execution import Compute
 from benchmark.records.files import read_records
 
@@ -106,6 +106,6 @@ def test_check_refuses_before_it_runs_anything(monkeypatch):
     def forbidden(*_, **__):
         raise AssertionError("a stage ran")
 
-    monkeypatch.setattr(runs, "execute", forbidden)
+    monkeypatch.setattr(method, "execute_locally", forbidden)
     with pytest.raises(BenchError, match=f"lwf.*{NO_HEAD}.*--protocol"):
         next(check_method("lwf", "open-class"))

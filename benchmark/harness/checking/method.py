@@ -57,10 +57,10 @@ def check_method(
         stages = Store(store or Path(folder, "store"))
         own = _own_stages(result, label)
         _run_before_scores(result, stages)
+        _check_store(result, stages)
+        yield "trained and embedded; nothing else that is stored was changed"
         yield _check_updates(request.setup, result, stages, label)
         yield from check_replays(own, stages, Path(folder))
-        _check_store(result, stages)
-        yield "nothing else that is stored was changed"
         yield from _check_record(request, stages, Path(folder, "runs"))
     yield f"{label} is fine"
 

@@ -107,7 +107,7 @@ class Elsewhere:
 
     def outputs(self, *stages: Stage) -> "Future[list[Output]]":
         """What stages write one after the other in one process."""
-        folder = self.root / "elsewhere" / str(next(self.numbers))
+        folder = self.root / "work" / f"elsewhere-{next(self.numbers)}"
         return self.pool.submit(_replays, list(stages), self.root, folder)
 
     def __enter__(self) -> "Elsewhere":
@@ -118,7 +118,8 @@ class Elsewhere:
 
 
 def _replays(stages: Sequence[Stage], root: Path, folder: Path) -> list[Output]:
-    return [replay(stage, root, folder / str(i)) for i, stage in enumerate(stages)]
+    folders = (folder.with_name(f"{folder.name}-{i}") for i in range(len(stages)))
+    return [replay(stage, root, work) for stage, work in zip(stages, folders, strict=True)]
 
 
 def other_labels(dataset: Dataset) -> Dataset:
