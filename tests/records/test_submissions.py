@@ -1,0 +1,215 @@
+"""What is handed in: sound records pass, and whatever is altered is named, file by file."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import hostile
+from support.hostile import corpus
+from support.stored import write
+
+from benchmark.errors import BenchError
+from benchmark.records.record import Record
+from benchmark.records.revisions import earlier
+from benchmark.records.submissions import validate
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "results"
+PLACE = "measured/open-class/glyphs-high"
+FILLED = "measured/backfill/glyphs/bct/seed-0.json"
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    """Two committed records, and the bounds of one."""
+    for name in ("keep-old", "independent"):
+        shutil.copytree(RESULTS / PLACE / name, tmp_path / "results" / PLACE / name)
+    shutil.copytree((RESULTS / FILLED).parent, (tmp_path / "results" / FILLED).parent)
+    return tmp_path / "results"
+
+
+def of(root: Path, name: str = "keep-old") -> Path:
+    return root / PLACE / name / "seed-0.json"
+
+
+def alter(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change a record, and give it the seal that fits: that guards against mistakes alone."""
+    value = json.loads(path.read_text())
+    change(value)
+    write(path, value)
+
+
+def problems(root: Path, base: Path | None = None, **options: Any) -> list[str]:
+    found = [str(problem) for problem in validate(root, base, **options).problems]
+    assert all("\n" not in line and line.isprintable() for line in found)
+    return found
+
+
+def test_committed_records_are_sound(root):
+    found = validate(root)
+    assert len(found.records) == 3 and found.problems == () and found.new == ()
+    assert problems(of(root)) == []
+
+
+@pytest.mark.slow
+def test_all_committed_records_are_sound():
+    assert problems(RESULTS) == []
+
+
+def moved(value, by=0.001):
+    value["scores"]["new/old"]["map"] += by
+
+
+ALTERED = {
+    "another method": (lambda v: v.update(method="bct"), "path: expected", "bct/seed-0.json"),
+    "another seed": (lambda v: v.update(seed=3), "path: expected", "seed-3.json"),
+    "protocol of tomorrow": (lambda v: v.update(protocol_version=9), "protocol_version", "got 9"),
+    "track of yesterday": (lambda v: v.update(track_version=0), "track_version", "got 0"),
+    "unknown protocol": (lambda v: v.update(protocol="open-clas"), "protocol", "'open-class'"),
+    "unknown method": (lambda v: v.update(method="kept"), "method: unknown", "compatbench 0.1.0"),
+    "a score of 0.1 points more": (moved, "new/old map", "as its queries say"),
+    "above one": (lambda v: moved(v, 2.0), "scores.new/old.map"),
+    "unknown metric": (lambda v: v["scores"]["new/new"].update(mop=0.5), "new/new", "'mop'"),
+    "no cross-test": (lambda v: v["scores"].pop("new/old"), "case new/old is missing"),
+    "no verification": (
+        lambda v: [s.pop(m) for s in v["scores"].values() for m in [*s] if m.startswith("tar_")],
+        "none of task verification", "tar_at_far_"),
+    "a falling curve": (
+        lambda v: v["scores"]["new/new"].update({"tpir_at_fpir_1e-2": 0.999}), "is above"),
+    "another verdict": (lambda v: v["compatible"].update(map=True), "compatible: map", "got True"),
+    "another gain": (lambda v: v["update_gain"].update(map=0.4), "update_gain: map", "got 0.4"),
+    "a lower bound": (lambda v: v["bounds"]["lower"].update(map=0.1), "lower is not old/old"),
+    "changed settings": (lambda v: v.update(changed={"old.dim": 8}), "changed", "old.dim"),
+    "other details": (lambda v: v.update(details="sha256:" + "0" * 64), "hashes differ"),
+    "no details": (lambda v: v.update(details=None), "details: missing"),
+    "interval elsewhere": (
+        lambda v: v["intervals"]["new/new"].update(map=[0.0, 0.1]), "outside of its interval"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALTERED)
+def test_what_is_altered_is_named(name, root):
+    change, *words = ALTERED[name]
+    alter(of(root), change)
+    found = problems(root)
+    assert found and all(line.startswith(str(of(root))) for line in found)
+    for word in words:
+        assert any(word in line for line in found), found
+
+
+def test_curves_end_where_the_scores_are(root):
+    def change(value):
+        (curves,) = [value["backfilling"]["orders"]["random"]["curves"]]
+        curves["map"][0] += 0.01
+        curves["cmc_at_1"][-1] -= 0.01
+
+    alter(root / FILLED, change)
+    found = problems(root)
+    assert any("random map begins at" in line for line in found)
+    assert any("random cmc_at_1 ends at" in line for line in found)
+
+
+def test_edited_without_a_seal_that_fits(root):
+    of(root).write_text(of(root).read_text().replace('"seed": 0', '"seed": 1', 1))
+    assert "edited since it was written" in problems(root)[0]
+
+
+def test_other_files_and_links(root):
+    folder = of(root).parent
+    (folder / "notes.txt").write_text("x")
+    (folder / "seed-9.details.gz").write_bytes(b"")
+    (folder / "seed-1.json").symlink_to(of(root))
+    found = problems(root)
+    assert len(found) == 3
+    for line, words in zip(
+        found, ("records, their details", "got a link", "no record"), strict=True
+    ):
+        assert words in line
+
+
+def test_a_folder_without_records_and_none_at_all(tmp_path):
+    assert "no records" in problems(tmp_path)[0]
+    with pytest.raises(BenchError, match="no file or folder"):
+        validate(tmp_path / "missing")
+
+
+def test_nothing_is_removed_or_silently_changed(root, tmp_path):
+    base = tmp_path / "base"
+    shutil.copytree(root, base)
+    assert problems(root, base) == []
+    shutil.rmtree((root / FILLED).parent)
+    found = problems(root, base)
+    assert len(found) == 2 and all("removed" in line for line in found)
+    # The same work with another score, whatever its details say.
+    alter(of(root), moved)
+    assert any("changed from" in line and "the work is the same" in line
+               for line in problems(root, base))  # fmt: skip
+
+
+def test_new_records_need_all_seeds_bounds_and_a_clean_commit(root, tmp_path):
+    base = tmp_path / "base"
+    base.mkdir()
+    alter(of(root), lambda v: v["run"]["code"].update(dirty=True))
+    found = problems(root, base, more=lambda record: ["asked"] * (record.method == "bct"))
+    assert any("keep-old: expected seeds 0 to 2, without 1, 2" in line for line in found)
+    assert any("keep-old/seed-0.json: run.code: expected a clean commit" in line for line in found)
+    assert any("bct/seed-0.json: asked" in line for line in found)
+    (beside,) = [line for line in found if "record of independent" in line]
+    assert "backfill" in beside
+    for path in of(root, "independent").parent.iterdir():
+        path.unlink()
+    assert any("keep-old/seed-0.json: expected the record of independent" in line
+               for line in problems(root, base))  # fmt: skip
+
+
+def test_a_git_revision_is_a_base(root, tmp_path):
+    def git(*words):
+        subprocess.run(
+            ["git", "-c", "user.name=A", "-c", "user.email=a@b", *words], cwd=tmp_path, check=True,
+            capture_output=True,
+        )  # fmt: skip
+
+    git("init", "-b", "main")
+    git("add", "results")
+    git("commit", "-m", "records")
+    of(root, "independent").unlink()
+    with earlier("main", root) as base:
+        assert (base / PLACE / "keep-old" / "seed-0.json").is_file()
+        (first, *_) = problems(root, base)
+    assert "independent" in first
+    (tmp_path / "new").mkdir()
+    with earlier("main", tmp_path / "new") as base:
+        assert list(base.iterdir()) == []
+    for name in ("mian", "--output=x"):
+        with (
+            pytest.raises(BenchError, match=f"a folder or a git revision, got '{name}'"),
+            earlier(name, root),
+        ):
+            pass
+
+
+def test_hostile_records_are_refused_file_by_file(tmp_path):
+    """Every fortieth of the corpus, and all that may lie in a file's place."""
+    samples = [s for kind in ("record", "details") for s in corpus(kind)]
+    chosen = [s for i, s in enumerate(samples) if i % 40 == 0 or s.name in hostile.ENDLESS]
+    assert len(chosen) > 30
+    for i, sample in enumerate(chosen):
+        folder = tmp_path / str(i)
+        hostile.write(sample, folder)
+        if "link-to-itself" in str(sample) or "folder" in str(sample):
+            continue
+        found = problems(folder)
+        assert any("evil" in line or "seed-0" in line for line in found), sample
+
+
+def test_a_record_is_not_changed_by_looking(root):
+    before = {path: path.read_bytes() for path in root.rglob("*.*")}
+    problems(root)
+    assert before == {path: path.read_bytes() for path in root.rglob("*.*")}
+    assert Record.model_validate_json(of(root).read_bytes(), strict=True).method == "keep-old"
