@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from benchmark.config import registry
@@ -28,6 +29,8 @@ TOLERANCE = 0.05
 """Points by which a score of the same work may change: another machine's last bits."""
 _MOST_FILES = 50_000
 _LARGEST = 4 * 1024 * 1024
+_MOST_REASONS = 20
+"""Of one file; further ones are not looked for."""
 _RECORD = re.compile(r"seed-(\d+)\.json")
 _DEPTH = 5  # measured/<protocol>/<track>/<method>/seed-<n>.json
 More = Callable[[Record], Iterable[str]]
@@ -81,7 +84,8 @@ def validate(root: Path, base: Path | None = None, more: More = lambda record: (
         earlier = None if before is None else before / name
         try:
             is_new = earlier is None or not _same(path, earlier)
-            reasons = [*_look_at(path, earlier, more)] if is_new else [*_as_before(path)]
+            faults = _look_at(path, earlier, more) if is_new else _as_before(path)
+            reasons = [*islice(faults, _MOST_REASONS)]
         except BenchError as error:
             is_new, reasons = True, [str(error).removeprefix(f"{path}: ")]
         found += [Problem(str(path), reason) for reason in reasons]

@@ -41,6 +41,7 @@ def of_records(sample: Sample, scratch: Scratch) -> Cases:
     yield Case(("show", runs))
     yield Case(("show", runs, "--json"))
     yield Case(("compare", "evil", "l2", runs))
+    yield Case(("validate", runs))
     if records.RECORD in sample.files:
         evil = f"{runs}/{records.RECORD}"
         yield Case(("show", evil))
@@ -54,6 +55,7 @@ def of_details(sample: Sample, scratch: Scratch) -> Cases:
     runs, out = str(scratch.input), str(scratch.out)
     evil = f"{runs}/{records.RECORD}"
     yield Case(("show", runs))
+    yield Case(("validate", runs))
     yield Case(("compare", evil, evil))
     yield Case(("leaderboard", runs, "--out", f"{out}/site"))
     if records.DETAILS in sample.files:
