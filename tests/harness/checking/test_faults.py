@@ -40,10 +40,9 @@ class Here:
 
     def outputs(self, *stages):
         done: Future = Future()
-        folder = self.root / "work" / "here"
-        shutil.rmtree(folder, ignore_errors=True)
+        work = self.root / "work"
         done.set_result(
-            [replay.replay(s, self.root, folder / str(i)) for i, s in enumerate(stages)]
+            [replay.replay(s, self.root, work / f"here-{next(self.numbers)}") for s in stages]
         )
         return done
 
