@@ -1,0 +1,76 @@
+"""A new method from a template; that the template passes is tried where methods are checked."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmark.config import registry
+from benchmark.config.new_method import write_method
+from benchmark.errors import BenchError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def checkout(tmp_path) -> Path:
+    for folder in ("methods", "tests/methods"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", ["training", "map"])
+def test_both_files_are_written_and_clean(kind, checkout):
+    paths = write_method("my-new-idea", kind, checkout)
+    assert [str(p.relative_to(checkout)) for p in paths] == [
+        "methods/my_new_idea.py", "tests/methods/test_my_new_idea.py",
+    ]  # fmt: skip
+    (cls,) = [n for n in ast.parse(paths[0].read_text()).body if isinstance(n, ast.ClassDef)]
+    assert cls.name == "MyNewIdea"
+    assert "from methods.my_new_idea import MyNewIdea" in paths[1].read_text()
+    for words in (["check"], ["format", "--check"]):
+        subprocess.run([sys.executable, "-m", "ruff", *words, *paths], check=True, cwd=checkout)
+    with pytest.raises(BenchError, match="exists already"):
+        write_method("my-new-idea", kind, checkout)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "My-idea", "my_idea", "-idea", "my--idea", "../idea", "class", "x" * 41, "1st"]
+)
+def test_names_that_cannot_be(name, checkout):
+    with pytest.raises(BenchError, match="expected lower-case letters"):
+        write_method(name, "training", checkout)
+    assert not list(checkout.rglob("*.py"))
+
+
+def test_taken_names_and_other_folders(checkout, tmp_path):
+    with pytest.raises(BenchError, match="a method 'bct' already"):
+        write_method("bct", "map", checkout)
+    (checkout / "tests" / "methods" / "test_other.py").write_text("mine")
+    with pytest.raises(BenchError, match=r"test_other\.py exists already"):
+        write_method("other", "map", checkout)
+    assert not (checkout / "methods" / "other.py").exists()
+    with pytest.raises(BenchError, match=f"no checkout.*{registry.METHODS}"):
+        write_method("other", "map", tmp_path / "nowhere")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["training", "map"])
+def test_the_template_passes(kind):
+    """Its own test, and ``bench check``, in this checkout; what is written goes afterwards."""
+    paths = write_method("template-under-test", kind)
+    try:
+        subprocess.run([sys.executable, "-m", "pytest", "-q", paths[1]], check=True, cwd=ROOT)
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmark.cli.app", "check", "template-under-test"],
+            check=False, cwd=ROOT, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.stdout.endswith("template-under-test is fine\n"), done.stderr
+    finally:
+        for path in paths:
+            path.unlink()

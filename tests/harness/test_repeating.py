@@ -1,0 +1,118 @@
+"""A record trained again: the same here, altered ones found, other machines shown without a badge."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from support.command import call
+from support.stored import write
+from support.toy_runs import ONE_EPOCH, run_toy
+
+from benchmark.errors import BenchError
+from benchmark.harness.evaluation import details
+from benchmark.harness.repeating import Repetition, other_work, repeat, request_of
+from benchmark.records.files import read_record
+from benchmark.records.verified import read_verification, verification_path, write_verification
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A record of a run on toy images."""
+    root = tmp_path_factory.mktemp("run")
+    run_toy(["procrustes"], root, **ONE_EPOCH)
+    (found,) = root.glob("out/**/procrustes/seed-0.json")
+    return found
+
+
+@pytest.fixture(scope="module")
+def repetition(path, tmp_path_factory):
+    """It trained again from the start, with a store that keeps what was trained."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(details, "draw", lambda *_: None)
+        return repeat(read_record(path), store=tmp_path_factory.mktemp("again"))
+
+
+def altered(record, by):
+    """The record with one score moved by some points."""
+    scores = {case: dict(values) for case, values in record.scores.items()}
+    scores["new/old"]["map"] += by / 100
+    return record.model_copy(update={"scores": scores})
+
+
+def test_the_same_machine_gives_the_same_bit_for_bit(path, repetition):
+    assert repetition.bit_for_bit and repetition.same_kind and repetition.same_machine
+    assert repetition.farthest()[0] == 0.0
+    badge = repetition.verification()
+    assert badge.bit_for_bit and badge.points == 0.0 and badge.record == repetition.record.seal
+    write_verification(path, badge)
+    assert read_verification(repetition.record, path) == badge
+    assert badge.date in badge.words and badge.machine["cpu"] in badge.words
+
+
+def test_a_record_altered_by_a_tenth_of_a_point_fails(repetition):
+    again = replace(repetition, record=altered(repetition.record, 0.1))
+    with pytest.raises(BenchError, match=r"0\.1 points apart, at most 0\.05 .*new/old map"):
+        again.verification()
+
+
+def test_last_bits_of_the_same_kind_of_machine_pass(repetition):
+    again = replace(repetition, record=altered(repetition.record, 0.04))
+    badge = again.verification()
+    assert not badge.bit_for_bit and badge.points == pytest.approx(0.04)
+    assert "within 0.05 points" in badge.words
+
+
+@pytest.mark.parametrize("name", ["cpu", "system", "precision"])
+def test_elsewhere_there_is_no_badge(name, repetition):
+    elsewhere = repetition.record.environment | {name: "another"}
+    first = altered(repetition.record, 3.0).model_copy(update={"environment": elsewhere})
+    again = replace(repetition, record=first)
+    assert again.verification() is None
+    assert again.farthest()[0] == pytest.approx(3.0) and "another" in again.machines
+
+
+def test_a_score_that_only_one_has_is_far_apart(repetition):
+    scores = {case: v for case, v in repetition.again.scores.items() if case != "new/old"}
+    again = repetition.again.model_copy(update={"scores": scores})
+    assert Repetition(repetition.record, again).farthest()[0] == 100.0
+
+
+def test_other_work_is_not_repeated(repetition):
+    record = repetition.record
+    assert other_work(record, request_of(record)) == ""
+    other = record.model_copy(update={"key": "k", "training": 3})
+    with pytest.raises(BenchError, match="other work .* training version 3, here"):
+        repeat(other)
+    with pytest.raises(BenchError, match="unsealed"):
+        repeat(record.model_copy(update={"seal": None}))
+
+
+def test_a_badge_is_of_one_record(path, repetition, tmp_path):
+    copy = tmp_path / "seed-0.json"
+    copy.write_bytes(path.read_bytes())
+    badge = write_verification(copy, repetition.verification())
+    assert badge == verification_path(copy) == tmp_path / "verified-seed-0.json"
+    value = json.loads(copy.read_text())
+    write(copy, value | {"seed": 0, "first_seed": 7})
+    with pytest.raises(BenchError, match="of another record"):
+        read_verification(read_record(copy), copy)
+    badge.write_text(badge.read_text().replace("2", "3"))
+    with pytest.raises(BenchError, match="edited"):
+        read_verification(repetition.record, copy)
+
+
+@pytest.mark.slow
+def test_the_command(path, tmp_path):
+    """From the start, with a badge; and exit code 2 for a record that was altered and sealed."""
+    verification_path(path).unlink(missing_ok=True)
+    # Pictures of the details were left out above, and are a part of what is compared.
+    code, out, err = call("verify", path, "--store", tmp_path)
+    assert code == 0, err
+    assert "0 points apart" in out or "bit for bit" in out
+    assert "verified 2" in out and verification_path(path).is_file()
+    value = json.loads(path.read_text())
+    value["scores"]["new/old"]["map"] += 0.001
+    code, _, err = call("verify", write(path, value), "--store", tmp_path)
+    assert code == 2 and "0.1 points apart" in err.splitlines()[-1]
