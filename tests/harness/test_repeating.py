@@ -1,4 +1,4 @@
-"""A record trained again: the same here, altered ones found, other machines shown without a badge."""
+"""A record trained again: the same here, altered ones found, no badge on another machine."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_other_work_is_not_repeated(repetition):
     record = repetition.record
     assert other_work(record, request_of(record)) == ""
     other = record.model_copy(update={"key": "k", "training": 3})
-    with pytest.raises(BenchError, match="other work .* training version 3, here"):
+    with pytest.raises(BenchError, match=r"other work .* training version 3, here"):
         repeat(other)
     with pytest.raises(BenchError, match="unsealed"):
         repeat(record.model_copy(update={"seal": None}))

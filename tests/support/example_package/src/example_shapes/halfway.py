@@ -1,6 +1,7 @@
 """Halfway: the stored gallery moves by half of what the means of both models are apart."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -14,7 +15,7 @@ class Halfway(VectorMap):
     """x + share * (mean of y - mean of x)."""
 
     paper = "An example"
-    ranges = {"share": "[0, 1]"}
+    ranges: ClassVar = {"share": "[0, 1]"}
 
     share: float = 0.5  # ours
 
