@@ -17,7 +17,7 @@ EVERYWHERE = ("independent", "bct", "l2", "mixbct", "bt2", "fct", "fastfill", "p
 
 @pytest.fixture(scope="module")
 def all_records():
-    return [read_record(path) for path in sorted(MEASURED.glob("*/*/*/*.json"))]
+    return [read_record(path) for path in sorted(MEASURED.glob("*/*/*/seed-*.json"))]
 
 
 @pytest.fixture(scope="module")

@@ -92,7 +92,7 @@ def validate(root: Path, base: Path | None = None, more: More = lambda record: (
         if _RECORD.fullmatch(path.name):
             records.append(path)
             new += [path] if is_new and earlier is not None else []
-    if before is not None:
+    if before is not None and not root.is_file():  # of a record alone nobody knows
         found += _removed(before, top, set(files))
         found += _seeds(new, records)
     if not records:

@@ -168,6 +168,15 @@ def test_new_records_need_all_seeds_bounds_and_a_clean_commit(root, tmp_path):
                for line in problems(root, base))  # fmt: skip
 
 
+def test_a_record_alone_is_compared_with_what_it_was(root, tmp_path):
+    base = tmp_path / "base"
+    shutil.copytree(root, base)
+    before = base / PLACE / "keep-old"
+    assert problems(of(root), before) == []
+    alter(of(root), moved)
+    assert any("changed from" in line for line in problems(of(root), before))
+
+
 def test_a_git_revision_is_a_base(root, tmp_path):
     def git(*words):
         subprocess.run(
