@@ -33,7 +33,8 @@ def test_both_files_are_written_and_clean(kind, checkout):
     (cls,) = [n for n in ast.parse(paths[0].read_text()).body if isinstance(n, ast.ClassDef)]
     assert cls.name == "MyNewIdea"
     assert "from methods.my_new_idea import MyNewIdea" in paths[1].read_text()
-    for words in (["check"], ["format", "--check"]):
+    ours = 'lint.isort.known-first-party=["benchmark", "methods"]'
+    for words in (["check", "--config", ours], ["format", "--check"]):
         subprocess.run([sys.executable, "-m", "ruff", *words, *paths], check=True, cwd=checkout)
     with pytest.raises(BenchError, match="exists already"):
         write_method("my-new-idea", kind, checkout)

@@ -1,0 +1,35 @@
+"""A record that was trained again carries its badge on its own page and on the board's."""
+
+from support.records import make_record
+from support.sites import write
+
+from benchmark.records.files import read_record
+from benchmark.records.verified import Verification, verification_path, write_verification
+from leaderboard.site import build_folder
+
+
+def shown(root, out):
+    """Text of every page that speaks of a verified record, by its name."""
+    build_folder(root, out)
+    pages = {path.name: path.read_text() for path in out.rglob("*.html")}
+    return {name: text for name, text in pages.items() if 'id="verified"' in text}
+
+
+def test_a_badge_is_shown_and_a_damaged_one_is_not(tmp_path):
+    bct, independent = make_record("bct"), make_record("independent")
+    root = write([bct, independent], tmp_path / "runs")
+    path = bct.path(root)
+    badge = Verification(
+        record=str(read_record(path).seal), date="2026-01-31", machine={"cpu": "A <b> CPU"},
+        bit_for_bit=True, points=0.0,
+    )  # fmt: skip
+    write_verification(path, badge)
+    pages = shown(root, tmp_path / "site")
+    assert len(pages) == 2
+    for text in pages.values():
+        assert "erified 2026-01-31, bit for bit, on A &lt;b&gt; CPU" in text
+    (board,) = [text for text in pages.values() if "Trained again and compared:" in text]
+    assert "bct, seed 0</a>: verified" in board and "independent, seed 0</a>: verified" not in board
+    damaged = verification_path(path)
+    damaged.write_text(damaged.read_text().replace("2026", "2027"))
+    assert shown(root, tmp_path / "site") == {}
