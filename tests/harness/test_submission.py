@@ -1,0 +1,82 @@
+"""What ``bench submit`` says is missing, and the bundle that it writes when nothing is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.toy_runs import run_toy_seeds
+
+from benchmark.config.files import read_sealed
+from benchmark.errors import BenchError
+from benchmark.harness import record_builder, submission
+from benchmark.harness.submission import MANIFEST, gather, write_bundle
+from benchmark.records.provenance import code_version
+from benchmark.records.submissions import validate
+
+
+@pytest.fixture
+def clean(monkeypatch):
+    """A checkout without local changes, and a method that ``bench check`` finds nothing in."""
+    monkeypatch.setattr(submission, "check_method", lambda *_: iter(["checked"]))
+    version = code_version().model_copy(update={"dirty": False, "commit": "0" * 40})
+    for module in (submission, record_builder):
+        monkeypatch.setattr(module, "code_version", lambda: version)
+
+
+def test_without_records(clean, tmp_path):
+    said = []
+    found = gather("procrustes", tmp_path, said.append)
+    assert said == ["checked"] and found.records == ()
+    # Its test is one for all maps, so it has none of its own.
+    test, records = found.missing
+    assert "test_procrustes.py" in test
+    assert records == (
+        f"no records: bench run --seeds 0-2 --out {tmp_path} -m procrustes -p open-class"
+    )
+    with pytest.raises(BenchError, match="submit procrustes: no test"):
+        write_bundle(found, tmp_path, tmp_path / "bundle")
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_faults_of_the_method_and_local_changes(monkeypatch, tmp_path):
+    def faulty(*_):
+        yield "trained"
+        raise BenchError("check l2: not finite: convert")
+
+    monkeypatch.setattr(submission, "check_method", faulty)
+    version = code_version().model_copy(update={"dirty": True})
+    monkeypatch.setattr(submission, "code_version", lambda: version)
+    missing = gather("l2", tmp_path).missing
+    assert missing[0] == "check l2: not finite: convert" and "uncommitted changes" in missing[1]
+    with pytest.raises(BenchError, match="unknown method 'l3'"):
+        gather("l3", tmp_path)
+
+
+@pytest.mark.slow
+def test_from_missing_to_a_bundle(clean, tmp_path):
+    results, out = tmp_path / "results", tmp_path / "bundle"
+    run_toy_seeds(["l2"], results, tmp_path / "store", seeds=[0, 1])
+    (line,) = gather("l2", results).missing
+    assert "no seed 2: bench run" in line and "-m l2 -p extended-data -t toy" in line
+    run_toy_seeds(["l2"], results, tmp_path / "store", seeds=[2])
+    found = gather("l2", results)
+    assert found.missing == () and len(found.records) == len(found.beside) == 3
+    text = write_bundle(found, results, out).read_text()
+    assert text.startswith("# Add `l2`\n") and "| l2 |" in text
+    assert "bench run -m l2 -p extended-data -t toy --seeds 0-2" in text
+    assert text.count("- [x] ") == 4 and text.count("- [ ] ") == 2
+    manifest = read_sealed(out / MANIFEST, 2**20)
+    assert manifest["source"] == f"sha256:{found.file.fingerprint}"
+    assert len(manifest["records"]) == 3 and {*out.glob("*.py")} == {
+        out / "l2.py", out / "test_l2.py",
+    }  # fmt: skip
+    assert validate(out).problems == ()
+    with pytest.raises(BenchError, match="exists already"):
+        write_bundle(found, results, out)
+    # A record that is altered behind its seal is no longer handed in.
+    path = results / found.records[0].path.relative_to(results)
+    value = json.loads(path.read_text())
+    path.write_text(json.dumps(value | {"seed": 5}))
+    with pytest.raises(BenchError, match="edited since"):
+        gather("l2", results)
