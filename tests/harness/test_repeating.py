@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.command import call
@@ -15,6 +16,9 @@ from benchmark.harness.evaluation import details
 from benchmark.harness.repeating import Repetition, other_work, repeat, request_of
 from benchmark.records.files import read_record
 from benchmark.records.verified import read_verification, verification_path, write_verification
+
+MEASURED = Path(__file__).parents[2] / "results" / "measured"
+COMMITTED = MEASURED / "open-class" / "glyphs-high" / "keep-old" / "seed-0.json"
 
 
 @pytest.fixture(scope="module")
@@ -116,3 +120,18 @@ def test_the_command(path, tmp_path):
     value["scores"]["new/old"]["map"] += 0.001
     code, _, err = call("verify", write(path, value), "--store", tmp_path)
     assert code == 2 and "0.1 points apart" in err.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_a_committed_record_comes_out_again(tmp_path):
+    """Minutes: from the images on, with nothing that is stored."""
+    committed = read_record(COMMITTED)
+    found = repeat(committed, store=tmp_path)
+    if not found.same_kind:
+        pytest.skip(f"no badge here: {found.machines}")
+    badge = found.verification()
+    assert badge is not None
+    if found.same_machine:
+        assert badge.bit_for_bit, found.farthest()
+    with pytest.raises(BenchError, match="points apart, at most"):
+        replace(found, record=altered(committed, 0.1)).verification()
