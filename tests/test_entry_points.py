@@ -94,7 +94,7 @@ def test_it_is_built_installed_checked_run_and_shown(tmp_path):
         " generations: [{name: old, classes: [0.0, 0.3]}, {name: new, classes: [0.3, 1.0]}]}"
     )
     table = bench("run", "-m", "halfway", "-p", "plain.yaml", "-t", "stripes-small", "--store", "s")
-    assert "Plain on Stripes" in table and "halfway" in table
+    assert "plain on Stripes" in table and "halfway" in table
     record = json.loads(
         (tmp_path / "runs/measured/plain/stripes-small/halfway/seed-0.json").read_text()
     )
