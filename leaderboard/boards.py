@@ -1,7 +1,7 @@
 """One protocol on one track: its scores, ranks, methods and costs, and its rows as numbers."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, count
 from typing import Any
@@ -10,13 +10,14 @@ from benchmark.config.loading import load_protocol
 from benchmark.errors import BenchError
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, outcome, scores, select
-from benchmark.report.ranks import Paired, Place, places
+from benchmark.report.ranks import LEAST_MODELS, Place, places
 from benchmark.report.scores import MethodScores, Score, ScoreTable, Verdict
 from leaderboard.cards import MethodInfo
 from leaderboard.costs import COSTS, cost_text, method_costs
+from leaderboard.effects import Criterion, Effect, criterion, effects, reference
 from leaderboard.names import file_name
-from leaderboard.processes import MANY, spread
 from leaderboard.reading import Entry
+from leaderboard.scenarios import Scenario, scenario
 
 NO_SCORE = Score(None)
 NO_VERDICT = Verdict(None, None, None)
@@ -24,6 +25,13 @@ NO_VERDICT = Verdict(None, None, None)
 _PARTS = ("g1_", "g2_", "pooled_")
 # One update with every task: any method can take part.
 _GENERAL = {"retrieval", "verification", "identification"}
+PARTS = {
+    "share": "upgrade kept", "value": "score", "worst": "worst point",
+    "above": "above old/old from", "average": "average compatibility",
+}  # fmt: skip
+"""Parts of an effect -> names of their columns in downloads."""
+# Cases of a board's main table; those of every pair of a chain have one of their own.
+_MOST_CASES = 5
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,6 @@ class Board:
     own: str  # case of the newest model by itself
     table: ScoreTable  # all metrics but those of one enrolment gallery; main cases
     metrics: tuple[str, ...]  # keys, the main ones in front; the first one gives the rank
-    places: Mapping[str, Mapping[str, Place]]  # metric -> method -> place
     info: Mapping[str, MethodInfo]  # method -> what is known of it
     costs: Mapping[str, Mapping[str, float]]  # method -> cost -> value
     latest: bool  # whether the records have no newer version of this protocol and track
@@ -101,15 +108,51 @@ class Board:
         return self.metrics[0]
 
     @cached_property
+    def scenario(self) -> Scenario:
+        """What happens on it, in plain words."""
+        return scenario(self.first)
+
+    @cached_property
+    def by_metric(self) -> Mapping[str, "Ranking"]:
+        """The ranking by each metric."""
+        return {metric: make_ranking(self, metric) for metric in self.metrics}
+
+    @property
+    def ranking(self) -> "Ranking":
+        """The ranking by the board's own metric."""
+        return self.by_metric[self.metric]
+
+    @property
+    def models(self) -> int:
+        """Pairs of models of the methods that were measured on most."""
+        return max((e.models for e in self.ranking.effects.values()), default=0)
+
+    @property
+    def enough(self) -> bool:
+        """Whether some method was measured on enough models for a rank."""
+        return any(e.enough for m, e in self.ranking.effects.items() if self.info[m].ranked)
+
+    @cached_property
     def methods(self) -> list[MethodScores]:
         """Rows of methods and controls, best first by the metric that gives the rank."""
         return self.rows(self.metric)
 
     def rows(self, metric: str) -> list[MethodScores]:
-        """Rows of methods and controls, best first by a metric; without rank below."""
-        order = {method: i for i, method in enumerate(self.places[metric])}
+        """Rows of methods and controls: those of enough models first, then by score."""
+        order = {method: i for i, method in enumerate(self.by_metric[metric].in_order)}
         rows = [row for row in self.table.rows if row.kind == "method"]
         return sorted(rows, key=lambda row: (order.get(row.method, len(order)), row.method))
+
+    @cached_property
+    def shown_cases(self) -> tuple[str, ...]:
+        """Cases of the main table: the day of the update, its other forms, the new model alone."""
+        first, last = select.generations(self.records)[0], select.generations(self.records)[-1]
+        usual = (
+            self.cross, f"{first}/{last}", f"{self.cross} direct", self.own,
+            *(case for case in self.table.cases if "'" in case),
+        )  # fmt: skip
+        known = [case for case in dict.fromkeys(usual) if case in self.table.cases]
+        return tuple(known[:_MOST_CASES]) or self.table.cases[:_MOST_CASES]
 
     def row(self, method: str) -> MethodScores:
         """The row of a method of the board."""
@@ -117,7 +160,7 @@ class Board:
 
     def place(self, metric: str, method: str) -> Place:
         """A method's place; without a score and a rank where it has none."""
-        return self.places[metric].get(method) or Place(method, None, None, "")
+        return self.by_metric[metric].places.get(method) or Place(method, None, None)
 
     @cached_property
     def bounds(self) -> list[MethodScores]:
@@ -158,9 +201,66 @@ class Board:
         return shared
 
 
-def make_boards(
-    entries: Iterable[Entry], info: Mapping[str, MethodInfo], paired: Paired | None
-) -> list[Board]:
+@dataclass(frozen=True)
+class Ranking:
+    """How the methods of a board stand by one metric.
+
+    Attributes:
+        reference: Seed -> score without any method.
+        in_order: Methods, those of enough models first, each by score, without those that have none.
+    """
+
+    criterion: Criterion
+    reference: Mapping[int, float]
+    effects: Mapping[str, Effect]
+    places: Mapping[str, Place]
+    in_order: tuple[str, ...]
+
+    def below(self, method: str, records: Sequence[Record]) -> bool:
+        """Whether a method is no better than doing without any, over the seeds of both."""
+        higher = numbers.metric(self.criterion.metric).higher_is_better is not False
+        margins = [
+            value - self.reference[record.seed]
+            for record in records
+            if record.method == method and record.seed in self.reference
+            if (value := self.criterion.value(record)) is not None
+        ]
+        total = sum(margins)
+        return bool(margins) and (total <= 0 if higher else total >= 0)
+
+
+def make_ranking(board: Board, metric: str) -> Ranking:
+    """The ranking of a board's methods by one metric; see :data:`benchmark.report.ranks.RULE`."""
+    of = criterion(board.records, metric)
+    higher = numbers.metric(metric).higher_is_better is not False
+    values: dict[str, dict[int, float]] = {
+        m: {} for m, about in board.info.items() if about.ranked and m not in board.unsealed
+    }
+    for record in board.records:
+        value = of.value(record) if record.method in values else None
+        if value is not None:
+            values[record.method][record.seed] = value
+    without = reference(board.records, of)
+    found = effects(board.records, of)
+    ranks = places(values, higher=higher, reference=without)
+    sign = -1.0 if higher else 1.0
+
+    def order(method: str) -> tuple[Any, ...]:
+        rank = ranks[method].rank if method in ranks else None
+        few = found[method].models < LEAST_MODELS
+        return few, rank is None and not few, sign * (found[method].value.value or 0.0), method
+
+    scored = [m for m, e in found.items() if e.value.value is not None and m != "independent"]
+    return Ranking(of, without, found, ranks, tuple(sorted(scored, key=order)))
+
+
+def own_parts(of: Criterion) -> tuple[str, ...]:
+    """Parts of an effect that have columns of their own, beside the cases."""
+    parts = {"area": ("value", "worst", "above"), "chain": ("average",)}
+    return parts.get(of.kind, ())
+
+
+def make_boards(entries: Iterable[Entry], info: Mapping[str, MethodInfo]) -> list[Board]:
     """A board for each protocol, track and setting, the unmodified ones first."""
     by_record = {id(entry.record): entry for entry in entries}
     groups = scores.group(entry.record for entry in by_record.values())
@@ -176,8 +276,9 @@ def make_boards(
         slugs = chain([base], (f"{base}-{i}" for i in count(2)))
         slug = next(slug for slug in slugs if slug not in boards)
         boards[slug] = _board(slug, tuple(by_record[id(r)] for r in members), info, latest)
-    ranked = _ranked(list(boards.values()), paired, len(by_record))
-    return sorted(ranked, key=lambda b: (bool(b.first.changed), not b.latest, not b.general))
+    return sorted(
+        boards.values(), key=lambda b: (bool(b.first.changed), not b.latest, not b.general)
+    )
 
 
 def _version(record: Record) -> tuple[tuple[str, str], tuple[int, int]]:
@@ -212,23 +313,10 @@ def _board(
         own=select.self_case(records),
         table=table,
         metrics=tuple(dict.fromkeys([*main, *table.metrics])),
-        places={},
         info={record.method: info[record.method] for record in records},
         costs={method: method_costs(own, alone) for method, own in methods.items()},
         latest=latest,
     )
-
-
-def _ranked(boards: Sequence[Board], paired: Paired | None, n_records: int) -> list[Board]:
-    """Boards with their ranks, which compare every method with every other."""
-
-    def place(one: tuple[Board, str]) -> dict[str, Place]:
-        board, key = one
-        return places(board.records, key, board.cross, board.unranked, paired)
-
-    work = [(board, key) for board in boards for key in board.table.metrics]
-    ranks = iter(spread(place, work, enough=n_records >= MANY))
-    return [replace(b, places={key: next(ranks) for key in b.table.metrics}) for b in boards]
 
 
 def number_rows(board: Board) -> list[dict[str, Any]]:
@@ -241,7 +329,7 @@ def number_rows(board: Board) -> list[dict[str, Any]]:
 
 
 def _numbers(board: Board, row: MethodScores, metric: str) -> dict[str, Any]:
-    place = board.place(metric, row.method)
+    place, ranking = board.place(metric, row.method), board.by_metric[metric]
     cells: dict[str, Any] = {}
     for case in board.table.cases:
         score = row.cells.get((metric, case), NO_SCORE)
@@ -255,10 +343,24 @@ def _numbers(board: Board, row: MethodScores, metric: str) -> dict[str, Any]:
     return {
         "kind": row.kind, "method": row.full,
         "family": board.info[row.method].family if method else "bound",
-        "metric": metric, "rank": place.rank, "group": place.letters or None, **cells,
+        "metric": metric, "rank": place.rank, "tied with": place.tied if place.rank else None,
+        **_effect_numbers(board, ranking, row), **cells,
         "gain": rounded(verdict.gain), **{key: costs.get(key) for key in board.cost_keys},
         "seeds": " ".join(map(str, row.seeds)), "reason": row.reason,
     }  # fmt: skip
+
+
+def _effect_numbers(board: Board, ranking: Ranking, row: MethodScores) -> dict[str, Any]:
+    """What a method keeps of the upgrade, and what the board ranks by."""
+    known = row.kind in ("method", "independent")
+    effect = ranking.effects.get(row.method) if known else None
+    parts = {part: PARTS[part] for part in ("share", "value", *own_parts(board.ranking.criterion))}
+    cells: dict[str, Any] = {"ranked by": ranking.criterion.words}
+    for part, name in parts.items():
+        score: Score = NO_SCORE if effect is None else getattr(effect, part)
+        ends = {name: score.value, f"{name} low": score.low, f"{name} high": score.high}
+        cells |= {key: rounded(value) for key, value in ends.items()}
+    return cells | {"hurts": None if effect is None else "yes" if effect.hurts else "no"}
 
 
 def rounded(value: float | None, digits: int = 6) -> float | None:

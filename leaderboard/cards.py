@@ -13,6 +13,7 @@ from benchmark.config import registry
 from benchmark.config.files import read_sealed, write_sealed
 from benchmark.errors import BenchError
 from benchmark.harness.store import default_store
+from leaderboard.words import words
 
 Family = Literal["compatible training", "transformation", "baseline", "control", "unknown"]
 
@@ -52,6 +53,15 @@ class MethodInfo:
         return self.family not in ("baseline", "control")
 
     @property
+    def difference(self) -> str:
+        """How a variant differs from the method itself; empty for methods and unknown variants."""
+        variants = self.card.get("variants", {})
+        changed = variants.get(self.method.partition(":")[2], {})
+        name = self.method.partition(":")[0]
+        pairs = ", ".join(f"{words(key)} {_value(value)}" for key, value in changed.items())
+        return f"As {name}, with {pairs}." if pairs else ""
+
+    @property
     def filters(self) -> dict[str, Any]:
         """What filters of a page read."""
         return {"family": self.family, "needs": self.needs, "changes": self.changes}
@@ -67,6 +77,10 @@ def method_info(name: str) -> MethodInfo:
     needs = tuple(dict.fromkeys(filter(None, needed)))
     changes = tuple(change for change in about["changes"] if change != "training")
     return MethodInfo(name, about["family"], about["summary"], needs, changes, about)
+
+
+def _value(value: Any) -> str:
+    return "on" if value is True else "off" if value is False else str(value)
 
 
 def _plain(need: str) -> str:

@@ -8,13 +8,16 @@ from typing import Any
 from benchmark.metrics.backfill_orders import is_oracle
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
+from benchmark.report.colours import DARK, colour
 from benchmark.report.ranks import front
 from benchmark.report.scores import by_method, case_score
 from benchmark.report.tables import backfilling, sequence
-from leaderboard.boards import Board, rounded
+from leaderboard.boards import PARTS, Board, own_parts, rounded
 from leaderboard.costs import COSTS
 
 _rounded = partial(rounded, digits=5)
+_COLOURED = 8
+"""At most so many methods of a plot have a colour and a name."""
 _GROUPS = 40
 """At most so many groups have a share shown: a chart of more says nothing."""
 
@@ -27,12 +30,25 @@ def board_data(board: Board, boards: Sequence[Board]) -> dict[str, Any]:
         "metrics": [metric_data(board, key) for key in board.metrics],
         "cross": board.cross,
         "own": board.own,
+        "parts": [PARTS[part] for part in own_parts(board.ranking.criterion)],
+        "cases": board.shown_cases,
+        "shares": [PARTS["above"], PARTS["average"]],
+        "colours": {method: [colour(method), DARK.get(colour(method), colour(method))]
+                    for method in board.info},
+        "top": _top(board),
         "costs": [{"key": key, "label": COSTS[key]} for key in board.cost_keys],
         "methods": {method: about.filters for method, about in board.info.items()},
         "quality": _quality(board, boards),
         "backfilling": _backfilling(board.records),
         "sequence": _sequence(board.records),
     }
+
+
+def _top(board: Board) -> list[str]:
+    """The methods that plots show in colour: those of the front, then the best; at most eight."""
+    best = [m for m in board.ranking.in_order if board.info[m].ranked and m not in board.unsealed]
+    edge = [m for m in metric_data(board, board.metric)["front"] if m in best]
+    return list(dict.fromkeys([*best[:1], *edge, *best]))[:_COLOURED]
 
 
 def metric_data(board: Board, key: str) -> dict[str, Any]:

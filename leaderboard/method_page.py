@@ -1,8 +1,8 @@
-"""The page of a method: card, ranks and numbers everywhere, parameters, sensitivity."""
+"""The page of a method: what it is good for, by the records; its numbers, parameters, sensitivity."""
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmark.report import notes, numbers
@@ -18,8 +18,11 @@ from benchmark.report.text_table import (
 from leaderboard.boards import NO_SCORE, NO_VERDICT, Board
 from leaderboard.cards import MethodInfo, bibtex
 from leaderboard.costs import COSTS, cost_text
+from leaderboard.effects import Effect
+from leaderboard.heatmap import heatmap
 from leaderboard.names import record_address
-from leaderboard.tables import answer_cell, count_cell, rank_cells
+from leaderboard.sentences import sentences
+from leaderboard.tables import answer_cell, hurts_cell, models_cell, rank_cell, share_cell
 
 # What of a card is shown elsewhere on the page, or not at all.
 _ELSEWHERE = (
@@ -31,12 +34,15 @@ _PARAMETERS = ("name", "value", "where it is from")
 _SHOWN = 4
 
 
-def method_page(info: MethodInfo, boards: Sequence[Board], known: frozenset[str]) -> dict[str, Any]:
+def method_page(
+    info: MethodInfo, boards: Sequence[Board], known: Mapping[str, MethodInfo]
+) -> dict[str, Any]:
     """What the template of a method shows; ``known`` are the methods that have a page."""
     of_method = [board for board in boards if info.method in board.info]
     plain = [board for board in of_method if not board.first.changed]
     name = info.method.partition(":")[0]
     variants = [f"{name}:{variant}" for variant in info.card.get("variants", {})]
+    current = [board for board in plain if board.current]
     parameters = [
         [TextCell(key, code=True), TextCell(value, code=True), note]
         for key, text in info.card.get("parameters", {}).items()
@@ -51,12 +57,15 @@ def method_page(info: MethodInfo, boards: Sequence[Board], known: frozenset[str]
         "info": info,
         "idea": paragraphs(str(info.card.get("idea", ""))),
         "card": [*card, *_costs(info.method, plain)],
-        "standings": _standings(info.method, plain),
+        "sentences": sentences(info, current),
+        "heat": heatmap(current, "../", [info.method]) if info.ranked and current else None,
+        "standings": [(b, _standings(info.method, b)) for b in plain],
         "sensitivity": sensitivity(info.method, boards),
         "parameters": simple_table("Parameters", "", _PARAMETERS, (), parameters),
-        "variants": [(variant, variant in known) for variant in variants],
+        "variants": [(v, known[v].difference if v in known else "") for v in variants],
+        "known": frozenset(known),
         "bibtex": bibtex(info.method, str(info.card.get("paper", ""))),
-        "records": [(board.title, record_links(board, info.method)) for board in of_method],
+        "records": [(board.scenario.title, record_links(board, info.method)) for board in of_method],
     }
 
 
@@ -94,33 +103,37 @@ def _costs(method: str, boards: Sequence[Board]) -> list[tuple[str, str]]:
     return lines
 
 
-def _standings(method: str, boards: Sequence[Board]) -> TextTable:
-    lines = [_standing(board, method, key) for board in boards for key in board.metrics[:_SHOWN]]
+def _standings(method: str, board: Board) -> TextTable:
+    """The method's numbers on one board, a metric a row."""
+    lines = [_standing(board, method, key) for key in board.metrics[:_SHOWN]]
     heads = (
-        "rank", "group", TextColumn("old/old", "lower bound"), "cross-test", "self-test",
-        "upper bound", "compatible", "gain", "seeds",
+        "rank", "keeps", TextColumn("old/old", "lower bound"), "cross-test", "self-test",
+        "upper bound", "compatible", "hurts", "models",
     )  # fmt: skip
-    title = "Ranks and numbers everywhere"
-    return simple_table(title, "", ("protocol and track", "metric"), heads, lines)
+    return simple_table(board.scenario.title, "", ("metric",), heads, lines)
 
 
 def _standing(board: Board, method: str, metric: str) -> list[TextCell]:
     row = board.row(method)
     about = numbers.metric(metric)
-    rank, letters = rank_cells(board.place(metric, method))
+    effect = board.by_metric[metric].effects.get(method)
     verdict = row.verdicts.get(metric, NO_VERDICT)
     lower, upper = (Score(board.bound(kind, metric)) for kind in ("lower", "upper"))
     own = [row.cells.get((metric, case), NO_SCORE) for case in (board.cross, board.own)]
+    own = [score if effect and effect.enough else Score(score.value) for score in own]
     return [
-        TextCell(board.title, href=f"../boards/{board.slug}.html"),
         TextCell(about.label),
-        TextCell(NOT_APPLICABLE, sort="") if row.reason else rank,
-        letters,
+        TextCell(NOT_APPLICABLE, sort="") if row.reason else rank_cell(board.place(metric, method)),
+        share_cell(effect),
         *(score_cell(score, about.unit) for score in (lower, *own, upper)),
         TextCell() if verdict.compatible is None else answer_cell(verdict.compatible),
-        score_cell(Score(verdict.gain)),
-        count_cell(len(row.seeds)),
+        _hurts(effect),
+        models_cell(len(row.seeds)) if row.seeds else TextCell(),
     ]
+
+
+def _hurts(effect: Effect | None) -> TextCell:
+    return TextCell() if effect is None else hurts_cell(effect)
 
 
 def sensitivity(method: str, boards: Sequence[Board]) -> list[tuple[TextTable, dict[str, Any]]]:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from benchmark.report import notes, numbers, select
-from benchmark.report.ranks import places
 from benchmark.report.scores import make_table
 from leaderboard.boards import Board, number_rows
 from leaderboard.charts import metric_data
@@ -50,10 +49,7 @@ def _part(board: Board, seeds: Sequence[int], quality: tuple[float, float]) -> d
 
 
 def _some(board: Board, seeds: Sequence[int]) -> Board:
-    """The board of the records of some seeds, ranked among themselves.
-
-    Which methods can be told apart is said over all seeds only.
-    """
+    """The board of the records of some seeds; with fewer than three none of its methods has a rank."""
     entries = tuple(entry for entry in board.entries if entry.record.seed in seeds)
     records = [entry.record for entry in entries]
     many = len(board.methods) * len(board.metrics) > _MOST_ROWS
@@ -62,7 +58,4 @@ def _some(board: Board, seeds: Sequence[int]) -> Board:
     metrics = tuple(key for key in board.metrics if key in known)
     # The columns of the whole board, whichever cases these records have.
     table = replace(make_table(records, metrics), cases=board.table.cases)
-    ranks = {
-        key: places(records, key, board.cross, board.unranked, groups=False) for key in metrics
-    }
-    return replace(board, entries=entries, table=table, metrics=metrics, places=ranks)
+    return replace(board, entries=entries, table=table, metrics=metrics)

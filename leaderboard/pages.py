@@ -14,6 +14,7 @@ from benchmark.report import numbers
 from benchmark.report.renderers import html
 from benchmark.report.text_table import TextTable
 from leaderboard.names import method_href
+from leaderboard.scenarios import CLASSES, KINDS
 
 _ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
@@ -71,6 +72,8 @@ def environment() -> Environment:
         "notes": lambda table: Markup(html.notes(table)),
         "method_href": method_href,
         "metric": lambda key: numbers.metric(key).label,
+        "kind": KINDS.__getitem__,
+        "classes": CLASSES.__getitem__,
     }
     return made
 

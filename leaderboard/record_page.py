@@ -19,6 +19,7 @@ from benchmark.report.notes import over_words, stage_name
 from benchmark.report.scores import Score
 from benchmark.report.tables import backfilling
 from benchmark.report.text_table import TextCell, TextTable, score_cell, simple_table
+from leaderboard.words import words
 
 Pair = tuple[str, str]
 # A text longer than this is cut on the page; the file has all of it.
@@ -46,14 +47,14 @@ def command(records: Sequence[Record]) -> str:
     methods = sorted({record.method for record in records}, key=lambda m: m.partition(":"))
     methods = [method for method in methods if method != "independent"] or methods
     seeds = sorted({record.seed for record in records})
-    words = [
+    called = [
         "bench", "run", "--methods", ",".join(methods), "--protocol", first.protocol,
         "--track", first.track, "--seeds", ",".join(map(str, seeds)),
     ]  # fmt: skip
     for key, value in first.changed.items():
         own_option = key == "first_seed"
-        words += ["--first-seed", str(value)] if own_option else ["--set", f"{key}={value}"]
-    return shlex.join(words) + (" --data-root DIR" if _needs_root(first.track) else "")
+        called += ["--first-seed", str(value)] if own_option else ["--set", f"{key}={value}"]
+    return shlex.join(called) + (" --data-root DIR" if _needs_root(first.track) else "")
 
 
 @cache
@@ -184,7 +185,7 @@ def _flat(value: Any, name: str) -> Iterator[Pair]:
         for key, inner in value.items():
             yield from _flat(inner, f"{name}.{key}" if name else str(key))
     elif name:
-        yield name.replace("_", " "), _text(value)
+        yield words(name), _text(value)
 
 
 def _text(value: Any) -> str:

@@ -21,15 +21,19 @@ from benchmark.records.details import Details, details_path, find_details
 from benchmark.records.record import Record
 from benchmark.records.verified import Verification, read_verification
 from benchmark.report import notes, numbers
-from benchmark.report.paired import PairedIntervals
-from benchmark.report.ranks import MEAN_RULE, RULE
+from benchmark.report.ranks import RULE
 from benchmark.report.renderers import csv
-from benchmark.report.tables import backfilling, sequence, side_information
+from benchmark.report.tables import sequence, side_information
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
-from leaderboard import overview, pages, tables
+from leaderboard import answers, changes, pages, tables
+from leaderboard.agreement import agreements
 from leaderboard.boards import Board, make_boards, number_rows
 from leaderboard.cards import MethodInfo, method_info
 from leaderboard.charts import board_data
+from leaderboard.citing import board_bibtex, method_bibtex
+from leaderboard.curves import curve_tables
+from leaderboard.effort import effort
+from leaderboard.heatmap import heatmap
 from leaderboard.method_page import method_page, record_links
 from leaderboard.names import file_name, method_href, record_address
 from leaderboard.old_models import old_models_data
@@ -37,10 +41,11 @@ from leaderboard.processes import MANY, spread
 from leaderboard.published import make_tables as published_tables
 from leaderboard.reading import Entry, Skipped, read_folders, skip
 from leaderboard.record_page import command, record_page, versions
+from leaderboard.scenarios import kinds_words
 
 _Path = str | Path
 _HERE = Path(__file__).parent
-_FOLDERS = ("assets", "boards", "methods", "records", "published")
+_FOLDERS = ("assets", "boards", "methods", "records", "published", "releases")
 _MARK = ".compatbench-site"
 _FAMILIES = ("compatible training", "transformation", "baseline", "control", "unknown")
 _NEWEST = 12
@@ -59,8 +64,15 @@ def _no_collection() -> Iterator[None]:
 
 
 @_no_collection()
-def build_folder(root: _Path | Sequence[_Path], out: _Path) -> tuple[Path, list[Skipped]]:
+def build_folder(
+    root: _Path | Sequence[_Path], out: _Path, releases: _Path | None = None
+) -> tuple[Path, list[Skipped]]:
     """Write the site of the records below a folder, or several, to another one.
+
+    Args:
+        root: Folders of records.
+        out: Folder of the site.
+        releases: Folder of frozen releases; by default ``results/releases``.
 
     Returns:
         The path of ``index.html``, and what is damaged and so was passed over.
@@ -71,7 +83,7 @@ def build_folder(root: _Path | Sequence[_Path], out: _Path) -> tuple[Path, list[
     """
     roots = [Path(each) for each in ([root] if isinstance(root, str | Path) else root)]
     entries, skipped = read_folders(roots)
-    site = _Site(entries, skipped, out, roots)
+    site = _Site(entries, skipped, out, roots, releases)
     return site.write(), site.skipped
 
 
@@ -105,16 +117,15 @@ class _Site:
 
     def __init__(
         self, entries: Sequence[Entry], skipped: Sequence[Skipped], out: _Path,
-        roots: Sequence[Path],
+        roots: Sequence[Path], releases: _Path | None = None,
     ) -> None:  # fmt: skip
         self.entries, self.skipped = entries, list(skipped)
         self.out, self.roots = Path(out), roots
         methods = sorted({e.record.method for e in entries}, key=lambda m: m.partition(":"))
         self.info = {method: method_info(method) for method in methods}
-        by_record = {id(entry.record): entry for entry in entries}
-        pairs = PairedIntervals(lambda record: _read_details(by_record[id(record)]))
-        self.boards = make_boards(entries, self.info, pairs)
+        self.boards = make_boards(entries, self.info)
         self.families = tables.make_families(self.boards)
+        self.releases = changes.read_releases(Path(releases or changes.FOLDER))
         self.newest = sorted(
             (entry.record for entry in entries),
             key=lambda record: (record.run.finished or "", record.method, record.seed),
@@ -130,13 +141,18 @@ class _Site:
         _clear(self.out)
         for folder, target in (("assets", "assets"), ("vendor", "assets/vendor")):
             shutil.copytree(_HERE / folder, self.out / target, copy_function=shutil.copyfile)
+        for board in self.boards:
+            _ = board.by_metric  # before processes part that would each make it
         self._write_records()
         self._page("index", "index.html", **self._index())
+        self._page("boards", "boards.html", **self._scenarios())
         self._page("methods", "methods.html", families=self._methods())
         for family in self.families:
-            self._page("family", f"boards/{family.slug}.html", family=family)
+            own = list(family.boards.values())
+            self._page("family", f"boards/{family.slug}.html", family=family, heat=heatmap(own, "../"))
         self._published()
         self._page("submit", "submit.html", **self._protocols())
+        self._changes()
         lines = [[TextCell(s.file, code=True), TextCell(s.reason)] for s in self.skipped]
         heads = ("file", "reason")
         table = simple_table("Skipped files", "", heads, (), lines or [["None."]])
@@ -144,7 +160,10 @@ class _Site:
         return self.out / "index.html"
 
     def _page(self, template: str, address: str, **values: Any) -> None:
-        about = {"n_records": len(self.entries), "newest": self.newest[0]}
+        about = {
+            "n_records": len(self.entries), "newest": self.newest[0],
+            "kinds": kinds_words(board.scenario for board in self.boards),
+        }  # fmt: skip
         root = "../" * address.count("/")
         page = pages.template(template).render(site=about, root=root, **values)
         # Lone surrogates have no bytes in UTF-8.
@@ -174,25 +193,57 @@ class _Site:
     def _index(self) -> dict[str, Any]:
         current = [board for board in self.boards if board.current]
         single = [board for board in current if not board.of_setting]
-        of_families = [board for family in self.families for board in family.boards.values()]
-        shown = {board.slug for board in (*single, *of_families)}
-        # Settings have pages of their own, where they stand beside each other.
-        columns = single or current
-        general = [board for board in columns if board.general]
+        board = answers.commonest(self.boards)
+        found = [] if board is None else [
+            answers.advice(board, ("convert", "query"), "You use a model that you did not train"),
+            answers.advice(board, ("train",), "You train the new model yourself"),
+        ]  # fmt: skip
+        # The commonest upgrade comes first: rows are in its order.
+        columns = [b for b in single if b is board] + [b for b in single if b is not board]
         return {
-            "families": self.families, "general": general, "rules": RULE, "mean_rule": MEAN_RULE,
-            "single": [(b, notes.question(b.first), notes.track_note(b.first)) for b in single],
-            "matrix": overview.matrix(columns, general),
-            "best": overview.advice(single),
-            "best_settings": overview.advice([board for board in current if board.of_setting]),
-            "changed": [board for board in self.boards if board.slug not in shown],
-            "newest": self._newest(), "n_skipped": len(self.skipped),
+            "board": board,
+            "advice": [each for each in found if each is not None],
+            "heat": heatmap(columns or current),
+            "ways": answers.WAYS,
+            "questions": self._questions(single),
+            "n_skipped": len(self.skipped),
             "data": {
-                "chooser": overview.chooser_data(current),
-                "routes": [{"id": i, "words": words} for i, (words, _) in overview.ROUTES.items()],
-                "methods": {method: info.filters for method, info in self.info.items()},
+                "chooser": answers.chooser_data(columns or current),
+                "ways": answers.WAYS, "held": answers.HELD,
+                "pages": {method: method_href(method) for method in self.info},
             },
         }  # fmt: skip
+
+    def _questions(self, boards: Sequence[Board]) -> list[tuple[str, str, str]]:
+        """Questions of readers: words, address, what the chooser is set to."""
+        found = [
+            ("My vendor retires a model", "#which", "vendor"),
+            ("I train my own and cannot touch the index", "#which", "own"),
+        ]
+        for words, protocol in (
+            ("Faces, 1:1", "ijbc-1v1"),
+            ("A chain of five updates", "sequential-six"),
+            ("Half of the gallery is backfilled", "backfill"),
+        ):
+            of = [board for board in boards if board.first.protocol == protocol]
+            found += [(words, f"boards/{board.slug}.html", "") for board in of[:1]]
+        return found
+
+    def _scenarios(self) -> dict[str, Any]:
+        """Every board: those of three models or more, the others apart, and what was changed."""
+        current = [board for board in self.boards if board.current and not board.of_setting]
+        of_families = [board for family in self.families for board in family.boards.values()]
+        shown = {board.slug for board in (*current, *of_families)}
+        lines = [(board, notes.question(board.first)) for board in current]
+        return {
+            "several": [line for line in lines if line[0].enough],
+            "single": [line for line in lines if not line[0].enough],
+            "families": self.families,
+            "changed": [board for board in self.boards if board.slug not in shown],
+            "rules": RULE,
+            "newest": self._newest(),
+            "n_skipped": len(self.skipped),
+        }
 
     def _newest(self) -> TextTable:
         homes = {id(record): board for board in self.boards for record in board.records}
@@ -200,9 +251,9 @@ class _Site:
         for record in self.newest:
             board = homes[id(record)]
             href = f"{record_address(board.slug, record)}.html"
-            words = (board.title, str(record.seed), record.run.finished or "unknown")
+            words = (board.scenario.title, str(record.seed), record.run.finished or "unknown")
             lines.append([TextCell(record.method, href=href), *map(TextCell, words)])
-        heads = ("method", "protocol and track", "seed", "finished")
+        heads = ("method", "scenario", "seed", "finished")
         return simple_table("Newest records", "", heads, (), lines)
 
     def _methods(self) -> list[TextTable]:
@@ -210,7 +261,7 @@ class _Site:
         lines: dict[str, list[list[TextCell]]] = {family: [] for family in _FAMILIES}
         for info in self.info.values():
             words = (
-                info.summary or "not installed here",
+                info.difference or info.summary or "not installed here",
                 ", ".join(info.needs) or "nothing but new data",
                 ", ".join(info.changes) or "nothing in the gallery",
             )
@@ -221,24 +272,44 @@ class _Site:
 
     def _published(self) -> None:
         papers = []
+        found = agreements(self.published, self.boards)
         for name, paper in self.published.papers.items():
             own = [number for number in self.published.numbers if number.paper == name]
             address = f"published/{file_name(name)}.html"
-            self._page("paper", address, paper=paper, tables=published_tables(own))
+            mine = [each for each in found if each.paper == name]
+            self._page(
+                "paper", address, paper=paper, tables=published_tables(own), agreements=mine
+            )
             papers.append((paper, len(own), address))
-        self._page("published", "published.html", papers=papers)
+        self._page("published", "published.html", papers=papers, agreements=found)
 
-    def _protocols(self) -> dict[str, list[str]]:
-        """Those whose ranks make the mean rank, and the others."""
-        ranked = {board.first.protocol for board in self.boards if board.general}
+    def _protocols(self) -> dict[str, Any]:
+        """Protocols that any method can take part in, the others, and what running them takes."""
+        ranked = {board.first.protocol: board for board in self.boards if board.general}
         every = list(registry.protocol_files())
         return {
             "general": [p for p in every if p in ranked] or every[:1],
             "others": [p for p in every if p not in ranked],
+            "effort": effort(list(ranked.values())),
         }
 
+    def _changes(self) -> None:
+        """What moved since the last release, the releases themselves, the feed, and citations."""
+        now = changes.freeze("0", self.boards)
+        last = self.releases[0] if self.releases else None
+        self._page(
+            "changes", "changes.html", last=last, releases=self.releases,
+            moves=changes.moves(last, now) if last else [], bibtex=board_bibtex(self.newest[0]),
+            n_boards=len(now.boards),
+        )  # fmt: skip
+        for release in self.releases:
+            self._page("release", f"releases/{release.release}.html", release=release)
+            text = json.dumps(release.model_dump(), indent=1) + "\n"
+            self._write(f"releases/{release.release}.json", text.encode("utf-8", "replace"))
+        self._write("feed.xml", changes.feed(self.boards, self.releases).encode("utf-8", "replace"))
+
     def _method(self, info: MethodInfo) -> None:
-        page = method_page(info, self.boards, frozenset(self.info))
+        page = method_page(info, self.boards, self.info)
         self._page("method", method_href(info.method), **page)
 
     def _board(self, board: Board) -> None:
@@ -249,6 +320,8 @@ class _Site:
         values = tuple([_safe(value) for value in row.values()] for row in rows)
         text = csv.render([TextTable("", "", (), (), (), columns=columns, values=values)])
         self._write(f"boards/{board.slug}.csv", text.encode("utf-8", "replace"))
+        cited = method_bibtex(board.info.values())
+        self._write(f"boards/{board.slug}.bib", cited.encode("utf-8", "replace"))
         data = board_data(board, self.boards) | {"old_models": old_models_data(board)}
         data |= {"columns": columns, "rows": [list(row.values()) for row in rows]}
         self._page("board", f"boards/{board.slug}.html", **self._board_page(board, data))
@@ -259,6 +332,7 @@ class _Site:
         labels = (TextColumn("case", heading=True),)
         return {
             "board": board,
+            "answer": answers.board_answer(board),
             "question": notes.question(board.first),
             "note": next(notes.track_lines(board.first), ""),
             "rankings": [tables.ranking(board, key) for key in board.metrics],
@@ -266,7 +340,7 @@ class _Site:
             "siblings": self._siblings(board),
             "family": next((f for f in self.families if f.has(board)), None),
             "notes": tables.ranking_notes(board),
-            "backfilling": [*map(tables.with_methods, backfilling.make_tables(records))],
+            "backfilling": curve_tables(board),
             "sequence": [replace(table, labels=labels) for table in sequence.make_tables(records)],
             "sides": side_information.make_tables(records),
             "published": published_tables(beside, paper=True),
@@ -278,6 +352,7 @@ class _Site:
                 if (badge := _badge(entry)) is not None
             ],
             "versions": versions(records),
+            "bibtex": method_bibtex(board.info.values()),
             "data": data,
         }
 
@@ -287,6 +362,7 @@ class _Site:
             (other, numbers.number(other.bound("lower", board.metric)))
             for other in self.boards
             if other.first.protocol == board.first.protocol and other.comparable
+            if other.scenario.classes == board.scenario.classes
         ]
         return same if len(same) > 1 and any(other is board for other, _ in same) else []
 
@@ -295,7 +371,7 @@ class _Site:
         record, path = entry.record, entry.path
         damaged = details = None
         try:
-            details = _read_details(entry, with_results=False)
+            details = _read_details(entry)
         except BenchError as error:
             damaged = skip(error, self.roots)
         address = record_address(board.slug, record)
@@ -311,11 +387,29 @@ class _Site:
         return damaged
 
 
-def _read_details(entry: Entry, *, with_results: bool = True) -> Details | None:
-    """The details of a record; None where it has none. Damaged ones are a BenchError."""
+def freeze(root: _Path | Sequence[_Path], name: str, folder: Path | None = None) -> Path:
+    """Write the standings of the records below a folder, or several, as a release.
+
+    Raises:
+        BenchError: If one has no record, or the release is there.
+        OSError: If the file cannot be written.
+    """
+    roots = [Path(each) for each in ([root] if isinstance(root, str | Path) else root)]
+    entries, _ = read_folders(roots)
+    info = {e.record.method: method_info(e.record.method) for e in entries}
+    release = changes.freeze(name, make_boards(entries, info))
+    return changes.write_release(release, folder or changes.FOLDER)
+
+
+def _read_details(entry: Entry) -> Details | None:
+    """The details of a record without its results by query; None where it has none.
+
+    Raises:
+        BenchError: If they are damaged.
+    """
     if entry.path is None:
         return None
-    return find_details(entry.record, entry.path, with_results=with_results)
+    return find_details(entry.record, entry.path, with_results=False)
 
 
 def _badge(entry: Entry) -> Verification | None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers
-from benchmark.report.ranks import Place
-from benchmark.report.scores import GAIN, MethodScores, Score
+from benchmark.report.ranks import LEAST_MODELS, Place
+from benchmark.report.scores import MethodScores, Score, mean_score
 from benchmark.report.tables import settings
 from benchmark.report.tables.results import label
 from benchmark.report.text_table import (
@@ -17,12 +17,16 @@ from benchmark.report.text_table import (
     TextTable,
     score_cell,
 )
-from leaderboard.boards import Board
-from leaderboard.costs import COSTS, cost_text, cost_words
+from leaderboard.boards import Board, Ranking, own_parts
+from leaderboard.costs import cost_text, cost_words
+from leaderboard.effects import Effect, models_words, percent
+from leaderboard.money import Assumptions, bill, hours_words, money_words
 from leaderboard.names import file_name, method_href
+from leaderboard.scenarios import scenario
 
 OLDER = "older version"
 """Records whose trainings have no version."""
+_ASSUMED = Assumptions()
 
 
 def method_cell(method: str, root: str = "", *words: str) -> TextCell:
@@ -36,37 +40,118 @@ def count_cell(n: int | None, empty: str = numbers.DASH) -> TextCell:
     return TextCell(empty if n is None else str(n), sort="" if n is None else str(n))
 
 
+def models_cell(n: int) -> TextCell:
+    """On how many pairs of models a method was measured; grey where these are few."""
+    look = "few" if n < LEAST_MODELS else ""
+    return TextCell(models_words(n), sort=str(n), look=look)
+
+
 def answer_cell(answer: tuple[int, int] | None) -> TextCell:
-    """Yes or no, or on how many of the seeds."""
+    """Yes or no, or on how many of the seeds; coloured from three seeds on."""
     words = numbers.of_seeds(answer)
     sort = "" if answer is None else f"{answer[0] / answer[1]:.3g}"
-    return TextCell(words, sort=sort, look=words if words in ("yes", "no") else "")
+    sure = answer is not None and answer[1] >= LEAST_MODELS
+    return TextCell(words, sort=sort, look=words if sure and words in ("yes", "no") else "few")
 
 
-def rank_cells(place: Place, empty: str = numbers.DASH) -> tuple[TextCell, TextCell]:
-    """Rank, and the letters of the methods that cannot be told apart."""
-    return count_cell(place.rank, empty), TextCell(place.letters, sort=place.letters)
+def rank_cell(place: Place, empty: str = numbers.DASH) -> TextCell:
+    """Rank, and how many others cannot be told apart."""
+    tied = f"tied with {place.tied}" if place.rank is not None and place.tied else ""
+    return replace(count_cell(place.rank, empty), small=tied)
+
+
+def share_cell(effect: Effect | None) -> TextCell:
+    """What is kept of the upgrade."""
+    if effect is None or effect.share.value is None:
+        return TextCell(numbers.DASH, sort="")
+    return TextCell(
+        percent(effect.share), sort=f"{effect.share.value:.6g}", look="" if effect.enough else "few"
+    )
 
 
 def ranking(board: Board, metric: str) -> TextTable:
-    """The table of a metric: bounds, then methods by rank."""
-    costs = [key for key in board.cost_keys if key not in board.shared_costs]
-    columns = [TextColumn(c, r) for c, r in zip(board.table.cases, board.table.roles, strict=True)]
-    heads = ("compatible", "not hurting", GAIN, *(COSTS[key] for key in costs), "seeds")
-    best = {case: board.table.best(metric, case) for case in (*board.table.cases, GAIN)}
+    """The table of a metric: bounds, then methods, and the row of doing without any among them."""
+    own = board.by_metric[metric]
+    columns = [
+        TextColumn("rank"), TextColumn("method", heading=True), TextColumn("keeps", "of the upgrade")
+    ]  # fmt: skip
+    heads = [*_own_heads(own), *_case_heads(board), TextColumn("compatible"), TextColumn("hurts")]
+    heads += [TextColumn("update", "of 100 M items"), TextColumn("item", "bytes")]
+    without = _without(board, own)
+    rows = [
+        _bound_row(board, row, metric, own, row.label, TextCell())
+        for row in board.bounds
+        if row is not without
+    ]
+    rows += _method_rows(board, metric, own, without)
+    block = TextBlock("", (*heads, TextColumn("models")))
+    return TextTable(label(metric), metric, tuple(columns), (block,), tuple(rows))
+
+
+def _without(board: Board, own: Ranking) -> MethodScores | None:
+    """The bound that is doing without any method."""
+    name = "independent" if own.criterion.kind == "area" else "lower"
+    return next((row for row in board.bounds if row.method == name), None)
+
+
+def _bound_row(
+    board: Board, row: MethodScores, metric: str, own: Ranking, name: str, kept: TextCell
+) -> TextRow:
+    names = (TextCell(), TextCell(name, small=row.detail), kept)
+    cells = tuple(_bound_cells(board, row, metric, own))
+    return TextRow(names, (cells,), "bound", {"data-bound": row.full})
+
+
+def _method_rows(
+    board: Board, metric: str, own: Ranking, without: MethodScores | None
+) -> list[TextRow]:
+    """Rows of methods; that of doing without any stands where its score puts it."""
     rows = []
-    for row in (*board.bounds, *board.rows(metric)):
-        place = board.place(metric, row.method)
-        cells = tuple(_cells(board, row, metric, best, costs))
-        if row.kind == "method":
-            names = (*rank_cells(place), _name(board, row.method))
-            rows.append(TextRow(names, (cells,), attributes={"data-method": row.method}))
-        else:
-            names = (*rank_cells(place, ""), TextCell(row.label, small=row.detail))
-            rows.append(TextRow(names, (cells,), "bound", {"data-bound": row.full}))
-    labels = (TextColumn("rank"), TextColumn("group"), TextColumn("method", heading=True))
-    block = TextBlock("", (*columns, *map(TextColumn, heads)))
-    return TextTable(label(metric), metric, labels, (block,), tuple(rows))
+    for row in board.rows(metric):
+        effect = own.effects.get(row.method)
+        few = effect is not None and not effect.enough
+        kept = TextCell() if row.reason else share_cell(effect)
+        names = (rank_cell(board.place(metric, row.method)), _name(board, row.method), kept)
+        cells = tuple(_cells(board, row, metric, own))
+        kind = "few" if few else ""
+        rows.append(TextRow(names, (cells,), kind, {"data-method": row.method}))
+    if without is None:
+        return rows
+    area = own.criterion.kind == "area"
+    name = "no method, random order" if area else "keep the old model"
+    kept = share_cell(own.effects.get("independent")) if area else TextCell("0 %", sort="0")
+    at = _place_of_reference(own, rows)
+    kind = rows[max(at - 1, 0)].kind if rows else ""
+    made = _bound_row(board, without, metric, own, name, kept)
+    made = replace(made, kind=kind, attributes={**made.attributes, "class": "without"})
+    return [*rows[:at], made, *rows[at:]]
+
+
+def _place_of_reference(own: Ranking, rows: Sequence[TextRow]) -> int:
+    """Before which row doing without any method stands, among those that come first."""
+    higher = numbers.metric(own.criterion.metric).higher_is_better is not False
+    without = mean_score([*own.reference.values()]).value
+    for i, row in enumerate(rows):
+        effect = own.effects.get(row.attributes["data-method"])
+        value = None if effect is None else effect.value.value
+        if row.kind != rows[0].kind or value is None or without is None:
+            return i
+        if value <= without if higher else value >= without:
+            return i
+    return len(rows)
+
+
+def _own_heads(own: Ranking) -> list[TextColumn]:
+    """Columns of what a board ranks by, where that is no case."""
+    if own.criterion.kind == "area":
+        heads = (("area", ""), ("worst", "point"), ("above old/old", "from"))
+        return [TextColumn(*words) for words in heads]
+    return [TextColumn("average", "compatibility")] if own.criterion.kind == "chain" else []
+
+
+def _case_heads(board: Board) -> list[TextColumn]:
+    roles = dict(zip(board.table.cases, board.table.roles, strict=True))
+    return [TextColumn(case, roles[case]) for case in board.shown_cases]
 
 
 def _name(board: Board, method: str) -> TextCell:
@@ -77,31 +162,74 @@ def _name(board: Board, method: str) -> TextCell:
     return method_cell(method, "../", *words)
 
 
-def _cells(
-    board: Board, row: MethodScores, metric: str, best: Mapping[str, set[str]], costs: Sequence[str]
-) -> Iterator[TextCell]:
+def _bound_cells(board: Board, row: MethodScores, metric: str, own: Ranking) -> Iterator[TextCell]:
+    """Scores of a bound or of the independent model."""
+    unit = numbers.metric(metric).unit
+    effect = own.effects.get(row.method) if row.kind == "independent" else None
+    for part in own_parts(own.criterion):
+        yield TextCell() if effect is None else _own_cell(getattr(effect, part), unit, part)
+    for case in board.shown_cases:
+        score = row.cells.get((metric, case))
+        blank = score is None or score.value is None
+        yield TextCell() if blank else _plain(score, unit, len(row.seeds))
+    yield from [TextCell()] * 4
+    yield models_cell(len(row.seeds)) if row.seeds else TextCell()
+
+
+def _own_cell(score: Score, unit: str, part: str) -> TextCell:
+    if score.value is None:
+        return TextCell("never" if part == "above" else numbers.DASH, sort="")
+    if part in ("above", "average"):
+        return TextCell(percent(score), sort=f"{score.value:.6g}")
+    return score_cell(score, unit)
+
+
+def _plain(score: Score | None, unit: str, models: int, *, best: bool = False) -> TextCell:
+    """A score; of fewer models than three without an interval, which would look sure."""
+    if score is not None and models < LEAST_MODELS:
+        score = Score(score.value)
+    return score_cell(score, unit, best=best)
+
+
+def _cells(board: Board, row: MethodScores, metric: str, own: Ranking) -> Iterator[TextCell]:
     """Scores, verdicts and costs; why there are none spans them."""
     if row.reason is not None:
         yield TextCell(f"not applicable: {row.reason}", look="left")
         return
+    effect = own.effects[row.method]
     unit = numbers.metric(metric).unit
-    for case in board.table.cases:
-        score = row.cells.get((metric, case))
-        blank = score is not None and score.value is None and row.kind != "method"
-        yield score_cell(None if blank else score, unit, best=row.method in best[case])
+    for part in own_parts(own.criterion):
+        yield _own_cell(getattr(effect, part), unit, part)
+    for case in board.shown_cases:
+        best = effect.enough and row.method in board.table.best(metric, case)
+        yield _plain(row.cells.get((metric, case)), unit, effect.models, best=best)
     verdict = row.verdicts.get(metric)
-    if verdict is None:
-        yield from [TextCell()] * 3
+    yield answer_cell(verdict.compatible) if verdict else TextCell()
+    yield hurts_cell(effect)
+    yield from _cost_cells(board, row.method)
+    yield models_cell(effect.models)
+
+
+def hurts_cell(effect: Effect) -> TextCell:
+    """Whether new/new suffers beyond the interval; where few models say so, in grey."""
+    words = "hurts" if effect.hurts else "no"
+    return TextCell(words, look="few" if not effect.enough else "no" if effect.hurts else "")
+
+
+def _cost_cells(board: Board, method: str) -> Iterator[TextCell]:
+    """Hours and money of an update under the chooser's defaults, and bytes of an item."""
+    costs = board.costs.get(method, {})
+    family = board.info[method].family
+    if family in ("control", "baseline", "unknown"):
+        yield TextCell()
     else:
-        yield answer_cell(verdict.compatible)
-        yield answer_cell(verdict.not_hurting)
-        yield score_cell(Score(verdict.gain), best=row.method in best[GAIN])
-    known = board.costs.get(row.method, {}) if row.kind in ("method", "independent") else {}
-    empty = TextCell(numbers.DASH if row.kind == "method" else "", sort="")
-    for key in costs:
-        value = known.get(key)
-        yield empty if value is None else TextCell(cost_text(key, value), sort=f"{value:.6g}")
-    yield count_cell(len(row.seeds))
+        hours = bill(costs, _ASSUMED, trains=family == "compatible training").hours
+        words = f"{hours_words(hours)}, {money_words(hours, _ASSUMED.price)}"
+        yield TextCell(words, sort=f"{hours:.6g}")
+    size = costs.get("bytes_before")
+    yield (
+        TextCell() if size is None else TextCell(cost_text("bytes_before", size), sort=f"{size:g}")
+    )
 
 
 def ranking_notes(board: Board) -> list[str]:
@@ -117,7 +245,7 @@ def bounds(board: Board) -> list[tuple[str, str, str]]:
     """Name, words and value of the bounds, in the metric that gives the rank."""
     about = numbers.metric(board.metric)
     return [
-        (row.label, f"{row.detail}, {about.label}", score_cell(score, about.unit).whole)
+        (row.label, f"{row.detail}, {about.label}", _plain(score, about.unit, len(row.seeds)).whole)
         for row in board.bounds
         for (key, _), score in row.cells.items()
         if key == board.metric and score.value is not None and row.kind != "independent"
@@ -136,8 +264,10 @@ class Family:
 
     slug: str  # name of its page among those of boards
     title: str
+    id: str
     question: str
     note: str
+    kind: str  # of the track's pictures
     boards: Mapping[str, Board]  # settings' titles -> boards, in the protocol's order
     tables: tuple[TextTable, ...]
 
@@ -157,11 +287,16 @@ def make_families(boards: Sequence[Board]) -> list[Family]:
 def _family(members: Sequence[Record], homes: Mapping[int, Board]) -> Family:
     first = members[0]
     by_title = {t: homes[id(own[0])] for t, own in settings.by_setting(members).items()}
+    about = scenario(first)
+    happens = about.happens.rpartition(": ")[0] or about.happens
+    family = first.protocol.partition(":")[0]
     return Family(
-        slug=file_name(first.protocol.partition(":")[0], first.track),
-        title=settings.title(members),
+        slug=file_name(family, first.track),
+        title=f"{happens[:1].upper()}{happens[1:]}, on {about.subject}",
+        id=f"{family} · {first.track}",
         question=notes.question(first),
         note=notes.track_note(first),
+        kind=about.kind,
         boards=by_title,
         tables=tuple(_linked(table, by_title) for table in settings.make_tables(members)),
     )
@@ -173,5 +308,8 @@ def _linked(table: TextTable, boards: Mapping[str, Board]) -> TextTable:
     for row in table.rows:
         setting, method = row.labels
         linked = replace(setting, href=f"{boards[setting.text].slug}.html")
-        rows.append(replace(row, labels=(linked, method_cell(method.text, "../"))))
+        few = len(boards[setting.text].table.seeds) < LEAST_MODELS
+        # An interval of one pair of models would look sure.
+        cells = tuple(tuple(replace(c, spread="") if few else c for c in b) for b in row.cells)
+        rows.append(replace(row, labels=(linked, method_cell(method.text, "../")), cells=cells))
     return replace(table, title=table.title.rpartition(": ")[2], rows=tuple(rows))

@@ -108,6 +108,9 @@ class Protocol(ProtocolRules):
     title: Words
     source: Words
     question: Words
+    scenario: Text = ""
+    """What happens, in plain words: ``the new model learns more classes``; pages show it with the id
+    beside."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Protocol:

@@ -62,5 +62,9 @@ class Track(TrackRules):
     needs_root: bool = False
     """Whether ``--data-root`` must be given."""
     note: Text = ""
+    kind: Literal["photographs", "drawings", "rendered", "own", ""] = ""
+    """What its pictures are, which every page says; ``own`` are those of whoever runs it."""
+    subject: Text = ""
+    """The pictures in plain words, as a scenario is on them: ``rendered characters``."""
     extends: str | None = None
     """A track that this one changes; keys given here win."""

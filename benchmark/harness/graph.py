@@ -18,6 +18,11 @@ TRAINING = 5
 adapter's own file, which names its stages itself. Records keep it."""
 SCORING = 4
 """Raised by whoever changes what an evaluation gives."""
+# Fields of protocols and tracks that are for readers and move no score.
+_WORDS = (
+    "title", "source", "question", "scenario", "note", "kind", "subject", "needs_root", "extends",
+    "apart",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ def record_key(
     """Hash of everything that determines a record; imports no method and no torch."""
     protocol, track = plain(setup.protocol), plain(setup.track)
     for value in (protocol, track):
-        for words in ("title", "source", "question", "note", "needs_root", "extends", "apart"):
+        for words in _WORDS:
             value.pop(words, None)
     track.pop("facts", None)
     # What other protocols need of the track renames no work; the models used stand below.

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 # Read once: a site needs each thousands of times, and reading YAML takes milliseconds.
 @lru_cache(maxsize=512)
-def _installed(load: Callable[[str], T], name: str) -> T | None:
+def installed(load: Callable[[str], T], name: str) -> T | None:
     """A protocol or track; None where it is not installed."""
     try:
         return load(name)
@@ -49,7 +49,7 @@ def seed_words(seeds: Sequence[int]) -> str:
 def settings(record: Record) -> dict[str, str]:
     """Settings of the record's protocol, by id, with their titles, in its order."""
     family = record.protocol.partition(":")[0]
-    protocol = _installed(load_protocol, family)
+    protocol = installed(load_protocol, family)
     known = protocol.settings if protocol else ()
     return {f"{family}:{setting.name}": setting.title or setting.name for setting in known}
 
@@ -57,31 +57,31 @@ def settings(record: Record) -> dict[str, str]:
 def family_title(record: Record) -> str:
     """The title of the protocol that a setting belongs to; its id where it is not installed."""
     family = record.protocol.partition(":")[0]
-    protocol = _installed(load_protocol, family)
+    protocol = installed(load_protocol, family)
     return protocol.title if protocol else family
 
 
 def protocol_title(record: Record) -> str:
     """The protocol's title; its id where the protocol is not installed."""
-    protocol = _installed(load_protocol, record.protocol)
+    protocol = installed(load_protocol, record.protocol)
     return protocol.title if protocol else record.protocol
 
 
 def question(record: Record) -> str:
     """The question of the protocol; empty where the protocol is not installed."""
-    protocol = _installed(load_protocol, record.protocol)
+    protocol = installed(load_protocol, record.protocol)
     return protocol.question if protocol else ""
 
 
 def track_title(record: Record) -> str:
     """The track's title; its id where the track is not installed."""
-    track = _installed(load_track, record.track)
+    track = installed(load_track, record.track)
     return track.title if track else record.track
 
 
 def track_note(record: Record) -> str:
     """What readers of a track's numbers must know; empty where nothing."""
-    track = _installed(load_track, record.track)
+    track = installed(load_track, record.track)
     return track.note if track else ""
 
 

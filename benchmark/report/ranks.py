@@ -1,43 +1,45 @@
-"""Ranks of methods by one score, and which of them cannot be told apart.
+"""Ranks of methods by one score, and how many of them cannot be told apart.
 
 The rule, as :data:`RULE` states it for readers. Nothing here knows a page or a table.
 """
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from string import ascii_lowercase
 
-from benchmark.records.record import Record
-from benchmark.report import numbers, select
-from benchmark.report.scores import Span, mean_score
+from benchmark.report.scores import mean_score
+
+LEAST_MODELS = 3
+"""A method measured on fewer old models than this has no rank."""
 
 RULE = (
-    "The score is the cross-test: queries of the new model in the gallery as it stands on the day "
-    "of the update, before anything is computed anew. It is the mean over the seeds that at least "
-    "half of the other methods have; where no seed has so many, over those that most of them have.",
+    "A board ranks by what its protocol asks: while a gallery is backfilled, by the area under the "
+    "curve; in a chain of updates, by queries of the last model in the gallery of the first; of "
+    "templates compared one to one, by the true accept rate; otherwise by queries of the new model "
+    "in the gallery as it stands on the day of the update. The score is the mean over the seeds that "
+    "at least half of the other methods have; where no seed has so many, over those that most of "
+    "them have.",
+    "A seed is a pair of an old and a new model. With fewer than three there is no rank, no interval "
+    "and no verdict: another old model may turn the order round.",
     "A method that lacks the score, or one of those seeds, has no rank. What is missing never "
     "counts in anybody's favour.",
+    "Who is no better than doing without any method has no rank either: keeping the old model, and "
+    "where the gallery is backfilled, the new model alone and items in random order.",
     "Equal scores share a rank, and the next one is left out: 1, 2, 2, 4.",
-    "Two methods can be told apart if the 95 % interval of their difference leaves out zero: over "
-    "the seeds that both have (Student's t), or of one seed over the classes or identities of the "
-    "same queries. Where a record has no results by query, their own intervals must not overlap. "
-    "Methods that share a letter cannot be told apart.",
-    "Bounds, the independent model and controls have no rank. Published numbers never do.",
-    "A method with a record of an older schema, which has no seal, has none either: nothing shows "
-    "whether it was edited.",
+    "Two methods are tied if the 95 % interval of their difference over the seeds that both have "
+    "(Student's t) does not leave out zero.",
+    "Bounds, the independent model and controls have no rank. Published numbers never do. A method "
+    "with a record of an older schema, which has no seal, has none: nothing shows whether it was "
+    "edited.",
+    "Classes that the new model saw in training and classes that it never saw have boards of their "
+    "own; no rank, mean or recommendation mixes them.",
 )
 """What a reader must know of the ranks, sentence by sentence."""
 
-MEAN_RULE = (
-    "The mean rank is over the protocols of one update in which any method can take part, without "
-    "those that vary a setting; a method that has no rank in one of them has no mean rank."
-)
-
-Paired = Callable[[Record, Record, str, str], Span | None]
-"""(left, right, case, metric) -> interval of the difference on the same queries, if known."""
+Values = Mapping[str, Mapping[int, float]]
+"""Method -> seed -> score."""
 
 
 @dataclass(frozen=True)
@@ -46,76 +48,56 @@ class Place:
 
     method: str
     score: float | None  # mean over the seeds that count; None where one is missing
-    rank: int | None  # from 1; None where there is no score
-    letters: str  # ``a``, ``ab``: what shares one cannot be told apart
+    rank: int | None  # from 1; None where there is none
+    tied: int = 0  # how many other ranked methods cannot be told apart from it
 
 
 def places(
-    records: Sequence[Record],
-    metric: str,
-    case: str,
-    unranked: frozenset[str] = frozenset(),
-    paired: Paired | None = None,
-    groups: bool = True,
+    values: Values,
+    *,
+    higher: bool = True,
+    reference: Mapping[int, float] | None = None,
+    least: int = LEAST_MODELS,
 ) -> dict[str, Place]:
     """Every method's place by one score, of records of one protocol, track and setting.
 
     Args:
-        records: Of all methods and seeds.
-        metric: Key.
-        case: ``new/old``.
-        unranked: Methods without a rank beside ``independent``.
-        paired: Compares two records query by query, where it can.
-        groups: Are the letters found, which compares every method with every other?
+        values: Scores of those that may have a rank; a method may have none.
+        higher: Is more better?
+        reference: Seed -> score without any method; who is no better has no rank.
+        least: Seeds that a rank takes.
 
     Returns:
-        Method -> place; best first, those without a rank last, by name.
+        Method -> place; ranked ones best first, then those with a score alone, then the others.
     """
-    rivals = _values(records, metric, case, unranked | {"independent"})
-    count = Counter(seed for values in rivals.values() for seed in values)
+    count = Counter(seed for mine in values.values() for seed in mine)
     # Methods without any value, where all refuse a metric, say nothing about seeds.
-    n = sum(map(bool, rivals.values()))
-    scores = {
-        m: score for m, values in rivals.items() if (score := _score(values, count, n)) is not None
-    }
-    sign = -1.0 if numbers.metric(metric).higher_is_better is False else 1.0
-    known = sorted(scores, key=lambda m: (-sign * scores[m], m.partition(":")))
-    by_seed = {m: {r.seed: r for r in records if r.method == m} for m in known}
+    n = sum(map(bool, values.values()))
+    seeds = {method: _seeds(mine, count, n) for method, mine in values.items()}
+    scores = {m: _mean(values[m], of) for m, of in seeds.items() if of}
+    sign = 1.0 if higher else -1.0
 
-    def apart(left: str, right: str) -> bool:
-        shared = [s for s in rivals[left] if s in rivals[right]]
-        if len(shared) > 1:
-            mean = mean_score([rivals[left][s] - rivals[right][s] for s in shared])
-            return mean.low is not None and mean.high is not None and not mean.low <= 0 <= mean.high
-        return _apart(by_seed[left], by_seed[right], case, metric, paired)
+    def may(method: str) -> bool:
+        known = [s for s in seeds[method] if reference is not None and s in reference]
+        low = _mean(reference, frozenset(known)) if reference is not None and known else None
+        mine = _mean(values[method], frozenset(known)) if known else None
+        better = low is None or mine is None or sign * mine > sign * low
+        return len(seeds[method]) >= least and better
 
-    letters = letter_groups(known, apart) if groups else {}
-    in_order = [scores[method] for method in known]
-    ranked = {
-        m: Place(m, scores[m], in_order.index(scores[m]) + 1, letters.get(m, "")) for m in known
-    }
-    rest = sorted(rivals.keys() - scores.keys(), key=lambda m: m.partition(":"))
-    return ranked | {m: Place(m, None, None, "") for m in rest}
-
-
-def _values(
-    records: Sequence[Record], metric: str, case: str, unranked: frozenset[str]
-) -> dict[str, dict[int, float]]:
-    """Method -> seed -> score; none of methods with an unsealed record."""
-    values: dict[str, dict[int, float]] = {}
-    unsealed = select.unsealed(records)
-    for record in records:
-        if record.method not in unranked:
-            by_seed = values.setdefault(record.method, {})
-            counts = record.status == "done" and record.method not in unsealed
-            value = record.scores.get(case, {}).get(metric) if counts else None
-            if value is not None and math.isfinite(value):
-                by_seed[record.seed] = value
-    return values
+    in_order = sorted(scores, key=lambda m: (-sign * scores[m], m.partition(":")))
+    ranked = [method for method in in_order if may(method)]
+    tied = _ties(ranked, values)
+    found = {}
+    for method in ranked:
+        rank = 1 + sum(sign * scores[other] > sign * scores[method] for other in ranked)
+        found[method] = Place(method, scores[method], rank, tied[method])
+    found |= {m: Place(m, scores[m], None) for m in in_order if m not in found}
+    rest = sorted(values.keys() - scores.keys(), key=lambda m: m.partition(":"))
+    return found | {m: Place(m, None, None) for m in rest}
 
 
-def _score(values: Mapping[int, float], count: Mapping[int, int], n: int) -> float | None:
-    """Mean over the seeds that count for a method; which these are, only the others decide.
+def _seeds(values: Mapping[int, float], count: Mapping[int, int], n: int) -> frozenset[int]:
+    """Seeds that count for a method; which these are, only the others decide. None if it lacks one.
 
     ``count`` says how many of the ``n`` methods have each seed, this one among them.
     """
@@ -123,80 +105,33 @@ def _score(values: Mapping[int, float], count: Mapping[int, int], n: int) -> flo
     have = {seed: total - (seed in values) for seed, total in count.items()}
     enough = min(others / 2, max(have.values(), default=0))
     seeds = {seed for seed, k in have.items() if k >= enough > 0} or set(values)
-    if not seeds or not seeds <= values.keys():
-        return None
+    return frozenset(seeds) if seeds <= values.keys() else frozenset()
+
+
+def _mean(values: Mapping[int, float], seeds: frozenset[int]) -> float:
     return math.fsum(values[s] for s in sorted(seeds)) / len(seeds)
 
 
-def _apart(
-    left: Mapping[int, Record],
-    right: Mapping[int, Record],
-    case: str,
-    metric: str,
-    paired: Paired | None,
-) -> bool:
-    """Whether two methods can be told apart that share one seed at most."""
-    for seed in sorted(left.keys() & right.keys()):
-        span = paired(left[seed], right[seed], case, metric) if paired is not None else None
-        if span is not None:
-            return not span[0] <= 0 <= span[1]
-    spans = [r.intervals.get(case, {}).get(metric) for r in (*left.values(), *right.values())]
-    known = [span for span in spans if span is not None]
-    if len(spans) != 2 or len(known) != 2:  # unknown, or of more than two: that says nothing
-        return False
-    (a, b), (c, d) = known
-    return b < c or d < a
+def _ties(methods: list[str], values: Values) -> Counter[str]:
+    """How many of the others each cannot be told apart from."""
+    tied: Counter[str] = Counter(dict.fromkeys(methods, 0))
+    for left, right in combinations(methods, 2):
+        if not apart(values[left], values[right]):
+            tied.update((left, right))
+    return tied
 
 
-def letter_groups(methods: Sequence[str], apart: Callable[[str, str], bool]) -> dict[str, str]:
-    """Letters such that two methods share one if, and only if, they cannot be told apart.
-
-    Methods stand best first; ``a`` is the best one's.
-
-    Source:
-        Piepho, An algorithm for a letter-based representation of all-pairwise comparisons, 2004
-        (insert and absorb).
+def apart(left: Mapping[int, float], right: Mapping[int, float]) -> bool:
+    """Whether the interval of the difference, over the seeds that both have, leaves out zero.
 
     Example:
-        >>> letter_groups(["x", "y", "z"], lambda a, b: (a, b) == ("x", "z"))
-        {'x': 'a', 'y': 'ab', 'z': 'b'}
+        >>> apart({0: 0.5, 1: 0.6, 2: 0.7}, {0: 0.4, 1: 0.5, 2: 0.601})
+        True
+        >>> apart({0: 0.5}, {0: 0.1})
+        False
     """
-    groups = [(1 << len(methods)) - 1] if methods else []
-    for i, j in combinations(range(len(methods)), 2):
-        if not apart(methods[i], methods[j]):
-            continue
-        pair = 1 << i | 1 << j
-        split = [g for g in groups if g & pair == pair]
-        groups = [g for g in groups if g & pair != pair]
-        for group in split:
-            for part in (group & ~(1 << i), group & ~(1 << j)):
-                if not any(part & other == part for other in groups):
-                    groups = [g for g in groups if g & part != g] + [part]
-    groups.sort(key=lambda g: [i for i in range(len(methods)) if g >> i & 1])
-    # a to z, then a2 to z2, and so on
-    turns = range(1, len(groups) // 26 + 2)
-    letters = [f"{a}{turn if turn > 1 else ''}" for turn in turns for a in ascii_lowercase]
-    return {
-        method: "".join(letter for letter, g in zip(letters, groups, strict=False) if g >> i & 1)
-        for i, method in enumerate(methods)
-    }
-
-
-def mean_ranks(
-    ranks: Mapping[str, Mapping[str, int | None]], boards: Sequence[str]
-) -> dict[str, float | None]:
-    """Method -> mean of its ranks, by method and board, over some boards; none if one is missing.
-
-    Example:
-        >>> mean_ranks({"bct": {"x": 1, "y": 2}, "l2": {"x": 2}}, ["x", "y"])
-        {'bct': 1.5, 'l2': None}
-    """
-    means: dict[str, float | None] = {}
-    for method, by_board in ranks.items():
-        known = [rank for board in boards if (rank := by_board.get(board)) is not None]
-        complete = bool(boards) and len(known) == len(boards)
-        means[method] = math.fsum(known) / len(known) if complete else None
-    return means
+    mean = mean_score([left[seed] - right[seed] for seed in left if seed in right])
+    return mean.low is not None and mean.high is not None and not mean.low <= 0 <= mean.high
 
 
 def front(points: Mapping[str, tuple[float, float]], *, higher: bool = True) -> list[str]:

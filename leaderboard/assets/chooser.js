@@ -1,109 +1,180 @@
-// The overview's answer: of the methods that fit what you can and have, the best first.
+// The chooser: of the methods that a reader's situation allows, the first one; its hours and money.
+// Methods come in the order in which they are recommended; leaderboard/answers.py says which.
 (() => {
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);
-  const boards = data.chooser;
-  const board = document.getElementById("choose-board");
-  if (!board) return;
-  const out = document.getElementById("chosen");
-  const SHOWN = 5;
-  let all = false;
-
-  const make = (tag, parent, text = "", look = "") => {
-    const made = document.createElement(tag);
-    if (text) made.textContent = text;
-    if (look) made.className = look;
-    if (parent) parent.append(made);
-    return made;
-  };
-  const check = (parent, name, value, words) => {
-    const label = make("label", parent);
-    const input = make("input", label);
-    Object.assign(input, { type: "checkbox", name, value, checked: true });
-    label.append(words);
-  };
-  boards.forEach((each, i) => {
-    make("option", board, each.title).value = i;
-  });
-  const ways = new Set(boards.flatMap((b) => b.rows.map((r) => r.way)));
-  const wayBox = document.getElementById("choose-ways");
-  data.routes.filter((r) => ways.has(r.id)).forEach((r) => check(wayBox, "way", r.id, r.words));
-  const needs = [...new Set(boards.flatMap((b) => b.rows.flatMap((r) => r.needs)))].sort();
-  const needBox = document.getElementById("choose-needs");
-  needs.filter((n) => n !== "side-information").forEach((n) => check(needBox, "need", n, n));
-  needBox.parentElement.hidden = !needBox.children.length;
-
   const form = document.getElementById("chooser");
-  const unchecked = (name) =>
-    new Set([...form.querySelectorAll(`input[name="${name}"]:not(:checked)`)].map((i) => i.value));
-  const page = (method) => document.querySelector(`tr[data-method="${CSS.escape(method)}"] a`)?.getAttribute("href");
-
-  function print(value, b) {
-    return value === null ? "–" : b.share ? (100 * value).toFixed(1) : value.toPrecision(3);
+  const out = document.getElementById("chosen");
+  const boards = data.chooser;
+  if (!form || !boards.length) {
+    if (form) form.hidden = true;
+    return;
   }
-  // Does a method answer better on day one than the old model does today?
-  const beats = (row, b) => (b.higher ? row.cross > row.lower : row.cross < row.lower);
-  function gauge(row, b, parent) {
-    const top = Math.max(b.upper ?? 1, ...b.rows.map((r) => r.cross ?? 0));
-    const place = (v) => `${Math.max(0, Math.min(100, (100 * v) / top))}%`;
-    const bar = make("div", parent, "", "gauge");
-    const good = beats(row, b);
-    make("i", bar, "", good ? "" : "under").style.width = place(row.cross);
-    if (row.lower !== null) make("u", bar).style.left = place(row.lower);
-    const words = make("div", parent, "", "gauge-words");
-    make("b", words, print(row.cross, b));
-    words.append(` ${b.metric} on day one, ${good ? "better" : "worse"} than today's ${print(row.lower, b)} (mark); ${print(row.own, b)} once all is computed anew${row.seeds < b.seeds ? `; ${row.seeds} of ${b.seeds} seeds` : ""}`);
+  const field = (name) => form.elements[name];
+  const make = (tag, parent, text, look) => {
+    const element = document.createElement(tag);
+    if (text !== undefined) element.textContent = text;
+    if (look) element.className = look;
+    if (parent) parent.append(element);
+    return element;
+  };
+
+  // ---- The form.
+  const board = document.getElementById("choose-board");
+  for (const group of new Set(boards.map((b) => b.group))) {
+    const box = make("optgroup", board);
+    box.label = group;
+    boards.forEach((b, i) => {
+      if (b.group === group) make("option", box, b.title).value = String(i);
+    });
+  }
+  board.value = "0";
+  const held = document.getElementById("choose-held");
+  const TRAINED = ["the new classifier", "labels"];
+  for (const [key, words] of Object.entries(data.held)) {
+    const label = make("label", held);
+    const input = make("input", label);
+    Object.assign(input, { type: "checkbox", name: "held", value: key });
+    label.append(` ${words}`);
+  }
+  const ticked = (name) => field(name).checked;
+  const amount = (name) => {
+    const value = Number(field(name).value);
+    return Number.isFinite(value) && value > 0 ? value : 0;
+  };
+  const modeOf = () => field("mode").value;
+  // Who trains the new model has its classifier and labels.
+  function setMode(mode) {
+    field("mode").value = mode;
+    for (const input of held.querySelectorAll("input")) {
+      if (TRAINED.includes(input.value)) input.checked = mode === "own";
+    }
+  }
+
+  // ---- What is possible.
+  // A map is fitted on items that both models embedded.
+  const pairs = () => ticked("sources") || (ticked("runs") && ticked("images"));
+  function refused(row, have) {
+    if (row.way === "train") {
+      if (modeOf() !== "own") return "you do not train the new model";
+      if (!ticked("images") && !ticked("sources")) return "there is nothing to train on";
+      if (!ticked("runs") && !ticked("sources")) return "the old vectors of training pictures cannot be had";
+    } else {
+      if (!pairs()) return "no item can be embedded by both models";
+      if (row.way === "convert" && !ticked("rewrite")) return "the index may not be rewritten";
+    }
+    const lacks = row.held.find((key) => !have.has(key));
+    return lacks ? `it needs ${data.held[lacks]}` : "";
+  }
+
+  // ---- The arithmetic of leaderboard/money.py.
+  function hours(row) {
+    const training = Math.max((row.costs.training_cost ?? 1) - 1, 0) * amount("training");
+    const embedded = row.way === "train" ? 0 : Math.min(amount("pairs"), amount("items"));
+    const embedding = amount("throughput") ? embedded / amount("throughput") / 3600 : Infinity;
+    const converting = amount("rate")
+      ? (amount("items") * (row.costs.convert_multiply_adds ?? 0)) / amount("rate") / 3600 : Infinity;
+    return { training, embedding, converting, all: training + embedding + converting };
+  }
+  const count = (v, digits) => v.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  function time(h) {
+    if (!Number.isFinite(h)) return "unknown";
+    if (h < 1 / 60) return h > 0 ? "under a minute" : "no time";
+    if (h < 1) return `${(60 * h).toFixed(0)} min`;
+    return `${h < 10 ? h.toFixed(1) : count(h, 0)} h`;
+  }
+  function money(h) {
+    const m = h * amount("price");
+    if (!Number.isFinite(m)) return "unknown";
+    if (m < 0.01) return m > 0 ? "under $0.01" : "$0";
+    return `$${count(m, m >= 100 ? 0 : 2)}`;
+  }
+  const bill = (h) => `${time(h)} of one machine, ${money(h)}`;
+
+  // ---- The answer.
+  function line(list, name, words) {
+    const item = make("div", list);
+    make("dt", item, name);
+    make("dd", item, words);
+  }
+  function link(parent, row) {
+    const a = make("a", parent, row.method, "pick");
+    a.href = data.pages[row.method];
+    return a;
+  }
+  function parts(row) {
+    const h = hours(row);
+    const said = [];
+    if (h.training) said.push(`${time(h.training)} training${row.way === "train" ? " more than without" : " the map"}`);
+    if (h.embedding) said.push(`${time(h.embedding)} embedding pairs`);
+    if (h.converting) said.push(`${time(h.converting)} converting the index`);
+    return said.length > 1 ? ` (${said.join(", ")})` : "";
   }
   function show() {
-    const b = boards[board.value || 0];
-    const noWay = unchecked("way");
-    const noNeed = unchecked("need");
-    const fits = b.rows.filter((r) => !noWay.has(r.way) && !r.needs.some((n) => noNeed.has(n)));
+    const b = boards[Number(board.value) || 0];
+    const have = new Set([...held.querySelectorAll("input:checked")].map((i) => i.value));
+    const allowed = b.rows.filter((row) => !refused(row, have));
+    const fit = allowed.filter((row) => row.fits && !row.hurts);
+    const everything = amount("throughput") ? amount("items") / amount("throughput") / 3600 : Infinity;
     out.replaceChildren();
-    if (!fits.length) {
-      make("p", out, "No method that was measured here fits. Allow more above.", "callout");
-      return;
+    const answer = make("div", out, undefined, "answer recommended");
+    const head = make("p", answer);
+    const best = fit[0];
+    if (best) {
+      head.append("Take ");
+      link(head, best);
+      head.append(": it ");
+      make("b", head, best.keeps, best.sure ? "" : "few");
+      head.append(".");
+      make("p", answer, `${best.way === "train" ? "It " : "It is "}${data.ways[best.way]}.`, "note");
+      const list = make("dl", answer, undefined, "sentences");
+      line(list, "Score", best.score);
+      line(list, "Worst moment", best.worst);
+      line(list, "Cost", `${bill(hours(best).all)}${parts(best)}`);
+      const second = fit[1];
+      if (second) line(list, "Runner-up", `${second.method} ${second.keeps}; ${bill(hours(second).all)}`);
+    } else {
+      const why = new Map();
+      for (const row of b.rows.filter((r) => r.fits)) {
+        const words = refused(row, have);
+        if (words) why.set(words, (why.get(words) || 0) + 1);
+      }
+      const main = [...why].sort((p, q) => q[1] - p[1])[0];
+      head.append(ticked("runs") ? "Keep the old model: " : "Embed everything again, if you can: ");
+      head.append(main ? `no measured method is possible, mostly because ${main[0]}.`
+        : "no measured method that fits is better than it without hurting new/new.");
     }
-    const best = fits[0];
-    const keep = !fits.some((r) => beats(r, b));
-    const equal = (r) => !keep && beats(r, b) && (r === best || r.letters.some((l) => best.letters.includes(l)));
-    const n = fits.filter(equal).length;
-    if (b.worse) make("p", out, "Here the new model alone is worse than the old one: no update can gain.", "callout");
-    make("p", out, keep
-      ? `Keeping the old model is best: on day one none of ${fits.length} is better than it is today.`
-      : n > 1
-      ? `${n} methods cannot be told apart at the top; take the cheapest of these (marked).`
-      : `Best of ${fits.length}: ${best.method}.`, "note");
-    const list = make("ol", out, "", "options");
-    (all ? fits : fits.slice(0, SHOWN)).forEach((row) => {
-      const item = make("li", list, "", equal(row) ? "best" : "");
-      const who = make("div", item, "", "who");
-      const link = make("a", make("b", who));
-      link.textContent = row.method;
-      link.href = page(row.method) || `boards/${b.slug}.html`;
-      make("small", who, data.routes.find((r) => r.id === row.way).words);
-      gauge(row, b, make("div", item));
-      const price = make("div", item, "", "price");
-      (row.costs.length ? row.costs : ["cost not measured"]).forEach((c) => make("span", price, c));
-    });
-    if (b.unranked.length) {
-      make("p", out, `Measured on fewer old models, or unsealed, and so not ranked: ${b.unranked.join(", ")}.`, "note");
+    const list = make("dl", out, undefined, "sentences others");
+    if (ticked("runs")) line(list, "Keep the old model", `0 % of the upgrade, ${b.metric} ${b.today}, no cost`);
+    if (ticked("sources") && ticked("rewrite")) {
+      line(list, "Embed everything again", `100 % of the upgrade, ${b.metric} ${b.alone}, after ${bill(everything)}${ticked("runs") ? "; until then the old model" : "; until then nothing answers old vectors"}`);
     }
-    const more = make("p", out);
-    const link = make("a", more, "The whole table and plots");
-    link.href = `boards/${b.slug}.html`;
-    if (fits.length > SHOWN) {
-      more.prepend(" ");
-      const button = make("button", null, all ? "Show fewer" : `Show all ${fits.length}`);
-      button.type = "button";
-      button.addEventListener("click", () => {
-        all = !all;
-        show();
-      });
-      more.prepend(button);
-    }
+    const hurting = allowed.filter((row) => row.hurts).map((row) => row.method);
+    if (hurting.length) line(list, "Never recommended", `${hurting.join(", ")}: new/new suffers beyond the interval`);
+    const more = make("p", out, undefined, "note");
+    const all = make("a", more, "The whole ranking and its plots");
+    all.href = `boards/${b.slug}.html`;
   }
+  for (const input of form.querySelectorAll("input[name=mode]")) {
+    input.addEventListener("change", () => setMode(modeOf()));
+  }
+  form.addEventListener("input", show);
   form.addEventListener("change", show);
   form.addEventListener("submit", (event) => event.preventDefault());
+
+  // ---- Questions of readers set the form.
+  const presets = {
+    vendor: { mode: "vendor", runs: false, sources: true, rewrite: true, images: true },
+    own: { mode: "own", runs: true, sources: true, rewrite: false, images: true },
+  };
+  for (const a of document.querySelectorAll("a[data-preset]")) {
+    a.addEventListener("click", () => {
+      const { mode, ...rest } = presets[a.dataset.preset];
+      setMode(mode);
+      for (const [name, on] of Object.entries(rest)) field(name).checked = on;
+      show();
+    });
+  }
+  setMode(modeOf());
   show();
 })();

@@ -6,29 +6,41 @@
   const { data } = window.kit;
   const at = (name) => data.columns.indexOf(name);
   const every = { rows: data.rows, metrics: data.metrics };
-  const FIRST = at("group") + 1;
-  const AFTER = at("compatible");
 
   const print = (value, about) =>
     value === null ? "-" : about.unit === "share" ? (100 * value).toFixed(1)
       : about.unit === "coefficient" ? value.toFixed(3) : String(Number(value.toPrecision(6)));
 
-  // What a row's cells say, in the order of the table's columns without the method's name.
+  const FEW = 3;
+  const models = (row) => row[at("seeds")].split(" ").filter(Boolean).length;
+  const percent = (value) => `${Math.round(100 * value)} %`;
+
+  function score(row, name, about) {
+    const [value, low, high] = row.slice(at(name), at(name) + 3);
+    const sure = low !== null && value !== null && models(row) >= FEW;
+    if (data.shares.includes(name) || name === "upgrade kept") {
+      const wide = sure ? ` ± ${Math.round(100 * Math.max(value - low, high - value))}` : "";
+      return { text: value === null ? "-" : percent(value) + wide, sort: value, look: sure ? "" : "few" };
+    }
+    const wide = sure ? `±${print(Math.max(value - low, high - value, 0), about)}` : "";
+    return { text: print(value, about), small: wide, sort: value, better: about.higher };
+  }
+
+  // What a row's cells say, in the order of the table's columns without the method's name; what does
+  // not depend on the old model is null.
   function texts(row, about) {
-    const found = [{ text: row[at("rank")] ?? "-", sort: row[at("rank")] }, { text: "" }];
-    for (let i = FIRST; i < AFTER; i += 3) {
-      const [value, low, high] = row.slice(i, i + 3);
-      const wide = value === null || low === null ? "" : `±${print(Math.max(value - low, high - value, 0), about)}`;
-      found.push({ text: print(value, about), small: wide, sort: value, better: about.higher });
-    }
-    for (const answer of row.slice(AFTER, AFTER + 2)) {
-      const [good, , of] = answer === null ? [] : answer.split(" ");
-      const share = answer === null ? null : answer === "yes" ? 1 : answer === "no" ? 0 : good / of;
-      found.push({ text: answer ?? "-", sort: share, look: share === 1 ? "yes" : share === 0 ? "no" : "" });
-    }
-    const gain = row[AFTER + 2];
-    found.push({ text: gain === null ? "-" : (100 * gain).toFixed(1), sort: gain, better: true });
-    return found;
+    const rank = row[at("rank")];
+    const tied = row[at("tied with")];
+    const found = [{ text: rank ?? "-", small: rank && tied ? `tied with ${tied}` : "", sort: rank }, score(row, "upgrade kept", about)];
+    for (const name of [...data.parts, ...data.cases]) found.push(score(row, name, about));
+    const answer = row[at("compatible")];
+    const [good, , of] = answer === null ? [] : answer.split(" ");
+    const share = answer === null ? null : answer === "yes" ? 1 : answer === "no" ? 0 : good / of;
+    const sure = models(row) >= FEW;
+    found.push({ text: answer ?? "-", sort: share, look: !sure ? "few" : share === 1 ? "yes" : share === 0 ? "no" : "" });
+    const hurts = row[at("hurts")];
+    found.push({ text: hurts === "yes" ? "hurts" : hurts ?? "", look: !sure ? "few" : hurts === "yes" ? "no" : "" });
+    return [...found, null, null];
   }
 
   // The best of each column, as printed.
@@ -36,7 +48,7 @@
     const tops = [];
     for (const line of lines) {
       line.forEach((cell, i) => {
-        if (cell.better === undefined || cell.sort === null) return;
+        if (!cell || cell.better === undefined || cell.sort === null) return;
         const value = Number(cell.text);
         if (tops[i] === undefined || (cell.better ? value > tops[i] : value < tops[i])) tops[i] = value;
       });
@@ -99,12 +111,18 @@
     metric.dispatchEvent(new Event("change"));
   }
 
-  // Rows by rank, as the table was at first.
+  // Rows by score, as the table was at first.
   function inOrder(table) {
-    const body = table.tBodies[table.tBodies.length - 1];
-    const rank = (row) => Number(row.cells[0].dataset.sort || Infinity);
-    const rows = order.get(table) || order.set(table, [...body.rows]).get(table);
-    body.append(...[...rows].sort((a, b) => rank(a) - rank(b) || 0));
+    const rows = order.get(table) || order.set(table, [...table.tBodies].map((body) => [body, [...body.rows]])).get(table);
+    const metric = table.closest(".block").dataset.metric;
+    const score = new Map(data.rows.filter((r) => r[at("metric")] === metric).map((r) => [r[at("method")], r[at("score")] ?? -Infinity]));
+    const better = data.metrics.find((m) => m.key === metric).higher ? 1 : -1;
+    for (const [body, mine] of rows) {
+      const sorted = data.part && !body.classList.contains("bound")
+        ? [...mine].sort((a, b) => better * ((score.get(b.dataset.method) ?? -Infinity) - (score.get(a.dataset.method) ?? -Infinity)) || 0)
+        : mine;
+      body.append(...sorted);
+    }
     table.querySelectorAll("thead th").forEach((th, i) => {
       if (i) th.removeAttribute("aria-sort");
       else th.setAttribute("aria-sort", "ascending");
@@ -124,14 +142,17 @@
       if (!line || line.querySelector("td[colspan]")) return;
       const cells = [...line.querySelectorAll("td")];
       lines[i].forEach((said, k) => {
+        if (!said) return;
         keep(cells[k]);
-        const blank = !method && (said.text === "-" || k < 2);
-        paint(cells[k], blank ? { text: "" } : said, method ? top[k] : undefined);
+        const blank = !method && (said.text === "-" || k < 2 || k >= cells.length - 5);
+        const sure = method && models(row) >= FEW;
+        if (blank && k === 1) return; // doing without any method keeps what it keeps
+        paint(cells[k], blank ? { text: "" } : said, sure ? top[k] : undefined);
       });
-      const seeds = cells[cells.length - 1];
-      keep(seeds);
-      const n = String(row[at("seeds")].split(" ").filter(Boolean).length);
-      paint(seeds, { text: n, sort: n });
+      const last = cells[cells.length - 1];
+      keep(last);
+      const n = models(row);
+      paint(last, { text: `${n} ${n === 1 ? "model" : "models"}`, sort: n, look: n < FEW ? "few" : "" });
     });
   }
   select.addEventListener("change", show);

@@ -8,7 +8,7 @@
   // ---- A row becomes a card on a narrow screen: every cell then needs its column's name, and
   // ---- the roles that other display values take from a table.
   const roles = { TABLE: "table", THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TD: "cell" };
-  for (const table of $$("table")) {
+  for (const table of $$("table:not(.heat)")) {
     const heads = $$("thead th", table).map((th) => {
       const below = $("small", th);
       const parts = below ? [th.textContent.replace(below.textContent, ""), below.textContent] : [th.textContent];
@@ -25,8 +25,8 @@
   }
 
   // ---- Columns that begin sorted say so.
-  for (const table of $$("table.ranking, table.matrix")) {
-    const first = $(table.matches(".matrix") ? "th:nth-child(2)" : "th", table.tHead);
+  for (const table of $$("table.ranking")) {
+    const first = $("th", table.tHead);
     if (first) first.setAttribute("aria-sort", "ascending");
   }
 
@@ -77,7 +77,7 @@
   function filter() {
     const rows = $$("tr[data-method]");
     for (const row of rows) row.hidden = !passes(row.dataset.method);
-    const table = $(".block:not([hidden]) .ranking") || $(".matrix");
+    const table = $(".block:not([hidden]) .ranking");
     const mine = table ? $$("tr[data-method]", table) : [];
     const count = $("#count");
     if (count) count.textContent = `${mine.filter((r) => !r.hidden).length} of ${mine.length} methods shown`;

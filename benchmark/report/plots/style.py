@@ -16,21 +16,17 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from benchmark.config.files import write_whole
+from benchmark.report.colours import GREY as GREY
+from benchmark.report.colours import PALETTE as PALETTE
+from benchmark.report.colours import colour as colour
 
 FORMATS = ("png", "svg")
-# Okabe and Ito's palette without its yellow, too pale on white; indigo and brown in black's place.
-PALETTE = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#332288", "#5C3A00",
-)  # fmt: skip
 MARKERS = "os^DvPX<>p"
 DASHES: tuple[Any, ...] = (
     "", (4, 2), (1, 1.2), (6, 1.5, 1, 1.5), (2, 2), (6, 1.5, 1, 1.5, 1, 1.5), (8, 2), (1, 3),
 )  # fmt: skip
 BOUNDS = {"lower bound": "--", "upper bound": ":", "upper, all data": "-."}
-INK, GREY, SHADE = "#222222", "#555555", "#eef5fa"
-# Most figures show these, so no two share a colour; every other method's follows from its name.
-_FIRST = ("bct", "fct", "mixbct", "l2", "bt2", "fastfill", "procrustes", "contrast")
-_CONTROLS = ("independent", "keep-old", "oracle-concat", "random", "lower bound")
+INK, SHADE = "#222222", "#eef5fa"
 _LONGEST_NAME = 200
 """Bytes; file systems take 255."""
 _RC: Any = {
@@ -62,20 +58,6 @@ def styled() -> Iterator[None]:
         finally:
             if backend is not None:
                 plt.switch_backend(backend)
-
-
-def colour(method: str) -> str:
-    """A method's colour, the same on every plot; its variants share it, controls are grey.
-
-    Example:
-        >>> colour("bct"), colour("bct:distill"), colour("independent")
-        ('#0072B2', '#0072B2', '#555555')
-    """
-    base = method.partition(" (")[0].partition(":")[0]
-    if base in _CONTROLS:
-        return GREY
-    place = _FIRST.index(base) if base in _FIRST else crc32(base.encode()) % len(PALETTE)
-    return PALETTE[place]
 
 
 def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:

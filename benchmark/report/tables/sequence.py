@@ -26,7 +26,7 @@ _READING = (
     "step or directly. Average compatibility: share of the pairs i > j for which i/j beats j/j (in "
     "chains); average accuracy: mean over i >= j."
 )
-_SHARE, _MEAN = "average compatibility", "average accuracy"
+SHARE, _MEAN = "average compatibility", "average accuracy"
 
 
 def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
@@ -61,7 +61,7 @@ def cases(records: Sequence[Record]) -> dict[str, str]:
 
 def _table(records: Sequence[Record], slug: str, keys: Sequence[str]) -> TextTable:
     methods = by_method(records)
-    labels = cases(records) | {_SHARE: _SHARE, _MEAN: _MEAN}
+    labels = cases(records) | {SHARE: SHARE, _MEAN: _MEAN}
     columns = tuple(map(TextColumn, methods))
     blocks = [
         filled_block(label(key), columns, [_cells(methods, case, key) for case in labels])
@@ -92,20 +92,20 @@ def _cells(methods: Mapping[str, Sequence[Record]], case: str, key: str) -> list
         scores = {m: s if s and s.value is not None else None for m, s in scores.items()}
     unsealed = select.unsealed(record for of in methods.values() for record in of)
     rivals = [m for m in methods if m not in {"independent", *unsealed} and query != gallery]
-    return [*score_cells(scores, key, rivals, larger=case == _SHARE).values()]
+    return [*score_cells(scores, key, rivals, larger=case == SHARE).values()]
 
 
 def _score(records: Sequence[Record], case: str, key: str) -> Score:
-    if case in (_SHARE, _MEAN):
-        return mean_score([_average(record, key, case) for record in records])
+    if case in (SHARE, _MEAN):
+        return mean_score([average(record, key, case) for record in records])
     return case_score(records, case, key)
 
 
-def _average(record: Record, key: str, kind: str) -> float | None:
+def average(record: Record, key: str, kind: str) -> float | None:
     """Over the matrix of a record's pairs; none where a pair has no score."""
     names = list(record.models)
     # Errors and gaps turn round: for them smaller is better.
-    smaller = kind == _SHARE and numbers.metric(key).higher_is_better is False
+    smaller = kind == SHARE and numbers.metric(key).higher_is_better is False
     matrix = [[0.0] * len(names) for _ in names]
     for i, new in enumerate(names):
         for j, old in enumerate(names[: i + 1]):
@@ -113,5 +113,5 @@ def _average(record: Record, key: str, kind: str) -> float | None:
             matrix[i][j] = math.nan if value is None else -value if smaller else value
     if any(math.isnan(value) for row in matrix for value in row):
         return None
-    average = {_SHARE: compatibility.average_compatibility, _MEAN: compatibility.average_accuracy}
+    average = {SHARE: compatibility.average_compatibility, _MEAN: compatibility.average_accuracy}
     return average[kind](matrix)

@@ -1,0 +1,28 @@
+"""A method's colour, the same on every page and plot: colours that all kinds of vision tell apart."""
+
+from zlib import crc32
+
+# Okabe and Ito's palette without its yellow, too pale on white; indigo and brown in black's place.
+PALETTE = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#332288", "#5C3A00",
+)  # fmt: skip
+DARK = {"#0072B2": "#4AA8E0", "#332288": "#9D92E6", "#5C3A00": "#C79A5B"}
+"""What stands for a colour that a dark page swallows."""
+GREY = "#555555"
+# Most figures show these, so no two share a colour; every other method's follows from its name.
+_FIRST = ("bct", "fct", "mixbct", "l2", "bt2", "fastfill", "procrustes", "contrast")
+_CONTROLS = ("independent", "keep-old", "oracle-concat", "random", "lower bound")
+
+
+def colour(method: str) -> str:
+    """A method's colour; its variants share it, controls are grey.
+
+    Example:
+        >>> colour("bct"), colour("bct:distill"), colour("independent")
+        ('#0072B2', '#0072B2', '#555555')
+    """
+    base = method.partition(" (")[0].partition(":")[0]
+    if base in _CONTROLS:
+        return GREY
+    place = _FIRST.index(base) if base in _FIRST else crc32(base.encode()) % len(PALETTE)
+    return PALETTE[place]

@@ -1,0 +1,252 @@
+"""Which method to take: the answer for the commonest upgrade, for each board, and for the chooser.
+
+Nothing here mixes boards, and nothing that hurts new/new beyond the interval is recommended.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from benchmark.report import numbers
+from benchmark.report.ranks import apart
+from benchmark.report.scores import Score
+from benchmark.report.tables import backfilling
+from leaderboard.boards import Board, rounded
+from leaderboard.cards import MethodInfo
+from leaderboard.effects import Effect, keeps, models_words, order_name
+from leaderboard.money import Assumptions, bill, hours_words, money_words
+from leaderboard.names import method_href
+from leaderboard.scenarios import CLASSES
+
+Way = Literal["train", "convert", "query"]
+WAYS: dict[Way, str] = {
+    "train": "trains the new model to fit the stored index, which stays as it is",
+    "convert": "a map of the stored vectors, fitted on pairs; no image of the index is needed",
+    "query": "a map of each new query to the old vectors; the stored index stays as it is",
+}
+"""Ways to update -> what happens."""
+HELD = {
+    "the old classifier": "the old model's classifier",
+    "the new classifier": "the new model's classifier",
+    "labels": "labels of the pairs",
+    "side-information": "side-information that was stored with each item",
+    "a first generation of its own": "an old model trained by the same method",
+    "longer": "room for a longer embedding",
+}
+"""What a method may need beside pictures and vectors, in the chooser's words."""
+_COMMON = ("extended-class", "open-class")
+_COSTS = ("training_cost", "convert_multiply_adds", "query_multiply_adds", "bytes_before")
+
+
+def way(info: MethodInfo) -> Way | None:
+    """How a method updates; None for bounds, controls and what is not installed."""
+    if info.family == "compatible training":
+        return "train"
+    if info.family == "transformation":
+        return "query" if "queries" in info.changes else "convert"
+    return None
+
+
+def held(info: MethodInfo) -> list[str]:
+    """Keys of :data:`HELD` that a method needs."""
+    longer = ["longer"] if "dimension" in info.changes else []
+    return [need for need in info.needs if need in HELD] + longer
+
+
+def commonest(boards: Sequence[Board]) -> Board | None:
+    """The board of the commonest upgrade: a model that learns more, judged on unseen classes."""
+    plain = [b for b in boards if b.current and not b.of_setting and candidates(b)]
+    if not plain:
+        return None
+
+    def order(board: Board) -> tuple[Any, ...]:
+        protocol = board.first.protocol
+        place = _COMMON.index(protocol) if protocol in _COMMON else len(_COMMON)
+        return place, board.scenario.classes == "seen", -board.models, -len(board.entries)
+
+    return min(plain, key=order)
+
+
+def candidates(board: Board) -> list[str]:
+    """Methods that may be recommended, the first one first: those of enough models before others,
+    then by what they keep. None that hurts, none that is no better than doing without."""
+    found = board.ranking.effects
+    fit = [
+        m for m, e in found.items()
+        if way(board.info[m]) and m not in board.unsealed and e.share.value is not None
+        and not e.hurts and e.share.value > 0 and not board.ranking.below(m, board.records)
+    ]  # fmt: skip
+    return sorted(fit, key=lambda m: (not found[m].enough, -(found[m].share.value or 0.0), m))
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A recommendation in words."""
+
+    who: str  # for whom
+    method: str
+    href: str
+    happens: str
+    keeps: str
+    score: str
+    worst: str
+    bill: str
+    runner_up: str
+    runner_up_href: str
+    sure: bool  # whether it was measured on enough models
+
+
+def advice(board: Board, ways: Sequence[Way], who: str, root: str = "") -> Advice | None:
+    """The first candidate of some ways that needs nothing beside pictures and vectors."""
+    fit = [
+        m for m in candidates(board)
+        if way(board.info[m]) in ways and not set(held(board.info[m])) - _given(ways)
+    ]  # fmt: skip
+    if not fit:
+        return None
+    method, *others = fit
+    effect = board.ranking.effects[method]
+    assumed = Assumptions()
+    known = board.costs.get(method, {})
+    hours = bill(known, assumed, trains=way(board.info[method]) == "train").hours
+    mine = way(board.info[method])
+    return Advice(
+        who=who, method=method, href=f"{root}{method_href(method)}", happens=WAYS[mine or "train"],
+        keeps=keeps(effect), score=score_words(board, effect), worst=worst_words(board, effect),
+        bill=f"{hours_words(hours)} of one machine, {money_words(hours, assumed.price)}",
+        runner_up=_runner_up(board, method, others), sure=effect.enough,
+        runner_up_href=f"{root}{method_href(others[0])}" if others else "",
+    )  # fmt: skip
+
+
+def _given(ways: Sequence[Way]) -> set[str]:
+    """What somebody who trains the new model has."""
+    return {"the new classifier", "labels"} if "train" in ways else set()
+
+
+def _runner_up(board: Board, method: str, others: Sequence[str]) -> str:
+    if not others:
+        return ""
+    words = f"{others[0]} {keeps(board.ranking.effects[others[0]])}"
+    both = board.ranking.effects[method].enough and board.ranking.effects[others[0]].enough
+    return (
+        f"{words}, which cannot be told apart"
+        if both and not told_apart(board, method, others[0])
+        else words
+    )
+
+
+def told_apart(board: Board, left: str, right: str) -> bool:
+    """Whether two methods differ on a board beyond the interval."""
+    of = board.ranking.criterion
+    values: dict[str, dict[int, float]] = {left: {}, right: {}}
+    for record in board.records:
+        value = of.value(record) if record.method in values else None
+        if value is not None:
+            values[record.method][record.seed] = value
+    return apart(values[left], values[right])
+
+
+def score_words(board: Board, effect: Effect) -> str:
+    """The score, and those of the old model and of the new one alone."""
+    metric = board.metric
+    unit = numbers.metric(metric).unit
+    ends = [board.bound(kind, metric) for kind in ("lower", "upper")]
+    lower, upper = (numbers.number(end, unit) for end in ends)
+    now = numbers.number(effect.value.value, unit)
+    return (
+        f"{board.ranking.criterion.words} {now}; the old model {lower}, the new one alone {upper}"
+    )
+
+
+def worst_words(board: Board, effect: Effect) -> str:
+    """The worst moment in words."""
+    unit = numbers.metric(board.metric).unit
+    value = numbers.number(effect.worst.value, unit)
+    moment = (
+        "while it is backfilled"
+        if board.ranking.criterion.kind == "area"
+        else "right after the update"
+    )
+    today = numbers.number(board.bound("lower", board.metric), unit)
+    return f"{value} {moment}, where the old model has {today}"
+
+
+def board_answer(board: Board) -> dict[str, Any]:
+    """The first lines of a board: the best that does not hurt, ties, and what else must be known."""
+    fit = candidates(board)
+    lines = []
+    if not fit:
+        lines.append("No method that was measured here is better than doing without any.")
+    else:
+        best = fit[0]
+        place = board.place(board.metric, best)
+        tied = f" Tied with {place.tied} others." if place.rank and place.tied else ""
+        effect = board.ranking.effects[best]
+        lines.append(f"{keeps(effect)}.{tied} {score_words(board, effect)}.")
+        lines.append(f"Worst moment: {worst_words(board, effect)}.")
+    half = half_words(board)
+    if half:
+        lines.append(half)
+    hurting = [
+        m for m in board.ranking.in_order if board.ranking.effects[m].hurts and board.info[m].ranked
+    ]
+    if hurting:
+        lines.append(
+            f"Hurts new/new: {', '.join(hurting[:6])}{' and others' if len(hurting) > 6 else ''}."
+        )
+    return {"method": fit[0] if fit else None, "lines": lines, "sure": board.enough}
+
+
+def half_words(board: Board) -> str:
+    """Who is best when half of the gallery is backfilled, in the order that each method brings."""
+    if board.ranking.criterion.kind != "area":
+        return ""
+    names = {r.method: order_name(r) for r in board.records if r.orders}
+    scores: dict[str, Score] = {}
+    for row in backfilling.order_scores(board.records):
+        if names.get(row.method) == row.order and (50, board.metric) in row.budgets:
+            scores[row.method] = row.budgets[50, board.metric]
+    rivals = {
+        m: s.value for m, s in scores.items() if m in candidates(board) and s.value is not None
+    }
+    if not rivals:
+        return ""
+    best = max(rivals, key=lambda m: (rivals[m], m))
+    alone = scores.get("independent", Score(None)).value
+    beside = f"; no method in random order {numbers.number(alone)}" if alone is not None else ""
+    label = numbers.metric(board.metric).label
+    return f"Half of the gallery backfilled: {best} has {label} {numbers.number(rivals[best])}{beside}."
+
+
+def chooser_data(boards: Sequence[Board]) -> list[dict[str, Any]]:
+    """Per board its methods, in the order in which they are recommended: what the chooser filters."""
+    chosen = []
+    for board in boards:
+        fit = candidates(board)
+        rest = [m for m in board.ranking.in_order if way(board.info[m]) and m not in fit]
+        if not fit and not rest:
+            continue
+        metric = numbers.metric(board.metric)
+        unit = metric.unit
+        classes = board.scenario.classes
+        chosen.append({
+            "slug": board.slug, "title": board.title, "group": CLASSES[classes] or "other classes",
+            "today": numbers.number(board.bound("lower", board.metric), unit),
+            "alone": numbers.number(board.bound("upper", board.metric), unit),
+            "metric": metric.label, "curve": board.ranking.criterion.kind == "area",
+            "rows": [_option(board, m, fits=m in fit) for m in (*fit, *rest)],
+        })  # fmt: skip
+    return chosen
+
+
+def _option(board: Board, method: str, *, fits: bool) -> dict[str, Any]:
+    effect, info = board.ranking.effects[method], board.info[method]
+    costs = board.costs.get(method, {})
+    return {
+        "method": method, "way": way(info), "held": held(info), "fits": fits,
+        "hurts": effect.hurts, "models": models_words(effect.models), "sure": effect.enough,
+        "share": rounded(effect.share.value), "keeps": keeps(effect),
+        "score": score_words(board, effect), "worst": worst_words(board, effect),
+        "costs": {key: costs[key] for key in _COSTS if key in costs},
+    }  # fmt: skip

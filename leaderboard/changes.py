@@ -1,0 +1,205 @@
+"""What moved since the last release: frozen standings, their differences, and a feed."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+from xml.sax.saxutils import escape
+
+from pydantic import Field
+
+from benchmark.config.files import read_bytes, write_whole
+from benchmark.config.reading import Model, build
+from benchmark.errors import BenchError, printable
+from benchmark.records.record import Record
+from leaderboard.boards import Board, rounded
+
+FOLDER = Path("results/releases")
+_NAME = re.compile(r"[0-9]+(\.[0-9]+){0,3}([a-z0-9.-]{0,20})?")
+_MOST_BYTES = 4 * 1024 * 1024
+_MOVED = 0.01  # a share that moves by less is the same
+_FED = 40
+Text = Annotated[str, Field(max_length=300)]
+Share = Annotated[float, Field(ge=-100, le=100)]
+
+
+class Standing(Model):
+    """A method on a board of a release."""
+
+    rank: Annotated[int, Field(ge=1)] | None = None
+    share: Share | None = None
+    """Of the upgrade kept."""
+    models: Annotated[int, Field(ge=0)] = 0
+    """On how many pairs of models it was measured."""
+
+
+class FrozenBoard(Model):
+    """A board of a release."""
+
+    title: Text
+    ranked_by: Text
+    methods: Mapping[Text, Standing]
+
+
+class Release(Model):
+    """Standings as they were when a release was made."""
+
+    release: Text
+    newest: Text
+    """When the newest of its records was finished."""
+    records: Annotated[int, Field(ge=0)]
+    boards: Mapping[Text, FrozenBoard]
+
+
+@dataclass(frozen=True)
+class Move:
+    """One line of what moved."""
+
+    slug: str
+    title: str
+    method: str
+    words: str
+
+
+def freeze(name: str, boards: Sequence[Board]) -> Release:
+    """The standings of today's boards: unchanged tracks and newest versions only.
+
+    Raises:
+        BenchError: If the name is no version.
+    """
+    if not _NAME.fullmatch(name):
+        raise BenchError(f"--freeze: expected a version such as 0.1.0, got '{printable(name)}'")
+    current = [board for board in boards if board.current]
+    finished = [r.run.finished or "" for board in current for r in board.records]
+    return Release(
+        release=name,
+        newest=max(finished, default=""),
+        records=len(finished),
+        boards={
+            board.slug: FrozenBoard(
+                title=board.scenario.title,
+                ranked_by=board.ranking.criterion.words,
+                methods={
+                    m: Standing(
+                        rank=board.place(board.metric, m).rank, share=rounded(e.share.value),
+                        models=e.models,
+                    )
+                    for m, e in board.ranking.effects.items()
+                },
+            )
+            for board in current
+        },
+    )  # fmt: skip
+
+
+def write_release(release: Release, folder: Path) -> Path:
+    """Write ``<name>.json``; a release that is there is never changed.
+
+    Raises:
+        BenchError: If it is there.
+    """
+    path = folder / f"{release.release}.json"
+    if path.exists():
+        raise BenchError(f"{path}: this release is frozen already; take another version")
+    text = json.dumps(release.model_dump(), indent=1, sort_keys=True, ensure_ascii=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(path, text + "\n")
+    return path
+
+
+def read_releases(folder: Path) -> list[Release]:
+    """Every frozen release, the newest version first; none where the folder is missing.
+
+    Raises:
+        BenchError: Naming file and field.
+    """
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            value = json.loads(read_bytes(path, _MOST_BYTES))
+        except (ValueError, RecursionError) as error:
+            raise BenchError(f"{path}: no JSON: {error}") from error
+        release = build(Release, value, str(path))
+        if release.release != path.stem:
+            raise BenchError(f"{path}: release: expected '{path.stem}', got '{release.release}'")
+        found.append(release)
+    return sorted(found, key=lambda r: _version(r.release), reverse=True)
+
+
+def _version(name: str) -> tuple[list[int], str]:
+    numbers = re.match(r"[0-9.]*", name)
+    head = numbers[0] if numbers else ""
+    # 1.0 comes after 1.0rc1.
+    return [int(part) for part in head.split(".") if part], name[len(head) :] or "~"
+
+
+def moves(before: Release, after: Release) -> list[Move]:
+    """What is new, gone or stands elsewhere, board by board."""
+    found = []
+    for slug in sorted(before.boards.keys() | after.boards.keys()):
+        old, new = before.boards.get(slug), after.boards.get(slug)
+        if old is None or new is None:
+            about = new or old
+            if about is not None:
+                words = "new board" if old is None else "no board any more"
+                found.append(Move(slug if new else "", about.title, "", words))
+            continue
+        for method in sorted(old.methods.keys() | new.methods.keys()):
+            words = ", ".join(_moved(old.methods.get(method), new.methods.get(method)))
+            if words:
+                found.append(Move(slug, new.title, method, words))
+    return found
+
+
+def _moved(old: Standing | None, new: Standing | None) -> Iterator[str]:
+    if old is None or new is None:
+        yield "new" if old is None else "gone"
+        return
+    if old.rank != new.rank:
+        yield f"rank {old.rank or 'none'} to {new.rank or 'none'}"
+    if old.models != new.models:
+        yield f"{old.models} to {new.models} models"
+    if old.share is not None and new.share is not None and abs(old.share - new.share) >= _MOVED:
+        yield f"keeps {100 * old.share:z.0f} % to {100 * new.share:z.0f} %"
+
+
+def feed(boards: Sequence[Board], releases: Sequence[Release]) -> str:
+    """An Atom feed of boards by their newest record, and of releases; links are relative."""
+    entries = [(_newest(board.records), board) for board in boards if board.current]
+    newest = sorted(entries, key=lambda each: (each[0], each[1].slug), reverse=True)[:_FED]
+    lines = [
+        '<?xml version="1.0" encoding="utf-8"?>',
+        '<feed xmlns="http://www.w3.org/2005/Atom">',
+        "<title>CompatBench</title>", "<id>urn:compatbench:board</id>",
+        f"<updated>{_date(max((date for date, _ in entries), default=''))}</updated>",
+        '<link href="changes.html"/>', "<author><name>CompatBench</name></author>",
+    ]  # fmt: skip
+    lines += [
+        _entry(f"release:{r.release}", f"Release {r.release}: {r.records} records", r.newest,
+               f"releases/{r.release}.html")
+        for r in releases
+    ]  # fmt: skip
+    for date, board in newest:
+        title = f"{board.scenario.title}: {len(board.entries)} records"
+        lines.append(_entry(f"board:{board.slug}", title, date, f"boards/{board.slug}.html"))
+    return "\n".join([*lines, "</feed>"]) + "\n"
+
+
+def _newest(records: Sequence[Record]) -> str:
+    return max(record.run.finished or "" for record in records)
+
+
+def _entry(name: str, title: str, date: str, href: str) -> str:
+    identity = escape(f"urn:compatbench:{name}:{date}".replace(" ", ""), {'"': "&quot;"})
+    return (
+        f"<entry><id>{printable(identity)}</id><title>{escape(printable(title))}</title>"
+        f'<updated>{_date(date)}</updated><link href="{href}"/></entry>'
+    )
+
+
+def _date(text: str) -> str:
+    """A date as a feed must have it."""
+    shape = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\+\d\d:\d\d|Z)"
+    return text if re.fullmatch(shape, text) else "1970-01-01T00:00:00Z"

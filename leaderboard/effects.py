@@ -1,0 +1,252 @@
+"""What a method does to a deployment: how much of the upgrade it keeps, seed by seed.
+
+The share of the upgrade is how far the score of a protocol goes from today's, old/old, to that of
+the new model alone: 0 is the old model, 1 the whole upgrade. It is taken within each seed, since
+another old model leaves more or less to gain.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from benchmark.metrics.backfill_orders import is_oracle
+from benchmark.records.record import OrderCurves, Record
+from benchmark.report import numbers, select
+from benchmark.report.ranks import LEAST_MODELS
+from benchmark.report.scores import Score, mean_score
+from benchmark.report.tables import sequence
+
+Kind = Literal["area", "chain", "cross"]
+LEAST_UPGRADE = 0.02
+"""Where the new model alone is not better by this much, there is no upgrade to keep a share of."""
+OWN_ORDER, NO_ORDER = "priority", "random"
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """What a board ranks by, of one metric.
+
+    Attributes:
+        kind: ``area`` under the curve of a backfilled gallery; ``chain``, the last model on the
+            first gallery; ``cross``, the day of the update.
+        case: The case at its beginning, ``new/old``.
+    """
+
+    kind: Kind
+    metric: str
+    case: str
+
+    @property
+    def words(self) -> str:
+        """The score in words."""
+        label = numbers.metric(self.metric).label
+        if self.kind == "area":
+            return f"{label}, area while backfilling"
+        return f"{label}, {self.case}"
+
+    def value(self, record: Record) -> float | None:
+        """The score of a finished record; None where it has none."""
+        if record.status != "done":
+            return None
+        if self.kind == "area":
+            curves = order(record)
+            return None if curves is None else _finite(curves.area.get(self.metric))
+        return _finite(record.scores.get(self.case, {}).get(self.metric))
+
+    def share(self, record: Record) -> float | None:
+        """The share of the upgrade that is kept; None where there is no upgrade, or it is unknown."""
+        value, ends = self.value(record), ends_of(record, self.metric)
+        if value is None or ends is None or select.text_queries([record]):
+            return None
+        lower, upper = ends
+        upgrade = upper - lower
+        if numbers.metric(self.metric).higher_is_better is False:
+            upgrade = -upgrade
+        return (value - lower) / (upper - lower) if upgrade >= LEAST_UPGRADE else None
+
+
+def criterion(records: Sequence[Record], metric: str) -> Criterion:
+    """What a board of some records ranks by: as the protocol asks."""
+    case = select.cross_case(records)
+    if any(metric in curves.area for record in records for curves in record.orders.values()):
+        return Criterion("area", metric, case)
+    return Criterion("chain" if len(records[0].models) > 2 else "cross", metric, case)
+
+
+def order(record: Record) -> OrderCurves | None:
+    """The curves of the order that a method brings; of one without, in random order."""
+    for name in (OWN_ORDER, NO_ORDER):
+        if name in record.orders:
+            return record.orders[name]
+    return next((each for name, each in record.orders.items() if not is_oracle(name)), None)
+
+
+def order_name(record: Record) -> str:
+    """Name of the order of :func:`order`."""
+    curves = order(record)
+    return next((name for name, each in record.orders.items() if each is curves), "")
+
+
+def ends_of(record: Record, metric: str) -> tuple[float, float] | None:
+    """Today's score and that of the new model alone, of the same seed."""
+    bounds = (record.bounds.get(name, {}).get(metric) for name in ("lower", record.upper))
+    lower, upper = map(_finite, bounds)
+    return None if lower is None or upper is None else (lower, upper)
+
+
+def reference(records: Sequence[Record], of: Criterion) -> dict[int, float]:
+    """Seed -> the score without any method.
+
+    Keeping the old model; where the gallery is backfilled, the new model alone and items in random
+    order, and where that was not measured the wait until all is backfilled.
+    """
+    found: dict[int, float] = {}
+    for record in sorted(records, key=lambda r: r.method != "independent"):
+        if of.kind != "area":
+            value = record.bounds.get("lower", {}).get(of.metric)
+        elif record.method == "independent":
+            value = of.value(record)
+        else:
+            about = record.backfilling and record.backfilling.offline.get(of.metric)
+            value = about.area if about else None
+        if (known := _finite(value)) is not None:
+            found.setdefault(record.seed, known)
+    return found
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one method does on one board, by one metric; intervals only from three models on.
+
+    Attributes:
+        models: Pairs of old and new models that it was measured on.
+        share: Of the upgrade kept.
+        value: By which the board ranks.
+        worst: The lowest point of the curve while backfilling; otherwise the day of the update.
+        above: Share of the gallery from which on a curve stays above old/old.
+        average: Average compatibility over all pairs of a chain.
+        own: new/new.
+        hurts: Whether new/new is below that of the new model alone, beyond the interval.
+    """
+
+    models: int
+    share: Score
+    value: Score
+    worst: Score
+    above: Score
+    average: Score
+    own: Score
+    hurts: bool
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are enough models for an interval and a verdict."""
+        return self.models >= LEAST_MODELS
+
+
+def effects(records: Sequence[Record], of: Criterion) -> dict[str, Effect]:
+    """Method -> its effect, of records of one board; none of methods that could not be applied."""
+    members: dict[str, list[Record]] = {}
+    for record in records:
+        if record.status == "done":
+            members.setdefault(record.method, []).append(record)
+    own = select.self_case(records)
+    return {method: _effect(mine, of, own) for method, mine in members.items()}
+
+
+def _effect(records: Sequence[Record], of: Criterion, own: str) -> Effect:
+    metric = of.metric
+    curves = [order(record) for record in records] if of.kind == "area" else []
+    known = [each for each in curves if each is not None]
+    worst = [each.worst.get(metric) for each in known] or [of.value(r) for r in records]
+    return Effect(
+        models=len({record.seed for record in records}),
+        share=_mean([of.share(record) for record in records]),
+        value=_mean([of.value(record) for record in records]),
+        worst=_mean(worst),
+        above=_mean([each.share_above.get(metric) for each in known]),
+        average=_mean([average_compatibility(r, metric) for r in records]),
+        own=_mean([record.scores.get(own, {}).get(metric) for record in records]),
+        hurts=hurts(records, own, metric),
+    )
+
+
+def _mean(values: Sequence[float | None]) -> Score:
+    """The mean over models, with an interval from three on."""
+    mean = mean_score(values)
+    return mean if len(values) >= LEAST_MODELS else Score(mean.value)
+
+
+def hurts(records: Sequence[Record], own: str, metric: str) -> bool:
+    """Whether new/new is worse than that of the new model alone, beyond the interval.
+
+    Over three models or more that of the difference within a seed; of fewer each record's own.
+    """
+    sign = -1.0 if numbers.metric(metric).higher_is_better is False else 1.0
+    losses, beyond = [], []
+    for record in records:
+        value = _finite(record.scores.get(own, {}).get(metric))
+        upper = _finite(record.bounds.get("upper", {}).get(metric))
+        if value is None or upper is None:
+            continue
+        losses.append(sign * (value - upper))
+        span = record.intervals.get(own, {}).get(metric)
+        end = value if not span else (span[1] if sign > 0 else span[0])
+        beyond.append(sign * (end - upper) < 0)
+    if len(losses) >= LEAST_MODELS:
+        mean = mean_score(losses)
+        return mean.high is not None and mean.high < 0
+    return bool(beyond) and all(beyond)
+
+
+def average_compatibility(record: Record, metric: str) -> float | None:
+    """Share of a chain's pairs whose newer model beats the gallery's own; None of two models."""
+    return sequence.average(record, metric, sequence.SHARE) if len(record.models) > 2 else None
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def models_words(n: int) -> str:
+    """``1 model``, ``3 models``."""
+    return f"{n} model" if n == 1 else f"{n} models"
+
+
+def percent(score: Score) -> str:
+    """A share with its interval in whole percent.
+
+    Example:
+        >>> percent(Score(0.4321, 0.37, 0.49)), percent(Score(0.4)), percent(Score(None))
+        ('43 % ± 6', '40 %', '')
+    """
+    if score.value is None:
+        return ""
+    words = f"{100 * score.value:z.0f} %"
+    if score.low is None or score.high is None:
+        return words
+    return f"{words} ± {100 * max(score.value - score.low, score.high - score.value):.0f}"
+
+
+def keeps(effect: Effect) -> str:
+    """The effect in words.
+
+    Example:
+        >>> none = Score(None)
+        >>> keeps(Effect(1, Score(-0.12), none, none, none, none, none, False))
+        'is 12 % of the upgrade below the old model (1 model)'
+    """
+    score = effect.share
+    if score.value is None:
+        return "keeps what cannot be told: the new model alone is hardly better"
+    few = "" if effect.enough else f" ({models_words(effect.models)})"
+    if score.value >= 0:
+        return f"keeps {percent(score)} of the upgrade{few}"
+    return f"is {percent(score).removeprefix('-')} of the upgrade below the old model{few}"
+
+
+def by_method(found: Mapping[str, Effect]) -> list[str]:
+    """Methods by what they keep, most first; those of enough models before the others."""
+    known = [m for m, e in found.items() if e.share.value is not None]
+    return sorted(known, key=lambda m: (-(found[m].share.value or 0.0), m.partition(":")))

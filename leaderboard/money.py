@@ -1,0 +1,88 @@
+"""Hours and money of an update, from what records count and what a reader assumes.
+
+``assets/chooser.js`` has the same arithmetic, for values that a reader changes; a test holds them
+together.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """A deployment; every value is a default that a reader may change."""
+
+    items: float = 100e6  # of the stored index
+    throughput: float = 500.0  # pictures that one machine embeds by the new model in a second
+    price: float = 2.0  # of an hour of such a machine
+    training_hours: float = 24.0  # of training the new model once, without any constraint
+    pairs: float = 1e6  # items embedded by both models, that a map is fitted on
+    map_rate: float = 20e9  # multiply-adds of a map that one machine does in a second
+
+
+@dataclass(frozen=True)
+class Bill:
+    """Hours of one machine, part by part."""
+
+    training: float  # of the new model, or of the map
+    embedding: float  # of the pairs by the new model
+    converting: float  # of the stored index
+
+    @property
+    def hours(self) -> float:
+        """All of them."""
+        return self.training + self.embedding + self.converting
+
+
+def bill(costs: Mapping[str, float], assumed: Assumptions, *, trains: bool) -> Bill:
+    """What an update takes beside the new model itself.
+
+    Args:
+        costs: See :func:`leaderboard.costs.method_costs`; what is unknown counts nothing.
+        assumed: The deployment.
+        trains: Is the new model trained by the method? Then only what that takes beyond a training
+            without constraint counts, and no pairs are embedded.
+
+    Example:
+        >>> fct = {"training_cost": 1.5, "convert_multiply_adds": 720.0}
+        >>> bill(fct, Assumptions(items=1e6, throughput=100, pairs=36e4, map_rate=1e5), trains=False)
+        Bill(training=12.0, embedding=1.0, converting=2.0)
+    """
+    training = max(costs.get("training_cost", 1.0) - 1.0, 0.0) * assumed.training_hours
+    pairs = 0.0 if trains else min(assumed.pairs, assumed.items)
+    converting = assumed.items * costs.get("convert_multiply_adds", 0.0) / assumed.map_rate
+    return Bill(training, pairs / assumed.throughput / _HOUR, converting / _HOUR)
+
+
+def embed_all(assumed: Assumptions) -> float:
+    """Hours of embedding every stored item by the new model."""
+    return assumed.items / assumed.throughput / _HOUR
+
+
+def hours_words(hours: float) -> str:
+    """Hours as people read them.
+
+    Example:
+        >>> hours_words(0.004), hours_words(0.5), hours_words(3.24), hours_words(55.6)
+        ('under a minute', '30 min', '3.2 h', '56 h')
+    """
+    if hours < 1 / 60:
+        return "under a minute" if hours > 0 else "no time"
+    if hours < 1:
+        return f"{60 * hours:.0f} min"
+    return f"{hours:.1f} h" if hours < 10 else f"{hours:,.0f} h"
+
+
+def money_words(hours: float, price: float) -> str:
+    """Money as people read it.
+
+    Example:
+        >>> money_words(3.24, 2.0), money_words(0.001, 2.0), money_words(1000, 2.0)
+        ('$6.48', 'under $0.01', '$2,000')
+    """
+    money = hours * price
+    if money < 0.01:
+        return "under $0.01" if money > 0 else "$0"
+    return f"${money:,.0f}" if money >= 100 else f"${money:,.2f}"

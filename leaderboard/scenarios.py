@@ -1,0 +1,131 @@
+"""Boards in plain words: what happens, on which pictures, with classes seen in training or not."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from benchmark.config.loading import load_protocol, load_track
+from benchmark.config.protocols import Protocol
+from benchmark.config.tracks import Track
+from benchmark.records.record import Record
+from benchmark.report import notes
+
+Classes = Literal["seen", "unseen", "both", ""]
+Group = Literal["one update", "backfilling", "a chain of updates", "templates and cameras"]
+KINDS = {
+    "photographs": "photographs", "drawings": "drawings", "rendered": "rendered pictures",
+    "own": "pictures of whoever ran it", "": "pictures of an unknown kind",
+}  # fmt: skip
+"""Kind of a track -> words."""
+CLASSES = {
+    "seen": "classes seen in training", "unseen": "classes never seen in training",
+    "both": "classes seen and never seen", "": "",
+}  # fmt: skip
+_ENROLLED = {"verification", "identification", "reidentification"}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A protocol on a track in plain words."""
+
+    title: str  # ``The new model learns more classes, on rendered characters``
+    id: str  # ``extended-class · glyphs``
+    happens: str  # ``the new model learns more classes``
+    subject: str  # ``rendered characters``
+    kind: str  # a key of :data:`KINDS`
+    classes: Classes  # whether the new model saw the classes that it is judged on
+    group: Group
+
+
+def scenario(record: Record) -> Scenario:
+    """The scenario that a record is of."""
+    track = _installed_track(record.track)
+    happens = _happens(record)
+    subject = (track.subject if track else "") or notes.track_title(record)
+    classes = classes_of(record)
+    also = f", {CLASSES[classes]}" if classes in ("seen", "both") else ""
+    changes = "".join(f", {key}={value}" for key, value in record.changed.items())
+    title = f"{happens[:1].upper()}{happens[1:]}, on {subject}{also}{changes}"
+    ids = f"{record.protocol} · {record.track}"
+    kind = track.kind if track else ""
+    return Scenario(title, ids, happens, subject, kind, classes, _group(record))
+
+
+def _happens(record: Record) -> str:
+    """What happens; the setting behind it, where the protocol has settings."""
+    family, _, setting = record.protocol.partition(":")
+    protocol = _installed_protocol(family)
+    words = (protocol.scenario if protocol else "") or notes.family_title(record)
+    if not setting:
+        return words
+    return f"{words}: {notes.settings(record).get(record.protocol, setting)}"
+
+
+def _group(record: Record) -> Group:
+    tasks = _tasks(record)
+    if len(record.models) > 2:
+        return "a chain of updates"
+    if record.orders or "backfilling" in tasks:
+        return "backfilling"
+    return "templates and cameras" if tasks and set(tasks) <= _ENROLLED else "one update"
+
+
+def _tasks(record: Record) -> tuple[str, ...]:
+    if record.parameters is not None:
+        return record.parameters.protocol.tasks
+    protocol = _installed_protocol(record.protocol)
+    return protocol.tasks if protocol else ()
+
+
+def classes_of(record: Record) -> Classes:
+    """Whether the newest model was trained on the classes that it is judged on.
+
+    Sets that a data set keeps for evaluation have other classes where it has more of them than are
+    trained on; ``seen`` is a part of the training classes, which a protocol may narrow.
+    """
+    rules = _rules(record)
+    if rules is None:
+        return ""
+    protocol, part = rules
+    if part == "seen":
+        low, high = protocol.evaluation.classes
+        first, last = protocol.generations[-1].classes
+        if first <= low and high <= last:
+            return "seen"
+        return "unseen" if high <= first or last <= low else "both"
+    facts = record.dataset.facts or _facts(record.track)
+    trained, every = facts.get("train_classes"), record.dataset.n_classes or facts.get("classes")
+    if not isinstance(trained, int) or not isinstance(every, int):
+        return ""
+    return "unseen" if every > trained else "seen"
+
+
+def _rules(record: Record) -> tuple[Any, str] | None:
+    """Rules of the protocol, and the evaluation set: as recorded, or as installed here."""
+    if record.parameters is not None:
+        known = record.parameters
+        return known.protocol, known.protocol.evaluation.part or known.track.evaluation
+    protocol, track = _installed_protocol(record.protocol), _installed_track(record.track)
+    if protocol is None or track is None:
+        return None
+    return protocol, protocol.evaluation.part or track.evaluation
+
+
+def _facts(track: str) -> Mapping[str, Any]:
+    installed = _installed_track(track)
+    return installed.facts if installed else {}
+
+
+def _installed_protocol(name: str) -> Protocol | None:
+    return notes.installed(load_protocol, name)
+
+
+def _installed_track(name: str) -> Track | None:
+    return notes.installed(load_track, name)
+
+
+def kinds_words(scenarios: Iterable[Scenario]) -> str:
+    """Which kinds of pictures some boards are on, ``rendered pictures and drawings``."""
+    found = {each.kind for each in scenarios}
+    words = [KINDS[kind] for kind in KINDS if kind in found]
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1] if words else ""]))

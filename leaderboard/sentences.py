@@ -1,0 +1,82 @@
+"""Three sentences on a method, from its records by rules: good for, bad for, what it costs."""
+
+from collections.abc import Sequence
+
+from leaderboard.answers import HELD, held, way
+from leaderboard.boards import Board
+from leaderboard.cards import MethodInfo
+from leaderboard.costs import cost_text
+from leaderboard.effects import Effect, models_words, percent
+from leaderboard.money import Assumptions, bill, hours_words, money_words
+
+_MOST = 2
+_GOOD = 0.2
+"""From this share on it is said to be good for something."""
+
+
+def sentences(info: MethodInfo, boards: Sequence[Board]) -> list[tuple[str, str]]:
+    """``Good for``, ``Bad for`` and ``Costs`` with their words; none of a method without scores."""
+    found = [
+        (board, effect)
+        for board in boards
+        if (effect := board.ranking.effects.get(info.method)) is not None
+        if effect.share.value is not None
+    ]
+    if not found:
+        return []
+    return [("Good for", _good(found)), ("Bad for", _bad(found)), ("Costs", _costs(info, boards))]
+
+
+def _good(found: Sequence[tuple[Board, Effect]]) -> str:
+    """The boards on which it keeps most, those of enough models first."""
+    kept = [
+        (b, e) for b, e in found if not e.hurts and (e.share.value or 0.0) >= _GOOD
+    ]  # fmt: skip
+    best = sorted(kept, key=lambda each: (not each[1].enough, -(each[1].share.value or 0.0)))
+    if not best:
+        return f"nothing that was measured here: nowhere does it keep {100 * _GOOD:.0f} % of the upgrade without hurting new/new."
+    return "; ".join(_on(*each) for each in best[:_MOST]) + "."
+
+
+def _bad(found: Sequence[tuple[Board, Effect]]) -> str:
+    """The boards on which it is no better than doing without, or hurts; otherwise the least good."""
+    hurting = [(b, e) for b, e in found if e.hurts]
+    losing = [(b, e) for b, e in found if (e.share.value or 0.0) <= 0]
+    parts = []
+    if hurting:
+        boards = f"{len(hurting)} of {len(found)} boards"
+        parts.append(f"new/new, which it lowers beyond the interval on {boards}")
+    worst = sorted(losing, key=lambda each: each[1].share.value or 0.0)
+    parts += [_on(*each) for each in worst[: _MOST - bool(hurting)]]
+    if not parts:
+        least = min(found, key=lambda each: each[1].share.value or 0.0)
+        return f"nothing that was measured here; least for {_on(*least)}."
+    return "; ".join(parts) + "."
+
+
+def _on(board: Board, effect: Effect) -> str:
+    title = board.scenario.title
+    few = "" if effect.enough else f", {models_words(effect.models)}"
+    below = "keeps" if (effect.share.value or 0.0) >= 0 else "is below the old model by"
+    share = percent(effect.share).removeprefix("-")
+    return f"{title[:1].lower()}{title[1:]} ({below} {share} of the upgrade{few})"
+
+
+def _costs(info: MethodInfo, boards: Sequence[Board]) -> str:
+    """Training, conversion and storage, as the first of its boards counted them."""
+    known = next((b.costs[info.method] for b in boards if b.costs.get(info.method)), {})
+    if not known or way(info) is None:
+        return "what the new model costs."
+    assumed = Assumptions()
+    hours = bill(known, assumed, trains=way(info) == "train").hours
+    parts = [
+        f"{hours_words(hours)} of one machine ({money_words(hours, assumed.price)}) beside the new "
+        "model, for 100 million items"
+    ]
+    if "training_cost" in known:
+        parts.append(f"{cost_text('training_cost', known['training_cost'])} of a plain training")
+    if "bytes_before" in known:
+        parts.append(f"{cost_text('bytes_before', known['bytes_before'])} bytes an item")
+    needs = [HELD[need] for need in held(info)]
+    words = ", ".join(parts) + "."
+    return words + (f" It needs {', '.join(needs)}." if needs else "")
