@@ -14,7 +14,7 @@ from benchmark.report.tables import backfilling
 from leaderboard.boards import Board, rounded
 from leaderboard.cards import MethodInfo
 from leaderboard.effects import Effect, keeps, models_words, order_name
-from leaderboard.money import Assumptions, bill, hours_words, money_words
+from leaderboard.money import Assumptions, bill, bill_words
 from leaderboard.names import method_href
 from leaderboard.scenarios import CLASSES
 
@@ -68,8 +68,10 @@ def commonest(boards: Sequence[Board]) -> Board | None:
 
 
 def candidates(board: Board) -> list[str]:
-    """Methods that may be recommended, the first one first: those of enough models before others,
-    then by what they keep. None that hurts, none that is no better than doing without."""
+    """Methods that may be recommended: those of enough models first, then by what they keep.
+
+    None that hurts new/new, and none that is no better than doing without.
+    """
     found = board.ranking.effects
     fit = [
         m for m, e in found.items()
@@ -91,6 +93,7 @@ class Advice:
     score: str
     worst: str
     bill: str
+    caveat: str
     runner_up: str
     runner_up_href: str
     sure: bool  # whether it was measured on enough models
@@ -113,10 +116,18 @@ def advice(board: Board, ways: Sequence[Way], who: str, root: str = "") -> Advic
     return Advice(
         who=who, method=method, href=f"{root}{method_href(method)}", happens=WAYS[mine or "train"],
         keeps=keeps(effect), score=score_words(board, effect), worst=worst_words(board, effect),
-        bill=f"{hours_words(hours)} of one machine, {money_words(hours, assumed.price)}",
+        bill=bill_words(hours, assumed.price), caveat=caveat(effect),
         runner_up=_runner_up(board, method, others), sure=effect.enough,
         runner_up_href=f"{root}{method_href(others[0])}" if others else "",
     )  # fmt: skip
+
+
+def caveat(effect: Effect) -> str:
+    """What an interval that leaves in zero means."""
+    low = effect.share.low
+    if low is None or low > 0:
+        return ""
+    return "Its interval leaves in that it is no better than keeping the old model."
 
 
 def _given(ways: Sequence[Way]) -> set[str]:
@@ -173,7 +184,7 @@ def worst_words(board: Board, effect: Effect) -> str:
 
 
 def board_answer(board: Board) -> dict[str, Any]:
-    """The first lines of a board: the best that does not hurt, ties, and what else must be known."""
+    """The first lines of a board: the best that does not hurt, and what else must be known."""
     fit = candidates(board)
     lines = []
     if not fit:
@@ -184,6 +195,8 @@ def board_answer(board: Board) -> dict[str, Any]:
         tied = f" Tied with {place.tied} others." if place.rank and place.tied else ""
         effect = board.ranking.effects[best]
         lines.append(f"{keeps(effect)}.{tied} {score_words(board, effect)}.")
+        if caveat(effect):
+            lines.append(caveat(effect))
         lines.append(f"Worst moment: {worst_words(board, effect)}.")
     half = half_words(board)
     if half:
@@ -216,11 +229,12 @@ def half_words(board: Board) -> str:
     alone = scores.get("independent", Score(None)).value
     beside = f"; no method in random order {numbers.number(alone)}" if alone is not None else ""
     label = numbers.metric(board.metric).label
-    return f"Half of the gallery backfilled: {best} has {label} {numbers.number(rivals[best])}{beside}."
+    value = numbers.number(rivals[best])
+    return f"Half of the gallery backfilled: {best} has {label} {value}{beside}."
 
 
 def chooser_data(boards: Sequence[Board]) -> list[dict[str, Any]]:
-    """Per board its methods, in the order in which they are recommended: what the chooser filters."""
+    """Per board its methods in the order in which they are recommended, for the chooser."""
     chosen = []
     for board in boards:
         fit = candidates(board)
@@ -247,6 +261,7 @@ def _option(board: Board, method: str, *, fits: bool) -> dict[str, Any]:
         "method": method, "way": way(info), "held": held(info), "fits": fits,
         "hurts": effect.hurts, "models": models_words(effect.models), "sure": effect.enough,
         "share": rounded(effect.share.value), "keeps": keeps(effect),
-        "score": score_words(board, effect), "worst": worst_words(board, effect),
+        "caveat": caveat(effect), "score": score_words(board, effect),
+        "worst": worst_words(board, effect),
         "costs": {key: costs[key] for key in _COSTS if key in costs},
     }  # fmt: skip

@@ -207,7 +207,7 @@ class Ranking:
 
     Attributes:
         reference: Seed -> score without any method.
-        in_order: Methods, those of enough models first, each by score, without those that have none.
+        in_order: Methods with a score, those of enough models first, each by score.
     """
 
     criterion: Criterion

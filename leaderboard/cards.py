@@ -64,7 +64,10 @@ class MethodInfo:
     @property
     def filters(self) -> dict[str, Any]:
         """What filters of a page read."""
-        return {"family": self.family, "needs": self.needs, "changes": self.changes}
+        return {
+            "family": self.family, "needs": self.needs, "changes": self.changes,
+            "ranked": self.ranked,
+        }  # fmt: skip
 
 
 def method_info(name: str) -> MethodInfo:

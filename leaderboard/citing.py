@@ -16,8 +16,8 @@ def board_bibtex(newest: Record) -> str:
         "year": (newest.run.finished or "")[:4],
         "note": f"Version {version}" if version else "",
     }
-    lines = ",\n".join(f"  {key:<6} = {{{_plain(value)}}}" for key, value in fields.items() if value)
-    return f"@misc{{compatbench,\n{lines}\n}}"
+    lines = [f"  {key:<6} = {{{_plain(value)}}}" for key, value in fields.items() if value]
+    return "@misc{compatbench,\n" + ",\n".join(lines) + "\n}"
 
 
 def method_bibtex(methods: Iterable[MethodInfo]) -> str:

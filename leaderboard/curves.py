@@ -29,11 +29,11 @@ def _titled(table: TextTable) -> TextTable:
 
 def _without_spread(table: TextTable) -> TextTable:
     """An interval of one pair of models would look sure."""
-    rows = tuple(
-        replace(row, cells=tuple(tuple(replace(c, spread="") for c in cells) for cells in row.cells))
+    rows = (
+        replace(row, cells=tuple(tuple(replace(c, spread="") for c in part) for part in row.cells))
         for row in table.rows
     )
-    return replace(table, rows=rows)
+    return replace(table, rows=tuple(rows))
 
 
 def _parts(board: Board) -> TextTable:

@@ -55,7 +55,7 @@ class Criterion:
         return _finite(record.scores.get(self.case, {}).get(self.metric))
 
     def share(self, record: Record) -> float | None:
-        """The share of the upgrade that is kept; None where there is no upgrade, or it is unknown."""
+        """The share of the upgrade that is kept; None where there is none, or it is unknown."""
         value, ends = self.value(record), ends_of(record, self.metric)
         if value is None or ends is None or select.text_queries([record]):
             return None

@@ -1,6 +1,6 @@
 """Methods by boards: the share of the upgrade that each keeps, as shades."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmark.report.ranks import LEAST_MODELS
@@ -10,7 +10,11 @@ from leaderboard.names import method_href
 from leaderboard.scenarios import CLASSES, Scenario
 
 _GROUPS = ("one update", "templates and cameras", "a chain of updates", "backfilling")
-_SHADES = ((-0.1, "m2"), (0.0, "m1"), (0.2, "p1"), (0.4, "p2"), (0.6, "p3"), (0.8, "p4"))
+_SHADES = ((0.2, "p1"), (0.4, "p2"), (0.6, "p3"), (0.8, "p4"))
+_FAR_BELOW = 0.1
+_WIDEST = 6
+"""At most so many columns stand side by side where there is little room."""
+NO_METHOD = "no method"
 _DROPPED = ("the new model ", "the gallery is ", "templates of several pictures ", "a chain of ")
 
 
@@ -31,7 +35,7 @@ class HeatColumn:
     head: str
     below: str
     title: str
-    group: int  # place of its group
+    part: int  # with which others it stands where there is little room
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,10 @@ class Heatmap:
     """Boards as columns by group, methods as rows."""
 
     groups: tuple[tuple[str, int], ...]  # words, number of columns
+    parts: tuple[str, ...]  # words of what stands side by side where there is little room
     columns: tuple[HeatColumn, ...]
     rows: tuple[HeatRow, ...]
+    without: tuple[HeatCell, ...]  # doing without any method
 
 
 def heatmap(boards: Sequence[Board], root: str = "", methods: Sequence[str] = ()) -> Heatmap:
@@ -62,12 +68,21 @@ def heatmap(boards: Sequence[Board], root: str = "", methods: Sequence[str] = ()
         methods: Rows; by default every method that may have a rank, by what it keeps on the first
             board, then by name.
     """
-    ordered = sorted(boards, key=lambda board: _order(board.scenario))
+    shown = [board for board in boards if _says(board)]
+    ordered = sorted(shown, key=lambda board: _order(board.scenario))
     names = list(dict.fromkeys(_group_words(board.scenario) for board in ordered))
-    rows = [*methods] or _methods(boards)
+    parts = [_parts([b for b in ordered if _group_words(b.scenario) == name]) for name in names]
+    labels = [
+        f"{name}, {i + 1} of {len(of)}" if len(of) > 1 else name
+        for name, of in zip(names, parts, strict=True)
+        for i in range(len(of))
+    ]
+    places = {b.slug: i for i, of in enumerate(part for of in parts for part in of) for b in of}
+    rows = [*methods] or _methods(shown)
     return Heatmap(
-        groups=tuple((n, sum(_group_words(b.scenario) == n for b in ordered)) for n in names),
-        columns=tuple(_column(board, root, names) for board in ordered),
+        groups=tuple((n, sum(map(len, of))) for n, of in zip(names, parts, strict=True)),
+        parts=tuple(labels),
+        columns=tuple(_column(board, root, places[board.slug]) for board in ordered),
         rows=tuple(
             HeatRow(
                 method, f"{root}{method_href(method)}", ":" in method,
@@ -75,16 +90,43 @@ def heatmap(boards: Sequence[Board], root: str = "", methods: Sequence[str] = ()
             )
             for method in rows
         ),
+        without=tuple(_without(board) for board in ordered),
     )  # fmt: skip
 
 
-def _order(scenario: Scenario) -> tuple[bool, int]:
-    return scenario.classes in ("seen", "both"), _GROUPS.index(scenario.group)
+def _says(board: Board) -> bool:
+    """Whether some method's share is known."""
+    return any(e.share.value is not None for e in board.ranking.effects.values())
+
+
+def _parts(boards: Sequence[Board]) -> list[list[Board]]:
+    """Boards in parts of nearly one size that fit beside each other."""
+    n = -(-len(boards) // _WIDEST)
+    return [[*boards[len(boards) * i // n : len(boards) * (i + 1) // n]] for i in range(n)]
+
+
+def _without(board: Board) -> HeatCell:
+    """Doing without any method."""
+    share = _reference_share(board)
+    return HeatCell(f"{100 * share:z.0f}", "", f"no method: {100 * share:z.0f} % of the upgrade")
+
+
+def _reference_share(board: Board) -> float:
+    """What is kept without any method: nothing, but for items that are embedded anew."""
+    if board.ranking.criterion.kind != "area":
+        return 0.0
+    alone = board.ranking.effects.get("independent")
+    return 0.0 if alone is None or alone.share.value is None else alone.share.value
+
+
+def _order(scenario: Scenario) -> tuple[int, int]:
+    kinds = ("", "seen", "both")
+    classes = scenario.classes if scenario.classes in kinds else ""
+    return kinds.index(classes), _GROUPS.index(scenario.group)
 
 
 def _group_words(scenario: Scenario) -> str:
-    also = CLASSES[scenario.classes] if scenario.classes in ("seen", "both") else ""
-    return ", ".join(filter(None, (scenario.group, also)))
+    return CLASSES[scenario.classes] if scenario.classes in ("seen", "both") else scenario.group
 
 
 def _methods(boards: Sequence[Board]) -> list[str]:
@@ -103,36 +145,44 @@ def _methods(boards: Sequence[Board]) -> list[str]:
     return sorted(every, key=order)
 
 
-def _column(board: Board, root: str, names: Sequence[str]) -> HeatColumn:
+def _column(board: Board, root: str, part: int) -> HeatColumn:
     about = board.scenario
     head = about.happens
     for words in _DROPPED:
         head = head.removeprefix(words)
-    group = names.index(_group_words(about))
     href = f"{root}boards/{board.slug}.html"
-    return HeatColumn(href, head, about.subject, f"{about.title} ({about.id})", group)
+    return HeatColumn(href, head, about.subject, f"{about.title} ({about.id})", part)
 
 
 def cell(board: Board, method: str) -> HeatCell:
-    """A method on a board: hatched where there are fewer than three models, grey where it cannot be
-    applied, empty where it was not measured."""
+    """A method on a board.
+
+    Hatched where there are fewer than three models, grey where it cannot be applied, empty where it
+    was not measured.
+    """
     if method not in board.info:
         return HeatCell("", "unknown", "not measured")
     effect = board.ranking.effects.get(method)
     if effect is None:
         return HeatCell("n/a", "na", "not applicable")
     if effect.share.value is None:
-        return HeatCell("n/a", "na", "no share: the new model alone is hardly better, or was not measured")
+        return HeatCell("n/a", "na", "the new model alone is hardly better")
     few = "few" if effect.models < LEAST_MODELS else ""
     hurts = "hurts" if effect.hurts else ""
-    look = " ".join(filter(None, (shade(effect), few, hurts)))
+    look = " ".join(filter(None, (shade(effect.share.value, _reference_share(board)), few, hurts)))
     return HeatCell(f"{100 * effect.share.value:z.0f}", look, _hint(effect))
 
 
-def shade(effect: Effect) -> str:
-    """Class of the shade of a share."""
-    value = effect.share.value or 0.0
-    return next((name for limit, name in _SHADES if value < limit), "p5")
+def shade(share: float, without: float = 0.0) -> str:
+    """Class of the shade of a share; red is what is no better than doing without any method.
+
+    Example:
+        >>> shade(0.25), shade(0.7, 0.75), shade(-0.3)
+        ('p2', 'm1', 'm2')
+    """
+    if share <= without:
+        return "m2" if share < without - _FAR_BELOW else "m1"
+    return next((name for limit, name in _SHADES if share < limit), "p5")
 
 
 def _hint(effect: Effect) -> str:
@@ -142,8 +192,3 @@ def _hint(effect: Effect) -> str:
         if effect.enough
         else keeps(effect) + more
     )
-
-
-def row_of(boards: Sequence[Board], method: str) -> Mapping[str, HeatCell]:
-    """Slug of a board -> the cell of one method."""
-    return {board.slug: cell(board, method) for board in boards if method in board.info}

@@ -1,4 +1,4 @@
-"""The page of a method: what it is good for, by the records; its numbers, parameters, sensitivity."""
+"""The page of a method: what it is good for, its numbers, parameters and sensitivity."""
 
 import dataclasses
 import re
@@ -65,7 +65,7 @@ def method_page(
         "variants": [(v, known[v].difference if v in known else "") for v in variants],
         "known": frozenset(known),
         "bibtex": bibtex(info.method, str(info.card.get("paper", ""))),
-        "records": [(board.scenario.title, record_links(board, info.method)) for board in of_method],
+        "records": [(b.scenario.title, record_links(b, info.method)) for b in of_method],
     }
 
 

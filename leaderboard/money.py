@@ -47,7 +47,8 @@ def bill(costs: Mapping[str, float], assumed: Assumptions, *, trains: bool) -> B
 
     Example:
         >>> fct = {"training_cost": 1.5, "convert_multiply_adds": 720.0}
-        >>> bill(fct, Assumptions(items=1e6, throughput=100, pairs=36e4, map_rate=1e5), trains=False)
+        >>> assumed = Assumptions(items=1e6, throughput=100, pairs=36e4, map_rate=1e5)
+        >>> bill(fct, assumed, trains=False)
         Bill(training=12.0, embedding=1.0, converting=2.0)
     """
     training = max(costs.get("training_cost", 1.0) - 1.0, 0.0) * assumed.training_hours
@@ -86,3 +87,15 @@ def money_words(hours: float, price: float) -> str:
     if money < 0.01:
         return "under $0.01" if money > 0 else "$0"
     return f"${money:,.0f}" if money >= 100 else f"${money:,.2f}"
+
+
+def bill_words(hours: float, price: float) -> str:
+    """Hours and money.
+
+    Example:
+        >>> bill_words(3.24, 2.0), bill_words(0.0, 2.0)
+        ('3.2 h of one machine, $6.48', 'no extra machine time')
+    """
+    if not hours:
+        return "no extra machine time"
+    return f"{hours_words(hours)} of one machine, {money_words(hours, price)}"

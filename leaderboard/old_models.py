@@ -49,7 +49,7 @@ def _part(board: Board, seeds: Sequence[int], quality: tuple[float, float]) -> d
 
 
 def _some(board: Board, seeds: Sequence[int]) -> Board:
-    """The board of the records of some seeds; with fewer than three none of its methods has a rank."""
+    """The board of the records of some seeds; with fewer than three nothing has a rank."""
     entries = tuple(entry for entry in board.entries if entry.record.seed in seeds)
     records = [entry.record for entry in entries]
     many = len(board.methods) * len(board.metrics) > _MOST_ROWS

@@ -7,7 +7,7 @@ from leaderboard.boards import Board
 from leaderboard.cards import MethodInfo
 from leaderboard.costs import cost_text
 from leaderboard.effects import Effect, models_words, percent
-from leaderboard.money import Assumptions, bill, hours_words, money_words
+from leaderboard.money import Assumptions, bill, bill_words
 
 _MOST = 2
 _GOOD = 0.2
@@ -34,12 +34,15 @@ def _good(found: Sequence[tuple[Board, Effect]]) -> str:
     ]  # fmt: skip
     best = sorted(kept, key=lambda each: (not each[1].enough, -(each[1].share.value or 0.0)))
     if not best:
-        return f"nothing that was measured here: nowhere does it keep {100 * _GOOD:.0f} % of the upgrade without hurting new/new."
+        return (
+            f"nothing that was measured here: nowhere does it keep {100 * _GOOD:.0f} % of the "
+            "upgrade without hurting new/new."
+        )
     return "; ".join(_on(*each) for each in best[:_MOST]) + "."
 
 
 def _bad(found: Sequence[tuple[Board, Effect]]) -> str:
-    """The boards on which it is no better than doing without, or hurts; otherwise the least good."""
+    """The boards on which it is below the old model, or hurts; otherwise the least good one."""
     hurting = [(b, e) for b, e in found if e.hurts]
     losing = [(b, e) for b, e in found if (e.share.value or 0.0) <= 0]
     parts = []
@@ -69,10 +72,7 @@ def _costs(info: MethodInfo, boards: Sequence[Board]) -> str:
         return "what the new model costs."
     assumed = Assumptions()
     hours = bill(known, assumed, trains=way(info) == "train").hours
-    parts = [
-        f"{hours_words(hours)} of one machine ({money_words(hours, assumed.price)}) beside the new "
-        "model, for 100 million items"
-    ]
+    parts = [f"{bill_words(hours, assumed.price)} beside the new model, for 100 million items"]
     if "training_cost" in known:
         parts.append(f"{cost_text('training_cost', known['training_cost'])} of a plain training")
     if "bytes_before" in known:

@@ -25,7 +25,7 @@ from benchmark.report.ranks import RULE
 from benchmark.report.renderers import csv
 from benchmark.report.tables import sequence, side_information
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
-from leaderboard import answers, changes, pages, tables
+from leaderboard import answers, changes, overview, pages, tables
 from leaderboard.agreement import agreements
 from leaderboard.boards import Board, make_boards, number_rows
 from leaderboard.cards import MethodInfo, method_info
@@ -144,12 +144,13 @@ class _Site:
         for board in self.boards:
             _ = board.by_metric  # before processes part that would each make it
         self._write_records()
-        self._page("index", "index.html", **self._index())
+        first = overview.index(self.boards, self.info)
+        self._page("index", "index.html", n_skipped=len(self.skipped), **first)
         self._page("boards", "boards.html", **self._scenarios())
         self._page("methods", "methods.html", families=self._methods())
         for family in self.families:
-            own = list(family.boards.values())
-            self._page("family", f"boards/{family.slug}.html", family=family, heat=heatmap(own, "../"))
+            heat = heatmap([*family.boards.values()], "../")
+            self._page("family", f"boards/{family.slug}.html", family=family, heat=heat)
         self._published()
         self._page("submit", "submit.html", **self._protocols())
         self._changes()
@@ -190,71 +191,11 @@ class _Site:
         damaged = spread(lambda page: page(), work, enough=len(self.entries) >= MANY)
         self.skipped += sorted(filter(None, damaged), key=lambda each: each.file)
 
-    def _index(self) -> dict[str, Any]:
-        current = [board for board in self.boards if board.current]
-        single = [board for board in current if not board.of_setting]
-        board = answers.commonest(self.boards)
-        found = [] if board is None else [
-            answers.advice(board, ("convert", "query"), "You use a model that you did not train"),
-            answers.advice(board, ("train",), "You train the new model yourself"),
-        ]  # fmt: skip
-        # The commonest upgrade comes first: rows are in its order.
-        columns = [b for b in single if b is board] + [b for b in single if b is not board]
-        return {
-            "board": board,
-            "advice": [each for each in found if each is not None],
-            "heat": heatmap(columns or current),
-            "ways": answers.WAYS,
-            "questions": self._questions(single),
-            "n_skipped": len(self.skipped),
-            "data": {
-                "chooser": answers.chooser_data(columns or current),
-                "ways": answers.WAYS, "held": answers.HELD,
-                "pages": {method: method_href(method) for method in self.info},
-            },
-        }  # fmt: skip
-
-    def _questions(self, boards: Sequence[Board]) -> list[tuple[str, str, str]]:
-        """Questions of readers: words, address, what the chooser is set to."""
-        found = [
-            ("My vendor retires a model", "#which", "vendor"),
-            ("I train my own and cannot touch the index", "#which", "own"),
-        ]
-        for words, protocol in (
-            ("Faces, 1:1", "ijbc-1v1"),
-            ("A chain of five updates", "sequential-six"),
-            ("Half of the gallery is backfilled", "backfill"),
-        ):
-            of = [board for board in boards if board.first.protocol == protocol]
-            found += [(words, f"boards/{board.slug}.html", "") for board in of[:1]]
-        return found
-
     def _scenarios(self) -> dict[str, Any]:
-        """Every board: those of three models or more, the others apart, and what was changed."""
-        current = [board for board in self.boards if board.current and not board.of_setting]
-        of_families = [board for family in self.families for board in family.boards.values()]
-        shown = {board.slug for board in (*current, *of_families)}
-        lines = [(board, notes.question(board.first)) for board in current]
         return {
-            "several": [line for line in lines if line[0].enough],
-            "single": [line for line in lines if not line[0].enough],
-            "families": self.families,
-            "changed": [board for board in self.boards if board.slug not in shown],
-            "rules": RULE,
-            "newest": self._newest(),
-            "n_skipped": len(self.skipped),
-        }
-
-    def _newest(self) -> TextTable:
-        homes = {id(record): board for board in self.boards for record in board.records}
-        lines = []
-        for record in self.newest:
-            board = homes[id(record)]
-            href = f"{record_address(board.slug, record)}.html"
-            words = (board.scenario.title, str(record.seed), record.run.finished or "unknown")
-            lines.append([TextCell(record.method, href=href), *map(TextCell, words)])
-        heads = ("method", "scenario", "seed", "finished")
-        return simple_table("Newest records", "", heads, (), lines)
+            **overview.scenarios(self.boards, self.families), "rules": RULE,
+            "newest": overview.newest(self.newest, self.boards), "n_skipped": len(self.skipped),
+        }  # fmt: skip
 
     def _methods(self) -> list[TextTable]:
         """The methods of each family."""
@@ -277,9 +218,7 @@ class _Site:
             own = [number for number in self.published.numbers if number.paper == name]
             address = f"published/{file_name(name)}.html"
             mine = [each for each in found if each.paper == name]
-            self._page(
-                "paper", address, paper=paper, tables=published_tables(own), agreements=mine
-            )
+            self._page("paper", address, paper=paper, tables=published_tables(own), agreements=mine)
             papers.append((paper, len(own), address))
         self._page("published", "published.html", papers=papers, agreements=found)
 

@@ -72,9 +72,8 @@ def share_cell(effect: Effect | None) -> TextCell:
 def ranking(board: Board, metric: str) -> TextTable:
     """The table of a metric: bounds, then methods, and the row of doing without any among them."""
     own = board.by_metric[metric]
-    columns = [
-        TextColumn("rank"), TextColumn("method", heading=True), TextColumn("keeps", "of the upgrade")
-    ]  # fmt: skip
+    columns = [TextColumn("rank"), TextColumn("method", heading=True)]
+    columns.append(TextColumn("keeps", "of the upgrade"))
     heads = [*_own_heads(own), *_case_heads(board), TextColumn("compatible"), TextColumn("hurts")]
     heads += [TextColumn("update", "of 100 M items"), TextColumn("item", "bytes")]
     without = _without(board, own)
@@ -224,7 +223,8 @@ def _cost_cells(board: Board, method: str) -> Iterator[TextCell]:
         yield TextCell()
     else:
         hours = bill(costs, _ASSUMED, trains=family == "compatible training").hours
-        words = f"{hours_words(hours)}, {money_words(hours, _ASSUMED.price)}"
+        money = money_words(hours, _ASSUMED.price)
+        words = f"{hours_words(hours)}, {money}" if hours else "nothing"
         yield TextCell(words, sort=f"{hours:.6g}")
     size = costs.get("bytes_before")
     yield (

@@ -180,10 +180,10 @@ def schema() -> None:
 
 @app.command(
     epilog="Examples: `bench leaderboard --out site` · `bench leaderboard runs --out site` · "
-    "`bench leaderboard results/measured runs --out site`"
+    "`bench leaderboard results/measured runs --out site` · `bench leaderboard --freeze 0.1.0`"
 )
 def leaderboard(
-    out: Annotated[Path, Option("--out", help="Folder of the site.")],
+    out: Annotated[Path | None, Option("--out", help="Folder of the site.")] = None,
     runs: Annotated[
         list[Path] | None,
         Argument(
@@ -192,16 +192,31 @@ def leaderboard(
             metavar="RUNS",
         ),
     ] = None,
+    freeze: Annotated[
+        str,
+        Option(help="Write the standings as this release, which pages of changes compare with."),
+    ] = "",
+    releases: Annotated[
+        Path, Option(help="Folder of frozen releases.")
+    ] = Path("results/releases"),
 ) -> None:
     """Write records as a static site, which opens from disk."""
     from benchmark.config.files import plain_io_errors, writable
     from leaderboard.site import build_folder
+    from leaderboard.site import freeze as freeze_release
 
-    writable(out, "--out")
+    if out is None and not freeze:
+        raise BenchError("leaderboard: expected --out or --freeze, got none of them")
     committed = Path("results/measured")
     default = committed if committed.is_dir() else Path("runs")
+    if freeze:
+        with plain_io_errors(releases):
+            echo(freeze_release(runs or [default], freeze, releases))
+    if out is None:
+        return
+    writable(out, "--out")
     with plain_io_errors(out):
-        page, skipped = build_folder(runs or [default], out)
+        page, skipped = build_folder(runs or [default], out, releases)
     for each in skipped:
         echo(f"bench: {each}", err=True)
     echo(page)

@@ -109,8 +109,7 @@ class Protocol(ProtocolRules):
     source: Words
     question: Words
     scenario: Text = ""
-    """What happens, in plain words: ``the new model learns more classes``; pages show it with the id
-    beside."""
+    """What happens, in plain words, as pages call it: ``the new model learns more classes``."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Protocol:

@@ -1,4 +1,4 @@
-"""A method's colour, the same on every page and plot: colours that all kinds of vision tell apart."""
+"""A method's colour, the same on every page and plot, that all kinds of vision tell apart."""
 
 from zlib import crc32
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain
@@ -14,13 +14,11 @@ import numpy as np
 
 from benchmark.config import registry
 from benchmark.errors import BenchError, unknown
-from benchmark.metrics.intervals import Spread, drawn_spread, group_sums, mean_spread, sums_spread
+from benchmark.metrics.intervals import Spread, drawn_spread, mean_spread
 from benchmark.metrics.statistics import holm, paired
 from benchmark.records.details import Details, QueryResults, find_details
 from benchmark.records.files import StoredRecord, read_record
-from benchmark.records.record import Record
 from benchmark.report import numbers
-from benchmark.report.scores import Span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -223,52 +221,3 @@ def find(name: str, records: Sequence[StoredRecord]) -> list[StoredRecord]:
     if not chosen:
         raise unknown("method among these records", name, {s.record.method for s in records})
     return chosen
-
-
-class PairedIntervals:
-    """Intervals of differences over the same identities: those that :func:`compare` gives.
-
-    Args:
-        find: Gives a record's details, None without any; damaged files count as none.
-    """
-
-    def __init__(self, find: Callable[[Record], Details | None]) -> None:
-        self._find = find
-        # By identity, since a record's fields are mappings; the record keeps its identity alive.
-        self._details: dict[int, tuple[Record, Details | None]] = {}
-        self._sums: dict[tuple[int, str, str], tuple[NDArray[np.float64], ...]] = {}
-
-    def __call__(self, left: Record, right: Record, case: str, metric: str) -> Span | None:
-        """The 95 % interval of left minus right; None where one has no results by query."""
-        a, b = (self._answers(record).get((case, metric)) for record in (left, right))
-        if a is None or b is None or a.n_queries != b.n_queries:
-            return None
-        if not (np.array_equal(a.rows, b.rows) and np.array_equal(a.identity, b.identity)):
-            return None
-        if numbers.metric(metric).threshold:
-            spread = _drawn([a.draws, b.draws], a.values - b.values, a.identity)
-        else:
-            (one, counts), (other, _) = (
-                self._grouped((id(record), case, metric), answers)
-                for record, answers in ((left, a), (right, b))
-            )
-            spread = sums_spread(one - other, counts)
-        return None if spread is None else spread.interval(share=False)
-
-    def _grouped(
-        self, key: tuple[int, str, str], answers: QueryResults
-    ) -> tuple[NDArray[np.float64], ...]:
-        """Sums and numbers by identity: one grouping a record serves all its pairs."""
-        if key not in self._sums:
-            self._sums[key] = group_sums(answers.values, answers.identity)
-        return self._sums[key]
-
-    def _answers(self, record: Record) -> Mapping[tuple[str, str], QueryResults]:
-        if id(record) not in self._details:
-            try:
-                details = self._find(record)
-            except BenchError:
-                details = None
-            self._details[id(record)] = record, details
-        details = self._details[id(record)][1]
-        return {} if details is None else details.results

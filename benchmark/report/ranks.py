@@ -18,11 +18,11 @@ RULE = (
     "A board ranks by what its protocol asks: while a gallery is backfilled, by the area under the "
     "curve; in a chain of updates, by queries of the last model in the gallery of the first; of "
     "templates compared one to one, by the true accept rate; otherwise by queries of the new model "
-    "in the gallery as it stands on the day of the update. The score is the mean over the seeds that "
-    "at least half of the other methods have; where no seed has so many, over those that most of "
-    "them have.",
-    "A seed is a pair of an old and a new model. With fewer than three there is no rank, no interval "
-    "and no verdict: another old model may turn the order round.",
+    "in the gallery as it stands on the day of the update. The score is the mean over the seeds "
+    "that at least half of the other methods have; where no seed has so many, over those that most "
+    "of them have.",
+    "A seed is a pair of an old and a new model. With fewer than three there is no rank, no "
+    "interval and no verdict: another old model may turn the order round.",
     "A method that lacks the score, or one of those seeds, has no rank. What is missing never "
     "counts in anybody's favour.",
     "Who is no better than doing without any method has no rank either: keeping the old model, and "

@@ -1,7 +1,7 @@
 // Backfilling curves, and the matrix of a sequence of updates.
 (() => {
   "use strict";
-  const { data, colour, chart, tagged, choice, figure, style } = window.kit;
+  const { data, colour, isLit, chart, tagged, choice, figure, style } = window.kit;
   const backfilling = data.backfilling;
   const box = document.getElementById("backfilling-charts");
 
@@ -23,8 +23,11 @@
         ? Object.entries(found).filter(([m, o]) => o[name] && (m === "independent" || passes(m))).map(([m, o]) => [m, o[name], m])
         : Object.entries(found[name] || {}).map(([o, line], i) => [o, line, null, i]);
       if (!lines.length) return null;
-      const palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#7f7f7f", "#b15928"];
-      const look = ([label, , method, i]) => (method === null ? palette[i % palette.length] : colour(label));
+      // Orders of one method: eight at most; the methods in colour are those of all plots.
+      const palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#7f7f7f"];
+      const named = ([label, , method, i]) => (method === null ? i < palette.length : isLit(label) || label === "independent");
+      const look = (line) => (line[2] === null ? palette[line[3]] || "var(--rest)" : line[0] === "independent" ? "var(--ink)" : colour(line[0]));
+      lines.sort((a, b) => named(a) - named(b));
       const rows = lines.flatMap((line) => line[1].map((y, i, all) => ({ label: line[0], method: line[2], x: (100 * i) / (all.length - 1), y })));
       const area = (label) => {
         const id = kind === "order" ? `${label}\n${name}` : `${name}\n${label}`;
@@ -33,24 +36,27 @@
       };
       const ends = backfilling.offline[key.value];
       const wait = ends ? [[0, 100 * ends.before], [100, 100 * ends.before], [100, 100 * ends.after]] : [];
-      const last = lines.map((line) => ({ label: `${line[0]}${area(line[0])}`, method: line[2], y: line[1][line[1].length - 1], mid: line[1][Math.floor(line[1].length / 2)], look: look(line) }));
+      const last = lines.filter(named).map((line) => ({ label: `${line[0]}${area(line[0])}`, method: line[2], y: line[1][line[1].length - 1], mid: line[1][Math.floor(line[1].length / 2)], look: look(line) }));
       // Names stand at the right in the order of the curves' middles, evenly apart.
       last.sort((a, b) => b.mid - a.mid);
-      const right = Math.min(30 + 6.4 * Math.max(...last.map((l) => l.label.length)), width * 0.45);
-      const height = Math.max(340, 22 * last.length + 90);
+      // On a narrow screen they stand below the curves.
+      const beside = width > 620;
+      const right = beside ? 30 + 6.6 * Math.max(...last.map((l) => l.label.length)) : 16;
+      const below = beside ? 0 : 19 * last.length + 14;
+      const height = Math.max(340, 19 * last.length + 90) + below;
       return Plot.plot({
-        width, height, style, marginLeft: 50, marginBottom: 42, marginTop: 24, marginRight: right,
+        width, height, style, marginLeft: 50, marginBottom: 42 + below, marginTop: 24, marginRight: right,
         color: { type: "identity" },
         x: { domain: [0, 100], label: "backfilled, % of the gallery" },
         y: { label: `${key.selectedOptions[0].text} (%)`, grid: true, nice: true },
         marks: [
           Plot.line(wait, { stroke: "var(--faint)", strokeDasharray: "2,3" }),
           ...lines.map((line) => Plot.line(rows.filter((r) => r.label === line[0]), {
-            x: "x", y: "y", stroke: look(line), strokeWidth: 1.8,
+            x: "x", y: "y", stroke: look(line), strokeWidth: named(line) ? 1.8 : 0.8,
             strokeDasharray: kind === "method" && backfilling.oracles.includes(line[0]) ? "5,3" : undefined,
             render: tagged(line[2] || line[0]),
           })),
-          ...last.map((l, i) => Plot.text([0], { frameAnchor: "top-right", dx: 10, dy: 6 + 19 * i, textAnchor: "start", text: () => `━ ${l.label}`, fill: l.look, render: tagged(l.method || l.label.split(" (")[0]) })),
+          ...last.map((l, i) => Plot.text([0], { ...(beside ? { frameAnchor: "top-right", dx: 10, dy: 6 + 19 * i } : { frameAnchor: "bottom-left", dy: 58 + 19 * i }), textAnchor: "start", text: () => `━ ${l.label}`, fill: l.look, render: tagged(l.method || l.label.split(" (")[0]) })),
           Plot.tip(rows, Plot.pointer({ x: "x", y: "y", title: (d) => `${d.label}\n${d.x.toFixed(0)} % backfilled: ${d.y.toFixed(1)}` })),
         ],
         caption: `${wait.length ? "Dotted: offline, the old model until all is backfilled. " : ""}${kind === "method" ? "Dashed: oracle orders, which sort by what only backfilling would tell." : ""}`,

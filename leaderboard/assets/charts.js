@@ -1,7 +1,7 @@
 // A board's charts: cross-test against self-test, score against cost, against the old model's quality.
 (() => {
   "use strict";
-  const { data, names, colour, symbol, chart, tagged, legend, choice, style } = window.kit;
+  const { data, names, colour, isLit, lit, symbol, chart, tagged, legend, choice, style } = window.kit;
   const by = (id) => document.getElementById(id);
   const at = (name) => data.columns.indexOf(name);
   const about = (key) => data.metrics.find((m) => m.key === key);
@@ -26,17 +26,18 @@
     `${p.method}${p.rank ? `, rank ${p.rank}` : ""}\ncross-test ${print(key, p.y)}\nself-test ${print(key, p.x)}` +
     (p.gain === null ? "" : `\ngain ${(100 * p.gain).toFixed(1)} %`);
 
-  // Dots with names and intervals, shared by all three charts.
-  function dots(points, x, y, key, titles) {
-    const of = points.map((p) => p.method);
-    const spans = (a, b) => points.filter((p) => p[a] !== null && p[b] !== null && p[a] !== undefined);
+  // Dots, of those in colour with names and intervals, shared by all three charts.
+  function dots(all, x, y, key, titles) {
+    const points = [...all].sort((a, b) => isLit(a.method) - isLit(b.method));
+    const shown = lit().map((name) => all.find((p) => p.method === name)).filter(Boolean);
+    const spans = (a, b) => shown.filter((p) => p[a] !== null && p[b] !== null && p[a] !== undefined);
     const down = spans("y1", "y2");
     const across = x === "x" ? spans("x1", "x2") : [];
     return [
       Plot.ruleX(down, { x, y1: "y1", y2: "y2", stroke: (d) => colour(d.method), strokeWidth: 1.3, strokeOpacity: 0.7, render: tagged(down.map((d) => d.method)) }),
       Plot.ruleY(across, { y, x1: "x1", x2: "x2", stroke: (d) => colour(d.method), strokeWidth: 1.3, strokeOpacity: 0.5, render: tagged(across.map((d) => d.method)) }),
-      Plot.dot(points, { x, y, fill: (d) => colour(d.method), symbol: (d) => symbol(d.method), r: 5, stroke: "var(--card)", strokeWidth: 1, render: tagged(of) }),
-      Plot.text(points, { x, y, text: "method", dy: -11, fill: "currentColor", stroke: "var(--card)", strokeWidth: 3, className: "names", render: tagged(of) }),
+      Plot.dot(points, { x, y, fill: (d) => colour(d.method), symbol: (d) => symbol(d.method), r: (d) => (isLit(d.method) ? 5 : 3.5), stroke: "var(--card)", strokeWidth: 1, render: tagged(points.map((p) => p.method)) }),
+      Plot.text(shown, { x, y, text: "method", dy: -11, fill: "currentColor", stroke: "var(--card)", strokeWidth: 3, className: "names", render: tagged(shown.map((p) => p.method)) }),
       Plot.tip(points, Plot.pointer({ x, y, title: titles })),
     ];
   }
@@ -66,7 +67,7 @@
     const lower = m.lower === null ? null : f * m.lower;
     const upper = m.upper === null ? null : f * m.upper;
     // What lies far below everything else, a control, say, would squeeze the rest.
-    const ranked = all.filter((p) => p.rank !== null);
+    const ranked = all.filter((p) => isLit(p.method));
     const shown = ranked.length ? ranked : all;
     const xs = span([...shown.flatMap((p) => [p.x1 ?? p.x, p.x2 ?? p.x]), ...(upper === null ? [] : [upper])]);
     const ys = span([...shown.flatMap((p) => [p.y1 ?? p.y, p.y2 ?? p.y]), ...(lower === null ? [] : [lower])]);
@@ -80,13 +81,13 @@
       marks.push(
         Plot.rect([0], { x1: xs[0], x2: xs[1], y1: lower, y2: edge, fill: "var(--good-shade)", opacity: 0.6 }),
         Plot.ruleY([lower], { strokeDasharray: "6,4" }),
-        Plot.text([0], { x: free, y: lower, dx: 6, dy: m.higher ? -9 : 9, textAnchor: "start", text: () => `compatible beyond old/old ${print(metric, lower)}`, fill: "var(--faint)" }),
+        Plot.text([0], { x: free, y: lower, dx: 6, dy: m.higher ? -9 : 9, textAnchor: "start", text: () => `compatible beyond old/old ${print(metric, lower)}`, fill: "var(--faint)", className: "fixed" }),
       );
     }
     if (upper !== null) {
       marks.push(
         Plot.ruleX([upper], { strokeDasharray: "2,3" }),
-        Plot.text([0], { x: upper, y: ys[0], dx: -6, dy: -8, textAnchor: "end", text: () => `upper bound ${print(metric, upper)}`, fill: "var(--faint)" }),
+        Plot.text([0], { x: upper, y: ys[0], dx: -6, dy: -8, textAnchor: "end", text: () => `upper bound ${print(metric, upper)}`, fill: "var(--faint)", className: "fixed" }),
       );
     }
     if (front.length > 1) {
@@ -100,14 +101,14 @@
       x: { domain: xs, label: `self-test: ${m.label}, ${data.own}${unit}`, nice: false },
       y: { domain: ys, label: `cross-test: ${m.label}, ${data.cross}${unit}`, grid: true, nice: false },
       marks: [...marks, ...dots(inside, "x", "y", metric, (d) => title(d, metric))],
-      caption: `${front.length > 1 ? "Thin line: Pareto front. " : ""}Bars: 95 % intervals.${out ? ` ${out} outside of the picture: ${all.filter((p) => !inside.includes(p)).map((p) => `${p.method} (${print(metric, p.x)}, ${print(metric, p.y)})`).join(", ")}.` : ""}`,
+      caption: `${front.length > 1 ? "Thin line: Pareto front. " : ""}Bars: 95 % intervals.${out ? ` ${out} ${out === 1 ? "lies" : "lie"} outside of the picture; the table has ${out === 1 ? "it" : "them"}.` : ""}`,
     });
   });
 
   // ---- Score against cost.
   // Only what differs among methods says anything; what differs most in kind comes first.
   const spread = (key) => new Set(
-    data.rows.filter((r) => r[at("kind")] === "method" && r[at("rank")] !== null && r[at(key)] !== null).map((r) => r[at(key)]),
+    data.rows.filter((r) => r[at("kind")] === "method" && data.methods[r[at("method")]].ranked && r[at(key)] !== null).map((r) => r[at(key)]),
   ).size;
   const costs = data.costs.filter((c) => spread(c.key) > 1);
   const costFigure = by("cost");
@@ -120,7 +121,7 @@
     const key = costSelect.value;
     const m = about(metric);
     const all = points(metric)
-      .filter((p) => p.method !== "independent" && p.rank !== null && passes(p.method) && p.row[at(key)] !== null)
+      .filter((p) => p.method !== "independent" && data.methods[p.method].ranked && passes(p.method) && p.row[at(key)] !== null)
       .map((p) => ({ ...p, c: p.row[at(key)] }));
     if (!all.length) return null;
     const large = Math.max(...all.map((p) => p.c)) > 1000;
@@ -144,7 +145,7 @@
 
   // ---- Score against the quality of the old model: those of this board, and of other tracks.
   function oldModels(metric) {
-    const shown = (r) => r[at("metric")] === metric && r[at("kind")] === "method" && r[at("rank")] !== null && r[at(data.cross)] !== null;
+    const shown = (r) => r[at("metric")] === metric && r[at("kind")] === "method" && data.methods[r[at("method")]].ranked && r[at(data.cross)] !== null;
     const scores = (rows) => Object.fromEntries(rows.filter(shown).map((r) => [r[at("method")], r[at(data.cross)]]));
     const current = data.quality.find((q) => q.current);
     return data.old_models.filter((old) => old.metrics[metric]).map((old) => ({
@@ -179,7 +180,8 @@
       marks: [
         Plot.line([[ends[0], ends[0]], [ends[1], ends[1]]], { strokeDasharray: "6,4", clip: true }),
         Plot.text(tracks, { x: "x", frameAnchor: "top", dy: -6, text: "label", fill: "var(--faint)", className: "names" }),
-        ...lines.map(([name, line]) => Plot.line(line, { x: "x", y: "y", stroke: colour(name), strokeWidth: 1.3, render: tagged(name) })),
+        ...[...lines].sort((a, b) => isLit(a[0]) - isLit(b[0])).map(([name, line]) => Plot.line(line, { x: "x", y: "y", stroke: colour(name), strokeWidth: isLit(name) ? 1.5 : 0.8, render: tagged(name) })),
+        Plot.text(lines.filter(([name]) => isLit(name)), { x: ([, line]) => line[line.length - 1].x, y: ([, line]) => line[line.length - 1].y, text: ([name]) => name, dx: 6, dy: -8, textAnchor: "end", fill: "currentColor", stroke: "var(--card)", strokeWidth: 3, className: "names" }),
         Plot.dot(all, { x: "x", y: "y", fill: (d) => colour(d.method), symbol: (d) => symbol(d.method), r: 4, render: tagged(all.map((p) => p.method)) }),
         Plot.tip(all, Plot.pointer({ x: "x", y: "y", title: (d) => `${d.method} on ${d.track}\nold/old ${d.x.toFixed(1)}\ncross-test ${d.y.toFixed(1)}` })),
       ],

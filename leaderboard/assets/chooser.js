@@ -89,7 +89,7 @@
     if (m < 0.01) return m > 0 ? "under $0.01" : "$0";
     return `$${count(m, m >= 100 ? 0 : 2)}`;
   }
-  const bill = (h) => `${time(h)} of one machine, ${money(h)}`;
+  const bill = (h) => (h ? `${time(h)} of one machine, ${money(h)}` : "no extra machine time");
 
   // ---- The answer.
   function line(list, name, words) {
@@ -126,7 +126,7 @@
       head.append(": it ");
       make("b", head, best.keeps, best.sure ? "" : "few");
       head.append(".");
-      make("p", answer, `${best.way === "train" ? "It " : "It is "}${data.ways[best.way]}.`, "note");
+      make("p", answer, `${best.way === "train" ? "It " : "It is "}${data.ways[best.way]}. ${best.caveat}`.trim(), "note");
       const list = make("dl", answer, undefined, "sentences");
       line(list, "Score", best.score);
       line(list, "Worst moment", best.worst);

@@ -5,9 +5,8 @@
     const table = box.nextElementSibling.querySelector("table.heat");
     const select = box.querySelector("select");
     const show = () => {
-      table.dataset.group = select.value;
-      for (const cell of table.querySelectorAll("[data-group]")) {
-        cell.classList.toggle("away", cell.dataset.group !== select.value);
+      for (const cell of table.querySelectorAll("[data-part]")) {
+        cell.classList.toggle("away", cell.dataset.part !== select.value);
       }
     };
     select.addEventListener("change", show);

@@ -2,14 +2,26 @@
 window.kit = (() => {
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);
-  // Okabe and Ito's colours, which all kinds of colour vision tell apart, less black and yellow.
-  const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#7f7f7f"];
   const SYMBOLS = ["circle", "square", "triangle", "diamond", "cross", "star", "wye"];
+  const MOST = 8;
+  const REST = "var(--rest)";
   const names = Object.keys(data.methods || {}).filter((m) => data.methods[m].family !== "baseline");
-  const place = new Map(names.map((name, i) => [name, i]));
-  const colour = (name) => (place.has(name) ? COLOURS[place.get(name) % COLOURS.length] : "#8a8f94");
-  const symbol = (name) =>
-    SYMBOLS[Math.floor((place.get(name) || 0) / COLOURS.length) % SYMBOLS.length];
+  const top = data.top || [];
+  // A method has one colour on every page, its variants share it, and symbols keep them apart.
+  const own = (name) => {
+    const [light, dark] = (data.colours || {})[name] || ["#555555", "#555555"];
+    return light === dark ? light : `light-dark(${light}, ${dark})`;
+  };
+  const symbol = (name) => {
+    const alike = names.filter((n) => own(n) === own(name));
+    return SYMBOLS[Math.max(alike.indexOf(name), 0) % SYMBOLS.length];
+  };
+
+  // ---- At most eight methods are shown in colour: those that were chosen, then the best.
+  const pinned = [];
+  const lit = () => [...new Set([...pinned, ...top])].slice(0, MOST);
+  const isLit = (name) => lit().includes(name);
+  const colour = (name) => (isLit(name) ? own(name) : REST);
 
   // ---- Redrawing: when the width changes, when the metric does, when filters do.
   const charts = [];
@@ -93,45 +105,58 @@ window.kit = (() => {
     return group;
   };
 
-  // ---- Names that would lie on one another: the first ones stay, the others show when lit.
+  // ---- Names that would lie on one another: each tries its places in turn, the best method's
+  // ---- first; one that finds none shows when a pointer is over its mark.
+  const PLACES = [[0, 0], [0, 22], [34, 11], [-34, 11], [40, 0], [-40, 0], [40, 22], [-40, 22], [0, -13], [0, 35]];
+  const meets = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
   function settle(box) {
-    const kept = [];
+    const frame = box.getBoundingClientRect();
+    const kept = [...box.querySelectorAll(".fixed text")].map((text) => text.getBoundingClientRect());
     for (const text of box.querySelectorAll(".names text")) {
       const r = text.getBoundingClientRect();
-      const hit = kept.some((k) => r.left < k.right && k.left < r.right && r.top < k.bottom && k.top < r.bottom);
-      text.classList.toggle("spare", hit);
-      if (!hit) kept.push(r);
+      const free = PLACES.find(([x, y]) => {
+        const at = { left: r.left + x - 1, right: r.right + x + 1, top: r.top + y, bottom: r.bottom + y };
+        const inside = at.left >= frame.left && at.right <= frame.right && at.top >= frame.top;
+        if (!inside || kept.some((k) => meets(k, at))) return false;
+        kept.push(at);
+        return true;
+      });
+      text.classList.toggle("spare", !free);
+      if (free) text.style.translate = `${free[0]}px ${free[1]}px`;
     }
   }
 
   // ---- Highlighting.
-  const pinned = new Set();
   let hovered = null;
   function light() {
-    const on = new Set(pinned);
-    if (hovered) on.add(hovered);
-    for (const { box } of charts) box.classList.toggle("dimmed", on.size > 0);
+    for (const { box } of charts) box.classList.toggle("dimmed", hovered !== null && names.includes(hovered));
     for (const element of document.querySelectorAll("figure [data-method]")) {
-      element.classList.toggle("on", on.has(element.dataset.method));
+      const name = element.dataset.method;
+      element.classList.toggle("on", name === hovered || pinned.includes(name));
     }
     for (const row of document.querySelectorAll("tr[data-method]")) {
-      row.classList.toggle("lit", pinned.has(row.dataset.method));
+      row.classList.toggle("lit", pinned.includes(row.dataset.method));
     }
     for (const chip of document.querySelectorAll(".chip")) {
-      chip.setAttribute("aria-pressed", String(pinned.has(chip.dataset.name)));
+      const name = chip.dataset.name;
+      chip.setAttribute("aria-pressed", String(pinned.includes(name)));
+      chip.querySelector("i").style.background = colour(name);
+      chip.hidden = chip.closest(".chips").dataset.all !== "yes" && !isLit(name);
     }
   }
   function legend(box, which) {
-    for (const name of which) {
+    box.classList.add("chips");
+    for (const name of [...new Set([...top, ...which])]) {
       const chip = document.createElement("button");
       Object.assign(chip, { type: "button", className: "chip" });
       chip.dataset.name = name;
-      const dot = chip.appendChild(document.createElement("i"));
-      dot.style.background = colour(name);
-      chip.append(name);
+      chip.append(document.createElement("i"), name);
       chip.addEventListener("click", () => {
-        if (!pinned.delete(name)) pinned.add(name);
-        light();
+        const at = pinned.indexOf(name);
+        if (at >= 0) pinned.splice(at, 1);
+        else pinned.unshift(name);
+        pinned.splice(MOST);
+        drawn(charts);
       });
       chip.addEventListener("mouseenter", () => hover(name));
       chip.addEventListener("mouseleave", () => hover(null));
@@ -139,6 +164,15 @@ window.kit = (() => {
       chip.addEventListener("blur", () => hover(null));
       box.append(chip);
     }
+    if (which.length <= top.length) return;
+    const more = document.createElement("button");
+    Object.assign(more, { type: "button", className: "more", textContent: `All ${which.length} methods` });
+    more.addEventListener("click", () => {
+      box.dataset.all = "yes";
+      more.remove();
+      light();
+    });
+    box.append(more);
   }
   function hover(name) {
     if (hovered === name) return;
@@ -176,5 +210,5 @@ window.kit = (() => {
     return made;
   }
   const style = { background: "none", fontSize: "12px", overflow: "visible" };
-  return { data, names, colour, symbol, chart, tagged, legend, choice, figure, style, light };
+  return { data, names, colour, own, isLit, lit, symbol, chart, tagged, legend, choice, figure, style, light };
 })();

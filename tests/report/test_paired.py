@@ -13,9 +13,9 @@ from support.stored import older, stored, write
 
 from benchmark.cli.app import main
 from benchmark.errors import BenchError
-from benchmark.records.details import details_path, find_details, read_details
+from benchmark.records.details import details_path, read_details
 from benchmark.report import render
-from benchmark.report.paired import PairedIntervals, compare
+from benchmark.report.paired import compare
 from benchmark.report.tables.comparison import text_table
 
 CROSS, OWN = "new/old", "new/new"
@@ -126,9 +126,6 @@ def test_thresholds_are_drawn_for_both(tmp_path) -> None:
     alone = np.std(draws["bct"])
     assert line.low < difference < line.high and line.high - line.low < 2 * alone
     assert line.p_value < 0.001 and line.adjusted == line.p_value
-    pairs = PairedIntervals(lambda record: find_details(record, {
-        "bct": one.path, "l2": other.path}[record.method]))  # fmt: skip
-    assert pairs(one.record, other.record, *key) == pytest.approx((line.low, line.high))
     none = stored(tmp_path / "none", "l2", {key: hits["l2"], (CROSS, "map"): hits["l2"]}, WHO)
     both = stored(tmp_path / "b", "bct", {key: hits["bct"], (CROSS, "map"): hits["bct"]}, WHO)
     lines = {x.metric: x for x in compare([both], [none], metrics=[TAR, "map"])}

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from benchmark.metrics.backfill_orders import is_oracle
 from benchmark.records.record import Record
-from benchmark.report import notes, numbers
+from benchmark.report import colours, notes, numbers
 from benchmark.report.plots import frames, style
 from benchmark.report.tables.backfilling import OFFLINE, curves, orders
 
@@ -85,9 +85,9 @@ def _looks(lines: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, An
     """Seaborn's ``palette`` and ``dashes`` of methods, then orders, then the offline deployment."""
     looks = style.looks(line for line in lines if not line.startswith("by ") and line != OFFLINE)
     for i, name in enumerate(names):
-        again, place = divmod(i, len(style.PALETTE))
-        looks["palette"][f"by {name}"] = style.PALETTE[place]
+        again, place = divmod(i, len(colours.PALETTE))
+        looks["palette"][f"by {name}"] = colours.PALETTE[place]
         looks["dashes"][f"by {name}"] = style.DASHES[1 if is_oracle(name) else 2 * again]
     if OFFLINE in lines:
-        looks["palette"][OFFLINE], looks["dashes"][OFFLINE] = style.GREY, style.DASHES[2]
+        looks["palette"][OFFLINE], looks["dashes"][OFFLINE] = colours.GREY, style.DASHES[2]
     return looks

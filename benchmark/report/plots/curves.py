@@ -7,7 +7,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from benchmark.records.record import Record
-from benchmark.report import notes
+from benchmark.report import colours, notes
 from benchmark.report.plots import style
 
 
@@ -45,7 +45,7 @@ def draw(records: Sequence[Record]) -> Figure | None:
         estimator=None, palette=style.looks(data["method"])["palette"], legend=False, marker="o",
         markersize=3, height=1.7, aspect=1.35, facet_kws={"sharex": False, "sharey": False},
     )  # fmt: skip
-    grid.set_titles("{col_name}", size=9).refline(y=0, color=style.GREY, lw=0.5)
+    grid.set_titles("{col_name}", size=9).refline(y=0, color=colours.GREY, lw=0.5)
     for axes in grid.axes.flat:
         axes.locator_params(axis="x", integer=True, nbins=5)
         axes.locator_params(axis="y", nbins=4)

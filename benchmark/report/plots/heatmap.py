@@ -8,7 +8,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from benchmark.records.record import Record
-from benchmark.report import notes, numbers, select
+from benchmark.report import colours, notes, numbers, select
 from benchmark.report.plots import frames, style
 from benchmark.report.tables import settings
 
@@ -60,7 +60,7 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
     methods = sorted(data["method"].unique(), key=lambda m: (m == "independent", m))
     grid = data.pivot(index="row", columns="method")  # [("score", method), ("change", method)]
     grid = grid.loc[data["row"].unique()]
-    rivals = data.loc[data["method"].map(style.colour) != style.GREY, "change"]
+    rivals = data.loc[data["method"].map(colours.colour) != colours.GREY, "change"]
     reach = max(1.0, rivals.abs().max())
     figure, axes = plt.subplots(figsize=(1 + 0.55 * len(methods), 0.6 + 0.27 * len(grid)))
     sns.heatmap(

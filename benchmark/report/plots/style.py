@@ -16,9 +16,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from benchmark.config.files import write_whole
-from benchmark.report.colours import GREY as GREY
-from benchmark.report.colours import PALETTE as PALETTE
-from benchmark.report.colours import colour as colour
+from benchmark.report.colours import GREY, PALETTE, colour
 
 FORMATS = ("png", "svg")
 MARKERS = "os^DvPX<>p"

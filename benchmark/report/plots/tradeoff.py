@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmark.records.record import Record
-from benchmark.report import numbers, select
+from benchmark.report import colours, numbers, select
 from benchmark.report.plots import frames, style
 from benchmark.report.ranks import front
 
@@ -30,7 +30,7 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
     about, crowded = numbers.metric(metric), len(data) > _CROWD
     figure, axes = plt.subplots(figsize=(7.6, 1.4 + 0.21 * len(data) if crowded else 4.2))
     unsealed = data["method"].isin(select.unsealed(records))
-    rivals = data[(data["colour"] != style.GREY) & ~unsealed]
+    rivals = data[(data["colour"] != colours.GREY) & ~unsealed]
     higher = about.higher_is_better is not False
     _draw_area(axes, data if rivals.empty else rivals, frames.bounds(records, metric), higher)
     _draw_front(axes, rivals, higher)
@@ -90,7 +90,7 @@ def _draw_front(axes: Axes, rivals: pd.DataFrame, higher: bool) -> None:
     for (left, above), (right, below) in pairwise(steps):
         corners += [(left, below) if higher else (right, above), (right, below)]
     if len(steps) > 1:
-        axes.plot(*zip(*corners, strict=True), color=style.GREY, lw=1, label="Pareto front")
+        axes.plot(*zip(*corners, strict=True), color=colours.GREY, lw=1, label="Pareto front")
 
 
 def _to_edges(axes: Axes, data: pd.DataFrame) -> pd.Series[bool]:

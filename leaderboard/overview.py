@@ -1,0 +1,86 @@
+"""The first page, and the list of all scenarios."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from benchmark.records.record import Record
+from benchmark.report import notes
+from benchmark.report.text_table import TextCell, TextTable, simple_table
+from leaderboard import answers
+from leaderboard.boards import Board
+from leaderboard.heatmap import heatmap
+from leaderboard.names import method_href, record_address
+from leaderboard.tables import Family
+
+_QUESTIONS = (
+    ("Faces, 1:1", "ijbc-1v1"),
+    ("A chain of five updates", "sequential-six"),
+    ("Half of the gallery is backfilled", "backfill"),
+)
+"""Questions of readers that a board answers, and its protocol."""
+
+
+def index(boards: Sequence[Board], methods: Iterable[str]) -> dict[str, Any]:
+    """What the first page shows: the answer for the commonest upgrade, the heatmap, the chooser."""
+    current = [board for board in boards if board.current]
+    single = [board for board in current if not board.of_setting]
+    board = answers.commonest(boards)
+    # The commonest upgrade comes first: rows are in its order.
+    columns = [b for b in single if b is board] + [b for b in single if b is not board]
+    return {
+        "board": board,
+        "advice": [] if board is None else _advice(board),
+        "heat": heatmap(columns or current),
+        "questions": _questions(single),
+        "data": {
+            "chooser": answers.chooser_data(columns or current),
+            "ways": answers.WAYS, "held": answers.HELD,
+            "pages": {method: method_href(method) for method in methods},
+        },
+    }  # fmt: skip
+
+
+def _advice(board: Board) -> list[answers.Advice]:
+    found = (
+        answers.advice(board, ("convert", "query"), "You use a model that you did not train"),
+        answers.advice(board, ("train",), "You train the new model yourself"),
+    )
+    return [each for each in found if each is not None]
+
+
+def _questions(boards: Sequence[Board]) -> list[tuple[str, str, str]]:
+    """Questions of readers: words, address, what the chooser is set to."""
+    found = [
+        ("My vendor retires a model", "#which", "vendor"),
+        ("I train my own and cannot touch the index", "#which", "own"),
+    ]
+    for words, protocol in _QUESTIONS:
+        of = [board for board in boards if board.first.protocol == protocol]
+        found += [(words, f"boards/{board.slug}.html", "") for board in of[:1]]
+    return found
+
+
+def scenarios(boards: Sequence[Board], families: Sequence[Family]) -> dict[str, Any]:
+    """Every board: those of three models or more, the others apart, and what was changed."""
+    current = [board for board in boards if board.current and not board.of_setting]
+    of_families = [board for family in families for board in family.boards.values()]
+    shown = {board.slug for board in (*current, *of_families)}
+    lines = [(board, notes.question(board.first)) for board in current]
+    return {
+        "several": [line for line in lines if line[0].enough],
+        "single": [line for line in lines if not line[0].enough],
+        "families": families,
+        "changed": [board for board in boards if board.slug not in shown],
+    }
+
+
+def newest(records: Sequence[Record], boards: Sequence[Board]) -> TextTable:
+    """The newest records."""
+    homes = {id(record): board for board in boards for record in board.records}
+    lines = []
+    for record in records:
+        board = homes[id(record)]
+        href = f"{record_address(board.slug, record)}.html"
+        words = (board.scenario.title, str(record.seed), record.run.finished or "unknown")
+        lines.append([TextCell(record.method, href=href), *map(TextCell, words)])
+    return simple_table("Newest records", "", ("method", "scenario", "seed", "finished"), (), lines)
