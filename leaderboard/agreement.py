@@ -26,8 +26,7 @@ class Agreement:
     paper: str
     title: str
     table: str
-    metric: str  # of the paper
-    own: str  # of the board
+    metric: str
     says: tuple[tuple[str, str], ...]
     measured: tuple[tuple[str, str], ...]
     same: int
@@ -73,26 +72,26 @@ def _compare(
     published: Published, key: tuple[str, str, str, str], mine: Mapping[str, Number], board: Board
 ) -> Agreement | None:
     paper, table, dataset, metric = key
-    own = metric if metric in board.metrics else board.metric
+    if metric not in board.metrics:
+        return None
     scores = {
         row.method: score.value
-        for row in board.rows(own)
+        for row in board.rows(metric)
         if row.method in mine
-        if (score := row.cells.get((own, board.cross))) is not None and score.value is not None
+        if (score := row.cells.get((metric, board.cross))) is not None and score.value is not None
     }
     if len(scores) < 2:
         return None
     said = {method: mine[method].value for method in scores}
     pairs = [(a, b) for a, b in combinations(scores, 2) if said[a] != said[b]]
     same = sum((said[a] > said[b]) == (scores[a] > scores[b]) for a, b in pairs)
-    unit = numbers.metric(own).unit
+    unit = numbers.metric(metric).unit
     about = board.scenario
     return Agreement(
         paper=paper,
         title=published.papers[paper].title,
         table=f"{table}, {dataset}",
         metric=numbers.metric(metric).label,
-        own=numbers.metric(own).label,
         says=tuple((m, mine[m].printed) for m in sorted(said, key=lambda m: (-said[m], m))),
         measured=tuple(
             (m, numbers.number(scores[m], unit))

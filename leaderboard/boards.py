@@ -143,13 +143,18 @@ class Board:
         rows = [row for row in self.table.rows if row.kind == "method"]
         return sorted(rows, key=lambda row: (order.get(row.method, len(order)), row.method))
 
+    @property
+    def curved(self) -> bool:
+        """Whether its gallery is backfilled."""
+        return self.ranking.criterion.kind == "area"
+
     @cached_property
     def shown_cases(self) -> tuple[str, ...]:
         """Cases of the main table: the day of the update, its other forms, the new model alone."""
         first, last = select.generations(self.records)[0], select.generations(self.records)[-1]
         usual = (
             self.cross, f"{first}/{last}", f"{self.cross} direct", self.own,
-            *(case for case in self.table.cases if "'" in case),
+            *(case for case in self.table.cases if "'" in case and not self.curved),
         )  # fmt: skip
         known = [case for case in dict.fromkeys(usual) if case in self.table.cases]
         return tuple(known[:_MOST_CASES]) or self.table.cases[:_MOST_CASES]

@@ -8,7 +8,7 @@ from typing import Any
 from benchmark.metrics.backfill_orders import is_oracle
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
-from benchmark.report.colours import DARK, colour
+from benchmark.report.colours import hue
 from benchmark.report.ranks import front
 from benchmark.report.scores import by_method, case_score
 from benchmark.report.tables import backfilling, sequence
@@ -49,6 +49,8 @@ def board_data(board: Board, boards: Sequence[Board]) -> dict[str, Any]:
 def _top(board: Board) -> list[str]:
     """The methods that plots show in colour: those of the front, then the best; at most eight."""
     best = [m for m in board.ranking.in_order if board.info[m].ranked and m not in board.unsealed]
+    if board.enough:
+        best = [m for m in best if board.ranking.effects[m].enough]
     edge = [m for m in metric_data(board, board.metric)["front"] if m in best]
     return list(dict.fromkeys([*best[:1], *edge, *best]))[:_COLOURED]
 

@@ -159,17 +159,35 @@ def _effect(records: Sequence[Record], of: Criterion, own: str) -> Effect:
     metric = of.metric
     curves = [order(record) for record in records] if of.kind == "area" else []
     known = [each for each in curves if each is not None]
-    worst = [each.worst.get(metric) for each in known] or [of.value(r) for r in records]
+    worst = [_worst(each, metric) for each in known] or [of.value(r) for r in records]
     return Effect(
         models=len({record.seed for record in records}),
         share=_mean([of.share(record) for record in records]),
         value=_mean([of.value(record) for record in records]),
         worst=_mean(worst),
-        above=_mean([each.share_above.get(metric) for each in known]),
+        above=_mean([_above(each, r, metric) for each, r in zip(curves, records, strict=False)]),
         average=_mean([average_compatibility(r, metric) for r in records]),
         own=_mean([record.scores.get(own, {}).get(metric) for record in records]),
         hurts=hurts(records, own, metric),
     )
+
+
+def _worst(curves: OrderCurves, metric: str) -> float | None:
+    """The lowest point; older records do not say it, their curves do."""
+    said = _finite(curves.worst.get(metric))
+    return said if said is not None else min(curves.curves.get(metric, ()), default=None)
+
+
+def _above(curves: OrderCurves | None, record: Record, metric: str) -> float | None:
+    """From which share of the gallery on a curve stays above old/old; None where it never does."""
+    ends = ends_of(record, metric)
+    if curves is None or metric in curves.share_above or ends is None:
+        return None if curves is None else curves.share_above.get(metric)
+    points = curves.curves.get(metric, ())
+    sign = -1.0 if numbers.metric(metric).higher_is_better is False else 1.0
+    under = [i for i, point in enumerate(points) if sign * point <= sign * ends[0]]
+    first = under[-1] + 1 if under else 0
+    return first / (len(points) - 1) if first < len(points) else None
 
 
 def _mean(values: Sequence[float | None]) -> Score:

@@ -107,11 +107,11 @@ def _parts(boards: Sequence[Board]) -> list[list[Board]]:
 
 def _without(board: Board) -> HeatCell:
     """Doing without any method."""
-    share = _reference_share(board)
+    share = share_without(board)
     return HeatCell(f"{100 * share:z.0f}", "", f"no method: {100 * share:z.0f} % of the upgrade")
 
 
-def _reference_share(board: Board) -> float:
+def share_without(board: Board) -> float:
     """What is kept without any method: nothing, but for items that are embedded anew."""
     if board.ranking.criterion.kind != "area":
         return 0.0
@@ -169,7 +169,7 @@ def cell(board: Board, method: str) -> HeatCell:
         return HeatCell("n/a", "na", "the new model alone is hardly better")
     few = "few" if effect.models < LEAST_MODELS else ""
     hurts = "hurts" if effect.hurts else ""
-    look = " ".join(filter(None, (shade(effect.share.value, _reference_share(board)), few, hurts)))
+    look = " ".join(filter(None, (shade(effect.share.value, share_without(board)), few, hurts)))
     return HeatCell(f"{100 * effect.share.value:z.0f}", look, _hint(effect))
 
 

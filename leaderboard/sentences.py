@@ -7,11 +7,12 @@ from leaderboard.boards import Board
 from leaderboard.cards import MethodInfo
 from leaderboard.costs import cost_text
 from leaderboard.effects import Effect, models_words, percent
+from leaderboard.heatmap import share_without
 from leaderboard.money import Assumptions, bill, bill_words
 
 _MOST = 2
-_GOOD = 0.2
-"""From this share on it is said to be good for something."""
+_GOOD = 0.05
+"""From so much more of the upgrade on than without any method it is said to be good for something."""
 
 
 def sentences(info: MethodInfo, boards: Sequence[Board]) -> list[tuple[str, str]]:
@@ -27,42 +28,45 @@ def sentences(info: MethodInfo, boards: Sequence[Board]) -> list[tuple[str, str]
     return [("Good for", _good(found)), ("Bad for", _bad(found)), ("Costs", _costs(info, boards))]
 
 
+def _more(board: Board, effect: Effect) -> float:
+    """What it keeps beyond what is kept without any method."""
+    return (effect.share.value or 0.0) - share_without(board)
+
+
 def _good(found: Sequence[tuple[Board, Effect]]) -> str:
-    """The boards on which it keeps most, those of enough models first."""
-    kept = [
-        (b, e) for b, e in found if not e.hurts and (e.share.value or 0.0) >= _GOOD
-    ]  # fmt: skip
-    best = sorted(kept, key=lambda each: (not each[1].enough, -(each[1].share.value or 0.0)))
+    """The boards on which it keeps most beyond doing without, those of enough models first."""
+    kept = [(b, e) for b, e in found if not e.hurts and _more(b, e) >= _GOOD]
+    best = sorted(kept, key=lambda each: (not each[1].enough, -_more(*each)))
     if not best:
         return (
             f"nothing that was measured here: nowhere does it keep {100 * _GOOD:.0f} % of the "
-            "upgrade without hurting new/new."
+            "upgrade more than no method, without hurting new/new."
         )
     return "; ".join(_on(*each) for each in best[:_MOST]) + "."
 
 
 def _bad(found: Sequence[tuple[Board, Effect]]) -> str:
-    """The boards on which it is below the old model, or hurts; otherwise the least good one."""
+    """The boards on which doing without is better, or new/new suffers; otherwise the least good."""
     hurting = [(b, e) for b, e in found if e.hurts]
-    losing = [(b, e) for b, e in found if (e.share.value or 0.0) <= 0]
+    losing = sorted((each for each in found if _more(*each) <= 0), key=lambda each: _more(*each))
     parts = []
     if hurting:
-        boards = f"{len(hurting)} of {len(found)} boards"
-        parts.append(f"new/new, which it lowers beyond the interval on {boards}")
-    worst = sorted(losing, key=lambda each: each[1].share.value or 0.0)
-    parts += [_on(*each) for each in worst[: _MOST - bool(hurting)]]
+        parts.append(f"new/new, which it lowers on {len(hurting)} of {len(found)} boards")
+    parts += [_on(*each) for each in losing[: _MOST - bool(hurting)]]
     if not parts:
-        least = min(found, key=lambda each: each[1].share.value or 0.0)
+        least = min(found, key=lambda each: _more(*each))
         return f"nothing that was measured here; least for {_on(*least)}."
     return "; ".join(parts) + "."
 
 
 def _on(board: Board, effect: Effect) -> str:
     title = board.scenario.title
+    without = share_without(board)
+    beside = f", {100 * without:.0f} % without any method" if without else ""
     few = "" if effect.enough else f", {models_words(effect.models)}"
     below = "keeps" if (effect.share.value or 0.0) >= 0 else "is below the old model by"
     share = percent(effect.share).removeprefix("-")
-    return f"{title[:1].lower()}{title[1:]} ({below} {share} of the upgrade{few})"
+    return f"{title[:1].lower()}{title[1:]} ({below} {share} of the upgrade{beside}{few})"
 
 
 def _costs(info: MethodInfo, boards: Sequence[Board]) -> str:

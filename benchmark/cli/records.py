@@ -196,9 +196,7 @@ def leaderboard(
         str,
         Option(help="Write the standings as this release, which pages of changes compare with."),
     ] = "",
-    releases: Annotated[
-        Path, Option(help="Folder of frozen releases.")
-    ] = Path("results/releases"),
+    releases: Annotated[Path, Option(help="Folder of frozen releases.")] = Path("results/releases"),
 ) -> None:
     """Write records as a static site, which opens from disk."""
     from benchmark.config.files import plain_io_errors, writable

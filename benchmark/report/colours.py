@@ -7,11 +7,24 @@ PALETTE = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#332288", "#5C3A00",
 )  # fmt: skip
 DARK = {"#0072B2": "#4AA8E0", "#332288": "#9D92E6", "#5C3A00": "#C79A5B"}
-"""What stands for a colour that a dark page swallows."""
+"""What stands for a colour that a dark page swallows; ``leaderboard/assets/style.css`` has both."""
 GREY = "#555555"
 # Most figures show these, so no two share a colour; every other method's follows from its name.
 _FIRST = ("bct", "fct", "mixbct", "l2", "bt2", "fastfill", "procrustes", "contrast")
 _CONTROLS = ("independent", "keep-old", "oracle-concat", "random", "lower bound")
+
+
+def hue(method: str) -> int | None:
+    """Place of a method's colour in the palette; None for controls, which are grey.
+
+    Example:
+        >>> hue("bct"), hue("bct:distill"), hue("independent")
+        (0, 0, None)
+    """
+    base = method.partition(" (")[0].partition(":")[0]
+    if base in _CONTROLS:
+        return None
+    return _FIRST.index(base) if base in _FIRST else crc32(base.encode()) % len(PALETTE)
 
 
 def colour(method: str) -> str:
@@ -21,8 +34,5 @@ def colour(method: str) -> str:
         >>> colour("bct"), colour("bct:distill"), colour("independent")
         ('#0072B2', '#0072B2', '#555555')
     """
-    base = method.partition(" (")[0].partition(":")[0]
-    if base in _CONTROLS:
-        return GREY
-    place = _FIRST.index(base) if base in _FIRST else crc32(base.encode()) % len(PALETTE)
-    return PALETTE[place]
+    place = hue(method)
+    return GREY if place is None else PALETTE[place]

@@ -24,7 +24,7 @@
         : Object.entries(found[name] || {}).map(([o, line], i) => [o, line, null, i]);
       if (!lines.length) return null;
       // Orders of one method: eight at most; the methods in colour are those of all plots.
-      const palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#7f7f7f"];
+      const palette = [0, 1, 2, 3, 4, 5, 6, 7].map((i) => `var(--hue-${i})`);
       const named = ([label, , method, i]) => (method === null ? i < palette.length : isLit(label) || label === "independent");
       const look = (line) => (line[2] === null ? palette[line[3]] || "var(--rest)" : line[0] === "independent" ? "var(--ink)" : colour(line[0]));
       lines.sort((a, b) => named(a) - named(b));

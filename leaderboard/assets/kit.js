@@ -9,8 +9,8 @@ window.kit = (() => {
   const top = data.top || [];
   // A method has one colour on every page, its variants share it, and symbols keep them apart.
   const own = (name) => {
-    const [light, dark] = (data.colours || {})[name] || ["#555555", "#555555"];
-    return light === dark ? light : `light-dark(${light}, ${dark})`;
+    const hue = (data.hues || {})[name] ?? null;
+    return hue === null ? "var(--grey)" : `var(--hue-${hue})`;
   };
   const symbol = (name) => {
     const alike = names.filter((n) => own(n) === own(name));

@@ -24,6 +24,24 @@
     for (const td of $$("tbody td:not([colspan])", table)) td.dataset.label = heads[td.cellIndex];
   }
 
+  // ---- Where a table is wider than its place, its rows become cards.
+  function fit() {
+    for (const table of $$("table.stacked")) {
+      table.classList.remove("as-cards");
+      const room = table.parentElement.clientWidth;
+      if (room) table.classList.toggle("as-cards", table.offsetWidth > room + 1);
+    }
+  }
+  fit();
+  addEventListener("load", fit);
+  let waiting = 0;
+  addEventListener("resize", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(fit, 60);
+  });
+  for (const event of ["metric", "rows"]) document.addEventListener(event, fit);
+  document.addEventListener("toggle", fit, true);
+
   // ---- Columns that begin sorted say so.
   for (const table of $$("table.ranking")) {
     const first = $("th", table.tHead);
