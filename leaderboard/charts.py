@@ -33,10 +33,7 @@ def board_data(board: Board, boards: Sequence[Board]) -> dict[str, Any]:
         "parts": [PARTS[part] for part in own_parts(board.ranking.criterion)],
         "cases": board.shown_cases,
         "shares": [PARTS["above"], PARTS["average"]],
-        "colours": {
-            method: [colour(method), DARK.get(colour(method), colour(method))]
-            for method in board.info
-        },
+        "hues": {method: hue(method) for method in board.info},
         "top": _top(board),
         "costs": [{"key": key, "label": COSTS[key]} for key in board.cost_keys],
         "methods": {method: about.filters for method, about in board.info.items()},

@@ -22,6 +22,14 @@ def backfilled(scale=1.0):
     }  # fmt: skip
 
 
+def run(seed, training_cost):
+    """How a record came about, with what its training cost."""
+    return {
+        "finished": f"2025-02-0{seed + 1}T00:00:00+00:00", "training_cost": training_cost,
+        "stages": {"a": {"seconds": 1800.0, "device": "cpu"}},
+    }  # fmt: skip
+
+
 def write(records, root):
     """Write records where they belong."""
     for record in records:
@@ -41,6 +49,16 @@ def sample():
              cost=cost if m.startswith("fct") else {**cost, "added_parameters": 0})
         for track, t in (("glyphs", 0.0), ("glyphs-high", 0.1)) for m, v in scores.items()
     ]  # fmt: skip
+    found += [
+        make(m, v, 0.9 if m != "l2" else 0.6, seed=s, protocol="extended-data", lower=0.5,
+             cost={**cost, "convert_multiply_adds": 20_000 if m == "fct" else 0},
+             run=run(s, 1.5 if m == "fct" else 1.25))
+        for m, v in (("independent", 0.01), ("l2", 0.75), ("fct", 0.7), ("linear", 0.66),
+                     ("linear:query", 0.62), ("bct", 0.72))
+        for s in range(3)
+    ]  # fmt: skip
+    found += [make(m, {"tar_at_far_1e-2": v}, {"tar_at_far_1e-2": 0.9}, protocol="ijbc-1v1")
+              for m, v in (("bct", 0.7), ("fct", 0.8))]  # fmt: skip
     found += [make("independent", {"cmc_at_1": 0.01, "map": 0.01}, {"cmc_at_1": 0.9, "map": 0.7})]
     found += [make("lwf", reason="needs the old classifier"), make("keep-old", 0.55, 0.55)]
     found += [
@@ -56,8 +74,9 @@ def sample():
     steps = {f"{a}/{b}": {"cmc_at_1": 0.5 + 0.1 * i + 0.02 * j}
              for i, a in enumerate(names) for j, b in enumerate(names[: i + 1])}  # fmt: skip
     steps["v3/v1 direct"] = {"cmc_at_1": 0.71}
-    found.append(make("fct", protocol="sequential", scores=steps, intervals={},
-                      models={name: {"dim": 64} for name in names}))  # fmt: skip
+    models = {name: {"dim": 64} for name in names}
+    found += [make("fct", protocol=protocol, scores=steps, intervals={}, models=models)
+              for protocol in ("sequential", "sequential-six")]  # fmt: skip
     found += [
         make(m, v + q, seed=s, protocol="extended-class", lower=0.5 + q)
         for m, v in (("bct", 0.56), ("l2", 0.54), ("fct", 0.52))

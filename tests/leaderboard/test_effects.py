@@ -1,0 +1,348 @@
+"""What a method keeps, worked by hand; who is first, who is recommended, what it costs."""
+
+import pytest
+from support.records import make_record
+from support.sites import backfilled
+
+from benchmark.report.colours import DARK, PALETTE
+from benchmark.report.scores import Score
+from leaderboard import answers, changes, sentences, tables
+from leaderboard.boards import make_boards, number_rows
+from leaderboard.cards import method_info
+from leaderboard.effects import criterion, effects, keeps, percent
+from leaderboard.effort import effort
+from leaderboard.heatmap import heatmap
+from leaderboard.money import Assumptions, bill, embed_all
+from leaderboard.reading import Entry
+from leaderboard.scenarios import scenario
+from leaderboard.site import _HERE
+
+SEEDS = range(3)
+
+
+def boards(records):
+    info = {record.method: method_info(record.method) for record in records}
+    return make_boards([Entry(record) for record in records], info)
+
+
+def three(method, cross, own=0.9, **fields):
+    """A method on three old models of different quality, the share of the upgrade in each given."""
+    lowers = (0.5, 0.6, 0.4)
+    return [
+        make_record(method, low + share * (0.9 - low), own, seed, lower=low, high=0.9, **fields)
+        for seed, low, share in zip(SEEDS, lowers, cross, strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def several():
+    """One board of three old models: shares 0.5, 0.3, and one that hurts and keeps most."""
+    cost = {"added_parameters": 10, "bytes_before": 256}
+    records = [
+        *three("independent", (-1.2, -1.5, -0.7)),
+        *three("fct", (0.5, 0.4, 0.6), cost={**cost, "convert_multiply_adds": 720}),
+        *three("bct", (0.3, 0.3, 0.3), cost=cost),
+        *three("mixbct", (-0.1, -0.2, 0.1), cost=cost),
+        *three("l2", (0.9, 0.9, 0.9), own=0.6, cost=cost),
+        make_record("linear:query", 0.85, 0.9, 0),
+    ]
+    (board,) = boards(records)
+    return board
+
+
+@pytest.fixture(scope="module")
+def curves():
+    """Backfilling where bt2 answers best on the first day, and independent has the larger area."""
+    records = []
+    for seed in SEEDS:
+        for method, cross, area in (
+            ("independent", 0.01, 0.75), ("bt2", 0.7, 0.72), ("fct", 0.55, 0.8), ("bct", 0.6, 0.74)
+        ):  # fmt: skip
+            task = backfilled()
+            order = {**task["orders"]["random"], "area": {"cmc_at_1": area + 0.001 * seed}}
+            task["orders"] = {"random": order}
+            records.append(make_record(
+                method, cross, 0.9, seed, protocol="backfill", backfilling=task
+            ))  # fmt: skip
+    (board,) = boards(records)
+    return board
+
+
+# --- what is kept
+
+
+def test_a_share_is_taken_within_each_seed(several):
+    effect = several.ranking.effects["fct"]
+    assert effect.share.value == pytest.approx(0.5)
+    # Student's t of 0.4, 0.5, 0.6: 4.303 * 0.1 / sqrt(3).
+    assert effect.share.high - 0.5 == pytest.approx(0.2484, abs=1e-3)
+    assert keeps(effect) == "keeps 50 % ± 25 of the upgrade"
+    assert effect.own.value == pytest.approx(0.9) and not effect.hurts
+
+
+def test_fewer_models_than_three_have_no_interval():
+    records = [make_record("bct", 0.6, seed=seed) for seed in (0, 1)]
+    effect = effects(records, criterion(records, "cmc_at_1"))["bct"]
+    assert effect.share == Score(pytest.approx(0.25)) and not effect.enough
+    assert keeps(effect) == "keeps 25 % of the upgrade (2 models)"
+
+
+def test_without_an_upgrade_there_is_no_share():
+    for high in (0.51, 0.515, 0.4):
+        records = [make_record("bct", 0.6, high=high)]
+        effect = effects(records, criterion(records, "cmc_at_1"))["bct"]
+        assert effect.share.value is None
+        assert "cannot be told" in keeps(effect)
+
+
+def test_errors_count_upside_down():
+    record = make_record("bct", {"eer": 0.15}, {"eer": 0.1}, lower=0.2, high=0.1)
+    assert criterion([record], "eer").share(record) == pytest.approx(0.5)
+
+
+def test_hurting_is_beyond_the_interval():
+    """Of one model the record's own, 0.02 above; of three that of the differences."""
+    of = criterion([make_record()], "cmc_at_1")
+    for own, hurts in ((0.87, True), (0.885, False), (0.9, False)):
+        assert effects([make_record("bct", 0.6, own)], of)["bct"].hurts is hurts
+    shaky = [make_record("bct", 0.6, own, s) for s, own in enumerate((0.7, 0.95, 0.9))]
+    assert not effects(shaky, of)["bct"].hurts
+    steady = [make_record("bct", 0.6, own, s) for s, own in enumerate((0.85, 0.86, 0.84))]
+    assert effects(steady, of)["bct"].hurts
+
+
+def test_a_chain_is_ranked_by_the_last_model_on_the_first_gallery():
+    names = ["v1", "v2", "v3"]
+    scores = {f"{a}/{b}": {"cmc_at_1": 0.5 + 0.1 * i - 0.02 * j}
+              for i, a in enumerate(names) for j, b in enumerate(names[: i + 1])}  # fmt: skip
+    models = {name: {"dim": 64} for name in names}
+    record = make_record("bct", scores=scores, intervals={}, models=models, protocol="sequential")
+    of = criterion([record], "cmc_at_1")
+    assert (of.kind, of.case, of.value(record)) == ("chain", "v3/v1", pytest.approx(0.7))
+    # v2/v1 0.6 > 0.5, v3/v1 0.7 > 0.5, v3/v2 0.68 > 0.58: all of three.
+    assert effects([record], of)["bct"].average.value == 1.0
+
+
+# --- who is first
+
+
+def test_nobody_below_independents_area_is_first_on_a_backfilling_board(curves):
+    assert {m: p.rank for m, p in curves.ranking.places.items()} == {
+        "fct": 1, "bt2": None, "bct": None,
+    }  # fmt: skip
+    assert curves.ranking.criterion.kind == "area"
+    table = tables.ranking(curves, "cmc_at_1")
+    names = [row.labels[1].text for row in table.rows if row.kind != "bound"]
+    assert names == ["fct", "no method, random order", "bct", "bt2"]
+    assert answers.candidates(curves) == ["fct"]
+    heat = heatmap([curves])
+    looks = {row.method: row.cells[0].look for row in heat.rows}
+    assert looks["bt2"] == "m1" and looks["fct"].startswith("p")
+    assert heat.without[0].text == "63"  # (0.751 - 0.5) / 0.4
+
+
+def test_where_nothing_beats_doing_without_that_row_is_first():
+    records = [make_record("independent", 0.01, 0.9, protocol="backfill", backfilling=backfilled())]
+    worse = backfilled()
+    worse["orders"]["random"] = {**worse["orders"]["random"], "area": {"cmc_at_1": 0.6}}
+    records.append(make_record("bct", 0.6, 0.9, protocol="backfill", backfilling=worse))
+    (board,) = boards(records)
+    rows = [row for row in tables.ranking(board, "cmc_at_1").rows if row.kind != "bound"]
+    assert [row.labels[1].text for row in rows] == ["no method, random order", "bct"]
+    assert answers.board_answer(board)["method"] is None
+
+
+def test_worst_points_of_older_records_come_from_their_curves(curves):
+    effect = curves.ranking.effects["fct"]
+    assert effect.worst.value == pytest.approx(0.5)  # the curve rises from 0.5 by 0.004 a point
+    assert effect.above.value == pytest.approx(0.01)  # the first point is not above old/old
+    half = answers.half_words(curves)
+    assert (
+        half
+        == "Half of the gallery backfilled: fct has CMC@1 70.0; no method in random order 70.0."
+    )
+
+
+def test_the_row_of_keeping_the_old_model_stands_where_it_belongs(several):
+    rows = [r for r in tables.ranking(several, "cmc_at_1").rows if r.kind != "bound"]
+    names = [row.labels[1].text for row in rows]
+    assert names == ["l2", "fct", "bct", "keep the old model", "mixbct", "linear:query"]
+    assert [row.labels[0].text for row in rows] == ["1", "2", "3", "", "-", "-"]
+    assert rows[1].labels[0].small == "tied with 1"  # fct and bct; l2 is far above
+
+
+def test_nothing_is_green_under_three_models(several):
+    cells = {
+        row.labels[1].text: row.cells[0]
+        for row in tables.ranking(several, "cmc_at_1").rows
+        if row.kind != "bound"
+    }
+    looks = {name: {cell.look for cell in row} for name, row in cells.items()}
+    assert "yes" in looks["fct"]
+    assert not looks["linear:query"] & {"yes", "no"}
+    assert cells["linear:query"][-1].text == "1 model"
+    assert not any(cell.spread for cell in cells["linear:query"])
+
+
+# --- who is recommended
+
+
+def test_nothing_that_hurts_is_recommended(several):
+    assert several.ranking.effects["l2"].hurts
+    assert answers.candidates(several) == ["fct", "bct", "linear:query"]
+    found = answers.advice(several, ("convert", "query"), "vendor")
+    assert (found.method, found.keeps) == ("fct", "keeps 50 % ± 25 of the upgrade")
+    assert found.worst.startswith("70.0 right after the update")
+    assert "linear:query keeps 88 % of the upgrade (1 model)" in found.runner_up
+    (data,) = answers.chooser_data([several])
+    fits = {row["method"]: row["fits"] for row in data["rows"]}
+    assert fits == {
+        "fct": True, "bct": True, "linear:query": True, "l2": False, "mixbct": False,
+    }  # fmt: skip
+
+
+def test_a_board_says_what_hurts(several):
+    lines = answers.board_answer(several)["lines"]
+    assert "Hurts new/new: l2." in lines
+
+
+def test_what_a_method_needs_is_asked_for():
+    needs = {m: answers.held(method_info(m)) for m in ("fct", "fct:simclr", "bt2", "linear:query")}
+    assert needs == {
+        "fct": [], "fct:simclr": ["side-information"], "bt2": ["longer"], "linear:query": [],
+    }  # fmt: skip
+    ways = {m: answers.way(method_info(m)) for m in ("fct", "bct", "linear:query", "random")}
+    assert ways == {"fct": "convert", "bct": "train", "linear:query": "query", "random": None}
+
+
+def test_hours_by_hand():
+    assumed = Assumptions(items=3.6e6, throughput=100, training_hours=10, pairs=36e4, map_rate=1e6)
+    costs = {"training_cost": 1.25, "convert_multiply_adds": 1e3}
+    mapped = bill(costs, assumed, trains=False)
+    assert (mapped.training, mapped.embedding, mapped.converting) == (2.5, 1.0, 1.0)
+    assert mapped.hours == 4.5 and embed_all(assumed) == 10.0
+    trained = bill({"training_cost": 0.9}, assumed, trains=True)
+    assert trained.hours == 0.0
+    few = Assumptions(items=100, throughput=1, pairs=1000)
+    assert bill({}, few, trains=False).embedding == pytest.approx(100 / 3600)
+
+
+def test_what_a_submission_takes():
+    """Half an hour and two hours of one seed: three seeds of the middle are 3.75 hours."""
+    hours = {"bct": 0.5, "fct": 2.0}
+    records = [
+        make_record(m, run={"stages": {"a": {"seconds": 1800 * h}, "b": {"seconds": 1800 * h}}})
+        for m, h in hours.items()
+    ]
+    found = effort(boards(records))
+    assert (found.protocols, found.hours, found.most) == (1, 3.75, 6.0)
+    assert (found.words, found.money) == ("3.8 h, of the slowest 6.0 h", "$7.50")
+
+
+def test_three_sentences(several):
+    found = dict(sentences.sentences(method_info("fct"), [several]))
+    assert found["Good for"] == (
+        "the new model learns other classes, on rendered characters "
+        "(keeps 50 % ± 25 of the upgrade)."
+    )
+    assert found["Bad for"].startswith("nothing that was measured here")
+    assert found["Costs"].endswith("256 bytes an item.")
+    bad = dict(sentences.sentences(method_info("l2"), [several]))["Bad for"]
+    assert bad == "new/new, which it lowers on 1 of 1 boards."
+
+
+# --- words
+
+
+def test_scenarios_are_plain_words_with_the_id_beside():
+    about = scenario(make_record(protocol="ijbc-1v1"))
+    assert about.title == (
+        "Templates of several pictures compared one to one, by IJB-C's rules, "
+        "on rendered characters"
+    )
+    assert (about.id, about.kind) == ("ijbc-1v1 · glyphs", "rendered")
+    assert about.group == "templates and cameras"
+    assert scenario(make_record(track="omniglot")).kind == "drawings"
+
+
+def test_seen_and_unseen_classes_are_apart():
+    facts = {"name": "glyphs", "n_classes": 1898, "facts": {"train_classes": 1300}}
+    found = {
+        "unseen": make_record(dataset=facts),
+        "seen": make_record(protocol="backfill", track="glyphs-seen", dataset=facts),
+        "both": make_record(protocol="unseen:half", dataset=facts),
+        "": make_record(),
+    }
+    assert {key: scenario(record).classes for key, record in found.items()} == {k: k for k in found}
+    assert scenario(make_record(protocol="unseen:unseen", dataset=facts)).classes == "unseen"
+    assert scenario(make_record(protocol="unseen:seen", dataset=facts)).classes == "seen"
+    closed = {"name": "x", "n_classes": 100, "facts": {"train_classes": 100}}
+    assert scenario(make_record(dataset=closed)).classes == "seen"
+    seen = make_record("bct", protocol="extended-class", track="glyphs-seen")
+    both = boards([make_record("bct", dataset=facts), seen])
+    assert {name for name, _ in heatmap(both).groups} == {"one update", "classes seen in training"}
+
+
+def test_percent_without_a_minus_zero():
+    assert percent(Score(-0.001)) == "0 %"
+
+
+def test_colours_of_the_site_are_those_of_plots():
+    style = (_HERE / "assets" / "style.css").read_text()
+    for i, light in enumerate(PALETTE):
+        value = f"light-dark({light}, {DARK[light]})" if light in DARK else light
+        assert f"--hue-{i}: {value};" in style
+
+
+# --- downloads and releases
+
+
+def test_downloads_say_what_is_kept(several):
+    rows = {r["method"]: r for r in number_rows(several) if r["kind"] == "method"}
+    assert rows["fct"]["upgrade kept"] == 0.5 and rows["fct"]["rank"] == 2
+    assert (rows["fct"]["hurts"], rows["l2"]["hurts"]) == ("no", "yes")
+    assert rows["linear:query"]["rank"] is rows["linear:query"]["tied with"] is None
+
+
+def test_releases_are_frozen_and_compared(several, curves, tmp_path):
+    first = changes.freeze("0.1.0", [several])
+    changes.write_release(first, tmp_path)
+    with pytest.raises(Exception, match="frozen already"):
+        changes.write_release(first, tmp_path)
+    changes.write_release(changes.freeze("0.10.0", [several, curves]), tmp_path)
+    changes.write_release(changes.freeze("0.9", [several]), tmp_path)
+    found = changes.read_releases(tmp_path)
+    assert [release.release for release in found] == ["0.10.0", "0.9", "0.1.0"]
+    assert not changes.moves(found[1], found[2])
+    (new,) = changes.moves(first, changes.freeze("1", [several, curves]))
+    assert (new.slug, new.words) == (curves.slug, "new board")
+    method = first.boards[several.slug].methods["fct"]
+    assert (method.rank, method.share, method.models) == (2, 0.5, 3)
+    before = first.model_copy(deep=True)
+    rows = dict(before.boards[several.slug].methods)
+    rows["fct"] = method.model_copy(update={"rank": 1, "share": 0.7})
+    board = before.boards[several.slug].model_copy(update={"methods": rows})
+    moved = changes.moves(before.model_copy(update={"boards": {several.slug: board}}), first)
+    assert [(m.method, m.words) for m in moved] == [("fct", "rank 1 to 2, keeps 70 % to 50 %")]
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("{", "no JSON"), ("[]", "expected"), ('{"release": "2"}', "missing"),
+    ('{"release": "2", "newest": "", "records": -1, "boards": {}}', "records"),
+    ('{"release": "1", "newest": "", "records": 1, "boards": {}}', "expected '2', got '1'"),
+])  # fmt: skip
+def test_releases_of_others_are_checked(tmp_path, text, words):
+    (tmp_path / "2.json").write_text(text)
+    with pytest.raises(Exception, match=words) as caught:
+        changes.read_releases(tmp_path)
+    assert "2.json" in str(caught.value)
+
+
+def test_a_feed_is_xml_with_relative_links(several):
+    import xml.etree.ElementTree as ElementTree
+
+    text = changes.feed([several], [changes.freeze("0.1", [several])])
+    root = ElementTree.fromstring(text.replace("http://www.w3.org/2005/Atom", "atom"))
+    links = [link.get("href") for link in root.iter("{atom}link")]
+    assert links == ["changes.html", "releases/0.1.html", f"boards/{several.slug}.html"]
+    assert root.find("{atom}updated").text == "2025-01-03T00:00:00+00:00"
