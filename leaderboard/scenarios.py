@@ -88,7 +88,8 @@ def classes_of(record: Record) -> Classes:
         return ""
     protocol, part = rules
     if part == "seen":
-        low, high = protocol.evaluation.classes
+        # As recorded it stands in place; a protocol that is only read keeps what a setting changes.
+        low, high = protocol.set.get("evaluation.classes", protocol.evaluation.classes)
         first, last = protocol.generations[-1].classes
         if first <= low and high <= last:
             return "seen"
