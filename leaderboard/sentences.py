@@ -12,7 +12,7 @@ from leaderboard.money import Assumptions, bill, bill_words
 
 _MOST = 2
 _GOOD = 0.05
-"""From so much more of the upgrade on than without any method it is said to be good for something."""
+"""Of the upgrade beyond what no method keeps: from here on it is said to be good for something."""
 
 
 def sentences(info: MethodInfo, boards: Sequence[Board]) -> list[tuple[str, str]]:

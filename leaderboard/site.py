@@ -145,7 +145,8 @@ class _Site:
             _ = board.by_metric  # before processes part that would each make it
         self._write_records()
         first = overview.index(self.boards, self.info)
-        self._page("index", "index.html", n_skipped=len(self.skipped), **first)
+        guide = self._guide()
+        self._page("index", "index.html", n_skipped=len(self.skipped), guide=guide, **first)
         self._page("boards", "boards.html", **self._scenarios())
         self._page("methods", "methods.html", families=self._methods())
         for family in self.families:
@@ -190,6 +191,14 @@ class _Site:
             pages.template(name)  # compiled before processes part that would each do so
         damaged = spread(lambda page: page(), work, enough=len(self.entries) >= MANY)
         self.skipped += sorted(filter(None, damaged), key=lambda each: each.file)
+
+    def _guide(self) -> str:
+        """Address of the guide to own vectors; empty where this installation has no documents."""
+        guide = _HERE.parent / "docs" / "own-vectors.md"
+        if not guide.is_file():
+            return ""
+        self._write(guide.name, guide.read_bytes())
+        return guide.name
 
     def _scenarios(self) -> dict[str, Any]:
         return {

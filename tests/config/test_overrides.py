@@ -350,3 +350,25 @@ def test_a_new_protocol_is_one_file_that_mixes_what_there_is(tmp_path) -> None:
     assert sum(k.startswith("group_") for k in two) == 5
     assert records[1].models["v2"].dim == 16 and records[3].models["v2"].dim == 32
     assert records[1].as_json()["backfilling"]["groups"] == ["scarce", "others"]
+
+
+def test_words_for_readers_name_no_work():
+    """What happens and what the pictures are: every page says it, no record's key knows it."""
+    protocol, track = load_protocol("open-class"), load_track("glyphs")
+    assert protocol.scenario and (track.kind, track.subject) == ("rendered", "rendered characters")
+    words = {"kind": "photographs", "subject": "others", "title": "Other", "note": "Other"}
+    other = protocol.model_copy(update={"scenario": "other", "title": "Other"})
+    renamed = track.model_copy(update=words)
+    keys = {
+        record_key(set_up(p, t, {}, []), {}, "bct", 0, None)
+        for p, t in ((protocol, track), (other, renamed))
+    }
+    assert len(keys) == 1
+
+
+def test_every_protocol_and_track_says_what_happens_on_which_pictures():
+    for name in registry.protocol_files():
+        assert load_protocol(name).scenario, name
+    for name in registry.track_files():
+        track = load_track(name)
+        assert track.kind and track.subject, name

@@ -30,7 +30,9 @@ def test_where_nobody_beats_the_old_model_nothing_is_recommended(tmp_path):
 
 
 def test_what_is_below_the_old_model_is_not_recommended(tmp_path):
-    text, (board,) = overview([make_record("bct", 0.6), make_record("fct", 0.45)], tmp_path)
+    text, (board,) = overview(
+        [make_record("bct", 0.6, 0.9), make_record("fct", 0.45, 0.9)], tmp_path
+    )
     assert {row["method"]: row["fits"] for row in board["rows"]} == {"bct": True, "fct": False}
     assert "bct keeps 25 % of the upgrade (1 model)" in text
 

@@ -26,6 +26,7 @@ def run(seed, training_cost):
     """How a record came about, with what its training cost."""
     return {
         "finished": f"2025-02-0{seed + 1}T00:00:00+00:00", "training_cost": training_cost,
+        "code": {"version": "0.1.0", "commit": "abc123", "dirty": True},
         "stages": {"a": {"seconds": 1800.0, "device": "cpu"}},
     }  # fmt: skip
 
@@ -78,7 +79,7 @@ def sample():
     found += [make("fct", protocol=protocol, scores=steps, intervals={}, models=models)
               for protocol in ("sequential", "sequential-six")]  # fmt: skip
     found += [
-        make(m, v + q, seed=s, protocol="extended-class", lower=0.5 + q)
+        make(m, v + q, 0.9, seed=s, protocol="extended-class", lower=0.5 + q)
         for m, v in (("bct", 0.56), ("l2", 0.54), ("fct", 0.52))
         for s, q in ((0, 0.1), (1, 0.0), (2, 0.05))
         if (m, s) != ("fct", 2)
