@@ -83,6 +83,8 @@ def _quality(board: Board, boards: Iterable[Board]) -> list[dict[str, Any]]:
         same = other.first.protocol == board.first.protocol and other.comparable
         if not same or other.cross != board.cross:
             continue
+        if other.scenario.classes != board.scenario.classes:  # another question
+            continue
         rows = [row for row in other.methods if other.info[row.method].ranked]
         metrics = {}
         for key in (key for key in other.metrics if key in board.metrics):

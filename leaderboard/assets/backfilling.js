@@ -81,7 +81,7 @@
       const left = Math.min(190, 20 + 7 * Math.max(...rows.map((r) => r.name.length)));
       return Plot.plot({
         width, height: 60 + 20 * rows.length, style, marginLeft: left, marginRight: 60, marginBottom: 42,
-        x: { label: "mean share backfilled along the order; 0.5 where the order does not look at groups", domain: [0, 1] },
+        x: { label: "mean share backfilled along the order", domain: [0, 1] },
         y: { label: null, domain: rows.map((r) => r.name) },
         marks: [
           Plot.barX(rows, { x: "share", y: "name", fill: "var(--accent)", opacity: 0.6 }),
@@ -89,6 +89,7 @@
           Plot.text(rows, { x: "share", y: "name", dx: 4, textAnchor: "start", text: (d) => `${d.share.toFixed(2)}`, fill: "currentColor", stroke: "var(--card)", strokeWidth: 4 }),
           Plot.tip(rows, Plot.pointerY({ x: "share", y: "name", title: (d) => `${d.name}\nshare ${d.share.toFixed(2)}\nCMC@1 along the order ${d.score === null ? "none" : (100 * d.score).toFixed(1)}` })),
         ],
+        caption: "0.5 where the order does not look at groups.",
       });
     });
   }

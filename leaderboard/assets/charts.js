@@ -12,12 +12,14 @@
   function points(key) {
     const f = factor(key);
     const value = (row, name) => (row[at(name)] === null ? null : f * row[at(name)]);
+    // An interval of fewer models than three would look sure.
+    const end = (row, name) => (row[at("seeds")].split(" ").length < 3 ? null : value(row, name));
     return data.rows
       .filter((r) => r[at("metric")] === key && ["method", "independent"].includes(r[at("kind")]))
       .map((r) => ({
         method: r[at("method")],
-        x: value(r, data.own), x1: value(r, `${data.own} low`), x2: value(r, `${data.own} high`),
-        y: value(r, data.cross), y1: value(r, `${data.cross} low`), y2: value(r, `${data.cross} high`),
+        x: value(r, data.own), x1: end(r, `${data.own} low`), x2: end(r, `${data.own} high`),
+        y: value(r, data.cross), y1: end(r, `${data.cross} low`), y2: end(r, `${data.cross} high`),
         rank: r[at("rank")], gain: r[at("gain")], row: r,
       }))
       .filter((p) => p.x !== null && p.y !== null);
@@ -101,7 +103,7 @@
       x: { domain: xs, label: `self-test: ${m.label}, ${data.own}${unit}`, nice: false },
       y: { domain: ys, label: `cross-test: ${m.label}, ${data.cross}${unit}`, grid: true, nice: false },
       marks: [...marks, ...dots(inside, "x", "y", metric, (d) => title(d, metric))],
-      caption: `${front.length > 1 ? "Thin line: Pareto front. " : ""}Bars: 95 % intervals.${out ? ` ${out} ${out === 1 ? "lies" : "lie"} outside of the picture; the table has ${out === 1 ? "it" : "them"}.` : ""}`,
+      caption: `${front.length > 1 ? "Thin line: Pareto front. " : ""}${all.some((p) => p.y1 !== null) ? "Bars: 95 % intervals of three models or more." : "No intervals: fewer than three models."}${out ? ` ${out} ${out === 1 ? "lies" : "lie"} outside of the picture; the table has ${out === 1 ? "it" : "them"}.` : ""}`,
     });
   });
 
