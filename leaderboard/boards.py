@@ -40,7 +40,7 @@ class Board:
 
     slug: str  # its page's name
     entries: tuple[Entry, ...]  # its records
-    title: str  # protocol and track in words
+    title: str  # what happens, on which pictures
     track: str  # the track in words, with what is changed
     cross: str  # case of the newest model's queries in the gallery of the oldest one
     own: str  # case of the newest model by itself
@@ -312,7 +312,7 @@ def _board(
     return Board(
         slug=slug,
         entries=entries,
-        title=f"{notes.protocol_title(first)} on {track}",
+        title=scenario(first).title,
         track=track,
         cross=select.cross_case(records),
         own=select.self_case(records),

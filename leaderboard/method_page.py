@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmark.report import notes, numbers
+from benchmark.report import numbers
 from benchmark.report.scores import Score
 from benchmark.report.text_table import (
     NOT_APPLICABLE,
@@ -179,8 +179,7 @@ def _sweep(
     points.sort(key=lambda point: point[0] if numeric else str(point[0]))
     board = points[0][1]
     about = numbers.metric(board.metric)
-    track = notes.track_title(board.first)
-    title = f"{key}: {notes.protocol_title(board.first)} on {track}"
+    title = f"{key}: {board.scenario.happens}, on {board.scenario.subject}"
     data, lines = [], []
     for value, other in points:
         cells = other.row(method).cells

@@ -63,7 +63,7 @@ def sample():
     found += [make("independent", {"cmc_at_1": 0.01, "map": 0.01}, {"cmc_at_1": 0.9, "map": 0.7})]
     found += [make("lwf", reason="needs the old classifier"), make("keep-old", 0.55, 0.55)]
     found += [
-        make(m, protocol="backfill", backfilling=backfilled(k), cost=cost)
+        make(m, 0.6, 0.9, protocol="backfill", backfilling=backfilled(k), cost=cost)
         for m, k in (("fct", 1.0), ("fastfill", 0.9))
     ]
     found += [
@@ -76,7 +76,7 @@ def sample():
              for i, a in enumerate(names) for j, b in enumerate(names[: i + 1])}  # fmt: skip
     steps["v3/v1 direct"] = {"cmc_at_1": 0.71}
     models = {name: {"dim": 64} for name in names}
-    found += [make("fct", protocol=protocol, scores=steps, intervals={}, models=models)
+    found += [make("fct", protocol=protocol, scores=steps, intervals={}, models=models, high=0.74)
               for protocol in ("sequential", "sequential-six")]  # fmt: skip
     found += [
         make(m, v + q, 0.9, seed=s, protocol="extended-class", lower=0.5 + q)
