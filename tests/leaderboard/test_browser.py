@@ -16,7 +16,7 @@ AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 KINDS = (
     "index", "boards", "methods", "published", "submit", "changes", "skipped",
-    "boards/open-class-glyphs",
+    "boards/open-class-glyphs", "boards/open-data-glyphs",
     "boards/extended-class-glyphs", "boards/loss-change-glyphs",
     "boards/backfill-glyphs", "boards/sequential-glyphs", "methods/mixbct", "published/fct",
     "records/open-class-glyphs/fct-seed-0",

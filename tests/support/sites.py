@@ -60,6 +60,9 @@ def sample():
     ]  # fmt: skip
     found += [make(m, {"tar_at_far_1e-2": v}, {"tar_at_far_1e-2": 0.9}, protocol="ijbc-1v1")
               for m, v in (("bct", 0.7), ("fct", 0.8))]  # fmt: skip
+    # More methods than plots have colours, in a cloud where their names would collide.
+    found += [make(f"other-{i}", 0.6 + 0.004 * i, 0.9 - 0.002 * i, protocol="open-data", cost=cost)
+              for i in range(12)]  # fmt: skip
     found += [make("independent", {"cmc_at_1": 0.01, "map": 0.01}, {"cmc_at_1": 0.9, "map": 0.7})]
     found += [make("lwf", reason="needs the old classifier"), make("keep-old", 0.55, 0.55)]
     found += [
