@@ -98,11 +98,6 @@ class Board:
         return frozenset(select.unsealed(self.records))
 
     @property
-    def unranked(self) -> frozenset[str]:
-        """Methods that may have no rank: bounds and controls."""
-        return frozenset(method for method, about in self.info.items() if not about.ranked)
-
-    @property
     def metric(self) -> str:
         """The metric that gives the rank."""
         return self.metrics[0]
