@@ -96,7 +96,8 @@ def test_protocols_refused(changes, words):
         ({"optimizer": "lion"}, "optimizer"), ({"schedule": "step"}, "schedule"),
         ({"schedule": "steps"}, "milestones: expected some"), ({"milestones": [0.5]}, "only there"),
         ({"schedule": "steps", "milestones": [0.5, 0.2]}, "rising"), ({"clip": -1}, "clip"),
-        ({"transform_steps": "80"}, "transform_steps"), ({"transform_steps": "0 epochs"}, "transform_"),
+        ({"transform_steps": "80"}, "transform_steps"),
+        ({"transform_steps": "0 epochs"}, "transform_steps"),
     ],
 )  # fmt: skip
 def test_recipes_refused(changes, words):
