@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmark.config import registry
+from benchmark.config.setup import Precision
 from benchmark.errors import BenchError, nearest
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.requests import make_requests
@@ -27,6 +28,7 @@ def run(
     settings: Mapping[str, Any] | None = None, first_seed: int | None = None,
     existing: Existing = "skip", store: str | Path | None = None, out: str | Path = "runs",
     compute: Compute | None = None, reporter: Reporter | None = None,
+    precision: Precision = "recipe",
 ) -> list[Record]:  # fmt: skip
     """Run methods under a protocol; what is stored already is not computed again.
 
@@ -46,6 +48,7 @@ def run(
         out: Folder of records.
         compute: Device and engine.
         reporter: Progress callbacks.
+        precision: Of trainings: what recipes say, or ``32-true`` on every machine.
 
     Returns:
         Records by setting, seed, then method.
@@ -55,7 +58,7 @@ def run(
     """
     requests = make_requests(
         methods, protocol, track, data_root=data_root, seeds=list(seeds), settings=settings,
-        first_seed=first_seed,
+        first_seed=first_seed, precision=precision,
     )  # fmt: skip
     return carry_out(requests, existing, store, Path(out), compute, reporter)
 

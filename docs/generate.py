@@ -32,6 +32,7 @@ from benchmark.config.protocols import Protocol
 from benchmark.config.reading import Model
 from benchmark.config.tracks import Track
 from benchmark.errors import UnsuitedError
+from benchmark.harness.board_costs import stage_seconds
 from benchmark.metrics.backfill_orders import ORDERS
 from benchmark.metrics.catalog import describe, examples
 from benchmark.records.record import Record
@@ -232,7 +233,7 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 def _evidence(folder: str) -> list[str]:
-    """How many methods have how many seeds, by protocol and track."""
+    """How many methods have how many seeds, and what computing them took, by protocol and track."""
     places: dict[tuple[str, str], list[Record]] = {}
     for record in (stored.record for stored in read_selection([Path(folder)], status=["done"])):
         places.setdefault((record.protocol, record.track), []).append(record)
@@ -241,8 +242,10 @@ def _evidence(folder: str) -> list[str]:
         seeds = Counter(record.method for record in records)
         three = sum(n >= 3 for n in seeds.values())
         precisions = ", ".join(sorted({r.environment.get("precision", "unknown") for r in records}))
-        rows.append((f"`{protocol}`", f"`{track}`", str(len(seeds)), str(three), precisions))
-    return _table("protocol|track|methods and variants|of these with 3 seeds|precision", *rows)
+        hours = f"{stage_seconds(records) / 3600:.1f}"
+        rows.append((f"`{protocol}`", f"`{track}`", str(len(seeds)), str(three), precisions, hours))
+    heads = "protocol|track|methods and variants|of these with 3 seeds|precision|hours"
+    return _table(heads, *rows)
 
 
 def _reliability(folder: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typer import Argument, Option
 from typer.exceptions import TyperException
 
 from benchmark import __version__
-from benchmark.cli import options, records, submitting, vectors
+from benchmark.cli import options, records, results, submitting, vectors
 from benchmark.cli import store as store_verbs
 from benchmark.cli.output import echo, fail, plain_errors
 from benchmark.errors import BenchError, nearest, unknown
@@ -64,6 +64,9 @@ def run(
     engine: Annotated[
         Literal["local", "ray"], Option(help="`local`, or `ray` for a cluster.")
     ] = "local",
+    precision: Annotated[Literal["recipe", "32-true"], Option(
+        help="Of trainings: `recipe`, or `32-true` on every machine and for every recipe."
+    )] = "recipe",
     existing: Annotated[Literal["skip", "missing", "overwrite"], Option(
         help="`skip` answers from results of the same work, `missing` keeps any result that "
         "is there, `overwrite` computes everything anew."
@@ -99,7 +102,7 @@ def run(
         for request in make_requests(
             labels, protocol, str(chosen.pop("track", track)), data_root=data_root,
             seeds=parse_seeds(seeds), settings=chosen, first_seed=first_seed, without_data=dry_run,
-            on_unsuited=unsuited.append,
+            precision=precision, on_unsuited=unsuited.append,
         )
     ]  # fmt: skip
     for line in dict.fromkeys(map(str, unsuited)):
@@ -145,6 +148,7 @@ app.add_typer(records.app)
 app.add_typer(submitting.app)
 app.add_typer(vectors.app)
 app.add_typer(store_verbs.app, name="store")
+app.add_typer(results.app, name="results")
 
 
 @app.command(

@@ -1,14 +1,19 @@
 """A protocol on a track with the changes of a run: all that a plan is laid out from."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from benchmark.config import registry
 from benchmark.config.protocols import Protocol
 from benchmark.config.reading import build
 from benchmark.config.recipes import ModelSpec, Recipe
 from benchmark.config.tracks import Track
+
+Precision = Literal["recipe", "32-true"]
+"""Of trainings: what recipes say where the machine has it, or 32 bits on every machine."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,19 @@ class Setup:
         """The recipe of a generation's training: the track's with its model's changes."""
         values = {**dict(self.track.recipe), **self.models[generation].recipe}
         return build(Recipe, values, "models: recipe")
+
+    def at_precision(self, precision: Precision) -> Setup:
+        """The same with every training at a precision, whatever recipes say."""
+        if precision == "recipe":
+            return self
+        recipe = self.track.recipe
+        values = {"precision": precision, "simclr": _without_precision(recipe.simclr)}
+        track = self.track.model_copy(update={"recipe": recipe.model_copy(update=values)})
+        models = tuple(
+            model.model_copy(update={"recipe": _without_precision(model.recipe)})
+            for model in self.models
+        )
+        return replace(self, track=track, models=models)
 
     def split(self, generation: int) -> dict[str, Any]:
         """Which training images a generation sees, as stages name it."""
@@ -72,3 +90,7 @@ class Setup:
     def members(self, roles: Iterable[str]) -> list[str]:
         """Groups of the dataset, by the track's names for them."""
         return sorted({name for role in roles for name in self.track.groups[role]})
+
+
+def _without_precision(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in recipe.items() if key != "precision"}

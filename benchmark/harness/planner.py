@@ -11,7 +11,7 @@ from benchmark.config.declarations import MethodDeclaration
 from benchmark.config.generations import shared_classes
 from benchmark.config.recipes import Recipe
 from benchmark.config.seeds import derive
-from benchmark.config.setup import Setup
+from benchmark.config.setup import Precision, Setup
 from benchmark.contract import Step
 from benchmark.errors import BenchError, unknown
 from benchmark.harness.graph import Plan, Result, Stage, data_source, plain, record_key
@@ -28,9 +28,11 @@ Inputs = dict[str, Stage]
 
 def make_plan(
     setup: Setup, labels: list[str], seeds: list[int], *, data_root: Path | None = None,
-    first_seed: int | None = None,
+    first_seed: int | None = None, precision: Precision = "recipe",
 ) -> Plan:  # fmt: skip
     """Lay out the stages of some methods and seeds; ``independent`` is always among the results.
+
+    A precision names stages as a recipe that says so would; records are of the track as it is.
 
     Raises:
         BenchError: On an unknown name or parameter, or a dataset that is not there.
@@ -48,7 +50,7 @@ def make_plan(
     data = Stage("data", f"dataset {track.dataset}", params, local=local)
     results = []
     for seed in seeds:
-        layout = _Layout(setup, data, seed, first_seed)
+        layout = _Layout(setup.at_precision(precision), data, seed, first_seed)
         for label in dict.fromkeys(["independent", *labels]):
             key = record_key(setup, source, label, seed, first_seed)
             results.append(layout.result(label, key))

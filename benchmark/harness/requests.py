@@ -11,7 +11,7 @@ from benchmark.config.files import digest
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.config.overrides import expand
 from benchmark.config.protocols import Protocol
-from benchmark.config.setup import Setup
+from benchmark.config.setup import Precision, Setup
 from benchmark.errors import BenchError, UnsuitedError
 from benchmark.harness.graph import Plan
 from benchmark.records.record import record_path
@@ -29,6 +29,7 @@ class Request:
     seeds: tuple[int, ...]
     data_root: Path | None = None  # where the dataset lies, if it is not built in
     first_seed: int | None = None  # of the first generation, if fixed apart
+    precision: Precision = "recipe"  # of all trainings
 
     def folder(self, out: Path) -> Path:
         """Where records go: runs of a changed track lie apart from those that may be ranked."""
@@ -50,7 +51,7 @@ class Request:
 
         return make_plan(
             self.setup, list(labels or self.labels), list(seeds or self.seeds),
-            data_root=self.data_root, first_seed=self.first_seed,
+            data_root=self.data_root, first_seed=self.first_seed, precision=self.precision,
         )  # fmt: skip
 
 
@@ -93,7 +94,7 @@ def make_request(
     methods: Iterable[str], protocol: str | Protocol, track: str = "glyphs", *,
     data_root: str | Path | None = None, seeds: Iterable[int] = (0,),
     settings: Mapping[str, Any] | None = None, first_seed: int | None = None,
-    without_data: bool = False,
+    without_data: bool = False, precision: Precision = "recipe",
 ) -> Request:  # fmt: skip
     """Check the names and values of a run.
 
@@ -123,4 +124,4 @@ def make_request(
         setup = replace(setup, changed={**changes, "first_seed": first_seed})
     if setup.track.needs_root and root is None and not without_data:
         raise BenchError(f"track {setup.track.id}: needs --data-root, the folder of its images")
-    return Request(setup, tuple(labels), tuple(chosen), root, first_seed)
+    return Request(setup, tuple(labels), tuple(chosen), root, first_seed, precision)

@@ -73,7 +73,7 @@ def _stored_records(request: Request, out: Path, existing: Existing, reporter: R
         key = record_key(request.setup, source, label, seed, request.first_seed)
         try:
             record = read_record(path)
-            if existing == "missing" or record.key == key:
+            if existing == "missing" or (record.key == key and _precise(record, request)):
                 if record.seal is None and existing == "skip":
                     raise EditedError(f"{path}: unsealed (schema {record.schema_version})")
                 check_digest(record, path)
@@ -81,6 +81,11 @@ def _stored_records(request: Request, out: Path, existing: Existing, reporter: R
         except BenchError as error:
             reporter.edited(path, str(error).removeprefix(f"{path}: "))
     return records
+
+
+def _precise(record: Record, request: Request) -> bool:
+    """Whether a record's trainings have the precision that is asked for, if one is."""
+    return request.precision in ("recipe", record.environment.get("precision"))
 
 
 def _plan(request: Request, known: Records, out: Path) -> Plan | None:

@@ -371,3 +371,22 @@ def test_a_training_taken_up_costs_what_both_attempts_did(tmp_path) -> None:
     assert 5000 < of_stage["seconds"] < 6000 and 3000 < of_stage["cpu_seconds"] < 4000
     assert record.run.training_cost > 3
     assert not list((tmp_path / "s" / "stages").glob("*/spent*"))
+
+
+def test_a_record_of_another_precision_is_made_anew(done, tmp_path) -> None:
+    shutil.copytree(done[0] / "runs", tmp_path / "runs")
+    (path,) = (tmp_path / "runs" / "measured").rglob("bct/seed-0.json")
+
+    def again(**options) -> str:
+        records = run(
+            ["bct"], "open-class", "toy", store=done[0] / "store", out=tmp_path / "runs",
+            compute=CPU, **options,
+        )  # fmt: skip
+        return records[1].environment["precision"]
+
+    record = read_record(path)
+    other = record.environment | {"precision": "bf16-mixed"}
+    write_record(path, record.model_copy(update={"environment": other}))
+    assert again() == "bf16-mixed"  # the same work, on another machine
+    assert again(precision="32-true") == "32-true"
+    assert again() == "32-true"

@@ -1,0 +1,192 @@
+"""``bench results``: what the core board has, what it still needs, and computing it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Option
+
+from benchmark.cli import options
+from benchmark.cli.output import echo, echo_json
+from benchmark.cli.records import print_tables
+from benchmark.errors import BenchError
+
+if TYPE_CHECKING:
+    from benchmark.harness.board_costs import Estimate
+    from benchmark.harness.core_board import CoreBoard, UnitStatus
+
+app = typer.Typer(
+    help="What the core board has, what it still needs, and computing it.", no_args_is_help=True
+)
+
+Out = Annotated[Path, Option("--out", help="Folder of the records.")]
+BoardFile = Annotated[
+    Path | None, Option("--board", help="The board; else `results/core.yaml`.", show_default=False)
+]
+Roots = Annotated[
+    list[str] | None,
+    Option("--data-root", help="Folder of a track's images: `omniglot=DIR`. Repeatable."),
+]
+Processes = Annotated[
+    int | None, Option("--processes", min=1, max=1024, help="Commands at a time; else one a core.")
+]
+_HOUR = 3600.0
+
+
+@app.command(epilog="Example: `bench results status`")
+def status(
+    out: Out = Path("results"), board: BoardFile = None, data_root: Roots = None,
+    processes: Processes = None, as_json: options.AsJson = False,
+) -> None:  # fmt: skip
+    """Show what the core board has, lacks or has of other code, and the hours left."""
+    found, statuses, estimates = _look(board, out, _roots(data_root))
+    n = processes or os.cpu_count() or 1
+    if as_json:
+        echo_json([_row(s, e) for s, e in zip(statuses, estimates, strict=True)])
+        return
+    _print_table(found, statuses, estimates)
+    _print_sum(statuses, estimates, n)
+
+
+@app.command(
+    epilog="Examples: `bench results run --dry-run` · "
+    "`bench results run --hours 8 --data-root omniglot=DIR`"
+)
+def run(
+    out: Out = Path("results"), board: BoardFile = None, data_root: Roots = None,
+    processes: Processes = None,
+    hours: Annotated[float, Option(
+        min=0, help="Begin no command that is estimated to end later."
+    )] = 10.0,
+    store: Annotated[
+        Path | None, Option("--store", help="Folder of stage outputs; else the user's cache.")
+    ] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the commands only.")] = False,
+) -> None:  # fmt: skip
+    """Compute what the core board lacks, the most important first; goes on where it stopped."""
+    from benchmark.config.files import writable
+    from benchmark.harness.board_runs import Job, carry_out_jobs, jobs
+
+    roots = _roots(data_root)
+    found, statuses, estimates = _look(board, out, roots)
+    folders = ["--out", str(out), *(["--store", str(store)] if store else [])]
+    todo = jobs(statuses, [e.seconds for e in estimates], found, roots, folders)
+    for reason in dict.fromkeys(s.unknown for s in statuses if s.todo and s.unknown):
+        echo(f"bench: left out: {reason}", err=True)
+
+    def show(job: Job) -> None:
+        echo(f"bench {shlex.join(job.words)}")
+
+    if dry_run:
+        for job in todo:
+            show(job)
+        return
+    writable(out, "--out")
+    n = processes or os.cpu_count() or 1
+    failed, left = carry_out_jobs(todo, found, n, hours * _HOUR, show)
+    echo(f"{len(todo) - len(failed) - len(left)} commands done, {len(left)} left for another call")
+    if failed:
+        raise BenchError(
+            f"results: {len(failed)} failed, first: bench {shlex.join(failed[0].words)}"
+        )
+
+
+def _roots(pairs: list[str] | None) -> dict[str, Path]:
+    from benchmark.config.registry import track_files
+    from benchmark.errors import unknown
+
+    roots = {}
+    for pair in pairs or []:
+        track, equals, folder = pair.partition("=")
+        if not equals or not folder:
+            raise BenchError(f"--data-root: expected TRACK=DIR, got '{pair}'")
+        if track not in track_files():
+            raise unknown("track", track, track_files())
+        if not Path(folder).exists():
+            raise BenchError(f"--data-root: {folder} does not exist")
+        roots[track] = Path(folder)
+    return roots
+
+
+def _look(
+    path: Path | None, out: Path, roots: dict[str, Path]
+) -> tuple[CoreBoard, list[UnitStatus], list[Estimate]]:
+    from benchmark.harness.board_costs import Estimates
+    from benchmark.harness.core_board import read_core_board, unit_statuses
+    from benchmark.records.files import find_records
+
+    board = read_core_board(path)
+    statuses = list(unit_statuses(board, out, roots))
+    try:
+        stored = find_records(out, on_damaged=lambda _: None)
+    except BenchError:  # no record yet
+        stored = []
+    estimates = Estimates([one.record for one in stored], board.precision)
+    return board, statuses, [estimates.of(one) for one in statuses]
+
+
+def _row(status: UnitStatus, estimate: Estimate) -> dict[str, object]:
+    unit = status.unit
+    return {
+        "protocol": unit.protocol, "track": unit.track, "seed": unit.seed,
+        "states": dict(status.states), "seconds": estimate.seconds, "rough": estimate.rough,
+        "unknown": status.unknown,
+    }  # fmt: skip
+
+
+def _print_table(
+    board: CoreBoard, statuses: Sequence[UnitStatus], estimates: Sequence[Estimate]
+) -> None:
+    """A line for each board, protocol by protocol, in the order of importance."""
+    from benchmark.harness.core_board import count_states
+    from benchmark.report.text_table import simple_table
+
+    places: dict[tuple[str, str], list[int]] = {}
+    for i, each in enumerate(statuses):
+        places.setdefault((each.unit.track, each.unit.protocol), []).append(i)
+    lines: list[list[str]] = []
+    notes: dict[str, None] = {}
+    for (track, protocol), where in places.items():
+        counts = count_states([statuses[i] for i in where])
+        wrong = ", ".join(f"{n} {state}" for state, n in counts.items() if state != "there")
+        for i in where:
+            if statuses[i].todo and statuses[i].unknown:
+                notes[statuses[i].unknown] = None
+        there, wanted = counts.get("there", 0), sum(counts.values())
+        lines.append(
+            [track, protocol, f"{there} of {wanted}", wrong, hours([estimates[i] for i in where])]
+        )
+    heads = ["track", "protocol", "there", "else"]
+    what = f"{len(board.seeds)} seeds, {board.device}, {board.precision}, {board.threads} thread"
+    table = simple_table(
+        f"Core board: {what}{'s' * (board.threads > 1)}", "core-board", heads, ["core hours left"],
+        lines, notes=tuple(notes),
+    )  # fmt: skip
+    print_tables([table])
+
+
+def _print_sum(statuses: Sequence[UnitStatus], estimates: Sequence[Estimate], n: int) -> None:
+    from benchmark.harness.core_board import count_states
+
+    counts = count_states(statuses)
+    known = sum(e.seconds or 0.0 for e in estimates) / _HOUR
+    unknown = sum(e.seconds is None for e in estimates)
+    echo(f"{counts.get('there', 0)} of {sum(counts.values())} records are there.")
+    more = f", and {unknown} units that nothing is known of" * bool(unknown)
+    echo(f"About {known:.1f} core hours left{more}; {known / n:.1f} hours in {n} processes.")
+    if any(e.rough and e.seconds for e in estimates):
+        echo("~: of records of other tracks.")
+
+
+def hours(estimates: Sequence[Estimate]) -> str:
+    """Hours in a cell: ``~1.5`` where other tracks' times stand in, ``?`` where none are known."""
+    seconds = [e.seconds for e in estimates]
+    known = sum(s or 0.0 for s in seconds) / _HOUR
+    if None in seconds:
+        return "?" if not known else f"more than {known:.1f}"
+    return f"{'~' if known and any(e.rough for e in estimates) else ''}{known:.1f}"

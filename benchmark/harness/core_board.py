@@ -1,0 +1,195 @@
+"""The core board: which records it wants, in order of importance, and what is wrong with each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field, model_validator
+
+from benchmark.config import registry
+from benchmark.config.checks import Seed
+from benchmark.config.loading import load_protocol
+from benchmark.config.reading import Model, build, read_yaml
+from benchmark.config.setup import Precision
+from benchmark.errors import BenchError, located
+from benchmark.harness.graph import TRAINING, data_source, record_key
+from benchmark.harness.requests import Request, make_request
+from benchmark.records.details import check_digest
+from benchmark.records.evidence import evidence_file
+from benchmark.records.files import read_record
+from benchmark.records.record import Record, record_path
+
+EVERY = "every"
+"""Stands for every built-in method, without variants."""
+State = Literal["there", "missing", "stale", "damaged", "not clean", "precision", "threads"]
+"""Of a record: there as it is wanted; of earlier code, data or settings; not as it was written; of
+a commit with changes, or of none; of another precision; of another number of threads."""
+Names = Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class Board(Model):
+    """Protocols of a track, and the methods that are run under each of them."""
+
+    track: str
+    protocols: Names
+    methods: str
+    """A list of the file, or ``every``."""
+
+
+class CoreBoard(Model):
+    """What ``results/core.yaml`` holds."""
+
+    precision: Precision
+    threads: int = Field(ge=1, le=1024)
+    device: str
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
+    lists: Mapping[str, Names]
+    """Lists of methods by name."""
+    boards: Annotated[tuple[Board, ...], Field(min_length=1)]
+    """The most important first."""
+
+    @model_validator(mode="after")
+    def _lists_are_known(self) -> CoreBoard:
+        for board in self.boards:
+            if board.methods not in (EVERY, *self.lists):
+                known = ", ".join((EVERY, *self.lists))
+                raise ValueError(f"boards: methods: expected {known}, got '{board.methods:.60}'")
+        return self
+
+    def methods(self, board: Board) -> tuple[str, ...]:
+        """Methods of a board, the independent model first."""
+        if board.methods != EVERY:
+            return tuple(dict.fromkeys(("independent", *self.lists[board.methods])))
+        files = registry.method_files().values()
+        built_in = [file.id for file in files if file.module.startswith("methods.")]
+        return tuple(sorted(built_in, key=lambda name: (name != "independent", name)))
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """Every protocol, track and seed once: board by board, within a board seed by seed."""
+        every = [
+            Unit(protocol, board.track, seed, self.methods(board))
+            for board in self.boards
+            for seed in self.seeds
+            for protocol in board.protocols
+        ]
+        return tuple({unit[:3]: unit for unit in reversed(every)}.values())[::-1]
+
+
+class Unit(NamedTuple):
+    """What one command computes: methods that share an old and a new model."""
+
+    protocol: str
+    track: str
+    seed: int
+    methods: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class UnitStatus:
+    """A unit, and what is there of it."""
+
+    unit: Unit
+    states: Mapping[str, State]  # by method
+    unknown: str = ""  # why the unit cannot be run here; empty where it can
+
+    @property
+    def todo(self) -> tuple[str, ...]:
+        """Methods whose record is not there as it is wanted."""
+        return tuple(method for method, state in self.states.items() if state != "there")
+
+
+def read_core_board(path: Path | None = None) -> CoreBoard:
+    """Read and check a core board; by default the committed one.
+
+    Raises:
+        BenchError: Naming the file, and the key, protocol or method that is wrong.
+    """
+    path = path or evidence_file("core.yaml")
+    board = build(CoreBoard, read_yaml(path), str(path))
+    with located(f"{path}: lists"):
+        for name in {name for names in board.lists.values() for name in names}:
+            registry.method_file(name)
+    with located(f"{path}: boards"):
+        for name in {name for each in board.boards for name in each.protocols}:
+            load_protocol(name)
+    return board
+
+
+def unit_statuses(
+    board: CoreBoard, results: Path, roots: Mapping[str, Path]
+) -> Iterator[UnitStatus]:
+    """What is there of each unit below a folder of results; loads neither torch nor any method.
+
+    Args:
+        board: What is wanted.
+        results: Folder with ``measured/``.
+        roots: Track -> folder of its images. Without it a record's data cannot be compared, only
+            its code and its versions.
+    """
+    for unit in board.units:
+        try:
+            request = make_request(
+                unit.methods, unit.protocol, unit.track, data_root=roots.get(unit.track),
+                seeds=[unit.seed], without_data=True,
+            )  # fmt: skip
+        except BenchError as error:
+            states: dict[str, State] = dict.fromkeys(unit.methods, "missing")
+            yield UnitStatus(unit, states, str(error))
+            continue
+        needed = request.setup.track.needs_root and request.data_root is None
+        why = f"needs --data-root {unit.track}=DIR" if needed else ""
+        yield UnitStatus(unit, _states(unit, request, board, results, known=not needed), why)
+
+
+def _states(
+    unit: Unit, request: Request, board: CoreBoard, results: Path, *, known: bool
+) -> dict[str, State]:
+    source = data_source(request.setup, request.data_root) if known else {}
+    states = {}
+    for method in unit.methods:
+        path = record_path(results, unit.protocol, unit.track, method, unit.seed)
+        key = record_key(request.setup, source, method, unit.seed, None) if known else None
+        states[method] = _state(path, request, key, board)
+    return states
+
+
+def _state(path: Path, request: Request, key: str | None, board: CoreBoard) -> State:
+    if not path.is_file():
+        return "missing"
+    try:
+        record = read_record(path)
+        check_digest(record, path)
+    except BenchError:
+        return "damaged"
+    stale = record.key != key if key is not None else not _of_this_code(record, request)
+    if stale or record.seal is None:
+        return "stale"
+    if record.run.code.dirty is not False or record.run.code.commit is None:
+        return "not clean"
+    if board.precision not in ("recipe", record.environment.get("precision")):
+        return "precision"
+    return "there" if record.environment.get("threads") == str(board.threads) else "threads"
+
+
+def _of_this_code(record: Record, request: Request) -> bool:
+    """Whether versions and the adapter's code are today's, where the data is not here."""
+    setup, adapter = request.setup, record.adapter
+    versions = (record.protocol_version, record.track_version, record.training)
+    return versions == (setup.protocol.version, setup.track.version, TRAINING) and (
+        adapter is not None
+        and adapter.source == f"sha256:{registry.method_file(record.method).fingerprint}"
+    )
+
+
+def count_states(statuses: Collection[UnitStatus]) -> dict[State, int]:
+    """State -> number of records."""
+    counts: dict[State, int] = {}
+    for status in statuses:
+        for state in status.states.values():
+            counts[state] = counts.get(state, 0) + 1
+    return counts

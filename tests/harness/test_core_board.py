@@ -1,0 +1,218 @@
+"""The core board: what is wanted, what is wrong with a record, what is left to compute."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from support.records import make_record
+
+from benchmark import BenchError
+from benchmark.harness.board_costs import Estimate, Estimates, stage_seconds
+from benchmark.harness.board_runs import Job, carry_out_jobs, jobs
+from benchmark.harness.core_board import (
+    EVERY,
+    Unit,
+    UnitStatus,
+    count_states,
+    read_core_board,
+    unit_statuses,
+)
+from benchmark.harness.graph import data_source, record_key
+from benchmark.harness.requests import make_request
+from benchmark.records.files import write_record
+
+BOARD = {
+    "precision": "32-true", "threads": 1, "device": "cpu", "seeds": [0, 1],
+    "lists": {"few": ["bct", "independent"]},
+    "boards": [
+        {"track": "toy", "protocols": ["open-class"], "methods": "few"},
+        {"track": "omniglot", "protocols": ["open-data"], "methods": "few"},
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture
+def board_file(tmp_path):
+    def write(**changes):
+        path = tmp_path / "core.yaml"
+        path.write_text(yaml.safe_dump(BOARD | changes))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def put(tmp_path):
+    """Write a record of toy's open-class as a run would have, with changes; gives nothing."""
+    setup = make_request(["bct"], "open-class", "toy").setup
+    source = data_source(setup, None)
+
+    def write(method, seed=0, **changes):
+        environment = {"precision": "32-true", "threads": "1"} | changes.pop("environment", {})
+        code = {"commit": "abc", "dirty": False} | changes.pop("code", {})
+        key = record_key(setup, source, method, seed, None)
+        record = make_record(
+            method, seed=seed, track="toy", environment=environment, run={"code": code},
+            **{"key": key, **changes},
+        )  # fmt: skip
+        write_record(record.path(tmp_path / "results"), record)
+
+    return write
+
+
+def states(board, results, **roots):
+    return [dict(s.states) for s in unit_statuses(board, results, roots)]
+
+
+def test_the_committed_board_is_what_was_decided() -> None:
+    board = read_core_board()
+    assert board.seeds == (0, 1, 2)
+    assert (board.precision, board.threads, board.device) == ("32-true", 1, "cpu")
+    boards = {(u.track, u.protocol): u.methods for u in board.units}
+    eight = {"independent", "bct", "l2", "mixbct", "bt2", "fct", "fastfill", "procrustes"}
+    scenarios = ("extended-data", "extended-class", "open-data", "open-class")
+    for protocol in scenarios:
+        every = boards["glyphs", protocol]
+        assert len(every) == 24 and {"keep-old", "linear", "lwf"} <= set(every)
+        assert not any(":" in method for method in every)
+    for track, protocols in {
+        "glyphs": ("data-share:first-50", "arch-change:deeper", "sequential", "backfill",
+                   "side-information"),
+        "omniglot": (*scenarios, "data-share:first-50", "sequential"),
+        "cifar100-small": ("extended-class", "data-share:first-50", "sequential", "backfill"),
+        "cifar100-open": ("extended-class", "open-class", "backfill"),
+    }.items():  # fmt: skip
+        more = {"fct:simclr"} if track == "glyphs" else {"fct:simclr", "linear"}
+        for protocol in protocols:
+            assert set(boards.pop((track, protocol))) == eight | more
+    assert set(boards) == {("glyphs", protocol) for protocol in scenarios}
+
+
+def test_photographs_come_first() -> None:
+    tracks = list(dict.fromkeys(unit.track for unit in read_core_board().units))
+    assert tracks[:2] == ["cifar100-small", "cifar100-open"]
+
+
+def test_every_method_without_variants(board_file) -> None:
+    boards = [{"track": "toy", "protocols": ["open-class"], "methods": EVERY}]
+    (first, *_) = read_core_board(board_file(boards=boards)).units
+    assert first.methods[0] == "independent"
+    assert {"bct", "random", "bct-extra"} <= set(first.methods)
+
+
+def test_states(board_file, put, tmp_path) -> None:
+    board, results = read_core_board(board_file()), tmp_path / "results"
+    assert states(board, results)[0] == {"independent": "missing", "bct": "missing"}
+    put("independent")
+    put("bct", key="of other code")
+    assert states(board, results)[0] == {"independent": "there", "bct": "stale"}
+    for changes, state in (
+        ({"environment": {"precision": "bf16-mixed"}}, "precision"),
+        ({"environment": {"threads": "2"}}, "threads"),
+        ({"code": {"dirty": True}}, "not clean"),
+        ({"code": {"commit": None}}, "not clean"),
+        ({}, "there"),
+    ):
+        put("bct", **changes)
+        assert states(board, results)[0]["bct"] == state
+    path = results / "measured/open-class/toy/bct/seed-0.json"
+    path.write_text(path.read_text().replace("0.6", "0.7"))
+    found = list(unit_statuses(board, results, {}))
+    assert found[0].states["bct"] == "damaged"
+    assert found[0].todo == ("bct",)
+    assert count_states(found) == {"there": 1, "damaged": 1, "missing": 6}
+
+
+def test_a_track_whose_data_is_not_here(board_file, put, tmp_path) -> None:
+    """Its records are compared by version and code, and it cannot be run."""
+    board = read_core_board(board_file())
+    status = next(s for s in unit_statuses(board, tmp_path, {}) if s.unit.track == "omniglot")
+    assert status.unknown == "needs --data-root omniglot=DIR"
+    assert jobs([status], [None], board, {}, []) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lists": {"few": ["fctt"]}}, "lists: unknown method 'fctt'; did you mean 'fct'?"),
+        ({"boards": [{"track": "toy", "protocols": ["opn-class"], "methods": "few"}]},
+         "boards: unknown protocol 'opn-class'; did you mean 'open-class'?"),
+        ({"boards": [{"track": "toy", "protocols": ["open-class"], "methods": "fwe"}]},
+         "expected every, few, got 'fwe'"),
+        ({"precision": "bf16"}, "precision: expected 'recipe' or '32-true', got 'bf16'"),
+        ({"seeds": []}, "seeds: expected a list of at least 1, got []"),
+        ({"sedes": [0]}, "unknown key 'sedes'; did you mean 'seeds'?"),
+    ],
+)  # fmt: skip
+def test_refused(board_file, changes, message) -> None:
+    with pytest.raises(BenchError) as error:
+        read_core_board(board_file(**changes))
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def timed(method, protocol="open-class", track="glyphs", seed=0, precision="32-true", **seconds):
+    stages = {title.replace("_", " "): {"seconds": s} for title, s in seconds.items()}
+    return make_record(
+        method, protocol=protocol, track=track, seed=seed, environment={"precision": precision},
+        run={"stages": stages},
+    )  # fmt: skip
+
+
+def test_shared_stages_are_counted_once() -> None:
+    independent = timed("independent", train_old=10.0, train_new=20.0)
+    bct = timed("bct", train_old=10.0, train_new=20.0, train_bct=30.0)
+    assert stage_seconds([independent, bct]) == 60.0
+    assert stage_seconds([independent, timed("independent", seed=1, train_old=11.0)]) == 41.0
+
+
+def test_estimates_are_of_the_nearest_setting() -> None:
+    records = [
+        timed("independent", train_old=10.0, train_new=20.0),
+        timed("bct", train_old=10.0, train_new=20.0, train_bct=30.0),
+        timed("bct", train_bct=90.0, precision="bf16-mixed"),
+        timed("bct", protocol="open-data", train_bct=50.0),
+    ]
+    estimates = Estimates(records, "32-true")
+
+    def of(protocol, track, **missing) -> Estimate:
+        return estimates.of(UnitStatus(Unit(protocol, track, 1, tuple(missing)), missing))
+
+    assert of("open-class", "glyphs", bct="missing") == Estimate(30.0, rough=False)
+    both = of("open-class", "glyphs", independent="stale", bct="missing")
+    assert both == Estimate(60.0, rough=False)
+    assert of("open-class", "glyphs", independent="there", bct="there") == Estimate(0.0, False)
+    assert of("extended-data", "glyphs", bct="missing") == Estimate(40.0, rough=False)
+    assert of("open-class", "omniglot", bct="missing") == Estimate(40.0, rough=True)
+    assert of("open-class", "omniglot", l2="missing") == Estimate(40.0, rough=True)
+    estimates = Estimates([], "32-true")
+    assert of("open-class", "glyphs", bct="missing") == Estimate(None, rough=True)
+
+
+def test_commands(board_file, put, tmp_path) -> None:
+    """What ``skip`` would take for the same work is computed anew."""
+    board = read_core_board(board_file())
+    put("independent")
+    put("bct", environment={"threads": "4"})
+    statuses = list(unit_statuses(board, tmp_path / "results", {}))
+    found = jobs(statuses, [1.0] * 4, board, {}, ["--out", "results"])
+    texts = [" ".join(job.words) for job in found]
+    rest = "--device cpu --precision 32-true --existing"
+    assert texts == [
+        f"run -p open-class -t toy -m bct --seeds 0 {rest} overwrite --out results",
+        f"run -p open-class -t toy -m independent,bct --seeds 1 {rest} skip --out results",
+    ]
+
+
+def test_jobs_run_in_order_until_the_time_is_up(board_file) -> None:
+    board = read_core_board(board_file())
+    todo = [Job(("a",), 1.0), Job(("b",), 1.0), Job(("c",), 5.0), Job(("d",), None)]
+    now, ran = [0.0], []
+
+    def runner(words, environment) -> int:
+        ran.append((words[0], environment["OMP_NUM_THREADS"]))
+        now[0] += 1.0
+        return int(words[0] == "b")
+
+    failed, left = carry_out_jobs(todo, board, 1, 6.0, runner=runner, clock=lambda: now[0])
+    assert ran == [("a", "1"), ("b", "1"), ("d", "1")]  # c would end after the limit
+    assert (failed, left) == ([todo[1]], [todo[2]])
