@@ -91,9 +91,10 @@ def run(
     failed, left = carry_out_jobs(todo, found, n, hours * _HOUR, show)
     echo(f"{len(todo) - len(failed) - len(left)} commands done, {len(left)} left for another call")
     if failed:
-        raise BenchError(
-            f"results: {len(failed)} failed, first: bench {shlex.join(failed[0].words)}"
-        )
+        words = shlex.join(failed[0].words)
+        raise BenchError(f"results: {len(failed)} failed, the first: bench {words}")
+    if left:  # what follows in a Makefile is less important
+        raise typer.Exit(1)
 
 
 def _roots(pairs: list[str] | None) -> dict[str, Path]:

@@ -1,0 +1,188 @@
+"""Values of expressions over records, seed by seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmark.config import registry
+from benchmark.config.loading import load_track
+from benchmark.records.record import OrderCurves, Record, added_parameters
+from benchmark.report import select
+from benchmark.report.claims.language import EACH, Number, Operation, Value
+
+BySeed = Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a part is looked at."""
+
+    protocol: str
+    track: str
+    metric: str
+    method: str = ""  # what ``*`` stands for
+
+
+class MissingValueError(Exception):
+    """No record has a value; the message says which, in a few words."""
+
+
+class Values:
+    """Numbers of sealed records, by protocol, track, method and the run's changes.
+
+    Of several versions of a protocol or track the newest counts.
+    """
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        found: dict[tuple[str, str], list[Record]] = {}
+        for record in records:
+            if record.seal is not None:
+                found.setdefault((record.protocol, record.track), []).append(record)
+        self._records: dict[tuple[str, str, str, str], list[Record]] = {}
+        for (protocol, track), here in found.items():
+            newest = max((r.protocol_version, r.track_version) for r in here)
+            for r in here:
+                if (r.protocol_version, r.track_version) == newest:
+                    key = (protocol, track, r.method, _changes(r.changed))
+                    self._records.setdefault(key, []).append(r)
+        self._datasets = {r.track: r.dataset.name for here in found.values() for r in here}
+
+    def pictures(self, track: str) -> str:
+        """What a track's images are; ``photographs`` where its dataset is not known here."""
+        name = self._datasets.get(track)
+        if name is None and track in registry.track_files():
+            name = load_track(track).dataset
+        return registry.pictures(name or "") or "photographs"
+
+    def tracks(self, protocols: Iterable[str]) -> list[str]:
+        """Tracks with records of any of some protocols."""
+        wanted = set(protocols)
+        return sorted({track for protocol, track, *_ in self._records if protocol in wanted})
+
+    def of(self, expression: Any, place: Place) -> BySeed | float:
+        """Seed -> value of an expression, on the seeds that all its values have; or a constant.
+
+        Raises:
+            MissingValueError: If no seed has all of them.
+        """
+        if isinstance(expression, Number):
+            return expression.number
+        if isinstance(expression, Value):
+            return self._value(expression, place)
+        assert isinstance(expression, Operation)
+        name, parts = expression.parts
+        operation = _OPERATIONS[name]
+        return _combined([self.of(part, place) for part in parts], operation)
+
+    def difference(self, left: Any, right: Any, place: Place) -> BySeed:
+        """Seed -> the left value less the right one."""
+        values = _combined([self.of(left, place), self.of(right, place)], _OPERATIONS["minus"])
+        if not isinstance(values, Mapping):  # two constants
+            raise MissingValueError("no value of a record")
+        return values
+
+    def _value(self, value: Value, place: Place) -> BySeed:
+        method = place.method if value.method == EACH else value.method
+        protocol, track = value.protocol or place.protocol, value.track or place.track
+        records = self._records.get((protocol, track, method, _changes(value.changed)), [])
+        done = [r for r in records if r.status == "done"]
+        where = f"{method} on {protocol}, {track}"
+        if value.changed:
+            where += ", " + ", ".join(f"{k}={v}" for k, v in value.changed.items())
+        if not done:
+            reason = f"{where}: not applicable" if records else f"no record of {where}"
+            raise MissingValueError(reason)
+        alone = {
+            r.seed: r for r in self._records.get((protocol, track, "independent", _changes({})), [])
+        }
+        metrics = value.metric or place.metric
+        keys = (metrics,) if isinstance(metrics, str) else metrics
+        found = {}
+        for record in done:
+            numbers = [_number(value, record, key, alone.get(record.seed)) for key in keys]
+            known = [number for number in numbers if number is not None]
+            if len(known) == len(keys):
+                found[record.seed] = math.fsum(known) / len(known)
+        if not found:
+            raise MissingValueError(f"{where}: no {_words(value)} in {' or '.join(keys)}")
+        return found
+
+
+def _changes(changed: Mapping[str, Any]) -> str:
+    return repr(sorted(changed.items()))
+
+
+def _minus(values: Sequence[float]) -> float:
+    return values[0] - values[1]
+
+
+_OPERATIONS: Mapping[str, Any] = {
+    "minus": _minus, "largest": max, "smallest": min,
+    "mean": lambda values: math.fsum(values) / len(values),
+    "spread": lambda values: max(values) - min(values),
+}  # fmt: skip
+
+
+def _combined(values: Sequence[BySeed | float], operation: Any) -> BySeed | float:
+    known = [set(v) for v in values if isinstance(v, Mapping)]
+    if not known:
+        return float(operation([v for v in values if not isinstance(v, Mapping)]))
+    seeds = sorted(set.intersection(*known))
+    if not seeds:
+        raise MissingValueError("no seed that all have")
+    return {
+        seed: operation([v[seed] if isinstance(v, Mapping) else v for v in values])
+        for seed in seeds
+    }
+
+
+def _words(value: Value) -> str:
+    given = (value.case, value.order, value.oracle, value.generation)
+    named = " ".join(word for word in given if word)
+    return named if value.value == "score" else f"{value.value.replace('_', ' ')} {named}".strip()
+
+
+def _number(value: Value, record: Record, metric: str, alone: Record | None) -> float | None:
+    """A record's number; None where it has none."""
+    if value.value == "score":
+        return select.score(record, value.case or "", metric)
+    if value.value == "added_parameters":
+        return float(added_parameters(record, alone))
+    if value.value == "training_cost":
+        return record.run.training_cost
+    if value.value in ("cka", "side_score"):
+        side = None if record.side is None else record.side.generations.get(value.generation or "")
+        if side is None:
+            return None
+        return side.cka if value.value == "cka" else side.scores.get(metric)
+    return _of_order(value, record, metric)
+
+
+def _of_order(value: Value, record: Record, metric: str) -> float | None:
+    name = value.order or ""
+    if name == "own":
+        name = "priority" if "priority" in record.orders else "random"
+    order = record.orders.get(name)
+    if order is None:
+        return None
+    if value.value == "area":
+        return order.area.get(metric)
+    if value.value == "tau":
+        return order.tau.get(value.oracle or "")
+    return _at(_curve(value, order, metric), value.at or 0.0)
+
+
+def _curve(value: Value, order: OrderCurves, metric: str) -> Sequence[float]:
+    if value.value == "curve":
+        return order.curves.get(metric, ())
+    if value.value == "group_gap":
+        return order.groups.gap
+    return order.flips.positive if value.value == "positive_flips" else order.flips.negative
+
+
+def _at(curve: Sequence[float], share: float) -> float | None:
+    """The point of a curve that is nearest to a share of the gallery."""
+    return curve[round(share * (len(curve) - 1))] if curve else None

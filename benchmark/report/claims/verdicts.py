@@ -1,0 +1,180 @@
+"""What records say of a claim: agrees, disagrees or cannot tell, with the interval over seeds.
+
+A difference is taken within a seed. With three seeds or more its 95 % interval is Student's t over
+them; a rule holds where the whole interval keeps it, and fails where none of it does. Fewer seeds
+never tell, whatever their values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+from benchmark.metrics.statistics import t_interval
+from benchmark.records.record import Record
+from benchmark.report.claims.language import UNITS, Claim, Claims, Part, values_of
+from benchmark.report.claims.values import MissingValueError, Place, Values
+
+Verdict = Literal["agrees", "disagrees", "cannot tell"]
+Status = Literal["holds", "fails", "elsewhere", "open"]
+LEAST_SEEDS = 3
+KINDS = ("photographs", "drawings", "rendered")
+"""Kinds of images, in the order of tables."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One comparison: a part of a claim on a protocol, a track and a metric."""
+
+    part: int  # number of the part, from 0
+    place: Place
+    step: int  # which of the part's comparisons, from 0
+    verdict: Verdict
+    differences: Mapping[int, float]  # seed -> left less right
+    low: float | None = None  # of the mean over seeds, 95 %; None below three seeds
+    high: float | None = None
+    reason: str = ""  # why there is no verdict
+    unit: str = "share"
+
+    @property
+    def mean(self) -> float | None:
+        """Of the differences."""
+        values = self.differences.values()
+        return math.fsum(values) / len(values) if values else None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What all records say of one claim."""
+
+    name: str
+    claim: Claim
+    lines: tuple[Line, ...]
+    kinds: Mapping[str, str]  # track -> kind of images
+
+    def of_part(self, part: int, track: str) -> Verdict | None:
+        """On a track: all lines must agree; None without any line.
+
+        Protocols without three seeds are shown, and do not count beside others that have them.
+        """
+        lines = self.counted(part, track)
+        return all_of([line.verdict for line in lines]) if lines else None
+
+    def counted(self, part: int, track: str) -> list[Line]:
+        """The lines that a part's verdict on a track is of."""
+        lines = [line for line in self.lines if (line.part, line.place.track) == (part, track)]
+        enough = {line.place.protocol for line in lines if line.low is not None}
+        return [line for line in lines if line.place.protocol in enough] or lines
+
+    def weakest(self, part: int, track: str) -> Line | None:
+        """Of these the one that speaks most against the part, by its mean; None without values."""
+        rule = self.claim.parts[part]
+        known = [line for line in self.counted(part, track) if line.mean is not None]
+        return min(known, key=lambda line: _margin(rule, line), default=None)
+
+    def on_track(self, track: str) -> Verdict:
+        """Every part must agree; one that nothing can answer leaves the claim open."""
+        found = [self.of_part(i, track) for i in range(len(self.claim.parts))]
+        return all_of([verdict or "cannot tell" for verdict in found])
+
+    def on_kind(self, kind: str) -> Verdict:
+        """Some track of the kind tells, and those that tell say the same."""
+        told = {self.on_track(track) for track in self.tracks(kind)} - {"cannot tell"}
+        return told.pop() if len(told) == 1 else "cannot tell"
+
+    def tracks(self, kind: str | None = None) -> list[str]:
+        """Tracks with lines, photographs first."""
+        found = {line.place.track for line in self.lines}
+        chosen = [t for t in found if kind in (None, self.kinds[t])]
+        return sorted(chosen, key=lambda t: (KINDS.index(self.kinds[t]), t))
+
+    @property
+    def status(self) -> Status:
+        """Holds or fails on photographs; tells on other kinds only; tells nowhere."""
+        photographs = self.on_kind("photographs")
+        if photographs != "cannot tell":
+            return "holds" if photographs == "agrees" else "fails"
+        told = any(self.on_kind(kind) != "cannot tell" for kind in KINDS)
+        return "elsewhere" if told else "open"
+
+
+def answers(claims: Claims, records: Iterable[Record]) -> list[Answer]:
+    """What records say of every claim."""
+    values = Values(records)
+    return [answer(name, claim, values) for name, claim in claims.claims.items()]
+
+
+def answer(name: str, claim: Claim, values: Values) -> Answer:
+    """What records say of one claim."""
+    lines = tuple(line for i, part in enumerate(claim.parts) for line in _part(i, part, values))
+    tracks = {line.place.track for line in lines}
+    return Answer(name, claim, lines, {track: values.pictures(track) for track in tracks})
+
+
+def _margin(part: Part, line: Line) -> tuple[int, float]:
+    """How well a line keeps a part's rule: its verdict, then its mean."""
+    order: tuple[Verdict, ...] = ("disagrees", "cannot tell", "agrees")
+    mean = line.mean or 0.0
+    return order.index(line.verdict), mean if part.above is not None else -abs(mean)
+
+
+def all_of(verdicts: Sequence[Verdict]) -> Verdict:
+    """The verdict of several that must all agree."""
+    if "disagrees" in verdicts:
+        return "disagrees"
+    return "agrees" if verdicts and set(verdicts) == {"agrees"} else "cannot tell"
+
+
+def _part(number: int, part: Part, values: Values) -> list[Line]:
+    lines = []
+    for track in part.tracks or values.tracks(part.protocols):
+        # A protocol that a track has no records of is left out, unless it has those of none.
+        protocols = [p for p in part.protocols if track in values.tracks([p])]
+        for protocol in protocols or part.protocols[:1]:
+            for method in part.methods or ("",):
+                places = [Place(protocol, track, metric, method) for metric in part.metrics]
+                found = [_compared(number, part, place, values) for place in places]
+                # A metric that a track does not score is left out, unless it scores none.
+                scored = [each for each in found if any(line.differences for line in each)]
+                lines += [line for each in (scored or found[:1]) for line in each]
+    told = {line.place.track for line in lines if line.differences}
+    return [line for line in lines if line.place.track in told or part.tracks]
+
+
+def _compared(number: int, part: Part, place: Place, values: Values) -> list[Line]:
+    """A line for each pair of neighbours."""
+    return [
+        _line(number, step, part, pair, place, values)
+        for step, pair in enumerate(pairwise(part.expressions))
+    ]
+
+
+def _line(
+    number: int, step: int, part: Part, pair: tuple[Any, Any], place: Place, values: Values
+) -> Line:
+    kinds = {value.value for side in pair for value in values_of(side)}
+    unit = next((UNITS[kind] for kind in kinds if kind in UNITS), "share")
+    try:
+        differences = values.difference(*pair, place)
+    except MissingValueError as missing:
+        return Line(number, place, step, "cannot tell", {}, reason=str(missing), unit=unit)
+    n = len(differences)
+    if n < LEAST_SEEDS:
+        reason = "one seed" if n == 1 else f"{n} seeds"
+        return Line(number, place, step, "cannot tell", differences, reason=reason, unit=unit)
+    low, high = t_interval(list(differences.values())) or (-math.inf, math.inf)
+    verdict = _rule(part, low, high)
+    return Line(number, place, step, verdict, differences, low, high, unit=unit)
+
+
+def _rule(part: Part, low: float, high: float) -> Verdict:
+    """Whether an interval keeps a part's rule as a whole, or not at all."""
+    if part.above is not None:
+        return "agrees" if low > part.by else "disagrees" if high <= part.by else "cannot tell"
+    within = part.within or 0.0
+    if -within <= low and high <= within:
+        return "agrees"
+    return "disagrees" if low > within or high < -within else "cannot tell"

@@ -1,0 +1,186 @@
+"""Tables of claims: verdicts by kind of images, every comparison, counts and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from benchmark.report import numbers
+from benchmark.report.claims import Answer, Line
+from benchmark.report.claims.language import Claims, Expression, Number, Operation, Part, Value
+from benchmark.report.claims.verdicts import KINDS, LEAST_SEEDS, Status
+from benchmark.report.text_table import TextCell, TextTable, simple_table
+
+STATUSES: Mapping[Status, str] = {
+    "holds": "Holds on photographs",
+    "fails": "Fails on photographs",
+    "elsewhere": "Told on drawings or rendered characters only",
+    "open": "Open",
+}
+"""Status of an answer -> heading of its list."""
+RULE = (
+    "A difference is taken within a seed; its interval is Student's t over the seeds, 95 %. "
+    "A claim agrees where the whole interval keeps its rule, disagrees where none of it does; "
+    f"below {LEAST_SEEDS} seeds nothing can be told."
+)
+_NOTES = (
+    RULE,
+    "Behind a verdict stands each track's weakest comparison, left less right in points, the one "
+    "that speaks most against the claim.",
+)
+_VALUES = (
+    "claim", "part", "protocol", "track", "pictures", "metric", "method", "comparison", "seeds",
+    "difference", "low", "high", "verdict", "reason",
+)  # fmt: skip
+
+
+def verdict_tables(answers: Sequence[Answer], claims: Claims) -> list[TextTable]:
+    """A table for each paper: sentence, and verdict for each kind of images."""
+    tables = []
+    for paper, title in claims.papers.items():
+        own = [a for a in answers if a.name.rpartition("-")[0] == paper]
+        if own:
+            lines = [
+                [TextCell(a.name), TextCell(sentence(a)), *(_kind(a, kind) for kind in KINDS)]
+                for a in own
+            ]
+            heads = ["claim", "what the paper says", *KINDS]
+            tables.append(simple_table(title, f"claims-{paper}", heads, (), lines))
+    return [*tables[:-1], _with_notes(tables[-1])] if tables else []
+
+
+def short_table(answers: Sequence[Answer]) -> TextTable:
+    """Verdicts alone, for a terminal."""
+    lines = [[TextCell(a.name), *(_kind(a, kind) for kind in KINDS)] for a in answers]
+    return simple_table("Claims", "claims", ["claim", *KINDS], (), lines, notes=_NOTES)
+
+
+def counts_table(answers: Sequence[Answer], claims: Claims) -> TextTable:
+    """How many claims of each paper hold, fail, are told elsewhere or are open."""
+    rows = []
+    for paper, title in claims.papers.items():
+        own = [a.status for a in answers if a.name.rpartition("-")[0] == paper]
+        rows.append([title, *(str(own.count(status)) for status in STATUSES)])
+    every = [a.status for a in answers]
+    rows.append(["all", *(str(every.count(status)) for status in STATUSES)])
+    heads = [STATUSES[status].lower() for status in STATUSES]
+    return simple_table("", "claims-counts", ["paper"], heads, rows)
+
+
+def lines_table(answers: Sequence[Answer]) -> TextTable:
+    """Every comparison of some claims."""
+    rows = [_row(a, line) for a in answers for line in a.lines]
+    values = tuple(_values(a, line) for a in answers for line in a.lines)
+    heads = ["claim", "verdict", "comparison", "on"]
+    return simple_table(
+        "Comparisons", "claims-lines", heads, ["difference"], rows, notes=(RULE,),
+        columns=_VALUES, values=values,
+    )  # fmt: skip
+
+
+def claim_lists(answers: Sequence[Answer]) -> Iterator[str]:
+    """Lists in Markdown: what holds on photographs, fails there, is told elsewhere, is open."""
+    for status, heading in STATUSES.items():
+        own = [a for a in answers if a.status == status]
+        yield f"**{heading}** ({len(own)})\n"
+        yield from (f"- `{a.name}` {sentence(a)}" for a in own)
+        yield "" if own else "Nothing.\n"
+
+
+def sentence(answer: Answer) -> str:
+    """What the paper says, its source and the caveat."""
+    claim = answer.claim
+    caveat = f" Caveat: {claim.caveat}." if claim.caveat else ""
+    return f"{claim.says} {claim.source}.{caveat}"
+
+
+def difference(line: Line) -> TextCell:
+    """Mean over the seeds and its interval; of one seed the one value."""
+    if line.mean is None:
+        return TextCell(line.reason)
+    around = numbers.spread(line.mean, line.low, line.high, line.unit)
+    return TextCell(numbers.number(line.mean, line.unit, signed=True), around)
+
+
+def _kind(answer: Answer, kind: str) -> TextCell:
+    """The verdict on a kind of images, and each track's weakest comparison."""
+    tracks = answer.tracks(kind)
+    if not tracks:
+        return TextCell("no record")
+    words = []
+    for track in tracks:
+        lines = [answer.weakest(i, track) for i in range(len(answer.claim.parts))]
+        shown = " and ".join(_briefly(line) for line in lines)
+        told = f" {answer.on_track(track)}" if len(tracks) > 1 else ""
+        words.append(f"{track}{told} {shown}")
+    return TextCell(f"{answer.on_kind(kind)} ({'; '.join(words)})")
+
+
+def _briefly(line: Line | None) -> str:
+    if line is None:
+        return "no value"
+    seeds = f" ({line.reason})" if line.reason else ""
+    return difference(line).whole + seeds
+
+
+def _row(answer: Answer, line: Line) -> list[TextCell]:
+    place = line.place
+    where = f"{place.protocol}, {place.track}, {numbers.metric(place.metric).label}"
+    words = [answer.name, line.reason or line.verdict, comparison(answer, line), where]
+    shown = difference(line) if line.mean is not None else TextCell(numbers.DASH)
+    return [*map(TextCell, words), shown]
+
+
+def _values(answer: Answer, line: Line) -> list[object]:
+    place = line.place
+    return [
+        answer.name, line.part, place.protocol, place.track, answer.kinds[place.track],
+        place.metric, place.method, comparison(answer, line), len(line.differences), line.mean,
+        line.low, line.high, line.verdict, line.reason,
+    ]  # fmt: skip
+
+
+def comparison(answer: Answer, line: Line) -> str:
+    """What is compared with what, in the words of the file."""
+    part = answer.claim.parts[line.part]
+    left, right = part.expressions[line.step : line.step + 2]
+    words = [_words(side, line.place.method) for side in (left, right)]
+    return _rule(part, *words)
+
+
+def _rule(part: Part, left: str, right: str) -> str:
+    if part.close is not None:
+        return f"{left} = {right}" + (f" within {_points(part.within)}" if part.within else "")
+    return f"{left} > {right}" + (f" by {_points(part.by)}" if part.by else "")
+
+
+def _points(value: float | None) -> str:
+    return f"{100 * (value or 0):g} points"
+
+
+def _words(expression: Expression, method: str) -> str:
+    if isinstance(expression, Number):
+        return f"{expression.number:g}"
+    if isinstance(expression, Value):
+        return _value(expression, method)
+    assert isinstance(expression, Operation)
+    name, parts = expression.parts
+    inner = [_words(part, method) for part in parts]
+    if name == "minus":
+        return f"({inner[0]} - {inner[1]})"
+    return f"{name} of {len(inner)}" if len(inner) > 3 else f"{name} of ({', '.join(inner)})"
+
+
+def _value(value: Value, method: str) -> str:
+    name = method if value.method == "*" else value.method
+    kind = "" if value.value == "score" else value.value.replace("_", " ")
+    share = f"at {100 * value.at:g} %" if value.at is not None else ""
+    given = (name, value.case, kind, value.order, value.oracle, value.generation, share)
+    where = ", ".join(filter(None, (value.protocol, value.track)))
+    changed = ", ".join(f"{key}={each}" for key, each in value.changed.items())
+    words = " ".join(word for word in given if word)
+    return words + (f" on {where}" if where else "") + (f" with {changed}" if changed else "")
+
+
+def _with_notes(table: TextTable) -> TextTable:
+    return replace(table, notes=_NOTES)

@@ -1,0 +1,253 @@
+"""Verdicts on records made by hand: intervals over seeds, halves, tracks, and what is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from scipy import stats
+from support.records import make_record
+
+from benchmark.report.claims import answers, read_claims
+from benchmark.report.tables import claims as tables
+
+
+@pytest.fixture
+def said(tmp_path):
+    """Answers to one claim with some parts, of some records."""
+
+    def answer(records, *parts, **claim):
+        path = tmp_path / "claims.yaml"
+        usual = {"protocols": ["open-class"], "metrics": ["cmc_at_1"]}
+        parts = [p if "unanswered" in p else usual | p for p in parts]
+        values = {"says": "A is above B.", "source": "Table 1", "parts": parts} | claim
+        text = yaml.safe_dump({"papers": {"bct": "BCT"}, "claims": {"bct-1": values}})
+        path.write_text(text)
+        (found,) = answers(read_claims(path), records)
+        return found
+
+    return answer
+
+
+def seeds(method, *values, **fields):
+    return [make_record(method, value, seed=i, **fields) for i, value in enumerate(values)]
+
+
+ABOVE = {"above": ["fct new/old", "bct new/old"]}
+
+
+def test_interval_is_students_over_the_differences_within_a_seed(said) -> None:
+    """Seeds differ by far more than the methods do within one."""
+    fct, bct = (0.50, 0.70, 0.61), (0.48, 0.67, 0.60)
+    found = said([*seeds("fct", *fct), *seeds("bct", *bct)], ABOVE)
+    (line,) = found.lines
+    differences = [a - b for a, b in zip(fct, bct, strict=True)]
+    low, high = stats.t.interval(0.95, 2, loc=sum(differences) / 3, scale=stats.sem(differences))
+    assert (line.low, line.high) == pytest.approx((low, high))
+    assert low < 0 < high and line.verdict == "cannot tell"
+    assert line.mean == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize(
+    ("fct", "bct", "verdict"),
+    [
+        ((0.60, 0.61, 0.62), (0.50, 0.51, 0.52), "agrees"),
+        ((0.50, 0.51, 0.52), (0.60, 0.61, 0.62), "disagrees"),
+        ((0.60, 0.50, 0.61), (0.50, 0.60, 0.51), "cannot tell"),
+        ((0.90,), (0.10,), "cannot tell"),  # one seed tells nothing, whatever its value
+        ((0.90, 0.91), (0.10, 0.11), "cannot tell"),  # two do not either
+    ],
+)
+def test_above(said, fct, bct, verdict) -> None:
+    found = said([*seeds("fct", *fct), *seeds("bct", *bct)], ABOVE)
+    assert found.on_track("glyphs") == verdict
+    assert found.on_kind("rendered") == verdict
+
+
+def test_one_seed_shows_its_value(said) -> None:
+    (line,) = said([*seeds("fct", 0.6), *seeds("bct", 0.5)], ABOVE).lines
+    assert (line.reason, line.low) == ("one seed", None)
+    assert line.mean == pytest.approx(0.1)
+    assert tables.difference(line).whole == "+10.0"
+
+
+def test_only_seeds_that_both_have(said) -> None:
+    records = [*seeds("fct", 0.6, 0.6, 0.6, 0.1), *seeds("bct", 0.5, 0.5, 0.5)]
+    (line,) = said(records, ABOVE).lines
+    assert sorted(line.differences) == [0, 1, 2]
+
+
+def test_a_least_difference_and_closeness(said) -> None:
+    records = [*seeds("fct", 0.60, 0.61, 0.62), *seeds("bct", 0.57, 0.58, 0.59)]
+    assert said(records, ABOVE | {"by": 0.02}).on_track("glyphs") == "agrees"
+    assert said(records, ABOVE | {"by": 0.04}).on_track("glyphs") == "disagrees"
+    close = {"close": ABOVE["above"]}
+    assert said(records, close | {"within": 0.04}).on_track("glyphs") == "agrees"
+    assert said(records, close | {"within": 0.02}).on_track("glyphs") == "disagrees"
+    same = [*seeds("fct", 0.6, 0.7, 0.8), *seeds("bct", 0.6, 0.7, 0.8)]
+    assert said(same, close | {"within": 0.0}).on_track("glyphs") == "agrees"
+
+
+def test_all_comparisons_of_a_chain_must_agree(said) -> None:
+    records = [
+        *seeds("fct", 0.7, 0.7, 0.71), *seeds("bct", 0.5, 0.5, 0.51), *seeds("l2", 0.6, 0.6, 0.61)
+    ]  # fmt: skip
+    chain = {"above": ["fct new/old", "l2 new/old", "bct new/old"]}
+    assert said(records, chain).on_track("glyphs") == "agrees"
+    chain = {"above": ["fct new/old", "bct new/old", "l2 new/old"]}
+    found = said(records, chain)
+    assert [line.verdict for line in found.lines] == ["agrees", "disagrees"]
+    assert found.on_track("glyphs") == "disagrees"
+
+
+def test_each_method_in_turn(said) -> None:
+    records = [*seeds("bct", 0.6, 0.6, 0.61), *seeds("l2", 0.4, 0.4, 0.41)]
+    found = said(records, {"methods": ["bct", "l2"], "above": ["* new/old", "* old/old"]})
+    assert {line.place.method: line.verdict for line in found.lines} == {
+        "bct": "agrees", "l2": "disagrees"
+    }  # fmt: skip
+
+
+def test_a_half_that_nothing_answers_leaves_the_claim_open(said) -> None:
+    records = [*seeds("fct", 0.6, 0.6, 0.6), *seeds("bct", 0.5, 0.5, 0.5)]
+    found = said(records, ABOVE, {"says": "the other half", "unanswered": "no such data"})
+    assert found.of_part(0, "glyphs") == "agrees"
+    assert (found.on_track("glyphs"), found.status) == ("cannot tell", "open")
+
+
+def test_what_is_missing_is_named(said) -> None:
+    found = said(seeds("fct", 0.6, 0.6, 0.6), ABOVE)
+    assert found.lines == ()  # no track has a value
+    found = said(seeds("fct", 0.6, 0.6, 0.6), ABOVE | {"tracks": ["glyphs"]})
+    assert found.lines[0].reason == "no record of bct on open-class, glyphs"
+    refused = [*seeds("fct", 0.6), make_record("bct", reason="needs the old head")]
+    found = said(refused, ABOVE | {"tracks": ["glyphs"]})
+    assert found.lines[0].reason == "bct on open-class, glyphs: not applicable"
+
+
+def test_a_metric_that_a_track_does_not_score_is_left_out(said) -> None:
+    records = [*seeds("fct", 0.6, 0.6, 0.6), *seeds("bct", 0.5, 0.5, 0.5)]
+    found = said(records, ABOVE | {"metrics": ["tar_at_far_1e-4", "cmc_at_1"]})
+    assert [line.place.metric for line in found.lines] == ["cmc_at_1"]
+
+
+def test_protocols_of_one_seed_do_not_count_beside_those_of_three(said) -> None:
+    records = [*seeds("fct", 0.6, 0.6, 0.6), *seeds("bct", 0.5, 0.5, 0.5)]
+    records += [*seeds("fct", 0.1, protocol="open-data"), *seeds("bct", 0.5, protocol="open-data")]
+    found = said(records, ABOVE | {"protocols": ["open-class", "open-data"]})
+    assert [line.verdict for line in found.lines] == ["agrees", "cannot tell"]
+    assert found.on_track("glyphs") == "agrees"
+
+
+def test_unsealed_and_changed_records_do_not_count(said) -> None:
+    records = [*seeds("fct", 0.6, 0.6, 0.6), *seeds("bct", 0.5, 0.5, 0.5)]
+    records += seeds("bct", 0.9, 0.9, 0.9, changed={"bct.weight": 9})
+    records += seeds("bct", 0.9, 0.9, 0.9, seal=None)
+    assert said(records, ABOVE).on_track("glyphs") == "agrees"
+    changed = {"method": "bct", "case": "new/old", "changed": {"bct.weight": 9}}
+    assert said(records, {"above": [changed, "fct new/old"]}).on_track("glyphs") == "agrees"
+
+
+def test_newest_version_counts(said) -> None:
+    records = [*seeds("fct", 0.6, 0.6, 0.6), *seeds("bct", 0.5, 0.5, 0.5)]
+    records += seeds("bct", 0.9, 0.9, 0.9, track_version=0)
+    assert said(records, ABOVE).on_track("glyphs") == "agrees"
+
+
+def on(track, dataset, fct, bct):
+    fields = {"track": track, "dataset": {"name": dataset}}
+    return [*seeds("fct", *fct, **fields), *seeds("bct", *bct, **fields)]
+
+
+UP, DOWN = ((0.6, 0.6, 0.61), (0.5, 0.5, 0.51)), ((0.5, 0.5, 0.51), (0.6, 0.6, 0.61))
+
+
+@pytest.mark.parametrize(
+    ("places", "status"),
+    [
+        ([("cifar100-small", "cifar100", UP), ("glyphs", "glyphs", DOWN)], "holds"),
+        ([("cifar100-small", "cifar100", DOWN), ("glyphs", "glyphs", UP)], "fails"),
+        ([("glyphs", "glyphs", UP)], "elsewhere"),
+        ([("omniglot", "omniglot", DOWN)], "elsewhere"),
+        ([("cifar100-small", "cifar100", UP), ("imagenet", "imagenet", DOWN)], "open"),
+    ],
+)
+def test_lists(said, places, status) -> None:
+    found = said([r for track, data, v in places for r in on(track, data, *v)], ABOVE)
+    assert found.status == status
+    text = "\n".join(tables.claim_lists([found]))
+    heading = tables.STATUSES[status]
+    assert f"**{heading}** (1)\n\n- `bct-1` A is above B. Table 1." in text
+
+
+def test_operations(said) -> None:
+    records = [
+        make_record("fct", 0.6, 0.9, seed=s, converted=0.7) for s in range(3)
+    ] + [make_record("bct", 0.5, 0.8, seed=s, converted=0.55) for s in range(3)]  # fmt: skip
+
+    def mean_of(expression):
+        return said(records, {"above": [expression, 0.0]}).lines[0].mean
+
+    assert mean_of({"minus": ["fct new/new", "bct new/old"]}) == pytest.approx(0.4)
+    assert mean_of({"mean": ["fct new/new", "bct new/old"]}) == pytest.approx(0.7)
+    assert mean_of({"largest": ["fct new/old", "bct new/old"]}) == pytest.approx(0.6)
+    assert mean_of({"smallest": ["fct new/old", "bct new/old"]}) == pytest.approx(0.5)
+    assert mean_of({"spread": ["fct new/new", "bct new/old", "bct new/new"]}) == pytest.approx(0.4)
+    assert mean_of("fct old'/old'") == pytest.approx(0.7)
+    nested = {"minus": [{"minus": ["fct old'/old'", "bct old'/old'"]}, {"mean": [0.1, 0.2]}]}
+    assert mean_of(nested) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_values_of_other_parts_of_a_record(said) -> None:
+    curves = {
+        "area": {"cmc_at_1": 0.7}, "curves": {"cmc_at_1": [0.5, 0.6, 0.9]},
+        "flips": {"positive": [0.0, 0.2, 0.4], "negative": [0.0, 0.1, 0.0]},
+        "groups": {"gap": [0.3, 0.2, 0.1]}, "tau": {"true-l2": 0.4},
+    }  # fmt: skip
+    more = {
+        "backfilling": {"old": "old", "new": "new", "orders": {"random": curves}},
+        "side": {"kind": "simclr", "generations": {
+            "old": {"dim": 2, "bytes": 8, "cka": 0.3, "scores": {"cmc_at_1": 0.25}}}},
+        "run": {"training_cost": 1.25}, "cost": {"added_parameters": 7, "parameters": 10},
+    }  # fmt: skip
+    records = [make_record("fct", seed=s, **more) for s in range(3)]
+    records += [make_record("independent", seed=s, cost={"parameters": 9}) for s in range(3)]
+    for value, expected in (
+        ({"value": "area", "order": "random"}, 0.7),
+        ({"value": "area", "order": "own"}, 0.7),  # no priority: random
+        ({"value": "curve", "order": "random", "at": 0.5}, 0.6),
+        ({"value": "positive_flips", "order": "random", "at": 1.0}, 0.4),
+        ({"value": "negative_flips", "order": "random", "at": 0.5}, 0.1),
+        ({"value": "group_gap", "order": "random", "at": 0.0}, 0.3),
+        ({"value": "tau", "order": "random", "oracle": "true-l2"}, 0.4),
+        ({"value": "cka", "generation": "old"}, 0.3),
+        ({"value": "side_score", "generation": "old"}, 0.25),
+        ({"value": "training_cost"}, 1.25),
+        ({"value": "added_parameters"}, 8.0),
+    ):
+        found = said(records, {"above": [{"method": "fct", **value}, 0]})
+        assert found.lines[0].mean == pytest.approx(expected), value
+
+
+def test_committed_claims_are_those_of_the_papers() -> None:
+    claims = read_claims()
+    counts: dict[str, int] = {}
+    for name in claims.claims:
+        paper, _, number = name.rpartition("-")
+        counts[paper] = counts.get(paper, 0) + 1
+        assert int(number) == counts[paper]
+    assert counts == {"bct": 11, "fct": 12, "bt2": 7, "fastfill": 7, "mixbct": 9}
+
+
+def test_no_verdict_is_typed() -> None:
+    text = (Path(__file__).parents[3] / "results" / "claims.yaml").read_text()
+    assert not any(word in text for word in ("agrees", "disagrees", "cannot tell", "verdict:"))
+
+
+def test_lines_as_values(said) -> None:
+    found = said([*seeds("fct", 0.6, 0.6, 0.6), *seeds("bct", 0.5, 0.5, 0.5)], ABOVE)
+    table = tables.lines_table([found])
+    (row,) = [dict(zip(table.columns, values, strict=True)) for values in table.values]
+    assert row["comparison"] == "fct new/old > bct new/old"
+    assert (row["pictures"], row["seeds"], row["verdict"]) == ("rendered", 3, "agrees")
