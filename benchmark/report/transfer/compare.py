@@ -1,0 +1,193 @@
+"""Two orders side by side: correlation, pairs by gap, compatibility, regret, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from benchmark.report.transfer import statistics
+from benchmark.report.transfer.orders import Floats, Order
+from benchmark.report.transfer.rules import TransferRules
+
+Verdict = Literal["transfers", "does not transfer", "open"]
+
+
+@dataclass(frozen=True)
+class Tau:
+    """A correlation with its interval."""
+
+    value: float | None  # None where one side is constant
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Regret:
+    """What is lost on one place by choosing there by another one's order."""
+
+    source: str
+    target: str
+    winner: str  # the method that is best on the source
+    chosen: float  # best score on the target less the winner's
+    random: float  # less the mean of all methods
+    baseline: float | None  # less the baseline's; None where it is not there
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Two orders of the same protocol, value and metric."""
+
+    left: Order
+    right: Order
+    methods: tuple[str, ...]  # that both have
+    tau: Tau
+    weighted: Tau
+    ceiling: float | None  # the lower one of both sides' own; None where one has a single seed
+    compatible: tuple[int, int, float] | None  # methods of one verdict, methods, expected by chance
+    regrets: tuple[Regret, Regret]  # left's winner on the right, right's on the left
+    verdict: Verdict
+    reason: str  # why it is open
+
+    def gaps(self) -> Iterator[tuple[str, str, float, bool]]:
+        """Source and target kinds of images, gap of two methods on the source, do both agree?"""
+        for source, target in ((self.left, self.right), (self.right, self.left)):
+            x, y = (_means(order, self.methods) for order in (source, target))
+            for i, j in combinations(range(len(self.methods)), 2):
+                gap = float(x[i] - x[j])
+                same = bool(gap * float(y[i] - y[j]) > 0)
+                yield source.pictures, target.pictures, abs(gap), same
+
+
+def transfers(
+    measured: Sequence[Order], published: Sequence[Order], rules: TransferRules
+) -> list[Transfer]:
+    """Every pair of tracks, and of a track and a paper, with two methods or more in common."""
+    pairs = [(a, b) for a, b in combinations(measured, 2) if _alike(a, b)]
+    pairs += [(a, b) for b in published for a in measured if _alike(a, b)]
+    found = [_transfer(a, b, rules) for a, b in pairs]
+    return [each for each in found if each is not None]
+
+
+def _alike(a: Order, b: Order) -> bool:
+    return (a.protocol, a.value, a.metric) == (b.protocol, b.value, b.metric)
+
+
+def _means(order: Order, methods: Sequence[str]) -> Floats:
+    return np.array([order.scores[m].mean() for m in methods])
+
+
+def _transfer(left: Order, right: Order, rules: TransferRules) -> Transfer | None:
+    methods = tuple(sorted(left.scores.keys() & right.scores.keys()))
+    if len(methods) < 2:
+        return None
+    a, b = (np.stack([order.scores[m] for m in methods]) for order in (left, right))
+    rng = np.random.default_rng(0)
+    plain, weighted = (_tau(a, b, rules.draws, rng, weighted=w) for w in (False, True))
+    ends = [statistics.ceiling(each, rules.draws, rng) for each in (a, b)]
+    known = [end for end in ends if end is not None]
+    verdict, reason = _verdict(left, right, len(methods), plain, rules)
+    return Transfer(
+        left, right, methods, plain, weighted, min(known) if len(known) == 2 else None,
+        _compatible(left, right, methods),
+        (_regret(left, right, methods, rules), _regret(right, left, methods, rules)),
+        verdict, reason,
+    )  # fmt: skip
+
+
+def _tau(a: Floats, b: Floats, n: int, rng: np.random.Generator, *, weighted: bool) -> Tau:
+    x, y = a.mean(axis=1), b.mean(axis=1)
+    result = stats.weightedtau(x, y) if weighted else stats.kendalltau(x, y)
+    value = float(result.statistic)
+    if not np.isfinite(value):
+        return Tau(None)
+    draws = statistics.tau_draws(a, b, n, rng, weighted=weighted)
+    if not len(draws):
+        return Tau(value)
+    low, high = np.quantile(draws, [0.025, 0.975])
+    return Tau(value, float(low), float(high))
+
+
+def _verdict(
+    left: Order, right: Order, n: int, tau: Tau, rules: TransferRules
+) -> tuple[Verdict, str]:
+    fewest = min((o.n_seeds for o in (left, right) if not o.published), default=0)
+    if n < rules.methods:
+        return "open", f"{n} methods"
+    if fewest < rules.seeds:
+        return "open", "one seed" if fewest == 1 else f"{fewest} seeds"
+    if tau.value is None or tau.low is None or tau.high is None:
+        return "open", "all methods are alike"
+    if tau.value >= rules.tau and tau.low > rules.above:
+        return "transfers", ""
+    return ("does not transfer", "") if tau.high < rules.tau else ("open", "its interval is wide")
+
+
+def _compatible(left: Order, right: Order, methods: Sequence[str]) -> tuple[int, int, float] | None:
+    """On how many methods both say the same of new/old > old/old, means over the seeds."""
+    if left.lower is None or right.lower is None:
+        return None
+    a, b = (
+        _means(order, methods) > float(lower.mean())
+        for order, lower in ((left, left.lower), (right, right.lower))
+    )
+    chance = float(a.mean() * b.mean() + (1 - a.mean()) * (1 - b.mean())) * len(methods)
+    return int((a == b).sum()), len(methods), chance
+
+
+def _regret(source: Order, target: Order, methods: Sequence[str], rules: TransferRules) -> Regret:
+    x, y = _means(source, methods), _means(target, methods)
+    winner = int(x.argmax())
+    best = float(y.max())
+    at = methods.index(rules.baseline) if rules.baseline in methods else None
+    return Regret(
+        source.place, target.place, methods[winner], best - float(y[winner]),
+        best - float(y.mean()), None if at is None else best - float(y[at]),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GapShare:
+    """Pairs of methods whose scores on the source differ by some gap."""
+
+    source: str  # kind of images
+    target: str
+    low: float
+    high: float | None  # None: any gap above
+    agree: int  # pairs in the same order on the target
+    pairs: int
+
+    @property
+    def share(self) -> float | None:
+        """Of pairs that agree."""
+        return self.agree / self.pairs if self.pairs else None
+
+
+def gap_shares(found: Sequence[Transfer], rules: TransferRules) -> list[GapShare]:
+    """Agreement of pairs by gap, over all transfers that have enough seeds and methods."""
+    told = [t for t in found if t.reason in ("", "its interval is wide")]
+    pairs = [pair for t in told for pair in t.gaps()]
+    shares = []
+    for source, target in sorted({(s, t) for s, t, *_ in pairs}):
+        for low, high in zip(rules.gaps, [*rules.gaps[1:], None], strict=True):
+            mine = [
+                same
+                for s, t, gap, same in pairs
+                if (s, t) == (source, target) and gap >= low and (high is None or gap < high)
+            ]
+            shares.append(GapShare(source, target, low, high, sum(mine), len(mine)))
+    return shares
+
+
+def least_gap(shares: Sequence[GapShare], rules: TransferRules) -> float | None:
+    """The gap from which on as many pairs agree as the rules ask; None where no gap is enough."""
+    least = None
+    for share in sorted(shares, key=lambda s: -s.low):
+        if share.share is not None and share.share < rules.agreement:
+            break
+        least = share.low if share.pairs else least
+    return least

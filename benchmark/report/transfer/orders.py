@@ -1,0 +1,142 @@
+"""Orders of methods: by the records of a protocol and track, or by a table of a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.config import registry
+from benchmark.records.published import Published
+from benchmark.records.record import Record
+from benchmark.report import select
+from benchmark.report.transfer.rules import TransferRules, ValueKind
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Order:
+    """Scores of methods in one place, larger is better.
+
+    ``scores`` has every method's values by seed, of the seeds that all of them have.
+    """
+
+    protocol: str
+    place: str  # a track, or ``fct: Table 1, imagenet``
+    pictures: str  # photographs, drawings, rendered
+    value: ValueKind
+    metric: str
+    scores: Mapping[str, Floats]  # method -> [n seeds]
+    lower: Floats | None = None  # old/old by seed; None where unknown, and for areas
+    published: bool = False
+    seeds: tuple[int, ...] = field(default=(0,))
+
+    @property
+    def n_seeds(self) -> int:
+        """Of every method."""
+        return len(self.seeds)
+
+
+def measured_orders(records: Iterable[Record], rules: TransferRules) -> list[Order]:
+    """An order for each protocol, track, value and metric of sealed records without changes.
+
+    Of several versions of a protocol or track the newest counts. Methods that lack a seed that
+    most of them have are left out, as are those that the rules leave out.
+    """
+    found: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        if record.seal is not None and not record.changed and record.status == "done":
+            found.setdefault((record.protocol, record.track), []).append(record)
+    orders = []
+    for here in (found[key] for key in sorted(found)):
+        newest = max((r.protocol_version, r.track_version) for r in here)
+        kept = [r for r in here if (r.protocol_version, r.track_version) == newest]
+        for value in rules.values:
+            for metric in rules.metrics:
+                order = _measured(kept, value, metric, rules)
+                if order is not None:
+                    orders.append(order)
+    return orders
+
+
+def _measured(
+    records: Sequence[Record], value: ValueKind, metric: str, rules: TransferRules
+) -> Order | None:
+    case = select.cross_case(records)
+    by_method: dict[str, dict[int, float]] = {}
+    lower: dict[int, float] = {}
+    for r in records:
+        bound = r.bounds.get("lower", {}).get(metric)
+        if bound is not None:
+            lower[r.seed] = bound
+        score = _score(r, value, metric, case)
+        if score is not None and r.method not in rules.left_out:
+            by_method.setdefault(r.method, {})[r.seed] = score
+    seeds = _shared_seeds(by_method)
+    scores = {
+        m: np.array([mine[s] for s in seeds])
+        for m, mine in by_method.items()
+        if seeds and set(seeds) <= mine.keys()
+    }
+    if len(scores) < 2:
+        return None
+    first = records[0]
+    known = value == "cross-test" and set(seeds) <= lower.keys()
+    return Order(
+        first.protocol, first.track, registry.pictures(first.dataset.name) or "photographs", value,
+        metric, scores, np.array([lower[s] for s in seeds]) if known else None, seeds=seeds,
+    )  # fmt: skip
+
+
+def _score(record: Record, value: ValueKind, metric: str, case: str) -> float | None:
+    if value == "cross-test":
+        return select.score(record, case, metric)
+    order = record.orders.get("priority") or record.orders.get("random")
+    return None if order is None else order.area.get(metric)
+
+
+def _shared_seeds(by_method: Mapping[str, Mapping[int, float]]) -> tuple[int, ...]:
+    """Seeds that at least half of the methods have."""
+    every = {seed for mine in by_method.values() for seed in mine}
+    n = len(by_method)
+    return tuple(s for s in sorted(every) if 2 * sum(s in mine for mine in by_method.values()) >= n)
+
+
+def published_orders(published: Published, rules: TransferRules) -> list[Order]:
+    """An order for each table, protocol, data and metric of the rules' papers: one value a method.
+
+    Only tables in which one old and one new model serve all methods can order these.
+    """
+    found: dict[tuple[str, ...], dict[str, set[float]]] = {}
+    for number in published.numbers:
+        if number.paper not in rules.papers or number.case != "new/old":
+            continue
+        if number.fraction is None or number.method not in _ours():
+            continue
+        if _label(number.method, number.paper) in rules.left_out:
+            continue
+        words = (number.protocol, number.paper, number.table, number.dataset, number.old_model)
+        values = found.setdefault((*words, number.metric), {})
+        values.setdefault(_label(number.method, number.paper), set()).add(number.fraction)
+    orders = []
+    for (protocol, paper, table, data, old, metric), by_method in sorted(found.items()):
+        single = {m: np.array([*v]) for m, v in by_method.items() if len(v) == 1}
+        if len(single) > 1:
+            place = ", ".join(filter(None, (f"{paper}: {table}", data, old)))
+            orders.append(
+                Order(protocol, place, "photographs", "cross-test", metric, single, published=True)
+            )
+    return orders
+
+
+def _ours() -> frozenset[str]:
+    return frozenset((*registry.method_files(), "fct-noside", "bct-kd"))
+
+
+def _label(method: str, paper: str) -> str:
+    """Our label of a paper's method: its FCT has side-information."""
+    names = {"fct-noside": "fct", "bct-kd": "bct:distill"}
+    return "fct:simclr" if (paper, method) == ("fct", "fct") else names.get(method, method)

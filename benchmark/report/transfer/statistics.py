@@ -1,0 +1,76 @@
+"""Agreement of two orders: tau-b, weighted tau, their draws, and what seeds alone allow."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def taus(left: Floats, right: Floats, *, weighted: bool = False) -> Floats:
+    """Kendall's tau-b of many pairs of scores at once, ``[draws, n]`` each; NaN where constant.
+
+    scipy takes one pair a call, which thousands of draws would feel; a test holds this to it.
+    With ``weighted`` as ``scipy.stats.weightedtau``: the larger scores count more, hyperbolically,
+    mean over the ranks by either side (Vigna, 2015).
+    """
+    x, y = (np.sign(v[:, :, None] - v[:, None, :]) for v in (left, right))
+    if not weighted:
+        return _tau(x, y, np.ones_like(x))
+    ranks = [_ranks(first, second) for first, second in ((x, y), (y, x))]
+    both = [_tau(x, y, 1 / (1 + r[:, :, None]) + 1 / (1 + r[:, None, :])) for r in ranks]
+    mean: Floats = (both[0] + both[1]) / 2
+    return mean
+
+
+def _tau(x: Floats, y: Floats, weights: Floats) -> Floats:
+    axes = (1, 2)
+    norm = (weights * x * x).sum(axes) * (weights * y * y).sum(axes)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        tau: Floats = (weights * x * y).sum(axes) / np.sqrt(norm)
+    return tau
+
+
+def _ranks(x: Floats, y: Floats) -> Floats:
+    """From 0 for the largest by ``x``; of equal ones the larger by ``y``, then the later."""
+    later = np.triu(np.ones(x.shape[1:]), 1)
+    above = (x < 0) | ((x == 0) & ((y < 0) | ((y == 0) & (later > 0))))
+    ranks: Floats = above.sum(axis=2).astype(np.float64)
+    return ranks
+
+
+def drawn_scores(
+    scores: Floats, n: int, rng: np.random.Generator, *, widened: bool = False
+) -> Floats:
+    """Means over seeds drawn again, ``[n, methods]`` of ``[methods, seeds]``.
+
+    ``widened`` gives deviations their unbiased size, which draws of few seeds understate.
+    """
+    k = scores.shape[1]
+    seeds = rng.integers(0, k, (n, k))
+    mean = scores.mean(axis=1)
+    drawn: Floats = scores[:, seeds].mean(axis=2).T
+    return mean + (drawn - mean) * math.sqrt(k / (k - 1)) if widened and k > 1 else drawn
+
+
+def tau_draws(
+    left: Floats, right: Floats, n: int, rng: np.random.Generator, *, weighted: bool
+) -> Floats:
+    """Tau with seeds of each side and methods of both drawn again; without what has none."""
+    methods = rng.integers(0, len(left), (n, len(left)))
+    x, y = (np.take_along_axis(drawn_scores(s, n, rng), methods, 1) for s in (left, right))
+    found = taus(x, y, weighted=weighted)
+    return found[np.isfinite(found)]
+
+
+def ceiling(scores: Floats, n: int, rng: np.random.Generator) -> float | None:
+    """Mean tau of two repetitions of one board with other seeds; None of a single seed."""
+    if scores.shape[1] < 2:
+        return None
+    x, y = (drawn_scores(scores, n, rng, widened=True) for _ in range(2))
+    found = taus(x, y)
+    known = found[np.isfinite(found)]
+    return float(known.mean()) if len(known) else None
