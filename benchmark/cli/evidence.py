@@ -16,6 +16,8 @@ from benchmark.errors import unknown
 
 if TYPE_CHECKING:
     from benchmark.records.record import Record
+    from benchmark.report import TextTable
+    from benchmark.report.transfer import Transfer, TransferRules
 
 app = typer.Typer()
 
@@ -61,6 +63,80 @@ def claims(
         print_tables([tables.short_table(found)])
     else:
         print_tables(tables.verdict_tables(found, every), form)
+
+
+@app.command(
+    epilog="Examples: `bench transfer results` · `bench transfer results --out transfer` · "
+    "`bench transfer results -p open-class -f csv`"
+)
+def transfer(
+    runs: options.Runs = None, form: options.Form = "terminal",
+    protocols: options.Protocols = "", tracks: options.Tracks = "",
+    out: Annotated[
+        Path | None, Option("--out", help="Also write plots, CSV and JSON into a folder.")
+    ] = None,
+    rules: Annotated[
+        Path | None, Option("--rules", help="What counts; else `results/transfer.yaml`.")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:  # fmt: skip
+    """Say whether the order of methods on one track is that on another, or in a paper."""
+    from benchmark.report.tables import transfer as tables
+    from benchmark.report.transfer import read_rules
+
+    asked = read_rules(rules)
+    records = [one.record for one in selected(runs, "", protocols, tracks, "")]
+    found = _transfers(records, asked)
+    shown = tables.tables(found, asked)
+    if out is not None:
+        _write_transfer(found, shown, asked, out)
+    if as_json:
+        echo_json(_rows(shown))
+    elif not shown:
+        echo("No two places have two methods of one protocol in common.")
+    elif form == "csv":
+        print_tables([table for table in shown if table.slug == "transfer"], form)
+    else:
+        print_tables(shown, form)
+
+
+def _transfers(records: list[Record], rules: TransferRules) -> list[Transfer]:
+    from benchmark.records.published import read_published
+    from benchmark.report.transfer import measured_orders, published_orders, transfers
+
+    papers = published_orders(read_published(), rules)
+    more = tuple(dict.fromkeys((*rules.metrics, *(order.metric for order in papers))))
+    every = measured_orders(records, rules.model_copy(update={"metrics": more}))
+    own = [order for order in every if order.metric in rules.metrics]
+    found = transfers(own, [], rules)
+    beside = transfers(every, papers, rules)
+    return [*found, *(each for each in beside if each.left.published)]
+
+
+def _write_transfer(
+    found: list[Transfer], shown: list[TextTable], rules: TransferRules, out: Path
+) -> None:
+    from benchmark.config.files import plain_io_errors, writable, write_json, write_whole
+    from benchmark.report import render
+    from benchmark.report.plots.transfer import plot_transfer
+
+    writable(out, "--out")
+    with plain_io_errors(out):
+        for table in shown:
+            if table.columns:
+                write_whole(out / f"{table.slug}.csv", render(table, "csv"))
+        write_json(out / "transfer.json", _rows(shown))
+        for path in plot_transfer(found, rules, out):
+            echo(path, err=True)
+
+
+def _rows(shown: list[TextTable]) -> dict[str, list[dict[str, object]]]:
+    """The values of tables, by slug."""
+    return {
+        table.slug: [dict(zip(table.columns, row, strict=True)) for row in table.values]
+        for table in shown
+        if table.columns
+    }
 
 
 def _records(runs: list[Path] | None) -> list[Record]:

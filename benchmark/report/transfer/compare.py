@@ -68,7 +68,7 @@ def transfers(
 ) -> list[Transfer]:
     """Every pair of tracks, and of a track and a paper, with two methods or more in common."""
     pairs = [(a, b) for a, b in combinations(measured, 2) if _alike(a, b)]
-    pairs += [(a, b) for b in published for a in measured if _alike(a, b)]
+    pairs += [(b, a) for b in published for a in measured if _alike(a, b)]
     found = [_transfer(a, b, rules) for a, b in pairs]
     return [each for each in found if each is not None]
 
@@ -168,8 +168,9 @@ class GapShare:
 
 
 def gap_shares(found: Sequence[Transfer], rules: TransferRules) -> list[GapShare]:
-    """Agreement of pairs by gap, over all transfers that have enough seeds and methods."""
-    told = [t for t in found if t.reason in ("", "its interval is wide")]
+    """Agreement of pairs by gap, over all tracks that have enough seeds and methods."""
+    enough = ("", "its interval is wide")
+    told = [t for t in found if t.reason in enough and not t.left.published]
     pairs = [pair for t in told for pair in t.gaps()]
     shares = []
     for source, target in sorted({(s, t) for s, t, *_ in pairs}):

@@ -219,6 +219,7 @@ def test_published_orders() -> None:
 def test_a_paper_needs_no_seeds() -> None:
     printed = order("paper", MEANS, n=1, published=True)
     (found,) = transfers([order("a", MEANS, 0.001)], [printed], RULES)
+    assert found.left.published
     assert (found.verdict, found.ceiling) == ("transfers", None)
 
 
@@ -244,3 +245,29 @@ def test_refused(tmp_path, changes, message) -> None:
     with pytest.raises(BenchError) as error:
         read_rules(path)
     assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_tables_and_plots(tmp_path) -> None:
+    """Failures stand beside successes, values have every column, plots are written."""
+    from benchmark.report.plots.transfer import plot_transfer
+    from benchmark.report.tables.transfer import tables
+
+    orders = [order("glyphs", MEANS, 0.001), order("copy", MEANS, 0.001),
+              order("cifar", MEANS[::-1], 0.001, pictures="photographs")]  # fmt: skip
+    printed = order("mixbct: Table 2", MEANS, n=1, pictures="photographs", published=True)
+    found = transfers(orders, [printed], RULES)
+    shown = {table.slug: table for table in tables(found, RULES)}
+    assert list(shown) == ["transfer", "transfer-papers", "transfer-gaps", "transfer-regret"]
+    verdicts = {row.labels[1].text: row.labels[3].text for row in shown["transfer"].rows}
+    assert verdicts == {
+        "glyphs and copy": "transfers", "glyphs and cifar": "does not transfer",
+        "copy and cifar": "does not transfer",
+    }  # fmt: skip
+    for table in shown.values():
+        assert all(len(row) == len(table.columns) for row in table.values)
+    notes = shown["transfer-gaps"].notes
+    assert "Rendered to rendered: differences from 10 points on transfer" in " ".join(notes)
+    assert "Rendered to photographs: no difference that was measured" in " ".join(notes)
+    paths = plot_transfer(found, RULES, tmp_path, ["png"])
+    assert [path.name for path in paths] == ["transfer-map.png", "transfer-gaps.png"]
+    assert all(path.read_bytes()[:4] == b"\x89PNG" for path in paths)

@@ -1,0 +1,174 @@
+"""Tables of transfer: correlations with their verdicts, pairs by gap, regret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from benchmark.report import numbers
+from benchmark.report.text_table import TextCell, TextTable, simple_table
+from benchmark.report.transfer.compare import GapShare, Regret, Tau, Transfer, gap_shares, least_gap
+from benchmark.report.transfer.rules import TransferRules
+
+_VALUES = (
+    "protocol", "left", "right", "left_pictures", "right_pictures", "published", "value", "metric",
+    "methods", "left_seeds", "right_seeds", "tau", "tau_low", "tau_high", "weighted",
+    "weighted_low", "weighted_high", "ceiling", "compatible_same", "compatible_of",
+    "compatible_chance", "verdict", "reason",
+)  # fmt: skip
+_REGRETS = (
+    "protocol", "value", "metric", "source", "target", "winner", "chosen", "random", "baseline",
+)  # fmt: skip
+
+
+def tables(found: Sequence[Transfer], rules: TransferRules) -> list[TextTable]:
+    """All of them: tracks beside tracks, tracks beside papers, gaps, regret."""
+    measured = [t for t in found if not t.left.published]
+    papers = [t for t in found if t.left.published]
+    shown = [
+        tau_table(measured, rules, "Orders on two tracks", "transfer"),
+        tau_table(papers, rules, "Orders in papers and on tracks", "transfer-papers"),
+        gap_table(found, rules),
+        regret_table(measured, rules),
+    ]
+    return [table for table in shown if table.rows]
+
+
+def tau_table(found: Sequence[Transfer], rules: TransferRules, title: str, slug: str) -> TextTable:
+    """A line for each pair: correlation, ceiling, compatibility, verdict."""
+    heads = ["protocol", "places", "score", "verdict"]
+    columns = ["methods", "tau-b", "weighted", "ceiling", "alike"]
+    lines = [_line(t) for t in found]
+    return simple_table(
+        title, slug, heads, columns, lines, notes=tuple(_notes(rules)), columns=_VALUES,
+        values=tuple(_values(t) for t in found),
+    )  # fmt: skip
+
+
+def _line(t: Transfer) -> list[TextCell]:
+    metric = numbers.metric(t.left.metric).label
+    score = metric if t.left.value == "cross-test" else f"{metric}, {t.left.value}"
+    words = [t.left.protocol, f"{t.left.place} and {t.right.place}", score, verdict(t)]
+    same = "" if t.compatible is None else "{} of {} ({:.1f})".format(*t.compatible)
+    ceiling = numbers.DASH if t.ceiling is None else f"{t.ceiling:.2f}"
+    cells = [
+        str(len(t.methods)),
+        tau(t.tau),
+        tau(Tau(t.weighted.value)),
+        ceiling,
+        same or numbers.DASH,
+    ]
+    return [TextCell(text) for text in [*words, *cells]]
+
+
+def tau(value: Tau) -> str:
+    """A correlation with its interval.
+
+    Example:
+        >>> tau(Tau(0.5, -0.123, 0.9))
+        '0.50 (-0.12 to 0.90)'
+    """
+    if value.value is None:
+        return numbers.DASH
+    if value.low is None or value.high is None:
+        return f"{value.value:.2f}"
+    return f"{value.value:.2f} ({value.low:.2f} to {value.high:.2f})"
+
+
+def verdict(t: Transfer) -> str:
+    """The verdict, and why it is open."""
+    return f"{t.verdict}: {t.reason}" if t.reason else t.verdict
+
+
+def _notes(rules: TransferRules) -> Iterator[str]:
+    yield (
+        f"Transfers: tau-b of at least {rules.tau:g} whose 95 % interval lies above "
+        f"{rules.above:g}; does not: the whole interval is below {rules.tau:g}; else open, as with "
+        f"fewer than {rules.seeds} seeds or {rules.methods} methods. Written down before the core "
+        "board was computed, in results/transfer.yaml."
+    )
+    yield "Intervals: seeds of each side and methods drawn again. Left out: " + ", ".join(
+        f"`{method}`" for method in rules.left_out
+    ) + "."  # fmt: skip
+    yield (
+        "Ceiling: mean tau of two repetitions of one board with other seeds, the lower of both. "
+        "Alike: methods of which both places say the same of new/old > old/old (by chance)."
+    )
+
+
+def gap_table(found: Sequence[Transfer], rules: TransferRules) -> TextTable:
+    """Share of pairs of methods that are in the same order on the target, by their gap."""
+    shares = gap_shares(found, rules)
+    kinds = list(dict.fromkeys((s.source, s.target) for s in shares))
+    lines, notes = [], []
+    for source, target in kinds:
+        mine = [s for s in shares if (s.source, s.target) == (source, target)]
+        lines.append([f"{source} to {target}", *map(_share, mine)])
+        notes.append(f"{source.capitalize()} to {target}: {least_words(mine, rules)}.")
+    heads = [_gap(s) for s in shares[: len(rules.gaps)]]
+    return simple_table(
+        "Pairs of methods in the same order, by their gap in points", "transfer-gaps",
+        ["from and to"], heads, lines, notes=tuple(notes),
+    )  # fmt: skip
+
+
+def least_words(shares: Sequence[GapShare], rules: TransferRules) -> str:
+    """From which gap on pairs agree, in words."""
+    least = least_gap(shares, rules)
+    share = f"{100 * rules.agreement:g} % of the pairs agree"
+    if least is None:
+        return f"no difference that was measured transfers, as nowhere {share}"
+    if least == rules.gaps[0]:
+        return f"differences of any size transfer: {share}"
+    if not any(s.pairs for s in shares if s.low < least):
+        return f"differences from {100 * least:g} points on transfer, smaller ones were not there"
+    return f"differences under {100 * least:g} points do not transfer; from there on {share}"
+
+
+def _share(share: GapShare) -> str:
+    return f"{share.agree} of {share.pairs}" if share.pairs else numbers.DASH
+
+
+def _gap(share: GapShare) -> str:
+    low = f"{100 * share.low:g}"
+    return f"{low} and more" if share.high is None else f"{low} to {100 * share.high:g}"
+
+
+def regret_table(found: Sequence[Transfer], rules: TransferRules) -> TextTable:
+    """What is lost by taking one track's winner on another, in points."""
+    rows = [(t, regret) for t in found for regret in t.regrets]
+    lines = [_regret_line(t, regret) for t, regret in rows]
+    heads = ["protocol", "from and to", "score", "winner"]
+    return simple_table(
+        "Regret of taking the winner along, points", "transfer-regret", heads,
+        ["lost", "random", rules.baseline], lines, columns=_REGRETS,
+        values=tuple(_regret_values(t, regret) for t, regret in rows),
+        notes=(
+            "Lost: the target's best score less that of the source's winner; of the mean method, "
+            f"and of {rules.baseline}.",
+        ),
+    )  # fmt: skip
+
+
+def _regret_line(t: Transfer, regret: Regret) -> list[TextCell]:
+    metric = numbers.metric(t.left.metric).label
+    score = metric if t.left.value == "cross-test" else f"{metric}, {t.left.value}"
+    words = [t.left.protocol, f"{regret.source} to {regret.target}", score, regret.winner]
+    values = [numbers.number(v) for v in (regret.chosen, regret.random, regret.baseline)]
+    return [TextCell(text) for text in [*words, *values]]
+
+
+def _regret_values(t: Transfer, regret: Regret) -> list[object]:
+    return [
+        t.left.protocol, t.left.value, t.left.metric, regret.source, regret.target, regret.winner,
+        regret.chosen, regret.random, regret.baseline,
+    ]  # fmt: skip
+
+
+def _values(t: Transfer) -> list[object]:
+    left, right = t.left, t.right
+    return [
+        left.protocol, left.place, right.place, left.pictures, right.pictures, left.published,
+        left.value, left.metric, len(t.methods), left.n_seeds, right.n_seeds, t.tau.value,
+        t.tau.low, t.tau.high, t.weighted.value, t.weighted.low, t.weighted.high, t.ceiling,
+        *(t.compatible or (None, None, None)), t.verdict, t.reason,
+    ]  # fmt: skip
