@@ -33,6 +33,7 @@ from leaderboard.charts import board_data
 from leaderboard.citing import board_bibtex, method_bibtex
 from leaderboard.curves import curve_tables
 from leaderboard.effort import effort
+from leaderboard.evidence import FIGURES, evidence_page, has_evidence
 from leaderboard.heatmap import heatmap
 from leaderboard.method_page import method_page, record_links
 from leaderboard.names import file_name, method_href, record_address
@@ -83,7 +84,7 @@ def build_folder(
     """
     roots = [Path(each) for each in ([root] if isinstance(root, str | Path) else root)]
     entries, skipped = read_folders(roots)
-    site = _Site(entries, skipped, out, roots, releases)
+    site = _Site(entries, skipped, out, roots, releases, evidence=True)
     return site.write(), site.skipped
 
 
@@ -117,9 +118,10 @@ class _Site:
 
     def __init__(
         self, entries: Sequence[Entry], skipped: Sequence[Skipped], out: _Path,
-        roots: Sequence[Path], releases: _Path | None = None,
+        roots: Sequence[Path], releases: _Path | None = None, *, evidence: bool = False,
     ) -> None:  # fmt: skip
         self.entries, self.skipped = entries, list(skipped)
+        self.evidence = evidence and has_evidence([entry.record for entry in entries])
         self.out, self.roots = Path(out), roots
         methods = sorted({e.record.method for e in entries}, key=lambda m: m.partition(":"))
         self.info = {method: method_info(method) for method in methods}
@@ -153,6 +155,8 @@ class _Site:
             heat = heatmap([*family.boards.values()], "../")
             self._page("family", f"boards/{family.slug}.html", family=family, heat=heat)
         self._published()
+        if self.evidence:
+            self._evidence()
         self._page("submit", "submit.html", **self._protocols())
         self._changes()
         lines = [[TextCell(s.file, code=True), TextCell(s.reason)] for s in self.skipped]
@@ -161,10 +165,17 @@ class _Site:
         self._page("skipped", "skipped.html", table=table)
         return self.out / "index.html"
 
+    def _evidence(self) -> None:
+        page = evidence_page([entry.record for entry in self.entries], self.published)
+        for name, drawn in page["figures"].items():
+            self._write(f"{FIGURES}/{name}", drawn)
+        self._page("evidence", "evidence.html", folder=FIGURES, **page)
+
     def _page(self, template: str, address: str, **values: Any) -> None:
         about = {
             "n_records": len(self.entries), "newest": self.newest[0],
             "kinds": kinds_words(board.scenario for board in self.boards),
+            "evidence": self.evidence,
         }  # fmt: skip
         root = "../" * address.count("/")
         page = pages.template(template).render(site=about, root=root, **values)
@@ -283,6 +294,7 @@ class _Site:
             "answer": answers.board_answer(board),
             "question": notes.question(board.first),
             "note": next(notes.track_lines(board.first), ""),
+            "rendered": registry.pictures(board.first.dataset.name) == "rendered",
             "rankings": [tables.ranking(board, key) for key in board.metrics],
             "bounds": tables.bounds(board),
             "siblings": self._siblings(board),

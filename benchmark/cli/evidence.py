@@ -81,12 +81,13 @@ def transfer(
     as_json: options.AsJson = False,
 ) -> None:  # fmt: skip
     """Say whether the order of methods on one track is that on another, or in a paper."""
+    from benchmark.records.published import read_published
     from benchmark.report.tables import transfer as tables
-    from benchmark.report.transfer import read_rules
+    from benchmark.report.transfer import compare_all, read_rules
 
     asked = read_rules(rules)
     records = [one.record for one in selected(runs, "", protocols, tracks, "")]
-    found = _transfers(records, asked)
+    found = compare_all(records, read_published(), asked)
     shown = tables.tables(found, asked)
     if out is not None:
         _write_transfer(found, shown, asked, out)
@@ -98,19 +99,6 @@ def transfer(
         print_tables([table for table in shown if table.slug == "transfer"], form)
     else:
         print_tables(shown, form)
-
-
-def _transfers(records: list[Record], rules: TransferRules) -> list[Transfer]:
-    from benchmark.records.published import read_published
-    from benchmark.report.transfer import measured_orders, published_orders, transfers
-
-    papers = published_orders(read_published(), rules)
-    more = tuple(dict.fromkeys((*rules.metrics, *(order.metric for order in papers))))
-    every = measured_orders(records, rules.model_copy(update={"metrics": more}))
-    own = [order for order in every if order.metric in rules.metrics]
-    found = transfers(own, [], rules)
-    beside = transfers(every, papers, rules)
-    return [*found, *(each for each in beside if each.left.published)]
 
 
 def _write_transfer(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -10,8 +10,10 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
+from benchmark.records.published import Published
+from benchmark.records.record import Record
 from benchmark.report.transfer import statistics
-from benchmark.report.transfer.orders import Floats, Order
+from benchmark.report.transfer.orders import Floats, Order, measured_orders, published_orders
 from benchmark.report.transfer.rules import TransferRules
 
 Verdict = Literal["transfers", "does not transfer", "open"]
@@ -71,6 +73,18 @@ def transfers(
     pairs += [(b, a) for b in published for a in measured if _alike(a, b)]
     found = [_transfer(a, b, rules) for a, b in pairs]
     return [each for each in found if each is not None]
+
+
+def compare_all(
+    records: Iterable[Record], published: Published, rules: TransferRules
+) -> list[Transfer]:
+    """Every pair of tracks by the rules' metrics, and every paper beside tracks by its own."""
+    papers = published_orders(published, rules)
+    more = tuple(dict.fromkeys((*rules.metrics, *(order.metric for order in papers))))
+    every = measured_orders(records, rules.model_copy(update={"metrics": more}))
+    own = [order for order in every if order.metric in rules.metrics]
+    beside = transfers(every, papers, rules)
+    return [*transfers(own, [], rules), *(t for t in beside if t.left.published)]
 
 
 def _alike(a: Order, b: Order) -> bool:

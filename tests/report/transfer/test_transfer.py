@@ -266,7 +266,7 @@ def test_tables_and_plots(tmp_path) -> None:
     for table in shown.values():
         assert all(len(row) == len(table.columns) for row in table.values)
     notes = shown["transfer-gaps"].notes
-    assert "Rendered to rendered: differences from 10 points on transfer" in " ".join(notes)
+    assert "Rendered to rendered: differences from 5 points on transfer" in " ".join(notes)
     assert "Rendered to photographs: no difference that was measured" in " ".join(notes)
     paths = plot_transfer(found, RULES, tmp_path, ["png"])
     assert [path.name for path in paths] == ["transfer-map.png", "transfer-gaps.png"]
