@@ -41,7 +41,7 @@ def evidence_page(records: Sequence[Record], published: Published) -> dict[str, 
     figures = _figures(compared, rules)
     return {
         "lists": [
-            (heading, [(a.name, claim_tables.sentence(a)) for a in _of(found, status)])
+            (heading, [(a.name, claim_tables.list_words(a)) for a in _of(found, status)])
             for status, heading in claim_tables.STATUSES.items()
         ],
         "claims": claim_tables.verdict_tables(found, claims),

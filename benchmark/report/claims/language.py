@@ -194,7 +194,7 @@ class Claim(Model):
     """One claim of a paper."""
 
     says: Text
-    """The condition, in Markdown."""
+    """The condition."""
     source: Text
     """Sections and tables of the paper."""
     caveat: Text = ""

@@ -83,8 +83,15 @@ def claim_lists(answers: Sequence[Answer]) -> Iterator[str]:
     for status, heading in STATUSES.items():
         own = [a for a in answers if a.status == status]
         yield f"**{heading}** ({len(own)})\n"
-        yield from (f"- `{a.name}` {sentence(a)}" for a in own)
+        yield from (f"- `{a.name}` {list_words(a)}" for a in own)
         yield "" if own else "Nothing.\n"
+
+
+def list_words(answer: Answer) -> str:
+    """A claim in a list: what the paper says, and the kinds of images that tell."""
+    told = [(answer.on_kind(kind), kind) for kind in KINDS]
+    words = ", ".join(f"{verdict} on {kind}" for verdict, kind in told if verdict != "cannot tell")
+    return f"{sentence(answer)} ({words})" if words else sentence(answer)
 
 
 def sentence(answer: Answer) -> str:

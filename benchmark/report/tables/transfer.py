@@ -87,7 +87,7 @@ def _notes(rules: TransferRules) -> Iterator[str]:
         "board was computed, in results/transfer.yaml."
     )
     yield "Intervals: seeds of each side and methods drawn again. Left out: " + ", ".join(
-        f"`{method}`" for method in rules.left_out
+        rules.left_out
     ) + "."  # fmt: skip
     yield (
         "Ceiling: mean tau of two repetitions of one board with other seeds, the lower of both. "

@@ -179,6 +179,7 @@ def test_lists(said, places, status) -> None:
     text = "\n".join(tables.claim_lists([found]))
     heading = tables.STATUSES[status]
     assert f"**{heading}** (1)\n\n- `bct-1` A is above B. Table 1." in text
+    assert ("on photographs" in text.split("Table 1.")[1]) == (status in ("holds", "fails"))
 
 
 def test_operations(said) -> None:

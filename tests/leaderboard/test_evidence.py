@@ -1,0 +1,57 @@
+"""The page of evidence: there where something can be told, linked, escaped."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from benchmark.records.files import write_record
+from leaderboard.site import build_folder
+
+
+@pytest.fixture
+def site(make, tmp_path):
+    """Build a site of records."""
+
+    def built(records):
+        for record in records:
+            write_record(record.path(tmp_path / "runs"), record)
+        build_folder(tmp_path / "runs", tmp_path / "site")
+        return tmp_path / "site"
+
+    return built
+
+
+def board(make, track, dataset, n, **methods):
+    return [
+        make(
+            m, score + 0.002 * s, seed=s, track=track, dataset={"name": dataset, "fingerprint": "f"}
+        )
+        for m, score in methods.items()
+        for s in range(n)
+    ]
+
+
+SCORES = {"bct": 0.6, "l2": 0.7, "fct": 0.8, "mixbct": 0.55, "bt2": 0.85}
+TURNED = {method: 1.4 - score for method, score in SCORES.items()}
+
+
+def test_failures_are_shown_and_rendered_boards_link(make, site) -> None:
+    records = board(make, "glyphs", "glyphs", 3, **SCORES)
+    records += board(make, "cifar100-small", "cifar100", 3, **TURNED)
+    out = site(records)
+    page = (out / "evidence.html").read_text()
+    assert "does not transfer" in page and "cifar100-small and glyphs" in page
+    assert "Holds on photographs" in page and "bt2-" in page
+    for name in re.findall(r'<img src="([^"]+)"', page):
+        assert (out / name).read_bytes().startswith(b"<?xml")
+    boards = {path.name: path.read_text() for path in (out / "boards").glob("*.html")}
+    linked = {name for name, text in boards.items() if "evidence.html#transfer" in text}
+    assert linked and all("glyphs" in name for name in linked)
+
+
+def test_one_seed_tells_nothing_and_has_no_page(make, site) -> None:
+    out = site(board(make, "glyphs", "glyphs", 1, **SCORES))
+    assert not (out / "evidence.html").exists()
+    assert "evidence.html" not in (out / "index.html").read_text()
