@@ -77,6 +77,9 @@ def run(
     out: Annotated[
         Path, Option(help="Folder of records, tables, plots and the page.")
     ] = Path("runs"),
+    records_only: Annotated[
+        bool, Option("--records-only", help="Write records; no tables, plots or page.")
+    ] = False,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Print the plan and what of it is stored.")
     ] = False,
@@ -116,7 +119,9 @@ def run(
     compute = Compute(accelerator.accelerator, accelerator.devices, engine)
     with running.Progress() as reporter:
         results = carry_out(requests, existing, store, out, compute, reporter)
-    if axes:
+    if records_only:
+        echo(f"{len(results)} records below {requests[0].folder(out)}")
+    elif axes:
         running.print_sweep(results, axes, out)
     else:
         running.print_results(results, requests[0].folder(out))

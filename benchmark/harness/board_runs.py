@@ -52,7 +52,7 @@ def jobs(
                 words = (
                     "run", "-p", protocol, "-t", track, "-m", ",".join(methods),
                     "--seeds", str(seed), "--device", board.device, "--precision", board.precision,
-                    "--existing", existing, *root, *folders,
+                    "--existing", existing, "--records-only", *root, *folders,
                 )  # fmt: skip
                 found.append(Job(words, estimate))
     return found

@@ -196,10 +196,10 @@ def test_commands(board_file, put, tmp_path) -> None:
     statuses = list(unit_statuses(board, tmp_path / "results", {}))
     found = jobs(statuses, [1.0] * 4, board, {}, ["--out", "results"])
     texts = [" ".join(job.words) for job in found]
-    rest = "--device cpu --precision 32-true --existing"
+    rest, end = "--device cpu --precision 32-true --existing", "--records-only --out results"
     assert texts == [
-        f"run -p open-class -t toy -m bct --seeds 0 {rest} overwrite --out results",
-        f"run -p open-class -t toy -m independent,bct --seeds 1 {rest} skip --out results",
+        f"run -p open-class -t toy -m bct --seeds 0 {rest} overwrite {end}",
+        f"run -p open-class -t toy -m independent,bct --seeds 1 {rest} skip {end}",
     ]
 
 
