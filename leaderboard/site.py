@@ -294,7 +294,7 @@ class _Site:
             "answer": answers.board_answer(board),
             "question": notes.question(board.first),
             "note": next(notes.track_lines(board.first), ""),
-            "rendered": registry.pictures(board.first.dataset.name) == "rendered",
+            "rendered": board.scenario.kind == "rendered",
             "rankings": [tables.ranking(board, key) for key in board.metrics],
             "bounds": tables.bounds(board),
             "siblings": self._siblings(board),

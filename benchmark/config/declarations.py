@@ -8,12 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from benchmark.config.reading import STRICT
-
-Pictures = Literal["photographs", "drawings", "rendered"]
-"""Kinds of images: what holds on one kind need not hold on another."""
 
 
 @dataclass(frozen=True)
@@ -99,14 +96,12 @@ class DatasetDeclaration(ABC):
         columns: What its items carry beside images and classes: any of ``cameras``, ``templates``,
             ``groups``, ``texts``.
         evaluation_sets: Its evaluation sets by name.
-        pictures: What its images are, which verdicts on them name.
         more: What a user may do about columns that it has not, in words; empty: nothing.
     """
 
     __pydantic_config__ = STRICT
     columns: ClassVar[frozenset[str]] = frozenset()
     evaluation_sets: ClassVar[Mapping[str, EvaluationSet]] = {"test": EvaluationSet()}
-    pictures: ClassVar[Pictures] = "photographs"
     more: ClassVar[str] = ""
 
     def offers(self, root: Path | None) -> Offer:  # noqa: ARG002

@@ -13,12 +13,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
-from benchmark.config.declarations import (
-    DatasetDeclaration,
-    MethodDeclaration,
-    Pictures,
-    TaskDeclaration,
-)
+from benchmark.config.declarations import DatasetDeclaration, MethodDeclaration, TaskDeclaration
 from benchmark.config.reading import build
 from benchmark.errors import BenchError, unknown
 
@@ -249,14 +244,6 @@ def check_options(name: str, options: Mapping[str, Any], where: str) -> DatasetD
     cls: type[DatasetDeclaration]
     cls = _only_class(known("dataset", name, datasets()), DatasetDeclaration)
     return build(cls, options, where)
-
-
-def pictures(name: str) -> Pictures | None:
-    """What a dataset's images are; None of one that is not known here."""
-    if name not in datasets():
-        return None
-    cls: type[DatasetDeclaration] = _only_class(datasets()[name], DatasetDeclaration)
-    return cls.pictures
 
 
 def task(name: str) -> TaskDeclaration:

@@ -61,7 +61,6 @@ _JUNK_IS_A_CLASS = dict.fromkeys(
 class Glyphs(DatasetReader):
     """Characters of many scripts."""
 
-    pictures: ClassVar = "rendered"
     columns: ClassVar = frozenset({"cameras", "templates", "groups", "texts"})
     evaluation_sets: ClassVar = {
         "test": EvaluationSet(unseen=True),

@@ -49,7 +49,6 @@ Drawings = dict[tuple[str, str, int], Pixels]
 class Omniglot(FileDatasetReader):
     """Hand-drawn characters."""
 
-    pictures: ClassVar = "drawings"
     columns: ClassVar = frozenset({"cameras", "templates", "groups"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True), "seen": EvaluationSet()}
 

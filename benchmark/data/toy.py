@@ -24,7 +24,6 @@ Count = Annotated[int, Field(ge=1, le=100_000)]
 class Toy(DatasetReader):
     """Smooth random patterns."""
 
-    pictures: ClassVar = "rendered"
     columns: ClassVar = frozenset({"cameras", "templates", "groups", "texts"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True), "seen": EvaluationSet()}
 

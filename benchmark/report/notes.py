@@ -23,6 +23,12 @@ def installed(load: Callable[[str], T], name: str) -> T | None:
         return None
 
 
+def track_kind(track: str) -> str:
+    """``photographs``, ``drawings``, ``rendered`` or ``own``; empty where it is not known here."""
+    made = installed(load_track, track)
+    return made.kind if made else ""
+
+
 def title(records: Sequence[Record], name: str | None = None) -> str:
     """``Open-Class on Glyphs, seeds 0, 1, 2``; another name for the protocol's title."""
     first = records[0]

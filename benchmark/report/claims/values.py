@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmark.config import registry
-from benchmark.config.loading import load_track
 from benchmark.records.record import OrderCurves, Record, added_parameters
 from benchmark.report import select
 from benchmark.report.claims.language import EACH, Number, Operation, Value
+from benchmark.report.notes import track_kind
 
 BySeed = Mapping[int, float]
 
@@ -48,14 +47,10 @@ class Values:
                 if (r.protocol_version, r.track_version) == newest:
                     key = (protocol, track, r.method, _changes(r.changed))
                     self._records.setdefault(key, []).append(r)
-        self._datasets = {r.track: r.dataset.name for here in found.values() for r in here}
 
     def pictures(self, track: str) -> str:
-        """What a track's images are; ``photographs`` where its dataset is not known here."""
-        name = self._datasets.get(track)
-        if name is None and track in registry.track_files():
-            name = load_track(track).dataset
-        return registry.pictures(name or "") or "photographs"
+        """What a track's images are; ``photographs`` where that is not known here."""
+        return track_kind(track) or "photographs"
 
     def tracks(self, protocols: Iterable[str]) -> list[str]:
         """Tracks with records of any of some protocols."""

@@ -10,11 +10,12 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from benchmark.report import numbers
+from benchmark.report.colours import GREY, PALETTE
 from benchmark.report.plots import style
 from benchmark.report.transfer.compare import GapShare, Transfer, gap_shares
 from benchmark.report.transfer.rules import TransferRules
 
-_COLOURS = {"transfers": "#0072B2", "does not transfer": "#D55E00", "open": style.GREY}
+_COLOURS = {"transfers": "#0072B2", "does not transfer": "#D55E00", "open": GREY}
 _MARKERS = {"transfers": "o", "does not transfer": "X", "open": "D"}
 
 
@@ -54,8 +55,8 @@ def draw_taus(found: Sequence[Transfer], rules: TransferRules) -> Figure:
         axes.plot(t.tau.value, y, marker=_MARKERS[t.verdict], color=colour, ls="", ms=6)
         if t.ceiling is not None:
             axes.plot(t.ceiling, y, marker="|", color=style.INK, ls="", ms=11, mew=1.6)
-    axes.axvline(rules.tau, color=style.GREY, ls=":", lw=1)
-    axes.axvline(0, color=style.GREY, lw=0.7)
+    axes.axvline(rules.tau, color=GREY, ls=":", lw=1)
+    axes.axvline(0, color=GREY, lw=0.7)
     names = [f"{t.left.protocol}: {t.left.place}, {t.right.place}" for t in reversed(found)]
     axes.set_yticks(range(len(found)), names)
     axes.set(xlim=(-1.05, 1.05), ylim=(-0.6, len(found) - 0.4), xlabel="Kendall's tau-b")
@@ -88,11 +89,11 @@ def draw_gaps(shares: Sequence[GapShare], rules: TransferRules) -> Figure:
         mine = [s for s in shares if (s.source, s.target) == (source, target)]
         at = [(x, 100 * s.share, s.pairs) for x, s in enumerate(mine) if s.share is not None]
         axes.plot(
-            [x for x, *_ in at], [y for _, y, _ in at], color=style.PALETTE[i % 8],
+            [x for x, *_ in at], [y for _, y, _ in at], color=PALETTE[i % 8],
             marker=style.MARKERS[i % len(style.MARKERS)], label=f"{source} to {target}",
         )  # fmt: skip
-    axes.axhline(50, color=style.GREY, lw=0.7)
-    axes.axhline(100 * rules.agreement, color=style.GREY, ls=":", lw=1)
+    axes.axhline(50, color=GREY, lw=0.7)
+    axes.axhline(100 * rules.agreement, color=GREY, ls=":", lw=1)
     axes.set_xticks(range(len(names)), names)
     axes.set(ylim=(-2, 102), xlabel="gap of two methods, points", ylabel="pairs that agree, %")
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0))

@@ -12,6 +12,7 @@ from benchmark.config import registry
 from benchmark.records.published import Published
 from benchmark.records.record import Record
 from benchmark.report import select
+from benchmark.report.notes import track_kind
 from benchmark.report.transfer.rules import TransferRules, ValueKind
 
 Floats = NDArray[np.float64]
@@ -86,7 +87,7 @@ def _measured(
     first = records[0]
     known = value == "cross-test" and set(seeds) <= lower.keys()
     return Order(
-        first.protocol, first.track, registry.pictures(first.dataset.name) or "photographs", value,
+        first.protocol, first.track, track_kind(first.track) or "photographs", value,
         metric, scores, np.array([lower[s] for s in seeds]) if known else None, seeds=seeds,
     )  # fmt: skip
 
