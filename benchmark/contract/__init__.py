@@ -4,6 +4,7 @@ from benchmark.config.seeds import drawing_from
 from benchmark.contract.bases import CompatibleTraining, FeatureTransformation, FittedMap, VectorMap
 from benchmark.contract.classifiers import OldClassifier, OldClassifierTraining
 from benchmark.contract.conversion import Conversion
+from benchmark.contract.lists import TwoLists
 from benchmark.contract.maps import (
     LearnedMap,
     SideInformationMap,
@@ -25,6 +26,6 @@ __all__ = [
     "Batch", "BenchError", "CompatibleTraining", "Conversion", "Curve", "Epoch",
     "FeatureTransformation", "Fitted", "FittedMap", "Generation", "Head", "LearnedMap", "Method",
     "OldClassifier", "OldClassifierTraining", "Pairs", "Portable", "RefusedError",
-    "SideInformationMap", "Step", "TrainedVectorMap", "Trainer", "TrainingData", "Update",
-    "UpdateJob", "VectorMap", "drawing_from", "fit_map", "kl_divergence", "squared_distance",
+    "SideInformationMap", "Step", "TrainedVectorMap", "Trainer", "TrainingData", "TwoLists",
+    "Update", "UpdateJob", "VectorMap", "drawing_from", "fit_map", "kl_divergence", "squared_distance",
 ]  # fmt: skip
