@@ -27,5 +27,6 @@ __all__ = [
     "FeatureTransformation", "Fitted", "FittedMap", "Generation", "Head", "LearnedMap", "Method",
     "OldClassifier", "OldClassifierTraining", "Pairs", "Portable", "RefusedError",
     "SideInformationMap", "Step", "TrainedVectorMap", "Trainer", "TrainingData", "TwoLists",
-    "Update", "UpdateJob", "VectorMap", "drawing_from", "fit_map", "kl_divergence", "squared_distance",
+    "Update", "UpdateJob", "VectorMap", "drawing_from", "fit_map", "kl_divergence",
+    "squared_distance",
 ]  # fmt: skip

@@ -32,7 +32,7 @@ class RankFusion(TwoLists):
 class Cascade(TwoLists):
     """The first ``window`` of one list, sorted anew by the scores of the other.
 
-    The items behind them stay as they are in the first list.
+    The items behind them are not in the result.
     """
 
     searches: ClassVar[bool] = False

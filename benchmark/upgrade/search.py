@@ -122,9 +122,9 @@ def _places(block: Block, row: Ints) -> tuple[Ints, Ints]:
     return a + np.flatnonzero(there), place[there]
 
 
-def judged_of(found: Found, relevant: Relevant) -> Judged:
+def judged_of(ranks: Ints, relevant: Relevant) -> Judged:
     """The ranks of a list as metrics take them."""
-    return Judged(relevant.offset, found.ranks, relevant.gain[relevant.judged])
+    return Judged(relevant.offset, ranks, relevant.gain[relevant.judged])
 
 
 class _Run:

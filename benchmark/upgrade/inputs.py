@@ -1,0 +1,152 @@
+"""What the user brings, checked and joined: vectors of both models, queries, relevance."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from benchmark.contract.arrays import require_direction
+from benchmark.errors import BenchError
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.upgrade.formats.checks import shown
+from benchmark.upgrade.formats.ids import Ids
+from benchmark.upgrade.gallery import Gallery, Rows, gather
+from benchmark.upgrade.joining import join
+from benchmark.upgrade.relevance import Relevance
+
+LEAST = 100
+"""Items with vectors by both models: fewer leave nothing to judge by."""
+MOST_NEW = 2**33
+"""Bytes of new vectors, which are held in memory."""
+Judge = Literal["qrels", "labels", "agreement"]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Vectors of both models, row by row, and what is relevant.
+
+    Attributes:
+        gallery: Stored vectors, and the rows that have new ones.
+        queries: By the new model, ``[q, d_new]``.
+        old_queries: By the old model, ``[q, d_old]``; None if nobody has them.
+        relevance: Relevant rows of the gallery; of nothing for ``agreement``.
+        judge: What it is made of.
+        query_ids: Of the queries, row numbers where there are none.
+        gallery_ids: As these, of the gallery; None where there are none.
+        texts: Of queries, by id, to show beside them.
+        reads: How often each item is read, ``[n]``; None if unknown.
+        told: Lines about what was joined and left out.
+    """
+
+    gallery: Gallery
+    queries: Floats
+    old_queries: Floats | None
+    relevance: Relevance
+    judge: Judge
+    distance: Literal["cosine", "l2"]
+    query_ids: Ids
+    gallery_ids: Ids | None
+    texts: dict[str, str] = field(default_factory=dict)
+    reads: Ints | None = None
+    told: tuple[str, ...] = ()
+
+
+def joined_gallery(old: Rows, new: Rows, distance: str) -> tuple[Gallery, list[str]]:
+    """The gallery with its new vectors, joined by ids, or row by row; and what there is to tell.
+
+    Raises:
+        BenchError: If they cannot be joined, too few items have both vectors, or a vector is zero.
+    """
+    joined = join(new, old)  # the sample's order
+    told = [str(joined)] if any(joined.missing) or not joined.in_step else []
+    if len(joined.left) < LEAST:
+        raise BenchError(
+            f"{new.name}: expected new vectors of at least {LEAST} items of {old.name}, got "
+            f"{len(joined.left)}"
+        )
+    if 4 * len(joined.left) * new.dim > MOST_NEW:
+        raise BenchError(
+            f"{new.name}: expected at most {MOST_NEW // 2**30} GiB of new vectors as float32, got "
+            f"{4 * len(joined.left) * new.dim / 2**30:.1f}: a sample of them is enough"
+        )
+    order = np.argsort(joined.right, kind="stable")
+    vectors = gather(new, joined.left[order])
+    require_direction(new.name, vectors, distance)
+    gallery = Gallery(old, joined.right[order], vectors, distance)
+    if not joined.by_id:
+        _require_partners(gallery, new.name)
+    return gallery, told
+
+
+def joined_queries(new: Rows, old: Rows | None, distance: str) -> tuple[Floats, Floats | None, Ids]:
+    """Query vectors by both models in the new ones' order, and ids.
+
+    Raises:
+        BenchError: If they cannot be joined, or a query has no old vector.
+    """
+    ids = np.arange(new.rows) if new.ids is None else new.ids
+    queries = gather(new, np.arange(new.rows))
+    require_direction(new.name, queries, distance)
+    if old is None:
+        return queries, None, ids
+    joined = join(new, old)
+    if joined.missing[0]:
+        alone = int(np.setdiff1d(np.arange(new.rows), joined.left)[0])
+        raise BenchError(
+            f"{old.name}: expected a vector of every query; {joined}, the first at {new.row(alone)}"
+        )
+    vectors = gather(old, joined.right)
+    require_direction(old.name, vectors, distance)
+    return queries, vectors, ids
+
+
+def require_dims(gallery: Gallery, queries: Floats, old_queries: Floats | None) -> None:
+    """BenchError unless queries are as long as the gallery's vectors of the same model."""
+    for name, rows, dim in (
+        ("--queries", queries, gallery.new.shape[1]),
+        ("--old-queries", old_queries, gallery.stored.dim),
+    ):
+        if rows is not None and rows.shape[1] != dim:
+            raise BenchError(f"{name}: expected vectors of {dim} numbers, got {rows.shape[1]}")
+
+
+def _require_partners(gallery: Gallery, name: str) -> None:
+    """BenchError if rows that pair as they stand do not look like vectors of the same items.
+
+    In a list of pairs, items that are near by one model are near by the other; where one side is
+    shuffled, they are no nearer than any.
+    """
+    rng = np.random.default_rng(0)
+    n = min(len(gallery.embedded), 1000)
+    rows = rng.choice(len(gallery.embedded), n, replace=False)
+    old, new = (_similarities(x[rows]) for x in (gallery.old, gallery.new))
+    above = np.triu_indices(n, 1)
+    paired = float(np.corrcoef(old[above], new[above])[0, 1])
+    shuffled = []
+    for _ in range(20):
+        order = rng.permutation(n)
+        shuffled.append(float(np.corrcoef(old[above], new[order][:, order][above])[0, 1]))
+    # NaN, where all vectors are the same, is no reason.
+    if abs(paired) <= 2 * max(map(abs, shuffled)):
+        raise BenchError(
+            f"{name}: expected the items of {gallery.stored.name} in the same order, got vectors "
+            f"that are no more alike than shuffled ones (correlation of similarities "
+            f"{paired:.3f}); with ids on both sides the order may be another"
+        )
+
+
+def _similarities(vectors: Floats) -> Floats:
+    x = vectors - vectors.mean(0)
+    x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+    return x @ x.T
+
+
+def shown_id(ids: Ids | None, row: int) -> str:
+    """An id as pages show it: text as it is, or a row's number."""
+    return str(row) if ids is None else str(ids[row])
+
+
+__all__ = [
+    "Inputs", "Judge", "Relevance", "joined_gallery", "joined_queries", "require_dims", "shown",
+    "shown_id",
+]  # fmt: skip
