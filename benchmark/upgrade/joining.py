@@ -1,5 +1,6 @@
 """Two sources of vectors of the same items, row by row: joined by ids, in any order."""
 
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -73,7 +74,7 @@ def join(left: Source, right: Source) -> Join:
     if left.ids is None or right.ids is None:
         with_ids, without = (right, left) if left.ids is None else (left, right)
         raise BenchError(f"{without.name}: expected ids, as {with_ids.name} has some")
-    mine, its = _alike(left.ids, right.ids)
+    mine, its = alike(left.ids, right.ids)
     order = np.argsort(its, kind="stable")
     at = np.minimum(np.searchsorted(its[order], mine), len(order) - 1)
     partner = order[at]
@@ -86,10 +87,39 @@ def join(left: Source, right: Source) -> Join:
     return Join(found, partner[found], names, rows, by_id=True)
 
 
-def _alike(left: Ids, right: Ids) -> tuple[Ids, Ids]:
+def alike(left: Ids, right: Ids) -> tuple[Ids, Ids]:
+    """Both as whole numbers or both as text."""
     if left.dtype.kind == right.dtype.kind:
         return left, right
     return left.astype(StringDType()), right.astype(StringDType())
+
+
+def rows_of(names: list[str], ids: Ids) -> NDArray[np.int64]:
+    """The row of each name among ids of which none comes twice; -1 where it is none of them."""
+    rows = np.full(len(names), -1, np.int64)
+    if ids.dtype.kind == "i":
+        numbers = [_number(name) for name in names]
+        places = np.array([i for i, number in enumerate(numbers) if number is not None], np.int64)
+        wanted: Ids = np.array([number for number in numbers if number is not None], np.int64)
+    else:
+        places, wanted = np.arange(len(names)), np.array(names, StringDType())
+    if not len(wanted):
+        return rows
+    # Names are sorted rather than ids, of which a gallery has many.
+    order = np.argsort(wanted, kind="stable")
+    ordered = wanted[order]
+    at = np.minimum(np.searchsorted(ordered, ids), len(ordered) - 1)
+    found = np.flatnonzero(ordered[at] == ids)
+    rows[places[order[at[found]]]] = found
+    return rows
+
+
+def _number(name: str) -> int | None:
+    """The whole number that a name writes as ids do, if it is one."""
+    if not re.fullmatch(r"0|-?[1-9][0-9]{0,18}", name):
+        return None
+    number = int(name)
+    return number if -(2**63) <= number < 2**63 else None
 
 
 def pairs(

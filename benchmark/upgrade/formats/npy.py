@@ -49,18 +49,21 @@ def sidecar(path: Path) -> Path:
     return path.with_name(path.name + _SIDECAR)
 
 
-def read_flat(path: Path) -> NDArray[Any]:
-    """An npy file of ids, ``[n]``; a BenchError, or what numpy raises, if it is anything else."""
+def read_flat(path: Path, what: str = "ids") -> NDArray[Any]:
+    """An npy file of ids, ``[n]``; a BenchError, or what numpy raises, if it is anything else.
+
+    ``what`` says in messages what they are.
+    """
     size = require_file(path)
     with path.open("rb") as file:
         shape, dtype, first = read_header(file)
         if len(shape) != 1 or dtype.kind not in "iuU" or dtype.itemsize > 4 * LONGEST:
             raise BenchError(
-                f"expected ids [n] as whole numbers or text of at most {LONGEST} letters, "
+                f"expected {what} [n] as whole numbers or text of at most {LONGEST} letters, "
                 f"got {cut(list(shape))} {cut(dtype)}"
             )
         if shape[0] < 0 or first + shape[0] * dtype.itemsize > size:
-            raise BenchError(f"expected {shape[0]} ids, the file ends before")
+            raise BenchError(f"expected {shape[0]} {what}, the file ends before")
         file.seek(first)
         return np.fromfile(file, dtype, shape[0])
 
