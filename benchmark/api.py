@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
+
+    from benchmark.contract.conversion import Conversion
+    from benchmark.upgrade.convert import Converted
 
 
 def run(
@@ -119,3 +122,36 @@ def read_vectors(path: str | Path) -> tuple[NDArray[Any] | None, NDArray[np.floa
 
     source = open_vectors(path)
     return source.ids, source.read()
+
+
+def convert_file(
+    conversion: Conversion | str | Path, source: str | Path, target: str | Path, *,
+    side: str | Path | None = None, side_target: str | Path | None = None, dtype: str = "float32",
+    force: bool = False, progress: Callable[[float], object] = lambda share: None,
+) -> Converted:  # fmt: skip
+    """Convert stored vectors from disk to disk; memory does not grow with them.
+
+    Args:
+        conversion: A fitted map, or the folder of a saved one.
+        source: Vectors as :func:`read_vectors` takes them; ids come along.
+        target: File of the converted ones; its ending says the format.
+        side: Side-information, for a map that was fitted with it; joined by ids.
+        side_target: File of the new side-information, for a map that gives it.
+        dtype: Of the numbers written, ``float32`` or ``float16``.
+        force: Write over files that exist.
+        progress: Called with the share that is done.
+
+    Returns:
+        What was done; as text one line. The files are there whole, or the call raised.
+
+    Raises:
+        BenchError: If something is missing, damaged, in the way or does not fit the map.
+    """
+    from benchmark.contract.conversion import Conversion
+    from benchmark.upgrade.convert import convert
+
+    fitted = conversion if isinstance(conversion, Conversion) else Conversion.load(conversion)
+    return convert(
+        fitted, source, target, side=side, side_target=side_target, dtype=dtype, force=force,
+        progress=progress,
+    )  # fmt: skip

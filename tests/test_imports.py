@@ -54,6 +54,7 @@ def test_the_public_calls_are_listed() -> None:
     assert done.stdout.split() == [
         "BenchError",
         "Conversion",
+        "convert_file",
         "get_method",
         "load",
         "read_vectors",

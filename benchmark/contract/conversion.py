@@ -1,11 +1,10 @@
-"""A fitted conversion of a stored gallery, on plain arrays and on files."""
+"""A fitted conversion of a stored gallery, on plain arrays, and kept on disk."""
 
 import json
 import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import repeat
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -16,7 +15,6 @@ from pydantic import Field, NonNegativeInt, PositiveInt, TypeAdapter
 from benchmark.config.files import file_digest, file_size, plain_io_errors, read_bytes
 from benchmark.config.reading import Model, parse
 from benchmark.contract.arrays import (
-    BLOCK,
     Vectors,
     apply,
     as_ids,
@@ -24,7 +22,6 @@ from benchmark.contract.arrays import (
     require_direction,
     require_finite,
 )
-from benchmark.data.array_files import open_rows, row_blocks, writing
 from benchmark.errors import BenchError, located
 from benchmark.metrics.backfill_orders import by_score
 from benchmark.models.module import Portable, load_module, save_module
@@ -116,48 +113,6 @@ class Conversion:
             return by_score(priority, range(len(priority)) if ids is None else as_ids("ids", ids))
         except ValueError as error:
             raise BenchError(" ".join(str(error).split())) from error
-
-    def convert_file(
-        self, source: str | Path, target: str | Path, *, side: str | Path | None = None,
-        target_side: str | Path | None = None,
-    ) -> int:  # fmt: skip
-        """Convert a stored gallery from disk to disk, in blocks: memory does not grow with it.
-
-        All are npy files: vectors ``[n, d_old]``, the target ``[n, d]`` float32, side-information
-        ``[n, s]`` where the map was fitted with it, and the new side-information, needed where
-        the map gives it, as the next update cannot be made without. The same bytes as ``np.save``
-        of :meth:`convert`; what is half written is never seen under the name of a target. The
-        result is the number of items.
-
-        Raises:
-            BenchError: As :meth:`convert`; if a file cannot be read or written, or one would be
-                written over what is read: a gallery converted twice is lost.
-        """
-        rows = open_rows("source", source)
-        sides = None if side is None else open_rows("side", side)
-        self._check_sizes("source", rows, sides)
-        if target_side is not None and sides is None:
-            raise BenchError("target_side: the map was fitted without side-information")
-        if self.maps_side and target_side is None:
-            raise BenchError("target_side: expected a file for the map's new side-information")
-        targets = [Path(t) for t in (target, target_side) if t is not None]
-        taken = {Path(p).resolve() for p in (source, side) if p is not None}
-        for path in targets:
-            if path.resolve() in taken:
-                raise BenchError(f"{path}: expected another file than is read or written already")
-            taken.add(path.resolve())
-        side_blocks = repeat(None) if sides is None else row_blocks(sides, BLOCK)
-        blocks = zip(row_blocks(rows, BLOCK), side_blocks, strict=False)
-        with writing(targets, len(rows)) as writers:
-            for start, (block, side_block) in enumerate(blocks):
-                require_finite(str(source), block, start * BLOCK)
-                require_direction(str(source), block, self.distance, start * BLOCK)
-                if side_block is not None:
-                    require_finite(str(side), side_block, start * BLOCK)
-                for write, part in zip(writers, self._convert(block, side_block), strict=False):
-                    if part is not None:
-                        write(part)
-        return len(rows)
 
     def save(self, folder: str | Path) -> None:
         """Write a folder, whole or not at all: safetensors and a JSON file, no pickle.

@@ -8,12 +8,14 @@ import numpy as np
 import torch
 
 from benchmark.contract.conversion import Conversion, Dims
-from benchmark.data.array_files import writing
 from benchmark.harness.cost import multiply_adds
 from benchmark.models.backbones import Encoder
 from benchmark.models.transformation import Transformation
 from benchmark.perf import measure
 from benchmark.training.embedding import embed
+from benchmark.upgrade.convert import Converted, convert
+from benchmark.upgrade.formats import sink_class
+from benchmark.upgrade.formats.sink import writing
 
 _MAP = "fct's map, disk to disk"
 _MODELS = {
@@ -54,9 +56,10 @@ def _convert(transformation: Any, items: int, dim: int, side: int) -> measure.Ti
     with tempfile.TemporaryDirectory(prefix="bench-perf-") as name:
         folder = Path(name)
 
-        def call(n: int) -> int:
+        def call(n: int) -> Converted:
             beside = folder / f"side-{n}.npy" if side else None
-            return conversion.convert_file(folder / f"old-{n}.npy", folder / "new.npy", side=beside)
+            source, target = folder / f"old-{n}.npy", folder / "new.npy"
+            return convert(conversion, source, target, side=beside, force=True)
 
         for n in (min(items, 1024), items):  # the first one warms up
             _write(folder / f"old-{n}.npy", n, dim)
@@ -68,9 +71,10 @@ def _convert(transformation: Any, items: int, dim: int, side: int) -> measure.Ti
 
 def _write(path: Path, n: int, dim: int) -> None:
     rng = np.random.default_rng(0)
-    with writing([path], n) as (write,):
+    sink = sink_class(path)(path, n, "float32", None)
+    with writing([sink]):
         for start in range(0, n, 4096):
-            write(rng.standard_normal((min(4096, n - start), dim), dtype=np.float32))
+            sink.write(rng.standard_normal((min(4096, n - start), dim), dtype=np.float32))
 
 
 def _embed(model: Encoder, shape: tuple[int, ...]) -> measure.Timing:

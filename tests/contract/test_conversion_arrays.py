@@ -308,16 +308,12 @@ def test_zeros_have_no_direction(arrays, name, tmp_path):
     method.fit(damaged["old"], damaged["new"], distance="l2")
 
 
-def test_zeros_are_not_converted(arrays, tmp_path):
+def test_zeros_are_not_converted(arrays):
     damaged = arrays["old"].repeat(8, axis=0)
     damaged[700] = 0
-    np.save(tmp_path / "gallery.npy", damaged)
     conversion = benchmark.get_method("linear").fit(arrays["old"], arrays["new"])
     with pytest.raises(BenchError, match=r"^vectors: expected a direction, .* row 700$"):
         conversion.convert(damaged)
-    with pytest.raises(BenchError, match=r"gallery.npy: expected a direction, .* row 700$"):
-        conversion.convert_file(tmp_path / "gallery.npy", tmp_path / "out.npy")
-    assert not (tmp_path / "out.npy").exists()
     with pytest.raises(BenchError, match=r"^queries: expected a direction, .* row 1$"):
         conversion.view(np.eye(2, NEW) * [[1], [0]])
 

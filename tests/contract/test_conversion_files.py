@@ -1,4 +1,4 @@
-"""Conversions kept on disk, and from file to file."""
+"""Conversions kept on disk."""
 
 import json
 import os
@@ -11,8 +11,6 @@ from benchmark.contract.arrays import apply_part
 from benchmark.contract.conversion import Conversion, Dims
 from benchmark.errors import BenchError
 from benchmark.models.parts import Affine, FirstDims, KeepSide
-
-OLD, SIDE = 6, 3
 
 
 def test_save_and_load(arrays, sided, tmp_path, with_priority):
@@ -137,126 +135,3 @@ def test_nothing_else_is_overwritten(plain, tmp_path):
     with pytest.raises(BenchError, match="cannot be written"):
         plain.save(tmp_path / "mine" / "thesis.txt" / "deep")
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "x"
-
-
-@pytest.fixture
-def files(tmp_path):
-    rng = np.random.default_rng(2)
-    for name, dim in (("old", OLD), ("side", SIDE)):
-        np.save(tmp_path / f"{name}.npy", rng.standard_normal((1300, dim)).astype(np.float32))
-    return tmp_path
-
-
-def left(folder):
-    return sorted(p.name for p in folder.iterdir())
-
-
-@pytest.mark.parametrize("kind", ["<f4", "<f8", ">f4", "<f2"])
-def test_a_file(plain, files, kind):
-    old = np.load(files / "old.npy").astype(kind)
-    np.save(files / "old.npy", old)
-    assert plain.convert_file(files / "old.npy", str(files / "new.npy")) == 1300
-    np.save(files / "wanted.npy", plain.convert(old))
-    assert (files / "new.npy").read_bytes() == (files / "wanted.npy").read_bytes()
-
-
-def test_a_file_with_side_information(arrays, files, fitted):
-    made = fitted(arrays, side=True, new_side=arrays["side"][:, :2])
-    n = made.convert_file(
-        files / "old.npy", files / "new.npy", side=files / "side.npy",
-        target_side=files / "new-side.npy",
-    )  # fmt: skip
-    assert n == 1300
-    wanted = made.convert(np.load(files / "old.npy"), np.load(files / "side.npy"))
-    np.testing.assert_array_equal(np.load(files / "new.npy"), wanted[0])
-    np.testing.assert_array_equal(np.load(files / "new-side.npy"), wanted[1])
-    with pytest.raises(BenchError, match="target_side: expected a file"):
-        made.convert_file(files / "old.npy", files / "again.npy", side=files / "side.npy")
-    assert not (files / "again.npy").exists()
-
-
-def test_memory_does_not_grow_with_the_file(tmp_path, with_priority):
-    """A gallery of 64 MiB through blocks of 512: neither it nor what becomes of it stays."""
-    from benchmark.perf import measure
-
-    made = with_priority(64)
-    source = np.lib.format.open_memmap(
-        tmp_path / "old.npy", mode="w+", dtype=np.float32, shape=(2**18, 64)
-    )
-    source[:] = 1
-    del source
-    np.save(tmp_path / "few.npy", np.ones((2000, 64)))
-    made.convert_file(tmp_path / "few.npy", tmp_path / "out.npy")
-    grown = measure.once(
-        lambda: made.convert_file(tmp_path / "old.npy", tmp_path / "out.npy")
-    ).memory_mib
-    if grown is None:
-        pytest.skip("this system does not tell")
-    assert grown < 24
-    assert np.load(tmp_path / "out.npy", mmap_mode="r")[-1, -1] == 2
-
-
-def test_nothing_half_written_is_left(plain, files, monkeypatch):
-    old = np.load(files / "old.npy")
-    old[1200, 2] = np.nan
-    np.save(files / "bad.npy", old)
-    (files / "new.npy").write_bytes(b"before")
-    with pytest.raises(BenchError, match=r"bad.npy: expected finite numbers.*row 1200"):
-        plain.convert_file(files / "bad.npy", files / "new.npy")
-    assert left(files) == ["bad.npy", "new.npy", "old.npy", "side.npy"]
-    assert (files / "new.npy").read_bytes() == b"before"
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("benchmark.data.array_files._appending", lambda *_: full)
-    with pytest.raises(BenchError, match="disk is full"):
-        plain.convert_file(files / "old.npy", files / "new.npy")
-    assert left(files) == ["bad.npy", "new.npy", "old.npy", "side.npy"]
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("benchmark.data.array_files._appending", lambda *_: stop)
-    with pytest.raises(KeyboardInterrupt):
-        plain.convert_file(files / "old.npy", files / "new.npy")
-    assert left(files) == ["bad.npy", "new.npy", "old.npy", "side.npy"]
-
-
-def test_refused_files(plain, sided, files):
-    target = files / "new.npy"
-
-    def refused(said, made=plain, source="old.npy", to=target, **options):
-        with pytest.raises(BenchError, match=said) as caught:
-            made.convert_file(files / source, to, **options)
-        assert "\n" not in str(caught.value)
-        assert not target.exists()
-
-    refused("source: .*cannot be read: No such file", source="none.npy")
-    (files / "text.npy").write_text("not numbers")
-    refused("source: cannot read", source="text.npy")
-    np.savez(files / "many.npz", a=np.zeros(3))
-    refused("source: expected numbers", source="many.npz")
-    np.save(files / "flat.npy", np.zeros(5))
-    refused("source: expected numbers", source="flat.npy")
-    np.save(files / "words.npy", np.array([["a", "b"]]))
-    refused("source: expected numbers", source="words.npy")
-    np.save(files / "objects.npy", np.array([[None, 1]], dtype=object))
-    refused("source: cannot read", source="objects.npy")
-    np.save(files / "fortran.npy", np.asfortranarray(np.zeros((7, OLD))))
-    refused("C order", source="fortran.npy")
-    np.save(files / "none.npy", np.zeros((0, OLD)))
-    refused("source: expected at least one vector", source="none.npy")
-    (files / "cut.npy").write_bytes((files / "old.npy").read_bytes()[:-5])
-    refused("source: cannot read", source="cut.npy")
-    refused(rf"source: expected \[1300, {OLD}\]", source="side.npy")
-    refused(r"side: expected \[1300, 3\], got no", made=sided)
-    refused("side: expected no side-information", side=files / "side.npy")
-    refused("target_side: the map was fitted without", target_side=files / "x.npy")
-    np.save(files / "short.npy", np.zeros((5, SIDE)))
-    refused(r"side: expected \[1300, 3\], got \[5, 3\]", made=sided, side=files / "short.npy")
-    refused("its folder does not exist", to=files / "deep" / "new.npy")
-    refused("expected another file", to=files / "old.npy")
-    (files / "link.npy").symlink_to(files / "old.npy")
-    refused("expected another file", to=files / "link.npy")
-    refused("expected another file", made=sided, side=files / "side.npy", target_side=target)

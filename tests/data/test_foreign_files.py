@@ -16,7 +16,6 @@ import pytest
 from PIL import Image
 
 from benchmark.data import cifar100, files, omniglot
-from benchmark.data.array_files import open_rows
 from benchmark.data.cifar100 import Cifar100
 from benchmark.data.folder import Folder
 from benchmark.data.images import View, decode_view
@@ -109,58 +108,6 @@ def test_landmarks_that_are_no_face():
         view = View(16, 16, fit="align")
         with np.errstate(all="ignore"), refused_or_not():
             decode_view(picture(), view, "x", np.array(points, np.float32))
-
-
-# --- arrays
-
-
-def npy(header, content=b""):
-    text = header.encode() + b" " * (-(len(header) + 11) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"",
-        b"\x93NUMPY",
-        b"\x93NUMPY\x09\x00",
-        b"PK\x03\x04" + bytes(50),
-        b"\x80\x04N.",
-        npy("{"),
-        npy("[" * 5000),
-        npy("{'descr': '|O', 'fortran_order': False, 'shape': (1, 1)}", b"\x80\x04N."),
-        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 4)}"),
-        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 4)}", bytes(64)),
-        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (10**99, 4)}", bytes(64)),
-        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (" + "9" * 30 + ", 4)}", bytes(64)),
-        npy("{'descr': '<f4', 'fortran_order': 1, 'shape': (1, 4)}", bytes(64)),
-        npy("{'descr': '|V999999', 'fortran_order': False, 'shape': (1, 1)}", bytes(999_999)),
-        npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1, 2)}", bytes(16)),
-        npy("{'descr': [], 'fortran_order': False, 'shape': (1, 2)}", bytes(16)),
-        npy("{'descr': 'f4,' * 9, 'fortran_order': False, 'shape': (1, 2)}", bytes(16)),
-        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2)}"),
-        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1100000)}", bytes(4_400_000)),
-        npy("__import__('os').system('true')"),
-        b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**31) + b"{",
-    ],
-)
-def test_arrays_that_are_none(tmp_path, raw):
-    (tmp_path / "x.npy").write_bytes(raw)
-    with refused("^source: "):
-        open_rows("source", tmp_path / "x.npy")
-
-
-def test_the_hand_made_header_is_read_where_it_is_right(tmp_path):
-    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)}"
-    (tmp_path / "x.npy").write_bytes(npy(header, bytes(16)))
-    assert open_rows("source", tmp_path / "x.npy").shape == (2, 2)
-
-
-def test_arrays_that_are_no_files(tmp_path):
-    for path in odd_places(tmp_path):
-        with refused("^source: "):
-            open_rows("source", path)
 
 
 # --- lists

@@ -97,7 +97,7 @@ WRITERS: dict[str, Callable[[Path, Path], Case]] = {
     "leaderboard": lambda root, disk: Case(("leaderboard", f"{root}/out", f"--out={disk}/site")),
     "save": lambda root, disk: Case((f"{disk}/conversion",), "support.jobs:fit_and_save"),
     "convert": lambda root, disk: Case(
-        (f"{root}/conversion", f"{root}/vectors.npy", f"{disk}/out.npy"), "support.jobs:convert"
+        ("convert", f"{root}/conversion", f"{root}/vectors.npy", f"{disk}/out.npy", "--force")
     ),
     "perf": lambda root, disk: Case(("perf", "convert", "--items=50", f"--json={disk}/a/b.json")),
 }  # fmt: skip
@@ -242,7 +242,7 @@ def test_odd_paths(name, done, right, forks, tmp_path, campaign):
         Case(("leaderboard", str(out), f"--out={odd}/site")),
         Case(("leaderboard", ".", f"--out={odd}/b"), cwd=out),
         Case((f"{odd}/conversion",), "support.jobs:fit_and_save"),
-        Case((f"{root}/conversion", f"{root}/vectors.npy", f"{odd}/v.npy"), "support.jobs:convert"),
+        Case(("convert", f"{root}/conversion", f"{root}/vectors.npy", f"{odd}/v.npy")),
     )  # fmt: skip
     for case in (*computing, *reading):
         if case is reading[0] and codes != (0,):

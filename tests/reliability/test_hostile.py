@@ -90,9 +90,7 @@ def of_vectors(sample: Sample, scratch: Scratch) -> Cases:
     if not conversion.is_dir():
         sound = next(s for s in corpus("module") if s.name == "sound")
         hostile.write(sound, conversion)
-    target = str(scratch.out / "converted.npy")
     source = str(scratch.input / VECTORS)
-    yield Case((str(conversion), source, target), "support.jobs:convert")
     for ending in ("npy", "h5"):
         yield Case(("convert", str(conversion), source, str(scratch.out / f"new.{ending}")))
 

@@ -51,7 +51,6 @@ def targets() -> Mapping[str, Target]:
     from benchmark.config.loading import load_protocol, load_track
     from benchmark.config.reading import parse_settings, read_yaml
     from benchmark.contract.conversion import Conversion
-    from benchmark.data.array_files import open_rows, row_blocks
     from benchmark.data.base import read_options
     from benchmark.data.images import View, decode_view
     from benchmark.harness.store import Store
@@ -71,10 +70,6 @@ def targets() -> Mapping[str, Target]:
     ]
     published = next(configs.published()).files
     table = next(name for name in published if str(name).endswith(".csv"))
-
-    def rows(path: Path) -> None:
-        for _ in row_blocks(open_rows("source", path), 1024):
-            pass
 
     def formats(path: Path) -> None:
         for _ in open_vectors(path).batches():
@@ -116,7 +111,7 @@ def targets() -> Mapping[str, Target]:
         "settings": one("words", text_settings, b"old.dim=8", b"far=[0.1, 0.2]", b"a={b: [1]}"),
         "module": one(modules.MODULE, load_module, sound),
         "conversion": one(modules.META, conversion, meta, structured=True),
-        "vectors": one(arrays.VECTORS, rows, *npy),
+        "vectors": one(arrays.VECTORS, formats, *npy),
         **{ending[1:]: one(f"evil{ending}", formats, *seeds) for ending, seeds in _vectors()},
         "image": one("1.png", lambda p: decode_view(p, view, "x"), *pictures),
         "published": one(str(table), numbers, published[table]),

@@ -27,8 +27,8 @@ def _told(work: Callable[[], object]) -> None:
         sys.exit(2)
 
 
-def convert(folder: str, source: str = "", target: str = "") -> None:
-    """Load a conversion; convert a file of vectors if one is given, else a few of its size."""
+def convert(folder: str) -> None:
+    """Load a conversion, and convert a few vectors of its size."""
 
     def work() -> None:
         import numpy as np
@@ -36,9 +36,6 @@ def convert(folder: str, source: str = "", target: str = "") -> None:
         from benchmark.contract.conversion import Conversion
 
         conversion = Conversion.load(folder)
-        if source:
-            conversion.convert_file(source, target)
-            return
         old, side = conversion.dims.old, conversion.dims.side
         rows = np.ones((2, min(old, 64)), np.float32)
         conversion.convert(rows, np.ones((2, min(side, 64)), np.float32) if side else None)

@@ -7,7 +7,9 @@ import pytest
 from support.command import call
 from support.vector_files import READ, WRITTEN, parquet, write
 
+import benchmark
 from benchmark.contract.conversion import Conversion, Dims
+from benchmark.errors import BenchError
 from benchmark.perf import measure
 from benchmark.upgrade.convert import convert
 from benchmark.upgrade.formats import open_vectors
@@ -50,14 +52,45 @@ def test_half_precision(saved, gallery, vectors, tmp_path):
     assert not (tmp_path / "x.npy").exists()
 
 
-def test_the_same_as_the_python_side(conversion, gallery, tmp_path):
-    made = conversion()
-    path = gallery(".npy", ids=None)
-    made.convert_file(path, tmp_path / "a.npy")
-    done = convert(made, path, tmp_path / "b.npy")
+@pytest.mark.parametrize("kind", ["<f4", "<f8", ">f4", "<f2"])
+def test_the_python_side(kind, conversion, saved, gallery, vectors, tmp_path):
+    """The bytes of ``np.save`` of what is converted in memory, by a map or a folder of one."""
+    stored = vectors.astype(kind)
+    path = gallery(".npy", stored, ids=None)
+    done = benchmark.convert_file(conversion(), path, tmp_path / "a.npy")
+    np.save(tmp_path / "b.npy", conversion().convert(stored))
     assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
-    assert (done.rows, done.dims, done.read_bytes) == (1300, (6, 5), 1300 * 6 * 4)
+    size = stored.dtype.itemsize
+    assert (done.rows, done.dims, done.read_bytes) == (1300, (6, 5), 1300 * 6 * size)
     assert done.written_bytes == (tmp_path / "b.npy").stat().st_size
+    with pytest.raises(BenchError, match=r"a.npy: exists already"):
+        benchmark.convert_file(saved, path, tmp_path / "a.npy")
+    heard = []
+    benchmark.convert_file(
+        str(saved), str(path), str(tmp_path / "a.npy"), force=True, dtype="float16",
+        progress=heard.append,
+    )  # fmt: skip
+    assert np.load(tmp_path / "a.npy").dtype == np.float16 and heard == [1.0]
+
+
+@pytest.mark.parametrize(("error", "said", "told"), [
+    (OSError(28, "No space left on device"), BenchError, "disk is full"),
+    (KeyboardInterrupt("stopped"), KeyboardInterrupt, "stopped"),
+])  # fmt: skip
+def test_nothing_half_written_is_left(
+    error, said, told, conversion, gallery, tmp_path, monkeypatch
+):
+    def fails(*_):
+        raise error
+
+    (tmp_path / "new.npy").write_bytes(b"before")
+    path = gallery(".npy")
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setattr("benchmark.upgrade.formats.numpy_files.NpySink._append", fails)
+    with pytest.raises(said, match=told):
+        convert(conversion(), path, tmp_path / "new.npy", force=True)
+    assert sorted(tmp_path.iterdir()) == before
+    assert (tmp_path / "new.npy").read_bytes() == b"before"
 
 
 def test_side_information(with_side, vectors, gallery, tmp_path):

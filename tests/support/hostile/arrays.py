@@ -37,7 +37,7 @@ def _saved(array: np.ndarray) -> bytes:
 
 
 def vectors() -> Iterator[Sample]:
-    """Hostile files where ``convert_file`` takes vectors."""
+    """Hostile files where vectors are taken."""
     for name, raw in _files():
         yield Sample("vectors", name, {VECTORS: raw})
     yield from in_place("vectors", VECTORS)
