@@ -104,7 +104,9 @@ class StandIn:
     """What stands for new vectors that nobody has computed: a converted vector and a residual.
 
     Each item gets what the map missed on one of the held-out items, drawn by its row: scores then
-    scatter about the map's as true ones do.
+    scatter about the map's as true ones do. Where the map knows nothing, this is another item's new
+    vector, and counts are those of the sample, scaled up. The map is one of least squares, whose
+    output is not normalised: it is short where it knows little.
     """
 
     conversion: Conversion
@@ -113,14 +115,13 @@ class StandIn:
     @classmethod
     def fitted(cls, conversion: Conversion, old: Floats, new: Floats) -> "StandIn":
         """Take the residuals of held-out items, ``[k, d_old]`` and ``[k, d_new]``."""
-        near = unit(conversion.convert(old), conversion.distance)
-        return cls(conversion, unit(new, conversion.distance) - near)
+        return cls(conversion, unit(new, conversion.distance) - conversion.convert(old))
 
     def __call__(self, rows: Ints, old: Floats) -> Floats:
         """Vectors ``[k, d_new]`` for items of the gallery, the same in every pass."""
         drawn = (rows.astype(np.uint64) + 1) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(33)
-        near = unit(self.conversion.convert(old), self.conversion.distance)
-        return near + self.residuals[(drawn % np.uint64(len(self.residuals))).astype(np.int64)]
+        donors = (drawn % np.uint64(len(self.residuals))).astype(np.int64)
+        return np.asarray(self.conversion.convert(old) + self.residuals[donors])
 
 
 def unit(vectors: Floats, distance: str) -> Floats:
@@ -163,14 +164,21 @@ class Gallery:
             a, b = np.searchsorted(self.embedded, [start, start + len(old)])
             yield Block(rows, old, partial(self._new, rows, old, a, b, stand_in))
 
-    def some(self, held: Mask, stand_in: StandIn | None = None) -> Iterator[Block]:
-        """A pass over some of the embedded items, bool ``[s]``, with true new vectors or others."""
+    def some(
+        self, held: Mask, stand_in: StandIn | None = None, true: Mask | None = None
+    ) -> Iterator[Block]:
+        """A pass over some of the embedded items, bool ``[s]``.
+
+        With ``stand_in`` only those of ``true``, bool ``[s]``, keep their new vectors.
+        """
         places = np.flatnonzero(held)
         for a in range(0, len(places), BLOCK):
             here = places[a : a + BLOCK]
             rows, old, new = self.embedded[here], self.old[here], self.new[here]
-            make = partial(np.asarray, new) if stand_in is None else partial(stand_in, rows, old)
-            yield Block(rows, old, make)
+            if stand_in is not None and true is not None:
+                kept = true[here, None]
+                new = np.where(kept, unit(new, stand_in.conversion.distance), stand_in(rows, old))
+            yield Block(rows, old, partial(np.asarray, new))
 
     def _new(self, rows: Ints, old: Floats, a: int, b: int, stand_in: StandIn | None) -> Floats:
         if b - a == len(rows):

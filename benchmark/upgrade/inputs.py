@@ -1,15 +1,15 @@
 """What the user brings, checked and joined: vectors of both models, queries, relevance."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
 from benchmark.contract.arrays import require_direction
 from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Floats, Ints
-from benchmark.upgrade.formats.checks import shown
 from benchmark.upgrade.formats.ids import Ids
+from benchmark.upgrade.formats.source import Source
 from benchmark.upgrade.gallery import Gallery, Rows, gather
 from benchmark.upgrade.joining import join
 from benchmark.upgrade.relevance import Relevance
@@ -57,7 +57,7 @@ def joined_gallery(old: Rows, new: Rows, distance: str) -> tuple[Gallery, list[s
     Raises:
         BenchError: If they cannot be joined, too few items have both vectors, or a vector is zero.
     """
-    joined = join(new, old)  # the sample's order
+    joined = join(cast(Source, new), cast(Source, old))  # the sample's order
     told = [str(joined)] if any(joined.missing) or not joined.in_step else []
     if len(joined.left) < LEAST:
         raise BenchError(
@@ -73,8 +73,16 @@ def joined_gallery(old: Rows, new: Rows, distance: str) -> tuple[Gallery, list[s
     vectors = gather(new, joined.left[order])
     require_direction(new.name, vectors, distance)
     gallery = Gallery(old, joined.right[order], vectors, distance)
-    if not joined.by_id:
-        _require_partners(gallery, new.name)
+    if not _partners(gallery):
+        if not joined.by_id:
+            raise BenchError(
+                f"{new.name}: expected the items of {old.name} in the same order, got vectors that "
+                "are no more alike than shuffled ones; with ids on both sides any order will do"
+            )
+        told.append(
+            f"Warning: items that are near in {old.name} are not near in {new.name}: do the ids "
+            "name the same items?"
+        )
     return gallery, told
 
 
@@ -89,7 +97,7 @@ def joined_queries(new: Rows, old: Rows | None, distance: str) -> tuple[Floats, 
     require_direction(new.name, queries, distance)
     if old is None:
         return queries, None, ids
-    joined = join(new, old)
+    joined = join(cast(Source, new), cast(Source, old))
     if joined.missing[0]:
         alone = int(np.setdiff1d(np.arange(new.rows), joined.left)[0])
         raise BenchError(
@@ -110,29 +118,26 @@ def require_dims(gallery: Gallery, queries: Floats, old_queries: Floats | None) 
             raise BenchError(f"{name}: expected vectors of {dim} numbers, got {rows.shape[1]}")
 
 
-def _require_partners(gallery: Gallery, name: str) -> None:
-    """BenchError if rows that pair as they stand do not look like vectors of the same items.
+def _partners(gallery: Gallery) -> bool:
+    """Whether rows look like vectors of the same items.
 
-    In a list of pairs, items that are near by one model are near by the other; where one side is
-    shuffled, they are no nearer than any.
+    Items that are near by one model are near by the other; where one side is shuffled, they are no
+    nearer than any. The correlation of similarities must be beyond twice that of any of twenty
+    shuffles.
     """
     rng = np.random.default_rng(0)
     n = min(len(gallery.embedded), 1000)
     rows = rng.choice(len(gallery.embedded), n, replace=False)
     old, new = (_similarities(x[rows]) for x in (gallery.old, gallery.new))
     above = np.triu_indices(n, 1)
-    paired = float(np.corrcoef(old[above], new[above])[0, 1])
-    shuffled = []
-    for _ in range(20):
-        order = rng.permutation(n)
-        shuffled.append(float(np.corrcoef(old[above], new[order][:, order][above])[0, 1]))
-    # NaN, where all vectors are the same, is no reason.
-    if abs(paired) <= 2 * max(map(abs, shuffled)):
-        raise BenchError(
-            f"{name}: expected the items of {gallery.stored.name} in the same order, got vectors "
-            f"that are no more alike than shuffled ones (correlation of similarities "
-            f"{paired:.3f}); with ids on both sides the order may be another"
-        )
+    if not (np.ptp(old[above]) and np.ptp(new[above])):
+        return True  # all alike: nothing can be said
+
+    def correlation(order: Ints) -> float:
+        return abs(float(np.corrcoef(old[above], new[order][:, order][above])[0, 1]))
+
+    shuffled = max(correlation(rng.permutation(n)) for _ in range(20))
+    return correlation(np.arange(n)) > 2 * shuffled
 
 
 def _similarities(vectors: Floats) -> Floats:
@@ -144,9 +149,3 @@ def _similarities(vectors: Floats) -> Floats:
 def shown_id(ids: Ids | None, row: int) -> str:
     """An id as pages show it: text as it is, or a row's number."""
     return str(row) if ids is None else str(ids[row])
-
-
-__all__ = [
-    "Inputs", "Judge", "Relevance", "joined_gallery", "joined_queries", "require_dims", "shown",
-    "shown_id",
-]  # fmt: skip

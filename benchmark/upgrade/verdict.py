@@ -1,0 +1,149 @@
+"""The verdict: which strategy to take, by a rule that is written down, and what would change it.
+
+The rule, in this order, among strategies that the user can follow:
+
+1. Where re-embedding is not better than keeping the old model (the interval of the difference holds
+   0 or less), keep the old model: there is no upgrade to keep a share of.
+2. Strategies come in four groups of effort: one model run a query and no item embedded; two runs a
+   query; items embedded while a query waits; every item embedded. In the first group that has one
+   which keeps at least the wanted share of the upgrade (90 %), by the lower end of its interval,
+   take the best of these. Where others cannot be told from the best (the interval of the paired
+   difference holds 0), one that leaves the index as it is goes first, then the faster fit.
+3. Otherwise embed everything again, if that is possible.
+4. Otherwise take the best strategy that is better than keeping the old model; else keep it, if it
+   still runs; else take the best there is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from benchmark.upgrade.evaluation import Values
+from benchmark.upgrade.judging import Outcome
+from benchmark.upgrade.statistics import Estimate, difference, share_kept
+from benchmark.upgrade.strategies import KEEP, REEMBED, Constraints
+
+WANTED = 0.9
+"""Share of the upgrade that a strategy must keep, by the lower end of its interval."""
+_OTHERWISE: Mapping[str, tuple[str, str]] = {
+    "old_model": ("if the old model were gone", "if the old model still ran"),
+    "sources": ("if the items were not kept", "if the items were kept"),
+    "index": ("if the index had to stay as it is", "if the index could be rewritten"),
+    "extra_runs": ("if only one model may run a query", "if more models may run a query"),
+}
+_SHARES = (0.5, 0.8, 0.95, 0.99)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to do.
+
+    Attributes:
+        name: The strategy; None where the user can follow none.
+        reason: Which step of the rule, in words.
+        runner_up: What the rule takes without it; None if nothing is left.
+        changes: What would change the answer, and to which strategy.
+    """
+
+    name: str | None
+    reason: str
+    runner_up: str | None
+    changes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the rule reads: outcomes, and shares of the upgrade that strategies keep."""
+
+    outcomes: Mapping[str, Outcome]
+    metric: str
+    groups: object
+    shares: Mapping[str, Estimate | None]
+
+    @classmethod
+    def of(cls, outcomes: Mapping[str, Outcome], metric: str, groups: object) -> "Evidence":
+        """Shares with their intervals."""
+        old = outcomes[KEEP].scores[metric] if KEEP in outcomes else None
+        new = outcomes[REEMBED].scores[metric]
+        shares = {n: share_kept(o.scores[metric], old, new, groups) for n, o in outcomes.items()}
+        return cls(outcomes, metric, groups, shares)
+
+    def values(self, name: str) -> Values:
+        """Scores of a strategy."""
+        return self.outcomes[name].scores[self.metric]
+
+    def mean(self, name: str) -> float:
+        """Mean score of a strategy."""
+        return float(self.values(name).mean())
+
+    def beats(self, name: str, other: str) -> bool:
+        """Whether the interval of the paired difference lies above 0."""
+        low = difference(self.values(name), self.values(other), self.groups).low
+        return low is not None and low > 0
+
+
+def decide(evidence: Evidence, constraints: Constraints, wanted: float = WANTED) -> Verdict:
+    """Apply the rule of this module."""
+    name, reason = _choose(evidence, constraints, wanted, frozenset())
+    if name is None:
+        return Verdict(None, reason, None, ())
+    runner_up, _ = _choose(evidence, constraints, wanted, frozenset({name}))
+    changes = []
+    for field in fields(constraints):
+        now = bool(getattr(constraints, field.name))
+        other = replace(constraints, **{field.name: not now})
+        changes.append((_OTHERWISE[field.name][not now], _choose(evidence, other, wanted)[0]))
+    for share in _SHARES:
+        if share != wanted:
+            words = f"if {share:.0%} of the upgrade were wanted"
+            changes.append((words, _choose(evidence, constraints, share)[0]))
+    kept = tuple((words, to) for words, to in changes if to is not None and to != name)
+    return Verdict(name, reason, runner_up, kept)
+
+
+def _choose(
+    evidence: Evidence, constraints: Constraints, wanted: float,
+    without: frozenset[str] = frozenset(),
+) -> tuple[str | None, str]:  # fmt: skip
+    """The strategy that the rule takes, and why."""
+    possible = [
+        name for name, outcome in evidence.outcomes.items()
+        if name not in without and not outcome.strategy.missing(constraints)
+    ]  # fmt: skip
+    if not possible:
+        return None, "nothing is left that can be done"
+    no_upgrade = KEEP in evidence.outcomes and not evidence.beats(REEMBED, KEEP)
+    if no_upgrade and KEEP in possible:
+        return KEEP, "the new model is not measurably better here"
+    for effort in range(3):
+        group = [
+            name for name in possible
+            if evidence.outcomes[name].strategy.effort == effort
+            and (kept := evidence.shares[name]) is not None
+            and kept.low is not None and kept.low >= wanted
+        ]  # fmt: skip
+        if group:
+            return _simplest(evidence, group), f"it keeps {wanted:.0%} of the upgrade or more"
+    if REEMBED in possible:
+        return REEMBED, f"nothing cheaper surely keeps {wanted:.0%} of the upgrade"
+    best = max(possible, key=evidence.mean)
+    if KEEP not in evidence.outcomes or evidence.beats(best, KEEP):
+        return best, "it is the best of what can be done"
+    if KEEP in possible:
+        return KEEP, "nothing that can be done is measurably better"
+    return best, "it is the best of what can be done"
+
+
+def _simplest(evidence: Evidence, group: list[str]) -> str:
+    """The best of a group, or what is simpler and cannot be told from it."""
+    best = max(group, key=evidence.mean)
+    alike = [name for name in group if name == best or not evidence.beats(best, name)]
+
+    def effort(name: str) -> tuple[bool, float, float]:
+        strategy = evidence.outcomes[name].strategy
+        return (
+            strategy.rebuild,
+            strategy.fitted.fit_s if strategy.fitted else 0.0,
+            -evidence.mean(name),
+        )
+
+    return min(alike, key=effort)
