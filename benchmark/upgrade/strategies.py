@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from benchmark.contract.lists import TwoLists
 from benchmark.ranking.arrays import Floats
@@ -12,7 +11,6 @@ from benchmark.upgrade.interpolation import midpoint
 from benchmark.upgrade.maps import FittedMap
 from benchmark.upgrade.search import ResultList
 
-Need = Literal["old_model", "sources", "index", "extra_runs", "old_queries", "equal_sizes"]
 KEEP, REEMBED, BACKFILL = "keep-old", "re-embed", "backfill"
 
 
@@ -24,13 +22,15 @@ class Constraints:
         old_model: The old model still embeds queries.
         sources: The items themselves are kept, so that they can be embedded again.
         index: Stored vectors may be rewritten, or a new index may be built.
-        extra_runs: A second model, or items, may be embedded while a query waits.
+        extra_runs: A second model may run on a query.
+        rescoring: Items may be embedded while a query waits.
     """
 
     old_model: bool = True
     sources: bool = True
     index: bool = True
     extra_runs: bool = True
+    rescoring: bool = False
 
 
 REASONS: Mapping[str, str] = {
@@ -38,6 +38,7 @@ REASONS: Mapping[str, str] = {
     "sources": "the items are not kept",
     "index": "the index stays as it is",
     "extra_runs": "one model run a query, no more",
+    "rescoring": "no item is embedded while a query waits",
 }
 """Why a user cannot follow a strategy that needs what the constraint denies."""
 
@@ -197,7 +198,7 @@ def _add_pairs(plan: Plan, best: FittedMap | None) -> None:
             "rrf", "old and re-embedded index, ranks fused", old_runs | {"sources"},
             ("old", "new"), 3, 2, True, True, fusion, None, ("old", "new"),
         ))  # fmt: skip
-    scored = [("cascade", "old", {"old_model"})] if "old" in plan.lists else []
+    scored = [("cascade", "old", {"old_model", "extra_runs"})] if "old" in plan.lists else []
     query_map = next(
         (s for s in plan.strategies if s.fitted and s.fitted.direction == "query"), None
     )
@@ -208,6 +209,6 @@ def _add_pairs(plan: Plan, best: FittedMap | None) -> None:
         runs = (2 if first == "old" else 1) + cascade.new_embeddings
         plan.strategies.append(Strategy(
             name, f"{of} first {cascade.window} embedded anew and rescored",
-            frozenset({"extra_runs", "sources", *needs}), (first, "new"), 2, runs, merge=cascade,
+            frozenset({"rescoring", "sources", *needs}), (first, "new"), 2, runs, merge=cascade,
             fitted=None if first == "old" else query_map.fitted if query_map else None,
         ))  # fmt: skip

@@ -8,7 +8,7 @@ The rule, in this order, among strategies that the user can follow:
    query; items embedded while a query waits; every item embedded. In the first group that has one
    which keeps at least the wanted share of the upgrade (90 %), by the lower end of its interval,
    take the best of these. Where others cannot be told from the best (the interval of the paired
-   difference holds 0), one that leaves the index as it is goes first, then the faster fit.
+   difference holds 0), one that leaves the index as it is goes first, then the better one.
 3. Otherwise embed everything again, if that is possible.
 4. Otherwise take the best strategy that is better than keeping the old model; else keep it, if it
    still runs; else take the best there is.
@@ -28,7 +28,11 @@ _OTHERWISE: Mapping[str, tuple[str, str]] = {
     "old_model": ("if the old model were gone", "if the old model still ran"),
     "sources": ("if the items were not kept", "if the items were kept"),
     "index": ("if the index had to stay as it is", "if the index could be rewritten"),
-    "extra_runs": ("if only one model may run a query", "if more models may run a query"),
+    "extra_runs": ("if only one model may run a query", "if two models may run a query"),
+    "rescoring": (
+        "if no item may be embedded while a query waits",
+        "if items may be embedded while a query waits",
+    ),
 }
 _SHARES = (0.5, 0.8, 0.95, 0.99)
 
@@ -126,9 +130,7 @@ def _choose(
     if REEMBED in possible:
         return REEMBED, f"nothing cheaper surely keeps {wanted:.0%} of the upgrade"
     best = max(possible, key=evidence.mean)
-    if KEEP not in evidence.outcomes or evidence.beats(best, KEEP):
-        return best, "it is the best of what can be done"
-    if KEEP in possible:
+    if KEEP in possible and best != KEEP and not evidence.beats(best, KEEP):
         return KEEP, "nothing that can be done is measurably better"
     return best, "it is the best of what can be done"
 
@@ -138,12 +140,7 @@ def _simplest(evidence: Evidence, group: list[str]) -> str:
     best = max(group, key=evidence.mean)
     alike = [name for name in group if name == best or not evidence.beats(best, name)]
 
-    def effort(name: str) -> tuple[bool, float, float]:
-        strategy = evidence.outcomes[name].strategy
-        return (
-            strategy.rebuild,
-            strategy.fitted.fit_s if strategy.fitted else 0.0,
-            -evidence.mean(name),
-        )
+    def order(name: str) -> tuple[bool, float]:
+        return evidence.outcomes[name].strategy.rebuild, -evidence.mean(name)
 
-    return min(alike, key=effort)
+    return min(alike, key=order)

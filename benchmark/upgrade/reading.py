@@ -1,0 +1,163 @@
+"""Reads what the user brings, from files or arrays, into :class:`Inputs`."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.config.files import read_bytes
+from benchmark.errors import BenchError, located
+from benchmark.ranking.arrays import Ints
+from benchmark.ranking.grouping import offsets, spread
+from benchmark.upgrade.formats import open_vectors
+from benchmark.upgrade.formats.checks import cut, shown
+from benchmark.upgrade.formats.ids import Ids, as_ids
+from benchmark.upgrade.gallery import ArrayRows, Rows
+from benchmark.upgrade.inputs import Inputs, Judge, joined_gallery, joined_queries, require_dims
+from benchmark.upgrade.joining import alike, rows_of
+from benchmark.upgrade.relevance import Relevance, read_class_labels, read_relevance
+
+Vectors = str | Path | NDArray[Any]
+Qrels = str | Path | Mapping[Any, Mapping[Any, float]]
+_MOST_BYTES = 2**28
+
+
+def read_inputs(
+    old_gallery: Vectors, new_gallery: Vectors, queries: Vectors,
+    old_queries: Vectors | None = None, *, qrels: Qrels | None = None,
+    labels: tuple[Any, Any] | None = None, ids: Mapping[str, Any] | None = None,
+    distance: Literal["cosine", "l2"] = "cosine", texts: str | Path | None = None,
+    reads: str | Path | None = None,
+) -> Inputs:  # fmt: skip
+    """Check and join everything; arguments as of :func:`benchmark.upgrade.run.upgrade`."""
+    given = dict(ids or {})
+    if unknown := given.keys() - {"old_gallery", "new_gallery", "queries", "old_queries"}:
+        raise BenchError(f"ids: expected names of arguments, got {cut(min(unknown))}")
+    if qrels is not None and labels is not None:
+        raise BenchError("qrels, labels: expected one of them, got both")
+    old = _rows("old_gallery", old_gallery, given)
+    gallery, told = joined_gallery(old, _rows("new_gallery", new_gallery, given), distance)
+    of_old = None if old_queries is None else _rows("old_queries", old_queries, given)
+    vectors, old_vectors, query_ids = joined_queries(
+        _rows("queries", queries, given), of_old, distance
+    )
+    require_dims(gallery, vectors, old_vectors)
+    gallery_ids = np.arange(old.rows) if old.ids is None else old.ids
+    relevance, judge = _relevance(qrels, labels, query_ids, gallery_ids)
+    if judge == "qrels":
+        told.append(str(relevance))
+    return Inputs(
+        gallery, vectors, old_vectors, relevance, judge, distance, query_ids, old.ids,
+        {} if texts is None else _texts(Path(texts)),
+        None if reads is None else _reads(Path(reads), gallery_ids), tuple(told),
+    )  # fmt: skip
+
+
+def _rows(name: str, vectors: Vectors, ids: Mapping[str, Any]) -> Rows:
+    if isinstance(vectors, str | Path):
+        return open_vectors(vectors)
+    return ArrayRows(name, vectors, ids.get(name))
+
+
+def _relevance(
+    qrels: Qrels | None, labels: tuple[Any, Any] | None, query_ids: Ids, gallery_ids: Ids
+) -> tuple[Relevance, Judge]:
+    if labels is not None:
+        if isinstance(labels[0], str | Path) and isinstance(labels[1], str | Path):
+            return read_class_labels(*labels, query_ids, gallery_ids), "labels"
+        return _of_classes(labels, len(query_ids), len(gallery_ids)), "labels"
+    if isinstance(qrels, Mapping):
+        return _of_mapping(qrels, query_ids, gallery_ids), "qrels"
+    relevance = read_relevance(qrels, query_ids, gallery_ids)
+    return relevance, "agreement" if qrels is None else "qrels"
+
+
+def _of_classes(labels: tuple[Any, Any], n_queries: int, n_items: int) -> Relevance:
+    mine, its = alike(as_ids(labels[0]), as_ids(labels[1]))
+    if (len(mine), len(its)) != (n_queries, n_items):
+        raise BenchError(
+            f"labels: expected {n_queries} of queries and {n_items} of the gallery, got "
+            f"{len(mine)} and {len(its)}"
+        )
+    order = np.argsort(its, kind="stable")
+    ordered = its[order]
+    first, last = np.searchsorted(ordered, mine), np.searchsorted(ordered, mine, "right")
+    if not (last > first).any():
+        raise BenchError("labels: expected a class of the queries in the gallery, got none")
+    rows = order[spread(first, last)]
+    return Relevance(offsets(last - first), rows, np.ones(len(rows)))
+
+
+def _of_mapping(
+    qrels: Mapping[Any, Mapping[Any, float]], query_ids: Ids, gallery_ids: Ids
+) -> Relevance:
+    triples = [(str(q), str(i), float(g)) for q, items in qrels.items() for i, g in items.items()]
+    query = rows_of([q for q, _, _ in triples], query_ids)
+    item = rows_of([i for _, i, _ in triples], gallery_ids)
+    gain = np.array([g for _, _, g in triples])
+    kept = np.flatnonzero((query >= 0) & (item >= 0) & (gain > 0)) if triples else []
+    if not len(kept):
+        raise BenchError("qrels: expected a relevant item of one of the queries, got none")
+    kept = np.asarray(kept)[np.lexsort((item[kept], query[kept]))]
+    sizes = np.bincount(query[kept], minlength=len(query_ids))
+    return Relevance(offsets(sizes), item[kept], gain[kept])
+
+
+def _texts(path: Path) -> dict[str, str]:
+    """Id -> text, from BEIR's JSON lines (``_id``, ``text``) or from lines of two columns."""
+    found: dict[str, str] = {}
+    with located(str(path)):
+        for line, text in _lines(path):
+            if path.suffix.lower() == ".jsonl":
+                try:
+                    value = json.loads(text)
+                    name, words = value["_id"], value["text"]
+                except (ValueError, KeyError, TypeError, RecursionError) as error:
+                    raise BenchError(
+                        f'line {line}: expected {{"_id": ..., "text": ...}}, got {shown(text)}'
+                    ) from error
+            else:
+                name, words = _two(line, text, "id, text")
+            found[str(name)] = str(words)
+    return found
+
+
+def _reads(path: Path, gallery_ids: Ids) -> Ints:
+    """How often each item is read, from lines of an id and a number; 0 where none is given."""
+    reads = np.zeros(len(gallery_ids), np.int64)
+    with located(str(path)):
+        names, counts = [], []
+        for line, text in _lines(path):
+            name, count = _two(line, text, "id, reads")
+            if not count.isdecimal() or len(count) > 15:
+                raise BenchError(f"line {line}: reads: expected a whole number, got {shown(count)}")
+            names.append(name)
+            counts.append(int(count))
+        rows = rows_of(names, gallery_ids)
+        if not (rows >= 0).any():
+            raise BenchError("expected ids of the gallery, got none of them")
+        np.add.at(reads, rows[rows >= 0], np.array(counts)[rows >= 0])
+    return reads
+
+
+def _lines(path: Path) -> list[tuple[int, str]]:
+    try:
+        content = read_bytes(path, _MOST_BYTES).decode()
+    except UnicodeDecodeError as error:
+        raise BenchError("expected UTF-8") from error
+    except BenchError as error:
+        raise BenchError(str(error.args[0]).removeprefix(f"{path}: ")) from error
+    lines = enumerate(content.removeprefix("\ufeff").split("\n"), 1)
+    return [(line, text.rstrip("\r")) for line, text in lines if text.strip()]
+
+
+def _two(line: int, text: str, names: str) -> tuple[str, str]:
+    columns = text.split("\t")
+    if len(columns) != 2:
+        raise BenchError(
+            f"line {line}: expected 2 columns ({names}) between tabs, got {len(columns)}"
+        )
+    return columns[0], columns[1]

@@ -1,0 +1,105 @@
+"""The report on an upgrade, from vectors: what ``bench upgrade`` does, as a call."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from benchmark.errors import BenchError
+from benchmark.upgrade.backfilling import Backfill, backfills
+from benchmark.upgrade.costs import Prices
+from benchmark.upgrade.judging import Study, study
+from benchmark.upgrade.maps import FittedMap, chosen_maps
+from benchmark.upgrade.pairs_curve import PairsCurve, pairs_curve
+from benchmark.upgrade.reading import Qrels, Vectors, read_inputs
+from benchmark.upgrade.report import UpgradeReport, make_document
+from benchmark.upgrade.strategies import KEEP, REEMBED, Constraints
+from benchmark.upgrade.verdict import WANTED, Evidence, Verdict, decide
+
+Tell = Callable[[str], None]
+
+
+def upgrade(
+    old_gallery: Vectors, new_gallery: Vectors, queries: Vectors,
+    old_queries: Vectors | None = None, *, qrels: Qrels | None = None,
+    labels: tuple[Any, Any] | None = None, ids: Mapping[str, Any] | None = None,
+    distance: Literal["cosine", "l2"] = "cosine", texts: str | Path | None = None,
+    reads: str | Path | None = None, items: int | None = None, throughput: float = 200.0,
+    price: float = 0.01, old_model: bool = True, sources: bool = True, index: bool = True,
+    extra_runs: bool = True, rescoring: bool = False, wanted: float = WANTED,
+    maps: str | Iterable[str] = "all", seed: int = 0, tell: Tell = lambda words: None,
+) -> UpgradeReport:  # fmt: skip
+    """Judge every way from an old embedding model to a new one, on a deployment's own vectors.
+
+    Vectors are arrays ``[n, dim]`` or files as :func:`benchmark.read_vectors` takes them. Ids of
+    files come with them; those of arrays are in ``ids``.
+
+    Args:
+        old_gallery: Stored vectors of the old model, all or many.
+        new_gallery: Vectors by the new model of the same items, or of a sample of some thousands;
+            joined by ids, or row by row where there are none and the numbers are equal.
+        queries: By the new model.
+        old_queries: The same queries by the old model; without them there is no lower bound.
+        qrels: Judgements: a file in TREC's or BEIR's form, or query -> item -> gain.
+        labels: Classes of queries and gallery, arrays or files. Without qrels and labels,
+            strategies are judged by their agreement with the new model's ten nearest.
+        ids: Name of an argument -> ids of an array, ``{"old_gallery": ..., "queries": ...}``.
+        distance: ``cosine`` or ``l2``, as the deployment compares vectors.
+        texts: File of the queries' texts, to show beside them.
+        reads: File of how often items are read, for an order of backfilling.
+        items: Of the deployed gallery; by default those of ``old_gallery``.
+        throughput: Items that the new model embeds in a second.
+        price: Money for embedding a thousand of them.
+        old_model: Does the old model still embed queries?
+        sources: Are the items kept, so that they can be embedded again?
+        index: May stored vectors be rewritten, or a new index be built?
+        extra_runs: May a second model run on a query?
+        rescoring: May items be embedded while a query waits?
+        wanted: Share of the upgrade that a strategy must keep to be taken.
+        maps: Labels of maps, ``quick`` for those in closed form, ``all``.
+        seed: Of everything random.
+        tell: Called with what is done next.
+
+    Returns:
+        The report.
+
+    Raises:
+        BenchError: If something is missing, damaged or does not fit; in one line.
+    """
+    if not 0 < wanted <= 1:
+        raise BenchError(f"wanted: expected a share in (0, 1], got {wanted:g}")
+    if min(throughput, 1 if items is None else items) <= 0 or price < 0:
+        raise BenchError("items, throughput, price: expected numbers above 0")
+    chosen = chosen_maps(maps)
+    tell("reading")
+    inputs = read_inputs(
+        old_gallery, new_gallery, queries, old_queries, qrels=qrels, labels=labels, ids=ids,
+        distance=distance, texts=texts, reads=reads,
+    )  # fmt: skip
+    result = study(inputs, chosen, seed, tell)
+    evidence = Evidence.of(result.outcomes, result.metric, result.groups)
+    constraints = Constraints(old_model, sources, index, extra_runs, rescoring)
+    verdict = decide(evidence, constraints, wanted)
+    tell("fitting on fewer pairs")
+    curve = _pairs(result, verdict, seed)
+    tell("backfilling")
+    along = _backfills(result, constraints, seed)
+    prices = Prices(items or inputs.gallery.rows, throughput, price)
+    document = make_document(result, evidence, verdict, constraints, prices, wanted, curve, along)
+    fit = None if verdict.name is None else result.outcomes[verdict.name].strategy.fitted
+    return UpgradeReport(document, None if fit is None else fit.conversion)
+
+
+def _pairs(result: Study, verdict: Verdict, seed: int) -> PairsCurve | None:
+    """The curve of the recommended map, else of the best one; None without maps."""
+    fits: dict[str, FittedMap] = {fit.label: fit for fit in result.maps}
+    name = verdict.name if verdict.name in fits else None
+    if name is None and fits:
+        name = max(fits, key=lambda f: float(result.outcomes[f].scores[result.metric].mean()))
+    if name is None:
+        return None
+    return pairs_curve(result, name, [n for n in (KEEP, REEMBED) if n in result.outcomes], seed)
+
+
+def _backfills(result: Study, constraints: Constraints, seed: int) -> list[Backfill]:
+    possible = constraints.sources and constraints.index and result.best is not None
+    return backfills(result, result.best, seed) if possible and result.best else []
