@@ -1,0 +1,106 @@
+"""The report as tables for a terminal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
+from benchmark.upgrade import wording
+
+_YES_NO = {True: "yes", False: "no"}
+
+
+def tables(document: Mapping[str, Any]) -> list[TextTable]:
+    """The verdict, strategies with their scores and costs, backfilling, what is left out."""
+    out = [_verdict(document), _scores(document), _costs(document)]
+    if document["backfilling"]:
+        out.append(_backfilling(document))
+    if document["left_out"]:
+        lines = [(name, why) for name, why in document["left_out"].items()]
+        out.append(simple_table("Left out", "left-out", ("strategy", "because"), (), lines))
+    return out
+
+
+def ordered(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Strategies, the best score first."""
+    return sorted(document["strategies"], key=lambda s: -s["score"]["value"])
+
+
+def _verdict(document: Mapping[str, Any]) -> TextTable:
+    lines = [("do", wording.headline(document))]
+    lines += [("", text) for text in wording.summary(document)]
+    lines += [("cost" * (not i), text) for i, text in enumerate(wording.costs(document))]
+    runner_up = document["verdict"]["runner_up"]
+    if runner_up:
+        lines.append(("next", runner_up))
+    lines += [("unless" * (not i), text) for i, text in enumerate(wording.changes(document))]
+    if pairs := wording.pairs(document):
+        lines.append(("pairs", pairs))
+    return simple_table(
+        "What to do", "verdict", ("", ""), (), lines, notes=tuple(wording.basis(document))
+    )
+
+
+def _scores(document: Mapping[str, Any]) -> TextTable:
+    chosen = document["verdict"]["strategy"]
+    lines = []
+    for each in ordered(document):
+        shown = TextCell(
+            wording.score(each["score"]), wording.around(each["score"]), each["name"] == chosen
+        )
+        broken, fixed = (
+            TextCell("-" if each[key] is None else f"{each[key]:,}") for key in ("broken", "fixed")
+        )
+        agreement = each["metrics"].get("agreement_at_10")
+        lines.append([
+            TextCell(each["name"]), TextCell(each["title"]), shown,
+            TextCell("est." if each["estimated"] else ""),
+            TextCell(wording.kept(each["kept"], whole=True)), broken, fixed,
+            TextCell("-" if agreement is None else wording.score(agreement)),
+            TextCell(_possible(each)),
+        ])  # fmt: skip
+    metric = wording.label(document)
+    heads: list[str | TextColumn] = [
+        metric, "", "of the upgrade", "broken", "fixed", "agree@10", "possible",
+    ]  # fmt: skip
+    return simple_table(
+        f"Strategies, {metric} with 95 % intervals", "strategies", ("strategy", "what is done"),
+        heads, lines, notes=("* is what is recommended.",),
+    )  # fmt: skip
+
+
+def _possible(each: Mapping[str, Any]) -> str:
+    return "no" if each["missing"] else "yes"
+
+
+def _costs(document: Mapping[str, Any]) -> TextTable:
+    lines = []
+    for each in ordered(document):
+        cost = each["cost"]
+        lines.append([
+            each["name"], wording.hours(cost["hours"]), wording.money(cost["money"]),
+            wording.size(cost["index_bytes"]), f"{cost['runs']} x",
+            wording.money(cost["money_per_1000_queries"]), _YES_NO[cost["rebuild"]],
+            _YES_NO[cost["way_back"]],
+        ])  # fmt: skip
+    prices = document["prices"]
+    heads = ["time", "money", "vectors", "runs/query", "money/1000 q", "rebuild", "way back"]
+    note = (
+        f"{prices['items']:,} items, {prices['throughput']:g} embedded a second, "
+        f"{prices['price']:g} in money for a thousand; conversions as fast as on this machine."
+    )
+    return simple_table("Costs", "costs", ("strategy",), heads, lines, notes=(note,), compact=True)
+
+
+def _backfilling(document: Mapping[str, Any]) -> TextTable:
+    lines = []
+    for each in document["backfilling"]:
+        points = {p["filled"]: p for p in each["points"]}
+        shown = [wording.score(points[p]) for p in (0.0, 0.1, 0.3, 0.5, 0.7, 1.0)]
+        worst = each["worst"]
+        at = f"{wording.score(worst)} at {wording.percent(worst['filled'])}"
+        lines.append([each["order"], f"after {each['start']}", *shown, at])
+    heads = ["0 %", "10 %", "30 %", "50 %", "70 %", "100 %", "worst moment"]
+    return simple_table(
+        f"Backfilling, {wording.label(document)} in {document['inputs']['held']:,} held-out items",
+        "backfilling", ("order", "converted first"), heads, lines,
+    )  # fmt: skip
