@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 __all__ = [
     "BenchError", "Conversion", "__version__", "convert_file", "get_method", "load", "read_vectors",
-    "run",
+    "run", "upgrade",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -30,8 +30,10 @@ _PLACES = {
 
 def __getattr__(name: str) -> Any:
     # Late, so that `import benchmark` costs nothing.
-    if name not in _PLACES:
+    if name not in __all__:
         raise AttributeError(f"module 'benchmark' has no attribute '{name}'")
+    if name == "upgrade":  # the package itself, which can be called
+        return importlib.import_module("benchmark.upgrade")
     return getattr(importlib.import_module(_PLACES[name]), name)
 
 

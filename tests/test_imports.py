@@ -59,4 +59,5 @@ def test_the_public_calls_are_listed() -> None:
         "load",
         "read_vectors",
         "run",
+        "upgrade",
     ]

@@ -53,9 +53,9 @@ def ranks(scores: Scores) -> Scores:
         >>> ranks(np.array([[0.5, 0.9, 0.5, np.nan]]))
         array([[ 3.,  1.,  3., nan]])
     """
-    from scipy.stats import rankdata
-
-    known = ~np.isnan(scores)
-    # The largest rank of what descends; what is missing comes last.
-    worse = rankdata(np.where(known, -scores, np.inf), method="max", axis=1)
-    return np.where(known, worse, np.nan)
+    ordered = np.sort(scores, axis=1)  # ascending, NaN last
+    known = (~np.isnan(scores)).sum(axis=1)
+    out = np.empty(scores.shape)
+    for row, values, mine, n in zip(out, scores, ordered, known, strict=True):
+        row[:] = n - np.searchsorted(mine[:n], values)
+    return np.where(np.isnan(scores), np.nan, out)

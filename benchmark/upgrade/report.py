@@ -104,7 +104,9 @@ def _inputs(study: Study) -> Document:
         "dims": [gallery.stored.dim, gallery.new.shape[1]], "embedded": len(gallery.embedded),
         "fitted": int(study.fitted.sum()), "held": int(study.held.sum()),
         "judged_in": study.n_gallery, "queries": len(inputs.queries),
-        "judged_queries": len(study.queries), "judge": inputs.judge, "distance": inputs.distance,
+        "judged_queries": len(study.queries),
+        "pairs": len(study.relevant.row), "judged_pairs": int(study.relevant.judged.sum()),
+        "judge": inputs.judge, "distance": inputs.distance,
         "complete": gallery.complete, "old_queries": inputs.old_queries is not None,
         "slerp_shares": list(study.shares), "told": list(inputs.told),
     }  # fmt: skip

@@ -134,7 +134,7 @@ def make_plan(
     plan.strategies.append(again)
     if d_new > d_old:
         plan.lists["short"] = ResultList(queries[:, :d_old], lambda block: block.new[:, :d_old])
-        title = f"embed everything again, keep the first {d_old} numbers"
+        title = f"re-embed, keep {d_old} numbers"
         short = replace(
             again, name="re-embed-short", title=title, uses=("short",), stores=("short",)
         )
@@ -146,10 +146,10 @@ def _add_naive(plan: Plan, queries: Floats, d_old: int, d_new: int) -> None:
     d = min(d_old, d_new)
     plan.lists["naive"] = ResultList(queries[:, :d], lambda block: block.old[:, :d])
     if d_old == d_new:
-        naive = Strategy("naive", "new queries on the old index as it is", uses=("naive",))
+        naive = Strategy("naive", "new queries, old index as it is", uses=("naive",))
         plan.left_out["truncate"] = "vectors are of equal size"
     else:
-        title = f"new queries on the old index, first {d} numbers of both"
+        title = f"cut to {d} numbers, old index"
         naive = Strategy("truncate", title, uses=("naive",), rebuild=d < d_old)
         if d < d_old:
             naive = replace(naive, needs=frozenset({"index"}))
@@ -162,14 +162,14 @@ def _add_map(plan: Plan, each: FittedMap, queries: Floats) -> None:
     if each.direction == "query":
         plan.lists[label] = ResultList(conversion.view(queries), lambda block: block.old)
         plan.strategies.append(
-            Strategy(label, "map new queries, index untouched", uses=(label,), fitted=each)
+            Strategy(label, "map the queries, index untouched", uses=(label,), fitted=each)
         )
         return
     plan.lists[label] = ResultList(
         conversion.view(queries), lambda block: block.converted(label, conversion)
     )
     plan.strategies.append(Strategy(
-        label, "convert the stored vectors", frozenset({"index"}), (label,), rebuild=True,
+        label, "convert stored vectors", frozenset({"index"}), (label,), rebuild=True,
         way_back=False, fitted=each, stores=("new",),
     ))  # fmt: skip
 
@@ -177,8 +177,8 @@ def _add_map(plan: Plan, each: FittedMap, queries: Floats) -> None:
 def _add_between(plan: Plan, old: Floats, turned: Floats, between: Floats) -> None:
     needs = frozenset({"old_model", "extra_runs"})
     for name, title, queries in (
-        ("midpoint", "queries half-way between both models'", midpoint(old, turned)),
-        ("slerp", "queries between both models', share chosen", between),
+        ("midpoint", "queries between both, half-way", midpoint(old, turned)),
+        ("slerp", "queries between both, best share", between),
     ):
         plan.lists[name] = ResultList(queries, lambda block: block.old)
         plan.strategies.append(Strategy(name, title, needs, (name,), effort=1, runs=2))
@@ -191,11 +191,11 @@ def _add_pairs(plan: Plan, best: FittedMap | None) -> None:
     if "old" in plan.lists:
         if best is not None:
             plan.strategies.append(Strategy(
-                "rrf-converted", f"old index and one converted by {best.label}, ranks fused",
+                "rrf-converted", f"fuse old and {best.label} index",
                 old_runs, ("old", best.label), 1, 2, True, True, fusion, best, ("old", "new"),
             ))  # fmt: skip
         plan.strategies.append(Strategy(
-            "rrf", "old and re-embedded index, ranks fused", old_runs | {"sources"},
+            "rrf", "fuse old and re-embedded index", old_runs | {"sources"},
             ("old", "new"), 3, 2, True, True, fusion, None, ("old", "new"),
         ))  # fmt: skip
     scored = [("cascade", "old", {"old_model", "extra_runs"})] if "old" in plan.lists else []
@@ -205,10 +205,10 @@ def _add_pairs(plan: Plan, best: FittedMap | None) -> None:
     if query_map is not None:
         scored.append(("cascade-mapped", query_map.name, set()))
     for name, first, needs in scored:
-        of = "the old model's" if first == "old" else f"the {first}"
+        of = "old" if first == "old" else first
         runs = (2 if first == "old" else 1) + cascade.new_embeddings
         plan.strategies.append(Strategy(
-            name, f"{of} first {cascade.window} embedded anew and rescored",
+            name, f"{of} first {cascade.window} rescored",
             frozenset({"rescoring", "sources", *needs}), (first, "new"), 2, runs, merge=cascade,
             fitted=None if first == "old" else query_map.fitted if query_map else None,
         ))  # fmt: skip

@@ -52,24 +52,19 @@ def _scores(document: Mapping[str, Any]) -> TextTable:
         )
         agreement = each["metrics"].get("agreement_at_10")
         lines.append([
-            TextCell(each["name"]), TextCell(each["title"]), shown,
-            TextCell("est." if each["estimated"] else ""),
+            TextCell(each["name"]), shown, TextCell("est." if each["estimated"] else ""),
             TextCell(wording.kept(each["kept"], whole=True)), broken, fixed,
             TextCell("-" if agreement is None else wording.score(agreement)),
-            TextCell(_possible(each)),
+            TextCell("no" if each["missing"] else "yes"),
         ])  # fmt: skip
     metric = wording.label(document)
     heads: list[str | TextColumn] = [
         metric, "", "of the upgrade", "broken", "fixed", "agree@10", "possible",
     ]  # fmt: skip
     return simple_table(
-        f"Strategies, {metric} with 95 % intervals", "strategies", ("strategy", "what is done"),
-        heads, lines, notes=("* is what is recommended.",),
+        f"Strategies, {metric} with 95 % intervals", "strategies", ("strategy",), heads, lines,
+        notes=("* is what is recommended.",),
     )  # fmt: skip
-
-
-def _possible(each: Mapping[str, Any]) -> str:
-    return "no" if each["missing"] else "yes"
 
 
 def _costs(document: Mapping[str, Any]) -> TextTable:
@@ -77,18 +72,19 @@ def _costs(document: Mapping[str, Any]) -> TextTable:
     for each in ordered(document):
         cost = each["cost"]
         lines.append([
-            each["name"], wording.hours(cost["hours"]), wording.money(cost["money"]),
-            wording.size(cost["index_bytes"]), f"{cost['runs']} x",
-            wording.money(cost["money_per_1000_queries"]), _YES_NO[cost["rebuild"]],
+            each["name"], each["title"], wording.hours(cost["hours"]), wording.money(cost["money"]),
+            wording.size(cost["index_bytes"]), f"{cost['runs']} x", _YES_NO[cost["rebuild"]],
             _YES_NO[cost["way_back"]],
         ])  # fmt: skip
     prices = document["prices"]
-    heads = ["time", "money", "vectors", "runs/query", "money/1000 q", "rebuild", "way back"]
+    heads = ["time", "money", "vectors", "runs/query", "rebuild", "way back"]
     note = (
         f"{prices['items']:,} items, {prices['throughput']:g} embedded a second, "
         f"{prices['price']:g} in money for a thousand; conversions as fast as on this machine."
     )
-    return simple_table("Costs", "costs", ("strategy",), heads, lines, notes=(note,), compact=True)
+    return simple_table(
+        "Costs", "costs", ("strategy", "what is done"), heads, lines, notes=(note,), compact=True
+    )
 
 
 def _backfilling(document: Mapping[str, Any]) -> TextTable:

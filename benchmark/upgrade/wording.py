@@ -172,6 +172,12 @@ def basis(document: Document) -> list[str]:
         f"{inputs['embedded']:,} items have vectors by both models: maps were fitted on "
         f"{inputs['fitted']:,} of them, and no item they saw counts as relevant.",
     ]
+    if inputs["judged_pairs"] < inputs["pairs"]:
+        lines.append(
+            f"{inputs['judged_pairs']:,} of {inputs['pairs']:,} relevant pairs count: the other "
+            "items have no new vector, or maps saw them; they are left out for every strategy, so "
+            "scores are lower or higher than with all of them."
+        )
     if inputs["judge"] == "agreement":
         lines.append("Only items outside the fit are searched: in a larger gallery all agree less.")
     elif not inputs["complete"]:

@@ -1,0 +1,172 @@
+"""The verb ``upgrade``: a report on the user's own vectors."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from typer import Option
+
+from benchmark.errors import BenchError
+
+app = typer.Typer()
+Vectors = str | None
+
+_QUESTIONS = {
+    "old_model": "Does the old model still embed queries?",
+    "sources": "Are the items kept, so that they can be embedded again?",
+    "index": "May stored vectors be rewritten, or a new index be built?",
+    "extra_runs": "May a second model run on a query?",
+    "rescoring": "May items be embedded while a query waits?",
+}
+_DEFAULTS = {"rescoring": False}
+
+
+@app.command(
+    epilog="Examples: `bench upgrade --demo` · `bench upgrade --old-gallery old/ --new-gallery "
+    "new.parquet --queries q_new.npy --old-queries q_old.npy --qrels qrels.tsv --items 40000000 "
+    "--report upgrade.html`"
+)
+def upgrade(
+    old_gallery: Annotated[
+        Vectors, Option(help="Stored vectors of the old model, as `bench convert` takes them.")
+    ] = None,
+    new_gallery: Annotated[Vectors, Option(
+        "--new-gallery", "--new-sample",
+        help="Vectors by the new model: of all items, or of a sample of some thousands.",
+    )] = None,
+    queries: Annotated[Vectors, Option(help="Queries by the new model.")] = None,
+    old_queries: Annotated[Vectors, Option(help="The same queries by the old model.")] = None,
+    qrels: Annotated[
+        Path | None, Option(help="Judgements in TREC's or BEIR's form; joined by ids.")
+    ] = None,
+    query_labels: Annotated[
+        Path | None, Option(help="Classes of the queries: npy, or lines of id and label.")
+    ] = None,
+    gallery_labels: Annotated[Path | None, Option(help="Classes of the gallery.")] = None,
+    query_texts: Annotated[
+        Path | None, Option(help="Texts to show: BEIR's `queries.jsonl`, or lines of id and text.")
+    ] = None,
+    reads: Annotated[
+        Path | None, Option(help="How often items are read, lines of id and number.")
+    ] = None,
+    distance: Annotated[Literal["cosine", "l2"], Option(help="How vectors compare.")] = "cosine",
+    items: Annotated[
+        int | None, Option(min=1, help="Items of the deployment; else those of the gallery.")
+    ] = None,
+    throughput: Annotated[float, Option(help="Items the new model embeds in a second.")] = 200.0,
+    price: Annotated[float, Option(help="Money for embedding a thousand items.")] = 0.01,
+    old_model: Annotated[bool | None, Option(
+        "--old-model/--no-old-model", show_default="asked, else yes", help=_QUESTIONS["old_model"]
+    )] = None,
+    sources: Annotated[bool | None, Option(
+        "--sources/--no-sources", show_default="asked, else yes", help=_QUESTIONS["sources"]
+    )] = None,
+    index: Annotated[bool | None, Option(
+        "--rewrite/--no-rewrite", show_default="asked, else yes", help=_QUESTIONS["index"]
+    )] = None,
+    extra_runs: Annotated[bool | None, Option(
+        "--second-model/--no-second-model", show_default="asked, else yes",
+        help=_QUESTIONS["extra_runs"],
+    )] = None,
+    rescoring: Annotated[bool | None, Option(
+        "--rescoring/--no-rescoring", show_default="asked, else no", help=_QUESTIONS["rescoring"]
+    )] = None,
+    wanted: Annotated[
+        float, Option(help="Share of the upgrade that a strategy must keep to be taken.")
+    ] = 0.9,
+    maps: Annotated[str, Option(
+        help="`all`, `quick` (closed form), or methods, with commas: `linear,procrustes:query`."
+    )] = "all",
+    seed: Annotated[int, Option(min=0, help="Of everything random.")] = 0,
+    report: Annotated[Path | None, Option(help="Page to write, one HTML file.")] = None,
+    as_json: Annotated[Path | None, Option("--json", help="File of all numbers to write.")] = None,
+    save_map: Annotated[Path | None, Option(
+        help="Folder for the recommended map, for `bench convert`; else beside the page."
+    )] = None,
+    demo: Annotated[
+        bool, Option("--demo", help="Run on small vectors that come along, offline.")
+    ] = False,
+) -> None:  # fmt: skip
+    """Say what to do about a new embedding model, from your own vectors."""
+    from rich.console import Console
+
+    from benchmark.cli.output import echo
+    from benchmark.config.files import writable
+    from benchmark.report.renderers import terminal
+
+    arguments: dict[str, Any] = {
+        "old_gallery": old_gallery, "new_gallery": new_gallery, "queries": queries,
+        "old_queries": old_queries, "qrels": qrels, "texts": query_texts, "reads": reads,
+        "distance": distance, "maps": maps, "labels": _labels(query_labels, gallery_labels),
+    }  # fmt: skip
+    _check(arguments, demo)
+    for option, path in (("--report", report), ("--json", as_json), ("--save-map", save_map)):
+        if path is not None:
+            writable(path.resolve().parent, option)
+    flags = {
+        "old_model": old_model, "sources": sources, "index": index, "extra_runs": extra_runs,
+        "rescoring": rescoring,
+    }  # fmt: skip
+    constraints = _constraints(flags, ask=not demo and sys.stdin.isatty() and sys.stdout.isatty())
+    if demo:
+        from benchmark.upgrade.demo import demo_arguments
+
+        arguments = demo_arguments()
+    console = Console(stderr=True)
+    with console.status("loading") as status:
+        from benchmark.upgrade.run import upgrade as carry_out
+        from benchmark.upgrade.tables import tables
+
+        result = carry_out(
+            **arguments, items=items, throughput=throughput, price=price, **constraints,
+            wanted=wanted, seed=seed, tell=status.update,
+        )  # fmt: skip
+        if as_json is not None:
+            result.save_json(as_json)
+        if save_map is None and report is not None:
+            save_map = report.with_suffix(".map")
+        if save_map is not None and result.conversion is not None:
+            result.conversion.save(save_map)
+        if report is not None:
+            result.save_page(report)
+    terminal.show(tables(result.document))
+    if save_map is not None and result.conversion is not None:
+        echo(f"the map: {save_map} (bench convert {save_map} INPUT OUTPUT)")
+    if report is not None:
+        echo(f"the page: {report}")
+
+
+def _labels(queries: Path | None, gallery: Path | None) -> tuple[Path, Path] | None:
+    if queries is None and gallery is None:
+        return None
+    if queries is None or gallery is None:
+        missing = "--query-labels" if queries is None else "--gallery-labels"
+        raise BenchError(f"upgrade: missing option '{missing}': labels are of both sides")
+    return queries, gallery
+
+
+def _check(arguments: dict[str, Any], demo: bool) -> None:
+    needed = {
+        "old_gallery": "--old-gallery",
+        "new_gallery": "--new-gallery",
+        "queries": "--queries",
+    }
+    given = [name for name in needed if arguments[name] is not None]
+    if demo and given:
+        raise BenchError(f"upgrade: --demo has vectors of its own, got {needed[given[0]]}")
+    missing = [option for name, option in needed.items() if name not in given]
+    if not demo and missing:
+        raise BenchError(f"upgrade: missing option '{missing[0]}'; try bench upgrade --demo")
+
+
+def _constraints(flags: dict[str, bool | None], *, ask: bool) -> dict[str, bool]:
+    """What the user can do: as flags say, else as is answered on a terminal, else as usual."""
+    out = {}
+    for name, value in flags.items():
+        usual = _DEFAULTS.get(name, True)
+        asked = value is None and ask
+        out[name] = typer.confirm(_QUESTIONS[name], default=usual) if asked else value
+        if out[name] is None:
+            out[name] = usual
+    return {name: bool(value) for name, value in out.items()}
