@@ -160,7 +160,7 @@ def _check(arguments: dict[str, Any], demo: bool) -> None:
         raise BenchError(f"upgrade: missing option '{missing[0]}'; try bench upgrade --demo")
 
 
-def _constraints(flags: dict[str, bool | None], *, ask: bool) -> dict[str, bool]:
+def _constraints(flags: dict[str, bool | None], *, ask: bool) -> dict[str, Any]:
     """What the user can do: as flags say, else as is answered on a terminal, else as usual."""
     out = {}
     for name, value in flags.items():

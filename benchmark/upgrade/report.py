@@ -142,12 +142,14 @@ def _strategy(
 def _changed(study: Study, outcome: Outcome, old: Outcome) -> tuple[int, int]:
     """Queries with a relevant item among ten before and none after, and the reverse.
 
-    Judged by agreement: with a lower agreement after, and a higher one.
+    By classes, of which ten mostly hold an item, the nearest item alone is looked at; by agreement
+    a query is broken by a lower one.
     """
     if study.metric == AGREEMENT:
         before, after = (o.scores[AGREEMENT] for o in (old, outcome))
         return int((after < before).sum()), int((after > before).sum())
-    hit = [o.scores["recall_at_10"] > 0 for o in (old, outcome)]
+    key = "recall_at_1" if study.inputs.judge == "labels" else "recall_at_10"
+    hit = [o.scores[key] > 0 for o in (old, outcome)]
     return int((hit[0] & ~hit[1]).sum()), int((~hit[0] & hit[1]).sum())
 
 

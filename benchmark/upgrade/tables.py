@@ -26,8 +26,7 @@ def ordered(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _verdict(document: Mapping[str, Any]) -> TextTable:
-    lines = [("do", wording.headline(document))]
-    lines += [("", text) for text in wording.summary(document)]
+    lines = [("", text) for text in wording.summary(document)]
     lines += [("cost" * (not i), text) for i, text in enumerate(wording.costs(document))]
     runner_up = document["verdict"]["runner_up"]
     if runner_up:
@@ -36,7 +35,12 @@ def _verdict(document: Mapping[str, Any]) -> TextTable:
     if pairs := wording.pairs(document):
         lines.append(("pairs", pairs))
     return simple_table(
-        "What to do", "verdict", ("", ""), (), lines, notes=tuple(wording.basis(document))
+        "What to do",
+        "verdict",
+        ("take", wording.headline(document)),
+        (),
+        lines,
+        notes=tuple(wording.basis(document)),
     )
 
 

@@ -9,6 +9,13 @@ from benchmark.upgrade.strategies import KEEP, REEMBED
 Document = Mapping[str, Any]
 
 
+_HITS = {
+    "qrels": "a relevant item is among the ten nearest, or no longer",
+    "labels": "the nearest item is relevant, or no longer",
+    "agreement": "they agree more with the new model, or less",
+}
+
+
 def percent(share: float) -> str:
     """A share without decimals.
 
@@ -129,7 +136,7 @@ def summary(document: Document) -> list[str]:
     if chosen["broken"] is not None and name != KEEP:
         lines.append(
             f"Of {inputs['judged_queries']:,} queries {chosen['fixed']:,} are fixed and "
-            f"{chosen['broken']:,} broken, against the old model."
+            f"{chosen['broken']:,} broken against the old model: {_HITS[inputs['judge']]}."
         )
     return lines
 
