@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.ranking.arrays import Floats, Ints, Mask
-from benchmark.ranking.engine import Scorer, spans
+from benchmark.ranking.engine import Scorer, share, spans
 from benchmark.upgrade import faiss_package
 
 _ROOM = 1 << 24
@@ -93,9 +93,15 @@ def _proposed(query: Floats, item: Floats, k: int, scorer: Scorer) -> tuple[Floa
     """Items with the largest rough scores, the largest first, ``[n, k]`` both."""
     if not faiss_package.available():
         return _proposed_by_numpy(query, item, k, l2=scorer.l2)
-    with faiss_package.threads(scorer.threads) as faiss:
-        metric = faiss.METRIC_L2 if scorer.l2 else faiss.METRIC_INNER_PRODUCT
-        scores, rows = faiss.knn(query, item, k, metric=metric)
+    scores, rows = np.empty((len(query), k), np.float32), np.empty((len(query), k), np.int64)
+
+    def work(a: int, b: int) -> None:
+        # Threads of ours, as faiss's wait for each other where a machine is busy.
+        with faiss_package.threads(1) as faiss:
+            metric = faiss.METRIC_L2 if scorer.l2 else faiss.METRIC_INNER_PRODUCT
+            scores[a:b], rows[a:b] = faiss.knn(query[a:b], item, k, metric=metric)
+
+    share(work, spans(len(query), -(-len(query) // scorer.threads)), scorer.threads)
     return -scores if scorer.l2 else scores, rows
 
 
