@@ -50,6 +50,9 @@ def upgrade(
     reads: Annotated[
         Path | None, Option(help="How often items are read, lines of id and number.")
     ] = None,
+    queries_are_items: Annotated[bool, Option(
+        "--queries-are-items", help="The item of a query's id is the query itself: leave it out."
+    )] = False,
     distance: Annotated[Literal["cosine", "l2"], Option(help="How vectors compare.")] = "cosine",
     items: Annotated[
         int | None, Option(min=1, help="Items of the deployment; else those of the gallery.")
@@ -98,7 +101,8 @@ def upgrade(
     arguments: dict[str, Any] = {
         "old_gallery": old_gallery, "new_gallery": new_gallery, "queries": queries,
         "old_queries": old_queries, "qrels": qrels, "texts": query_texts, "reads": reads,
-        "distance": distance, "maps": maps, "labels": _labels(query_labels, gallery_labels),
+        "queries_are_items": queries_are_items, "distance": distance, "maps": maps,
+        "labels": _labels(query_labels, gallery_labels),
     }  # fmt: skip
     _check(arguments, demo)
     for option, path in (("--report", report), ("--json", as_json), ("--save-map", save_map)):

@@ -1,8 +1,8 @@
 """Small vectors that come along: glyphs by the old and the new model of the main job.
 
-The 7,176 gallery items of the track ``glyphs`` by the old model of ``open-class``, seed 0, and by
-the independent new one those of 60 classes and some others, as int8, with eight queries of each
-class. :func:`write_demo` made the file from a store.
+Gallery items of the track ``glyphs`` by the old model of ``open-class``, seed 0, and those of 100
+classes and some others by the independent new one, as int8. Four items of each of these classes
+are queries, and not in the gallery. :func:`write_demo` made the file from a store.
 """
 
 import json
@@ -34,7 +34,7 @@ def demo_arguments() -> dict[str, Any]:
 
 def write_demo(stages: Path, target: Path = FILE) -> None:
     """Make the file from the stages of ``bench run -m independent -p open-class``."""
-    found = {}
+    found: dict[str, Path] = {}
     for path in sorted(stages.glob("*/stage.json")):
         title = json.loads(path.read_text())["title"]
         found |= {name: path.parent for name, known in _TITLES.items() if known == title}
@@ -42,9 +42,10 @@ def write_demo(stages: Path, target: Path = FILE) -> None:
     with np.load(found["data"] / "test.npz") as items:
         labels, query, gallery = (items[name] for name in ("labels", "query", "gallery"))
     rng = np.random.default_rng(0)
-    classes = rng.permutation(np.unique(labels))[:60]
-    of_class = (rng.permutation(query[labels[query] == each])[:8] for each in classes)
+    classes = rng.permutation(np.unique(labels))[:100]
+    of_class = (rng.permutation(query[labels[query] == each])[:4] for each in classes)
     queries = np.concatenate(list(of_class))
+    gallery = np.setdiff1d(gallery, queries)
     embedded = np.isin(labels[gallery], classes) | (rng.random(len(gallery)) < 0.2)
     np.savez_compressed(
         target, allow_pickle=False, old_gallery=_int8(old)[gallery],

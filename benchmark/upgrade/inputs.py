@@ -35,6 +35,8 @@ class Inputs:
         gallery_ids: As these, of the gallery; None where there are none.
         texts: Of queries, by id, to show beside them.
         reads: How often each item is read, ``[n]``; None if unknown.
+        own: The row of each query's own item, which is left out for it, ``[q]``; -1 where there is
+            none; None where queries are no items.
         told: Lines about what was joined and left out.
     """
 
@@ -48,6 +50,7 @@ class Inputs:
     gallery_ids: Ids | None
     texts: dict[str, str] = field(default_factory=dict)
     reads: Ints | None = None
+    own: Ints | None = None
     told: tuple[str, ...] = ()
 
 

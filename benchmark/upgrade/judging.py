@@ -125,13 +125,23 @@ def judged_pairs(inputs: Inputs, fitted: Mask) -> Relevant:
     """
     of = inputs.relevance
     query = np.repeat(np.arange(len(of.offset) - 1), np.diff(of.offset))
-    judged = np.isin(of.rows, inputs.gallery.embedded[~fitted])
+    rows, gains = of.rows, of.gains
+    judged = np.isin(rows, inputs.gallery.embedded[~fitted])
+    if inputs.own is not None:
+        other = rows != inputs.own[query]
+        with_own = np.flatnonzero(inputs.own >= 0)
+        query = np.concatenate([query[other], with_own])
+        rows = np.concatenate([rows[other], inputs.own[with_own]])
+        gains = np.concatenate([gains[other], np.ones(len(with_own))])
+        judged = np.concatenate([judged[other], np.zeros(len(with_own), bool)])
+        order = np.lexsort((rows, query))
+        query, rows, gains, judged = query[order], rows[order], gains[order], judged[order]
     if of.known and not judged.any():
         raise BenchError(
             "relevance: expected new vectors of relevant items, got none: embed the items that "
             "are relevant to the queries, too"
         )
-    return Relevant(len(of.offset) - 1, query, of.rows, of.gains, judged)
+    return Relevant(len(of.offset) - 1, query, rows, gains, judged)
 
 
 def study(

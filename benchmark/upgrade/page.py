@@ -66,10 +66,10 @@ def _template() -> Any:
 
 
 def _rows(document: Document) -> list[dict[str, Any]]:
-    """Strategies with the places of their score and its interval on a line of 200."""
+    """Strategies with the places of their score and its interval on a line of 160."""
     strategies = ordered(document)
     ends = [e for s in strategies for e in _span(s["score"])]
-    scale = Scale(min(ends), max(ends), 4, 196)
+    scale = Scale(min(ends), max(ends), 4, 156)
     bounds = [
         (scale(s["score"]["value"]), name)
         for name in (KEEP, REEMBED)

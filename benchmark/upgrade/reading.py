@@ -30,7 +30,7 @@ def read_inputs(
     old_queries: Vectors | None = None, *, qrels: Qrels | None = None,
     labels: tuple[Any, Any] | None = None, ids: Mapping[str, Any] | None = None,
     distance: Literal["cosine", "l2"] = "cosine", texts: str | Path | None = None,
-    reads: str | Path | None = None,
+    reads: str | Path | None = None, queries_are_items: bool = False,
 ) -> Inputs:  # fmt: skip
     """Check and join everything; arguments as of :func:`benchmark.upgrade.run.upgrade`."""
     given = dict(ids or {})
@@ -52,7 +52,9 @@ def read_inputs(
     return Inputs(
         gallery, vectors, old_vectors, relevance, judge, distance, query_ids, old.ids,
         {} if texts is None else _texts(Path(texts)),
-        None if reads is None else _reads(Path(reads), gallery_ids), tuple(told),
+        None if reads is None else _reads(Path(reads), gallery_ids),
+        rows_of(list(map(str, query_ids)), gallery_ids) if queries_are_items else None,
+        tuple(told),
     )  # fmt: skip
 
 

@@ -105,7 +105,7 @@ def _inputs(study: Study) -> Document:
         "fitted": int(study.fitted.sum()), "held": int(study.held.sum()),
         "judged_in": study.n_gallery, "queries": len(inputs.queries),
         "judged_queries": len(study.queries),
-        "pairs": len(study.relevant.row), "judged_pairs": int(study.relevant.judged.sum()),
+        "pairs": len(inputs.relevance.rows), "judged_pairs": int(study.relevant.judged.sum()),
         "judge": inputs.judge, "distance": inputs.distance,
         "complete": gallery.complete, "old_queries": inputs.old_queries is not None,
         "slerp_shares": list(study.shares), "told": list(inputs.told),

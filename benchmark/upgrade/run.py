@@ -23,9 +23,9 @@ def upgrade(
     old_queries: Vectors | None = None, *, qrels: Qrels | None = None,
     labels: tuple[Any, Any] | None = None, ids: Mapping[str, Any] | None = None,
     distance: Literal["cosine", "l2"] = "cosine", texts: str | Path | None = None,
-    reads: str | Path | None = None, items: int | None = None, throughput: float = 200.0,
-    price: float = 0.01, old_model: bool = True, sources: bool = True, index: bool = True,
-    extra_runs: bool = True, rescoring: bool = False, wanted: float = WANTED,
+    reads: str | Path | None = None, queries_are_items: bool = False, items: int | None = None,
+    throughput: float = 200.0, price: float = 0.01, old_model: bool = True,
+    sources: bool = True, index: bool = True, extra_runs: bool = True, rescoring: bool = False, wanted: float = WANTED,
     maps: str | Iterable[str] = "all", seed: int = 0, tell: Tell = lambda words: None,
 ) -> UpgradeReport:  # fmt: skip
     """Judge every way from an old embedding model to a new one, on a deployment's own vectors.
@@ -46,6 +46,7 @@ def upgrade(
         distance: ``cosine`` or ``l2``, as the deployment compares vectors.
         texts: File of the queries' texts, to show beside them.
         reads: File of how often items are read, for an order of backfilling.
+        queries_are_items: Is the item of a query's id the query itself, to be left out for it?
         items: Of the deployed gallery; by default those of ``old_gallery``.
         throughput: Items that the new model embeds in a second.
         price: Money for embedding a thousand of them.
@@ -73,7 +74,7 @@ def upgrade(
     tell("reading")
     inputs = read_inputs(
         old_gallery, new_gallery, queries, old_queries, qrels=qrels, labels=labels, ids=ids,
-        distance=distance, texts=texts, reads=reads,
+        distance=distance, texts=texts, reads=reads, queries_are_items=queries_are_items,
     )  # fmt: skip
     result = study(inputs, chosen, seed, tell)
     evidence = Evidence.of(result.outcomes, result.metric, result.groups)

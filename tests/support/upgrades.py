@@ -1,0 +1,61 @@
+"""Upgrades made by hand, whose outcome is known beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A new model, and an old one that is a noisy rotation of it, or pure noise.
+
+    Each query has one relevant item, from which it differs by noise.
+    """
+
+    new: np.ndarray
+    queries: np.ndarray
+    old: np.ndarray
+    old_queries: np.ndarray
+    relevant: np.ndarray  # row of each query
+    rotation: np.ndarray
+
+    @property
+    def qrels(self) -> dict[int, dict[int, float]]:
+        return {q: {int(row): 1.0} for q, row in enumerate(self.relevant)}
+
+    def sample(self, n: int) -> np.ndarray:
+        """Rows of a sample, in any order, relevant items among them."""
+        rng = np.random.default_rng(1)
+        return rng.permutation(np.union1d(rng.choice(len(self.new), n, False), self.relevant))
+
+    def arguments(self, rows: np.ndarray) -> dict[str, Any]:
+        """Of ``benchmark.upgrade``, with new vectors of some rows."""
+        return {
+            "old_gallery": self.old, "new_gallery": self.new[rows], "queries": self.queries,
+            "old_queries": self.old_queries, "qrels": self.qrels,
+            "ids": {"old_gallery": np.arange(len(self.old)), "new_gallery": rows},
+            "maps": "procrustes,procrustes:query,linear",
+        }  # fmt: skip
+
+
+def planted(noise: float = 0.15, n: int = 2500, q: int = 80, dim: int = 24) -> Planted:
+    """The old model adds noise to items, and more of it to queries, before it rotates them."""
+    rng = np.random.default_rng(0)
+    draw = lambda *shape: rng.standard_normal(shape).astype(np.float32)  # noqa: E731
+    new = draw(20, dim)[rng.integers(0, 20, n)] + draw(n, dim)
+    relevant = rng.choice(n, q, replace=False)
+    queries = new[relevant] + 0.8 * draw(q, dim)
+    rotation = np.linalg.qr(draw(dim, dim))[0].astype(np.float32)
+    old = (new + noise * draw(n, dim)) @ rotation
+    old_queries = (queries + 0.7 * draw(q, dim)) @ rotation
+    return Planted(new, queries, old, old_queries, relevant, rotation)
+
+
+def noise() -> Planted:
+    """The old model knows nothing of the items."""
+    made = planted()
+    old = np.random.default_rng(2).standard_normal(made.old.shape).astype(np.float32)
+    return Planted(made.new, made.queries, old, made.old_queries, made.relevant, made.rotation)

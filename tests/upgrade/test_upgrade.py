@@ -1,0 +1,225 @@
+"""The report on upgrades whose outcome is known beforehand."""
+
+import itertools
+
+import numpy as np
+import pytest
+from support.upgrades import noise, planted
+
+import benchmark
+from benchmark import BenchError
+from benchmark.metrics.intervals import mean_interval
+from benchmark.ranking.ranks import rank
+from benchmark.upgrade.judging import study
+from benchmark.upgrade.reading import read_inputs
+from benchmark.upgrade.strategies import KEEP, REEMBED, Constraints
+from benchmark.upgrade.verdict import Evidence, decide
+
+MAPS = ("procrustes", "procrustes:query", "linear")
+
+
+@pytest.fixture(scope="module")
+def made():
+    return planted()
+
+
+@pytest.fixture(scope="module")
+def report(made):
+    """From a sample of the gallery."""
+    return benchmark.upgrade(**made.arguments(made.sample(1000)), items=1_000_000, price=0.5)
+
+
+@pytest.fixture(scope="module")
+def studies(made):
+    """From the sample, and from everything embedded again."""
+
+    def of(rows):
+        given = made.arguments(rows)
+        del given["maps"]
+        return study(read_inputs(**given), MAPS)
+
+    return of(made.sample(1000)), of(np.arange(len(made.new)))
+
+
+def by_name(report):
+    return {each["name"]: each for each in report.document["strategies"]}
+
+
+def ndcg(made, queries, gallery):
+    """Of the one relevant item, from the main engine's ranks."""
+    labels = np.arange(len(gallery)) + len(queries)
+    labels[made.relevant] = np.arange(len(queries))
+    ranks = rank(queries, gallery, np.arange(len(queries)), labels).first_rank
+    return np.where(ranks <= 10, 1 / np.log2(1 + ranks), 0.0)
+
+
+def test_a_planted_rotation_is_recommended_with_the_right_loss(made, report):
+    """The true rotation in place of the fitted one says what is lost."""
+    assert report.recommended in ("procrustes", "procrustes:query")
+    old, new = (
+        ndcg(made, *pair).mean()
+        for pair in ((made.old_queries, made.old), (made.queries, made.new))
+    )
+    turned = ndcg(made, made.queries @ made.rotation, made.old).mean()
+    kept = by_name(report)[report.recommended]["kept"]
+    assert kept["low"] <= (turned - old) / (new - old) <= kept["high"]
+    assert kept["value"] == pytest.approx((turned - old) / (new - old), abs=0.04)
+    assert 0.9 <= kept["low"] < kept["high"] - 0.005
+    assert by_name(report)[KEEP]["score"]["value"] == pytest.approx(old, abs=1e-12)
+    assert report.conversion.method == "procrustes"
+
+
+def test_scores_of_a_sample_are_those_of_everything_embedded(studies):
+    sample, everything = studies
+    assert {n for n, o in sample.outcomes.items() if o.estimated} == {
+        "rrf", "cascade", "cascade-mapped", REEMBED,
+    }  # fmt: skip
+    assert not any(o.estimated for o in everything.outcomes.values())
+    for name, outcome in sample.outcomes.items():
+        for metric in ("ndcg_at_10", "recall_at_1", "map"):
+            truth = everything.outcomes[name].scores[metric].mean()
+            low, high = mean_interval(np.clip(outcome.scores[metric], 0, 1))
+            assert low - 0.01 <= truth <= high + 0.01, (name, metric)
+        assert outcome.scores["ndcg_at_10"].mean() == pytest.approx(
+            everything.outcomes[name].scores["ndcg_at_10"].mean(), abs=0.04
+        ), name
+
+
+def test_no_map_has_seen_a_relevant_item(studies, made):
+    for each in studies:
+        assert not np.isin(each.inputs.gallery.embedded[each.fitted], made.relevant).any()
+        assert not (each.fitted & each.held).any()
+
+
+def test_pure_noise_recommends_embedding_again():
+    made = noise()
+    report = benchmark.upgrade(**made.arguments(made.sample(1000)))
+    found = by_name(report)
+    assert report.recommended == REEMBED and report.conversion is None
+    assert found["procrustes"]["score"]["high"] < 0.1 < found[REEMBED]["score"]["low"]
+    truth = ndcg(made, made.queries, made.new).mean()
+    assert found[REEMBED]["score"]["value"] == pytest.approx(truth, abs=0.05)
+    assert any(line.startswith("Warning: items that are near") for line in
+               report.document["inputs"]["told"])  # fmt: skip
+
+
+def test_nothing_is_recommended_that_cannot_be_done(studies):
+    """Every set of constraints: the strategy, the next one and the others that are named."""
+    sample, _ = studies
+    evidence = Evidence.of(sample.outcomes, sample.metric, sample.groups)
+    recommended = set()
+    for flags in itertools.product([True, False], repeat=5):
+        constraints = Constraints(*flags)
+        for wanted in (0.5, 0.9, 0.999):
+            verdict = decide(evidence, constraints, wanted)
+            for name in (verdict.name, verdict.runner_up):
+                if name is not None:
+                    assert not sample.outcomes[name].strategy.missing(constraints)
+            recommended.add(verdict.name)
+            assert verdict.name != verdict.runner_up
+    assert {"procrustes:query", REEMBED} <= recommended
+
+
+def test_a_dead_old_model(made):
+    """Its recorded queries still give the lower bound, which nobody can have."""
+    report = benchmark.upgrade(**made.arguments(made.sample(1000)), old_model=False, wanted=1.0)
+    assert report.recommended == REEMBED
+    needing = {n for n, each in by_name(report).items() if "old_model" in each["needs"]}
+    assert needing == {KEEP, "midpoint", "slerp", "rrf", "rrf-converted", "cascade"}
+    assert all("old model is gone" in report.document["left_out"][name] for name in needing)
+    verdict = report.document["verdict"]
+    assert verdict["runner_up"] not in needing
+
+
+def test_without_old_queries_shares_are_of_the_new_score(made):
+    given = made.arguments(made.sample(1000)) | {"old_queries": None}
+    report = benchmark.upgrade(**given)
+    found = by_name(report)
+    assert KEEP not in found and "no queries by the old model" in report.document["left_out"][KEEP]
+    ratio = found["linear"]["score"]["value"] / found[REEMBED]["score"]["value"]
+    assert found["linear"]["kept"]["value"] == pytest.approx(ratio, abs=0.01)
+
+
+def test_without_judgements_it_is_agreement(made):
+    given = made.arguments(made.sample(1000)) | {"qrels": None}
+    report = benchmark.upgrade(**given)
+    assert report.document["metric"] == "agreement_at_10"
+    found = by_name(report)
+    assert list(found["linear"]["metrics"]) == ["agreement_at_10"]
+    assert found[REEMBED]["score"]["value"] == 1.0
+    assert "not accuracy" in str(report).replace("\n", " ")
+
+
+def test_rows_in_another_order_are_matched_by_id_or_refused(made, report):
+    rows = np.sort(made.sample(1000))
+    again = benchmark.upgrade(**made.arguments(rows))
+    scores = [{n: s["metrics"] for n, s in by_name(r).items()} for r in (report, again)]
+    assert scores[0] == scores[1]
+    shuffled = np.random.default_rng(0).permutation(len(made.new))
+    with pytest.raises(BenchError, match="same order"):
+        benchmark.upgrade(made.old, made.new[shuffled], made.queries, maps="procrustes")
+
+
+def test_queries_that_are_items_are_left_out_for_themselves(made):
+    """Without it every query finds itself first."""
+    rows, items = np.arange(len(made.new)), made.relevant
+    given = made.arguments(rows) | {
+        "queries": made.new[items], "old_queries": made.old[items], "maps": "procrustes",
+        "qrels": {int(a): {int(b): 1.0} for a, b in itertools.pairwise(items)},
+    }  # fmt: skip
+    ids = {**given.pop("ids"), "queries": items, "old_queries": items}
+    inputs = read_inputs(
+        **{k: v for k, v in given.items() if k != "maps"}, ids=ids, queries_are_items=True
+    )
+    found = study(inputs, ["procrustes"])
+    assert found.relevant.judged.sum() == len(items) - 1 == found.relevant.n_queries - 1
+    own = found.relevant.row[~found.relevant.judged]
+    assert own.tolist() == items.tolist()
+
+
+def test_costs_are_those_of_the_users_numbers(report):
+    found = by_name(report)
+    again = found[REEMBED]["cost"]
+    assert again["hours"] == pytest.approx(1e6 / 200 / 3600) and again["money"] == 500
+    assert again["index_bytes"] == 1e6 * 24 * 4 and again["rebuild"] and not again["way_back"]
+    linear = found["linear"]
+    assert linear["cost"]["hours"] == pytest.approx(1e6 / linear["rows_per_s"] / 3600)
+    assert found["rrf"]["cost"]["index_bytes"] == 2 * again["index_bytes"]
+    assert found["cascade"]["cost"]["runs"] == 202
+    assert found["procrustes:query"]["cost"]["hours"] == 0
+
+
+def test_pairs_and_backfilling(report):
+    curve = report.document["pairs"]
+    assert [p["pairs"] for p in curve["points"]] == [500, report.document["inputs"]["fitted"]]
+    (order,) = report.document["backfilling"]
+    scores = [p["value"] for p in order["points"]]
+    assert order["worst"]["value"] == min(scores)
+    assert scores[-1] == curve["bounds"][REEMBED]["value"]
+
+
+def test_worst_queries_are_those_that_lose_most(report, made):
+    worst = report.document["worst"]["queries"]
+    lost = [q["after"] - q["before"] for q in worst]
+    assert lost == sorted(lost) and all(x < 0 for x in lost) and len(worst) <= 20
+    for each in worst:
+        assert int(each["item"]) == made.relevant[int(each["id"])]
+        assert each["rank_after"] > each["rank_before"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"maps": "bct"}, "bct"),
+        ({"maps": "lce"}, "more than pairs"),
+        ({"wanted": 0.0}, "share in"),
+        ({"throughput": 0.0}, "above 0"),
+        ({"qrels": {}}, "expected a relevant item"),
+        ({"qrels": {0: {10**6: 1.0}}}, "expected a relevant item"),
+        ({"ids": {"galery": [1]}}, "galery"),
+    ],
+)
+def test_bad_arguments(made, change, said):
+    with pytest.raises(BenchError, match=said) as error:
+        benchmark.upgrade(**made.arguments(made.sample(1000)) | change)
+    assert "\n" not in str(error.value)
