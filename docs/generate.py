@@ -41,6 +41,7 @@ from benchmark.report import render
 from benchmark.report.card import method_card
 from benchmark.report.text_table import simple_table
 from benchmark.training.side_kinds import SIDES
+from benchmark.upgrade.verdict import rule
 
 _PART = re.compile(r"(<!-- (bench|docs) (.+?) -->\n)(.*?)(<!-- end -->)", re.S)
 
@@ -341,11 +342,16 @@ def _place(key: tuple[Any, ...]) -> tuple[Any, ...]:
     return metric, impostors or 0, ("low", "middle", "high", "any").index(level)
 
 
+def _upgrade_rule() -> list[str]:
+    return [f"{number}. {step}" for number, step in enumerate(rule(), 1)]
+
+
 GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "protocols": _protocols, "protocol": _protocol, "tracks": _tracks, "suits": _suits,
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
     "scripts": _scripts, "coverage": _coverage, "sweep": _sweep, "bounds": _bounds,
+    "upgrade-rule": _upgrade_rule,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""
 

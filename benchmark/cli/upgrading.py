@@ -136,7 +136,10 @@ def upgrade(
             result.save_page(report)
     terminal.show(tables(result.document))
     if save_map is not None and result.conversion is not None:
-        echo(f"the map: {save_map} (bench convert {save_map} INPUT OUTPUT)")
+        use = f"bench convert {save_map} INPUT OUTPUT"
+        if "query_view" in result.conversion.parts:
+            use = f'benchmark.Conversion.load("{save_map}").view(queries)'
+        echo(f"the map: {use}")
     if report is not None:
         echo(f"the page: {report}")
 

@@ -49,7 +49,7 @@ def render(document: Document) -> str:
     """The page."""
     return str(_template().render(
         d=document, w=wording, rows=_rows(document), curves=_curves(document),
-        reasons=REASONS, tiles=_tiles(document), rule=_rule(), metric=wording.label(document),
+        reasons=REASONS, tiles=_tiles(document), rule=verdict.rule(), metric=wording.label(document),
         keep=KEEP, reembed=REEMBED,
     ))  # fmt: skip
 
@@ -169,15 +169,3 @@ def _span(estimate: Mapping[str, Any]) -> tuple[float, float]:
 
 def _whole(estimate: Mapping[str, Any]) -> tuple[float, float, float]:
     return (estimate["value"], *_span(estimate))
-
-
-def _rule() -> list[str]:
-    """The steps of the verdict's rule, as its module has them."""
-    text = (verdict.__doc__ or "").partition("\n\n")[2].partition("\n\n")[2]
-    steps: list[str] = []
-    for line in text.splitlines():
-        if line[:1].isdigit():
-            steps.append(line.partition(". ")[2])
-        elif line.strip() and steps:
-            steps[-1] += " " + line.strip()
-    return steps

@@ -25,8 +25,9 @@ def upgrade(
     distance: Literal["cosine", "l2"] = "cosine", texts: str | Path | None = None,
     reads: str | Path | None = None, queries_are_items: bool = False, items: int | None = None,
     throughput: float = 200.0, price: float = 0.01, old_model: bool = True,
-    sources: bool = True, index: bool = True, extra_runs: bool = True, rescoring: bool = False, wanted: float = WANTED,
-    maps: str | Iterable[str] = "all", seed: int = 0, tell: Tell = lambda words: None,
+    sources: bool = True, index: bool = True, extra_runs: bool = True, rescoring: bool = False,
+    wanted: float = WANTED, maps: str | Iterable[str] = "all", seed: int = 0,
+    tell: Tell = lambda words: None,
 ) -> UpgradeReport:  # fmt: skip
     """Judge every way from an old embedding model to a new one, on a deployment's own vectors.
 

@@ -144,3 +144,14 @@ def _simplest(evidence: Evidence, group: list[str]) -> str:
         return evidence.outcomes[name].strategy.rebuild, -evidence.mean(name)
 
     return min(alike, key=order)
+
+
+def rule() -> list[str]:
+    """The steps of the rule, as this module has them."""
+    steps: list[str] = []
+    for line in (__doc__ or "").splitlines():
+        if line[:1].isdigit():
+            steps.append(line.partition(". ")[2])
+        elif line.strip() and steps:
+            steps[-1] += " " + line.strip()
+    return steps

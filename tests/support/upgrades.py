@@ -47,10 +47,10 @@ def planted(noise: float = 0.15, n: int = 2500, q: int = 80, dim: int = 24) -> P
     draw = lambda *shape: rng.standard_normal(shape).astype(np.float32)  # noqa: E731
     new = draw(20, dim)[rng.integers(0, 20, n)] + draw(n, dim)
     relevant = rng.choice(n, q, replace=False)
-    queries = new[relevant] + 0.8 * draw(q, dim)
+    queries = new[relevant] + 1.2 * draw(q, dim)
     rotation = np.linalg.qr(draw(dim, dim))[0].astype(np.float32)
     old = (new + noise * draw(n, dim)) @ rotation
-    old_queries = (queries + 0.7 * draw(q, dim)) @ rotation
+    old_queries = (queries + 1.2 * draw(q, dim)) @ rotation
     return Planted(new, queries, old, old_queries, relevant, rotation)
 
 

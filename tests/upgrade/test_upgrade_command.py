@@ -1,0 +1,173 @@
+"""``bench upgrade``: files in, a report out; what is damaged ends in one line."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from support.command import call
+from support.upgrades import planted
+from support.vector_files import write
+
+from benchmark import Conversion, convert_file, read_vectors
+
+N, Q = 400, 30
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files of a small upgrade, as a user has them: text ids, another order on each side."""
+    root = tmp_path_factory.mktemp("upgrade")
+    made = planted(n=N, q=Q, dim=8)
+    names = np.array([f"item-{k}" for k in range(N)])
+    rows = made.sample(250)
+    write(root / "old.parquet", made.old, names)
+    write(root / "new.parquet", made.new[rows], names[rows])
+    write(root / "q_new.npy", made.queries, np.arange(Q))
+    order = np.random.default_rng(3).permutation(Q)
+    write(root / "q_old.npy", made.old_queries[order], order)
+    lines = [f"{q} 0 {names[row]} 1" for q, row in enumerate(made.relevant)]
+    (root / "qrels.tsv").write_text("\n".join(lines) + "\n")
+    (root / "texts.tsv").write_text("".join(f"{q}\t<b>query {q}</b>\n" for q in range(Q)))
+    (root / "reads.tsv").write_text("".join(f"{name}\t{k}\n" for k, name in enumerate(names)))
+    return root
+
+
+def words(folder, **changes):
+    """The command's words; a file in place of one of the folder's."""
+    files = {
+        "--old-gallery": "old.parquet", "--new-sample": "new.parquet", "--queries": "q_new.npy",
+        "--old-queries": "q_old.npy", "--qrels": "qrels.tsv", "--maps": "procrustes",
+    }  # fmt: skip
+    given = {option: folder / name for option, name in files.items() if option != "--maps"}
+    given["--maps"] = "procrustes"
+    for name, value in changes.items():
+        given["--" + name.replace("_", "-")] = value
+    return [
+        word for option, value in given.items() if value is not None for word in (option, value)
+    ]
+
+
+def test_a_report_from_files(folder, tmp_path):
+    page, numbers = tmp_path / "upgrade.html", tmp_path / "upgrade.json"
+    code, out, err = call(
+        "upgrade", *words(folder), "--items", 40_000_000, "--no-second-model", "--report", page,
+        "--json", numbers, "--query-texts", folder / "texts.tsv", "--reads", folder / "reads.tsv",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    document = json.loads(numbers.read_text())
+    assert document["verdict"]["strategy"] == "procrustes"
+    assert document["prices"]["items"] == 40_000_000 and not document["constraints"]["extra_runs"]
+    assert {each["order"] for each in document["backfilling"]} == {"random", "reads"}
+    assert "Convert stored vectors (procrustes)" in out and str(page) in out
+    text = page.read_text()
+    assert "<b>query" not in text and "&lt;b&gt;query" in text
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "upgrade.html", "upgrade.json", "upgrade.map",
+    }  # fmt: skip
+    # The map is one that `bench convert` applies.
+    convert_file(tmp_path / "upgrade.map", folder / "old.parquet", tmp_path / "converted.npy")
+    ids, converted = read_vectors(tmp_path / "converted.npy")
+    _, old = read_vectors(folder / "old.parquet")
+    assert ids[:2].tolist() == ["item-0", "item-1"]
+    assert (converted == Conversion.load(tmp_path / "upgrade.map").convert(old)).all()
+
+
+def _pickled(path):
+    path.write_bytes(pickle.dumps([1, 2, 3]))
+
+
+def _half(path, source):
+    raw = source.read_bytes()
+    path.write_bytes(raw[: len(raw) // 2])
+
+
+def damaged(kind, folder, path):
+    """Write a damaged file; the option it is given to, and what must be said."""
+    _, old = read_vectors(folder / "old.parquet")
+    names = np.array([f"item-{k}" for k in range(N)])
+    if kind == "dimension":
+        write(path / "q.npy", np.ones((Q, 5), np.float32), np.arange(Q))
+        return "queries", path / "q.npy", "expected vectors of 8 numbers, got 5"
+    if kind == "nan":
+        old[7, 3] = np.nan
+        write(path / "g.parquet", old, names)
+        return "old_gallery", path / "g.parquet", "got NaN or infinity in row 7"
+    if kind == "zeros":
+        old[9] = 0
+        write(path / "g.parquet", old, names)
+        return "old_gallery", path / "g.parquet", "got zeros in row 9"
+    if kind == "doubled":
+        names[5] = "item-4"
+        write(path / "g.parquet", old, names)
+        return "old_gallery", path / "g.parquet", "'item-4' in rows 4 and 5"
+    if kind == "strangers":
+        write(path / "g.parquet", old, np.array([f"other-{k}" for k in range(N)]))
+        return "old_gallery", path / "g.parquet", "no id is one of"
+    if kind == "empty qrels":
+        (path / "qrels.tsv").write_text("\n")
+        return "qrels", path / "qrels.tsv", "expected judgements, got none"
+    if kind == "other qrels":
+        (path / "qrels.tsv").write_text("0 0 nobody 1\n")
+        return "qrels", path / "qrels.tsv", "expected ids of the vectors"
+    if kind == "truncated":
+        _half(path / "g.parquet", folder / "old.parquet")
+        return "old_gallery", path / "g.parquet", "cannot be read as parquet"
+    if kind == "pickled":
+        _pickled(path / "g.npy")
+        return "new_sample", path / "g.npy", "cannot be read as npy"
+    if kind == "binary":
+        np.save(path / "g.npy", np.ones((N, 8), np.uint8))
+        return "new_sample", path / "g.npy", "binary vectors"
+    if kind == "few":
+        write(path / "g.parquet", old[:20], names[:20])
+        return "new_sample", path / "g.parquet", "at least 100 items"
+    if kind == "queries":
+        write(path / "q.npy", old[:5], np.arange(5))
+        return "old_queries", path / "q.npy", "a vector of every query"
+    (path / "reads.tsv").write_text("item-1\tmany\n")
+    return "reads", path / "reads.tsv", "line 1: reads: expected a whole number, got 'many'"
+
+
+@pytest.mark.parametrize("kind", [
+    "dimension", "nan", "zeros", "doubled", "strangers", "empty qrels", "other qrels", "truncated",
+    "pickled", "binary", "few", "queries", "reads",
+])  # fmt: skip
+def test_damaged_inputs_end_in_one_line(folder, tmp_path, kind):
+    option, file, said = damaged(kind, folder, tmp_path)
+    out = tmp_path / "out"
+    out.mkdir()
+    code, stdout, err = call(
+        "upgrade", *words(folder, **{option: file}), "--report", out / "page.html", "--json",
+        out / "page.json",
+    )  # fmt: skip
+    assert (code, stdout) == (2, "") and err.count("\n") == 1
+    assert said in err and (file.name in err or kind == "dimension")
+    assert not list(out.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"queries": None}, "missing option '--queries'"),
+        ({"gallery_labels": "x.npy"}, "missing option '--query-labels'"),
+        ({"maps": "linaer"}, "did you mean 'linear'"),
+        ({"items": 0}, "--items"),
+        ({"report": "/dev/null/x.html"}, "--report"),
+    ],
+)
+def test_wrong_options(folder, changed, said):
+    code, _, err = call("upgrade", *words(folder, **changed))
+    assert code == 2 and said in err and err.count("\n") == 1
+
+
+def test_the_demo_has_vectors_of_its_own(folder):
+    code, _, err = call("upgrade", "--demo", *words(folder))
+    assert code == 2 and "--demo has vectors of its own" in err
+
+
+@pytest.mark.slow
+def test_the_demo(tmp_path):
+    code, out, _ = call("upgrade", "--demo", "--report", tmp_path / "demo.html")
+    assert code == 0 and "Embed everything again" in out
+    assert (tmp_path / "demo.html").stat().st_size < 200_000
