@@ -129,7 +129,7 @@ def _partners(gallery: Gallery) -> bool:
     shuffles.
     """
     rng = np.random.default_rng(0)
-    n = min(len(gallery.embedded), 1000)
+    n = min(len(gallery.embedded), 400)
     rows = rng.choice(len(gallery.embedded), n, replace=False)
     old, new = (_similarities(x[rows]) for x in (gallery.old, gallery.new))
     above = np.triu_indices(n, 1)

@@ -197,9 +197,11 @@ def study(
             for s in plan.strategies
         }
         ranks, n_gallery = whole.ranks, gallery.rows
-    groups = inputs.relevance.rows[inputs.relevance.offset[answered]]
+    groups = None
+    if inputs.judge == "labels":  # queries of a class have the same relevant items
+        groups = inputs.relevance.rows[inputs.relevance.offset[answered]]
     return Study(
-        inputs, MAIN[inputs.judge], answered, groups if inputs.judge == "labels" else None,
+        inputs, MAIN[inputs.judge], answered, groups,
         outcomes, plan, fits, best, fitted, held, relevant, ranks, shares, n_gallery, distance,
     )  # fmt: skip
 

@@ -49,8 +49,8 @@ def render(document: Document) -> str:
     """The page."""
     return str(_template().render(
         d=document, w=wording, rows=_rows(document), curves=_curves(document),
-        reasons=REASONS, tiles=_tiles(document), rule=verdict.rule(), metric=wording.label(document),
-        keep=KEEP, reembed=REEMBED,
+        reasons=REASONS, tiles=_tiles(document), rule=verdict.rule(),
+        metric=wording.label(document),
     ))  # fmt: skip
 
 

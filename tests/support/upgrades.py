@@ -41,7 +41,7 @@ class Planted:
         }  # fmt: skip
 
 
-def planted(noise: float = 0.15, n: int = 2500, q: int = 80, dim: int = 24) -> Planted:
+def planted(noise: float = 0.15, n: int = 1500, q: int = 80, dim: int = 24) -> Planted:
     """The old model adds noise to items, and more of it to queries, before it rotates them."""
     rng = np.random.default_rng(0)
     draw = lambda *shape: rng.standard_normal(shape).astype(np.float32)  # noqa: E731

@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,7 +53,7 @@ def words(folder, **changes):
 def test_a_report_from_files(folder, tmp_path):
     page, numbers = tmp_path / "upgrade.html", tmp_path / "upgrade.json"
     code, out, err = call(
-        "upgrade", *words(folder), "--items", 40_000_000, "--no-second-model", "--report", page,
+        "upgrade", *words(folder), "--items", 40_000_000, "--no-second-model", "--report", page, "--wanted", 0.3,
         "--json", numbers, "--query-texts", folder / "texts.tsv", "--reads", folder / "reads.tsv",
     )  # fmt: skip
     assert (code, err) == (0, "")
@@ -171,3 +173,27 @@ def test_the_demo(tmp_path):
     code, out, _ = call("upgrade", "--demo", "--report", tmp_path / "demo.html")
     assert code == 0 and "Embed everything again" in out
     assert (tmp_path / "demo.html").stat().st_size < 200_000
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_readme(tmp_path, monkeypatch):
+    """From parquet files to the page, and the gallery converted by the map beside it."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    lines = re.findall(r"^    bench ((?:upgrade --old|convert upgrade).*)$", readme, re.M)
+    made = planted(n=4000, q=200, dim=32)
+    rows = made.sample(2500)
+    monkeypatch.chdir(tmp_path)
+    names = np.array([f"item-{k}" for k in range(len(made.old))])
+    for name, vectors, ids in (
+        ("old", made.old, names), ("new", made.new[rows], names[rows]),
+        ("q_new", made.queries, np.arange(200)), ("q_old", made.old_queries, np.arange(200)),
+    ):  # fmt: skip
+        write(tmp_path / f"{name}.parquet", vectors, ids)
+    judged = [f"{q}\t{names[row]}\t1" for q, row in enumerate(made.relevant)]
+    (tmp_path / "qrels.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *judged]))
+    assert len(lines) == 2
+    for line in lines:
+        code, _, err = call(*line.split())
+        assert (code, err) == (0, ""), line
+    assert "procrustes" in Path("upgrade.html").read_text()
+    assert read_vectors("converted.parquet")[1].shape == made.old.shape
