@@ -171,7 +171,8 @@ def _worst(study: Study, verdict: Verdict) -> Document:
         key = shown_id(inputs.query_ids, query)
         queries.append({
             "id": key, "text": inputs.texts.get(key, ""),
-            "before": float(scores[against][i]), "after": float(scores[name][i]),
+            "before": float(np.clip(scores[against][i], 0, 1)),
+            "after": float(np.clip(scores[name][i], 0, 1)),
             **_best_item(study, query, against, name),
         })  # fmt: skip
     return {"strategy": name, "against": against, "queries": queries}

@@ -53,8 +53,9 @@ def words(folder, **changes):
 def test_a_report_from_files(folder, tmp_path):
     page, numbers = tmp_path / "upgrade.html", tmp_path / "upgrade.json"
     code, out, err = call(
-        "upgrade", *words(folder), "--items", 40_000_000, "--no-second-model", "--report", page, "--wanted", 0.3,
-        "--json", numbers, "--query-texts", folder / "texts.tsv", "--reads", folder / "reads.tsv",
+        "upgrade", *words(folder), "--items", 40_000_000, "--no-second-model", "--wanted", 0.3,
+        "--report", page, "--json", numbers, "--query-texts", folder / "texts.tsv",
+        "--reads", folder / "reads.tsv",
     )  # fmt: skip
     assert (code, err) == (0, "")
     document = json.loads(numbers.read_text())
