@@ -100,10 +100,11 @@ def _of_mapping(
     query = rows_of([q for q, _, _ in triples], query_ids)
     item = rows_of([i for _, i, _ in triples], gallery_ids)
     gain = np.array([g for _, _, g in triples])
-    kept = np.flatnonzero((query >= 0) & (item >= 0) & (gain > 0)) if triples else []
-    if not len(kept):
+    used = (query >= 0) & (item >= 0) & (gain > 0)
+    if not used.any():
         raise BenchError("qrels: expected a relevant item of one of the queries, got none")
-    kept = np.asarray(kept)[np.lexsort((item[kept], query[kept]))]
+    order = np.lexsort((item, query))
+    kept: Ints = order[used[order]]
     sizes = np.bincount(query[kept], minlength=len(query_ids))
     return Relevance(offsets(sizes), item[kept], gain[kept])
 
