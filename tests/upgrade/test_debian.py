@@ -1,0 +1,101 @@
+"""A real corpus with real queries: what a sample predicts, beside everything embedded again."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from support import debian
+
+from benchmark.upgrade.evaluation import evaluate
+from benchmark.upgrade.judging import known_block, study
+from benchmark.upgrade.maps import QUICK
+from benchmark.upgrade.reading import read_inputs
+from benchmark.upgrade.statistics import mean
+
+pytestmark = [pytest.mark.data, pytest.mark.slow]
+SAMPLE = 5000
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    made = debian.corpus()
+    assert len(made.ids) >= debian.LEAST and len(made.asked) > 700
+    return made
+
+
+def inputs(corpus, rows):
+    """What a user brings who has embedded some rows again."""
+    names = np.array(corpus.ids)
+    queries = np.array([f"of {name}" for name in names[corpus.asked]])
+    qrels = {q: {name: 1.0} for q, name in zip(queries, names[corpus.asked], strict=True)}
+    return read_inputs(
+        corpus.old, corpus.new[rows], corpus.new_queries, corpus.old_queries, qrels=qrels,
+        ids={
+            "old_gallery": names, "new_gallery": names[rows], "queries": queries,
+            "old_queries": queries,
+        },
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def predicted(corpus):
+    """The study of a sample that holds what is relevant, and items that are drawn."""
+    rng = np.random.default_rng(1)
+    others = rng.permutation(np.setdiff1d(np.arange(len(corpus.ids)), corpus.asked))
+    return study(inputs(corpus, np.sort(np.append(corpus.asked, others[:SAMPLE]))), QUICK)
+
+
+@pytest.fixture(scope="module")
+def measured(corpus, predicted):
+    """The same strategies with the same maps, and every item embedded again."""
+    gallery = inputs(corpus, np.arange(len(corpus.ids))).gallery
+    assert gallery.complete
+    plan = predicted.plan
+    return evaluate(
+        partial(gallery.whole, None), predicted.relevant, known_block(gallery), plan,
+        plan.strategies, "cosine",
+    ).scores  # fmt: skip
+
+
+def ndcg(queries, gallery, wanted):
+    """nDCG@10 of one relevant item a query, by products of float64."""
+    q, g = (
+        x / np.linalg.norm(x, axis=1, keepdims=True) for x in map(np.float64, (queries, gallery))
+    )
+    scores = q @ g.T
+    rank = (scores >= scores[np.arange(len(q)), wanted][:, None] - 1e-9).sum(axis=1)
+    return np.where(rank <= 10, 1 / np.log2(rank + 1.0), 0.0)
+
+
+def test_what_is_measured_is_what_products_say(corpus, predicted, measured):
+    c = corpus
+    for name, queries, gallery in [
+        ("keep-old", c.old_queries, c.old), ("re-embed", c.new_queries, c.new),
+        ("linear", c.new_queries, predicted_map(predicted, "linear").convert(c.old)),
+        ("procrustes:query", predicted_map(predicted, "procrustes:query").view(c.new_queries),
+         c.old),
+    ]:  # fmt: skip
+        expected = ndcg(queries, gallery, c.asked).mean()
+        assert measured[name]["ndcg_at_10"].mean() == pytest.approx(expected, abs=0.002), name
+    new, old = (measured[name]["ndcg_at_10"].mean() for name in ("re-embed", "keep-old"))
+    assert new > old + 0.03, "the newer model is better"
+
+
+def predicted_map(found, label):
+    return next(fit.conversion for fit in found.maps if fit.label == label)
+
+
+def test_the_report_is_right_about_what_embedding_again_confirms(predicted, measured):
+    """For every strategy the truth lies in the interval; estimates are near it."""
+    assert set(predicted.outcomes) == set(measured)
+    rows = []
+    for name, outcome in predicted.outcomes.items():
+        told = mean(outcome.scores["ndcg_at_10"])
+        truth = measured[name]["ndcg_at_10"].mean()
+        rows.append((name, outcome.estimated, told, truth))
+    wrong = [row for row in rows if not row[2].low <= row[3] <= row[2].high]
+    assert not wrong
+    assert all(told.value == pytest.approx(t, abs=1e-9) for _, est, told, t in rows if not est)
+    assert any(estimated for _, estimated, _, _ in rows)
