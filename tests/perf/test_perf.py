@@ -52,6 +52,15 @@ def test_store():
     assert all(row["seconds"] > 0 or row["against"] is None for row in rows)
 
 
+def test_upgrade():
+    """The report on files that the benchmark writes, beside products for each of its lists."""
+    products, report = perf.run("upgrade", items=1500, dim=8, queries=30)
+    assert set(products) == set(report) == KEYS
+    assert products["against"] is None and report["against"] == products["name"]
+    # keep-old, naive, six maps, re-embed, and queries between the models
+    assert re.match(r"30 queries, 1,500 x 8 float16, (9|1\d) lists$", report["size"])
+
+
 def test_convert(monkeypatch, tmp_path, capsys):
     """The map of FCT's appendix D.1 against a model, multiply-adds counted by hand."""
     from benchmark.perf import convert
