@@ -63,7 +63,7 @@ class _Vectors:
                 new.append(rows[sample[(sample >= first) & (sample < last)] - first])
                 here = (wanted >= first) & (wanted < last)
                 meant[here] = rows[wanted[here] - first]
-        self.given = {
+        self.given: dict[str, Any] = {
             "old_gallery": stored, "new_gallery": self._other(np.concatenate(new) @ turn, rng, 0.3),
             "queries": self._other(meant @ turn, rng, 0.6),
             "old_queries": self._other(meant, rng, 1.0),
