@@ -74,15 +74,15 @@ def join(left: Source, right: Source) -> Join:
     if left.ids is None or right.ids is None:
         with_ids, without = (right, left) if left.ids is None else (left, right)
         raise BenchError(f"{without.name}: expected ids, as {with_ids.name} has some")
-    mine, its = alike(left.ids, right.ids)
+    mine, its = codes(*alike(left.ids, right.ids))
     order = np.argsort(its, kind="stable")
     at = np.minimum(np.searchsorted(its[order], mine), len(order) - 1)
     partner = order[at]
     found = np.flatnonzero(its[partner] == mine)
     if not len(found):
         raise BenchError(
-            f"{right.name}: no id is one of {left.name}: {shown(its[0])} and the like there, "
-            f"{shown(mine[0])} here"
+            f"{right.name}: no id is one of {left.name}: {shown(right.ids[0])} and the like there, "
+            f"{shown(left.ids[0])} here"
         )
     return Join(found, partner[found], names, rows, by_id=True)
 
@@ -92,6 +92,17 @@ def alike(left: Ids, right: Ids) -> tuple[Ids, Ids]:
     if left.dtype.kind == right.dtype.kind:
         return left, right
     return left.astype(StringDType()), right.astype(StringDType())
+
+
+def codes(left: Ids, right: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Whole numbers that are equal, and ordered, as the ids of both sides are.
+
+    NumPy's ``searchsorted`` misses text of more than 15 letters (2.4.6); sorting does not.
+    """
+    if left.dtype.kind == "i":
+        return left, right
+    _, inverse = np.unique(np.concatenate([left, right]), return_inverse=True)
+    return inverse[: len(left)].astype(np.int64), inverse[len(left) :].astype(np.int64)
 
 
 def rows_of(names: list[str], ids: Ids) -> NDArray[np.int64]:
@@ -106,10 +117,11 @@ def rows_of(names: list[str], ids: Ids) -> NDArray[np.int64]:
     if not len(wanted):
         return rows
     # Names are sorted rather than ids, of which a gallery has many.
+    wanted, known = codes(wanted, ids)
     order = np.argsort(wanted, kind="stable")
     ordered = wanted[order]
-    at = np.minimum(np.searchsorted(ordered, ids), len(ordered) - 1)
-    found = np.flatnonzero(ordered[at] == ids)
+    at = np.minimum(np.searchsorted(ordered, known), len(ordered) - 1)
+    found = np.flatnonzero(ordered[at] == known)
     rows[places[order[at[found]]]] = found
     return rows
 

@@ -17,7 +17,7 @@ from benchmark.upgrade.formats.checks import cut, shown
 from benchmark.upgrade.formats.ids import Ids, as_ids
 from benchmark.upgrade.gallery import ArrayRows, Rows
 from benchmark.upgrade.inputs import Inputs, Judge, joined_gallery, joined_queries, require_dims
-from benchmark.upgrade.joining import alike, rows_of
+from benchmark.upgrade.joining import alike, codes, rows_of
 from benchmark.upgrade.relevance import Relevance, read_class_labels, read_relevance
 
 Vectors = str | Path | NDArray[Any]
@@ -78,7 +78,7 @@ def _relevance(
 
 
 def _of_classes(labels: tuple[Any, Any], n_queries: int, n_items: int) -> Relevance:
-    mine, its = alike(as_ids(labels[0]), as_ids(labels[1]))
+    mine, its = codes(*alike(as_ids(labels[0]), as_ids(labels[1])))
     if (len(mine), len(its)) != (n_queries, n_items):
         raise BenchError(
             f"labels: expected {n_queries} of queries and {n_items} of the gallery, got "
@@ -97,8 +97,8 @@ def _of_mapping(
     qrels: Mapping[Any, Mapping[Any, float]], query_ids: Ids, gallery_ids: Ids
 ) -> Relevance:
     triples = [(str(q), str(i), float(g)) for q, items in qrels.items() for i, g in items.items()]
-    query = rows_of([q for q, _, _ in triples], query_ids)
-    item = rows_of([i for _, i, _ in triples], gallery_ids)
+    query = _rows_of([q for q, _, _ in triples], query_ids)
+    item = _rows_of([i for _, i, _ in triples], gallery_ids)
     gain = np.array([g for _, _, g in triples])
     used = (query >= 0) & (item >= 0) & (gain > 0)
     if not used.any():
@@ -107,6 +107,13 @@ def _of_mapping(
     kept: Ints = order[used[order]]
     sizes = np.bincount(query[kept], minlength=len(query_ids))
     return Relevance(offsets(sizes), item[kept], gain[kept])
+
+
+def _rows_of(names: list[str], ids: Ids) -> Ints:
+    """The row of each name, some of which may come again; -1 where it is none of the ids."""
+    known = list(dict.fromkeys(names))
+    rows = dict(zip(known, rows_of(known, ids).tolist(), strict=True))
+    return np.array([rows[name] for name in names], np.int64)
 
 
 def _texts(path: Path) -> dict[str, str]:
@@ -139,7 +146,7 @@ def _reads(path: Path, gallery_ids: Ids) -> Ints:
                 raise BenchError(f"line {line}: reads: expected a whole number, got {shown(count)}")
             names.append(name)
             counts.append(int(count))
-        rows = rows_of(names, gallery_ids)
+        rows = _rows_of(names, gallery_ids)
         if not (rows >= 0).any():
             raise BenchError("expected ids of the gallery, got none of them")
         np.add.at(reads, rows[rows >= 0], np.array(counts)[rows >= 0])

@@ -13,7 +13,7 @@ from benchmark.ranking.grouping import offsets, spread
 from benchmark.upgrade.formats.checks import reading, shown
 from benchmark.upgrade.formats.ids import Ids, as_ids
 from benchmark.upgrade.formats.npy import read_flat
-from benchmark.upgrade.joining import alike, rows_of
+from benchmark.upgrade.joining import alike, codes, rows_of
 from benchmark.upgrade.judgements import Judgements, read_judgements, read_labels
 
 Ints = NDArray[np.int64]
@@ -134,15 +134,16 @@ def read_class_labels(
         BenchError: If a label is missing or doubled, a file is damaged, no query's class is in the
             gallery, or there are more than 2^26 pairs.
     """
-    mine, its = alike(_labels(queries, query_ids), _labels(gallery, gallery_ids))
+    labels = alike(_labels(queries, query_ids), _labels(gallery, gallery_ids))
+    mine, its = codes(*labels)
     order = np.argsort(its, kind="stable")
     ordered = its[order]
     first, last = np.searchsorted(ordered, mine), np.searchsorted(ordered, mine, "right")
     n = int((last - first).sum())
     if not n:
         raise BenchError(
-            f"{gallery}: expected labels of the queries, {shown(str(mine[0]))} and the like, got "
-            f"none of them but {shown(str(its[0]))} and the like"
+            f"{gallery}: expected labels of the queries, {shown(str(labels[0][0]))} and the like, "
+            f"got none of them but {shown(str(labels[1][0]))} and the like"
         )
     if n > _MOST_PAIRS:
         raise BenchError(

@@ -58,10 +58,9 @@ def share_kept(
     ])  # fmt: skip
     sound = drawn[:, 1] > 0
     ratio = np.where(sound, drawn[:, 0] / np.where(sound, drawn[:, 1], 1), np.nan)
-    low, high = (
-        np.quantile(np.where(sound, ratio, end), q)
-        for end, q in ((-np.inf, 0.025), (np.inf, 0.975))
-    )
+    # Draws themselves, not numbers between them, as some may be infinite.
+    low = np.quantile(np.where(sound, ratio, -np.inf), 0.025, method="lower")
+    high = np.quantile(np.where(sound, ratio, np.inf), 0.975, method="higher")
     if len(top) < 2:
         low, high = -np.inf, np.inf
     return Estimate(

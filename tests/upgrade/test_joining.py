@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.dtypes import StringDType
 from support.vector_files import READ, write
 
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats import open_vectors
-from benchmark.upgrade.joining import join, pairs
+from benchmark.upgrade.joining import codes, join, pairs, rows_of
 
 
 def opened(folder, name, ids, dim=3, seed=0, rows=None):
@@ -92,3 +93,15 @@ def test_doubled_ids(ending, tmp_path):
     doubled = opened(tmp_path, f"c{ending}", [5, 7, 5])
     with pytest.raises(BenchError, match="expected each once, got 5 in rows 0 and 2"):
         doubled.ids  # noqa: B018
+
+
+def test_long_text_is_found():
+    """NumPy's own search misses text of more than 15 letters, which it keeps elsewhere."""
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abc-"), rng.integers(1, 40))) for _ in range(900)]
+    names = np.array(sorted(set(words)), StringDType())
+    order = rng.permutation(len(names))
+    known = [str(name) for name in names[order]]
+    assert rows_of(known, names).tolist() == order.tolist()
+    left, right = codes(names, names[order])
+    assert (left[order] == right).all() and (np.diff(left) > 0).all()

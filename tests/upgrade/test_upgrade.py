@@ -223,3 +223,23 @@ def test_bad_arguments(made, change, said):
     with pytest.raises(BenchError, match=said) as error:
         benchmark.upgrade(**made.arguments(made.sample(800)) | change)
     assert "\n" not in str(error.value)
+
+
+def test_judgements_of_several_items_and_long_names(made):
+    """A mapping whose queries share items, by ids as long as people have them."""
+    names = np.array([f"a-rather-long-name-of-an-item-{k}" for k in range(len(made.new))])
+    rows = np.arange(len(made.new))
+    given = made.arguments(rows)
+    qrels = {
+        q: {str(names[row]): 1.0, str(names[made.relevant[0]]): 2.0}
+        for q, row in enumerate(made.relevant)
+    }
+    del given["maps"]
+    given |= {"qrels": qrels, "ids": {"old_gallery": names, "new_gallery": names[rows]}}
+    relevance = read_inputs(**given).relevance
+    assert len(relevance.rows) == 2 * len(made.relevant) - 1
+    first = made.relevant[0]
+    assert relevance.rows[0] == first and relevance.gains[0] == 2.0
+    for q, row in enumerate(made.relevant[1:], 1):
+        a, b = relevance.offset[q : q + 2]
+        assert sorted(relevance.rows[a:b]) == sorted([first, row])
