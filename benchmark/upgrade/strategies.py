@@ -205,7 +205,7 @@ def _add_pairs(plan: Plan, best: FittedMap | None) -> None:
     if query_map is not None:
         scored.append(("cascade-mapped", query_map.name, set()))
     for name, first, needs in scored:
-        of = "old" if first == "old" else first
+        of = "old" if first == "old" else "mapped"
         runs = (2 if first == "old" else 1) + cascade.new_embeddings
         plan.strategies.append(Strategy(
             name, f"{of} first {cascade.window} rescored",

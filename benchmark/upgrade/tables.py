@@ -81,10 +81,11 @@ def _costs(document: Mapping[str, Any]) -> TextTable:
             _YES_NO[cost["way_back"]],
         ])  # fmt: skip
     prices = document["prices"]
-    heads = ["time", "money", "vectors", "runs/query", "rebuild", "way back"]
+    heads = ["time", "money", "vectors", "runs", "rebuild", "way back"]
     note = (
         f"{prices['items']:,} items, {prices['throughput']:g} embedded a second, "
-        f"{prices['price']:g} in money for a thousand; conversions as fast as on this machine."
+        f"{prices['price']:g} in money for a thousand; conversions as fast as on this machine. "
+        "Runs are of models, for a query, items that are embedded meanwhile among them."
     )
     return simple_table(
         "Costs", "costs", ("strategy", "what is done"), heads, lines, notes=(note,), compact=True
