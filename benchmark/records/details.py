@@ -31,8 +31,9 @@ from benchmark.errors import BenchError
 from benchmark.records.limits import parse_json
 from benchmark.records.record import Record
 
-SCHEMA = 2
-"""2 added the draws of scores at a threshold; files of 1 are read."""
+SCHEMA = 3
+"""2 added the draws of scores at a threshold, 3 the nearest items of some queries; files of 1 and 2
+are read."""
 LIMIT = 64 * 1024
 """Bytes of a details file."""
 _UNPACKED = 16 * LIMIT  # bytes; what unpacks to more is no details file of ours
@@ -89,12 +90,27 @@ class Ordering:
 
 
 @dataclass(frozen=True)
+class Nearest:
+    """The nearest gallery items of some queries, the same queries for every method.
+
+    Items are rows of the evaluation set. ``cases`` are old/old, the cross-test and new/new, as far
+    as there are such.
+    """
+
+    cases: tuple[str, ...]
+    queries: Ints  # [k], ascending
+    items: Ints  # [n_case, k, t], nearest first
+    right: NDArray[np.bool_]  # whether each is of the query's class, [n_case, k, t]
+
+
+@dataclass(frozen=True)
 class Details:
     """What a details file holds; ``picture`` as in MixBCT appendix B.2, a class and its nearest."""
 
     results: Mapping[CaseMetric, QueryResults] = field(default_factory=dict)
     picture: Picture | None = None
     ordering: Ordering | None = None  # None without a priority
+    nearest: Nearest | None = None  # None without retrieval
     left_out: tuple[str, ...] = ()  # in words, what would have made the file too large
 
 
@@ -127,7 +143,8 @@ class Header(Model):
     """The metadata of the file.
 
     The picture's arrays are ``label`` and ``xy`` ``[n, 4]`` (old, new), the ordering's ``order``
-    ``[n, 2]`` (predicted, true); both are whole numbers of 0 to 65535 for 0 to 1.
+    ``[n, 2]`` (predicted, true); both are whole numbers of 0 to 65535 for 0 to 1. The nearest items
+    are ``nearest`` and ``right`` ``[n_case, k, t]``, of the queries ``looked_at`` ``[k]``.
     """
 
     schema_version: int = Field(alias="schema")
@@ -137,6 +154,7 @@ class Header(Model):
     classes: tuple[str, ...] = ()
     tau: float | None = Field(None, ge=-1, le=1)
     n_items: int | None = Field(None, ge=0)
+    nearest: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
@@ -223,7 +241,8 @@ def _read(path: Path, packed: bytes, with_results: bool) -> Details:
     header = build(Header, value, str(path))
     reader = _Reader(path, arrays, header)
     results = dict(reader.results(with_results))
-    return Details(results, reader.picture(), reader.ordering(), header.left_out)
+    drawn = reader.picture(), reader.ordering(), reader.nearest()
+    return Details(results, *drawn, left_out=header.left_out)
 
 
 def _unpacked(path: Path, packed: bytes) -> bytes:
@@ -325,3 +344,14 @@ class _Reader:
             return None
         order = self.array("order", np.uint16, (None, 2)) / 65535
         return Ordering(order[:, 0], order[:, 1], self.header.tau, self.header.n_items)
+
+    def nearest(self) -> Nearest | None:
+        cases = self.header.nearest
+        if not cases:
+            return None
+        queries = self.array("looked_at", np.uint32, (None,)).astype(np.int64)
+        items = self.array("nearest", np.uint32, (len(cases), len(queries), None))
+        right = self.array("right", np.uint8, items.shape)
+        if right.max(initial=0) > 1:
+            raise BenchError(f"{self.path}: right: expected 0 or 1, got {right.max()}")
+        return Nearest(cases, queries, items.astype(np.int64), right > 0)

@@ -112,6 +112,11 @@ def _packed(details: Details, levels: int) -> bytes:
     if (order := details.ordering) is not None:
         header |= {"tau": order.tau, "n_items": order.n_items}
         arrays["order"] = _fixed(np.stack([order.predicted, order.true], axis=1))
+    if (nearest := details.nearest) is not None:
+        header["nearest"] = nearest.cases
+        arrays["looked_at"] = nearest.queries.astype(np.uint32)
+        arrays["nearest"] = nearest.items.astype(np.uint32)
+        arrays["right"] = nearest.right.astype(np.uint8)
     plain = files.Header(**header).model_dump(mode="json", by_alias=True)
     text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
     # A time in the file would make it another one in every run.

@@ -12,7 +12,14 @@ from safetensors.numpy import save
 
 from benchmark.errors import BenchError
 from benchmark.records import details
-from benchmark.records.details import Details, Ordering, Picture, QueryResults, read_details
+from benchmark.records.details import (
+    Details,
+    Nearest,
+    Ordering,
+    Picture,
+    QueryResults,
+    read_details,
+)
 from benchmark.records.details_writer import pack
 
 MAIN = ("new/old", "new/new", "old/old")
@@ -82,7 +89,13 @@ def test_what_goes_in_comes_out(back) -> None:
     )
     order = Ordering(rng.random(5), rng.random(5), -0.25, 100)
     given = made(41)
-    got = back(Details(given.results, picture, order, ("something",)))
+    some = rng.integers(0, 70_000, (2, 4, 3))
+    nearest = Nearest(("old/old", "new/old"), np.array([1, 3, 7, 65_536]), some, some % 2 > 0)
+    got = back(Details(given.results, picture, order, nearest, ("something",)))
+    assert got.nearest is not None
+    assert got.nearest.cases == nearest.cases
+    for name in ("queries", "items", "right"):
+        assert (getattr(got.nearest, name) == getattr(nearest, name)).all()
     assert got.left_out == ("something",)
     assert got.picture is not None
     assert got.ordering is not None
@@ -163,6 +176,12 @@ def edited(change, given: Details | None = None) -> bytes:
     return gzip.compress(save(arrays, {"details": json.dumps(header)}))
 
 
+def _looked(header, arrays, shape) -> None:
+    header["nearest"] = ["old/old", "new/old"]
+    arrays["looked_at"] = np.array([3], np.uint32)
+    arrays |= {"nearest": np.ones(shape, np.uint32), "right": np.full(shape, 7, np.uint8)}
+
+
 def test_refused(tmp_path) -> None:
     good = pack(made(20), MAIN)
     bad = {
@@ -172,7 +191,7 @@ def test_refused(tmp_path) -> None:
         "unpacks to more": gzip.compress(bytes(1 << 24)),
         "not a details file": gzip.compress(b"\x05" + bytes(40)),
         "expected at most": bytes(details.LIMIT + 1),
-        "schema: expected 1 to 2, got 9": edited(lambda h, a: h.update(schema=9)),
+        "schema: expected 1 to 3, got 9": edited(lambda h, a: h.update(schema=9)),
         "unknown key 'extra'": edited(lambda h, a: h.update(extra=1)),
         "missing array 'answers0'": edited(lambda h, a: a.pop("answers0")),
         "answers0: expected uint8": edited(lambda h, a: a.update(answers0=np.zeros(20, "f4"))),
@@ -183,6 +202,9 @@ def test_refused(tmp_path) -> None:
         "n_queries: expected at most": edited(
             lambda h, a: h["queries"]["queries0"].update(n_queries=10**15)
         ),
+        "missing array 'looked_at'": edited(lambda h, a: h.update(nearest=["old/old"])),
+        "nearest: expected uint32 [2, 1, None]": edited(lambda h, a: _looked(h, a, (1, 1, 5))),
+        "right: expected 0 or 1, got 7": edited(lambda h, a: _looked(h, a, (2, 1, 5))),
         "levels: expected at least 1": edited(lambda h, a: h["answers"][0].update(levels=0)),
         "no 'elsewhere'": edited(lambda h, a: h["answers"][0].update(queries="elsewhere")),
         "an array comes twice": edited(lambda h, a: h["answers"].append(h["answers"][0])),

@@ -1,4 +1,4 @@
-"""What the details file keeps of an evaluation: results by query, a t-SNE, a priority."""
+"""What the details file keeps of an evaluation: results by query, neighbours, a t-SNE, a priority."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from benchmark.data.base import Evaluation
 from benchmark.harness.artifacts import Inputs, load_stored
 from benchmark.harness.evaluation.cases import Case
+from benchmark.harness.evaluation.neighbours import NearestItems, scaled
 from benchmark.harness.evaluation.partial_backfill import LastUpdate
 from benchmark.metrics.backfill_orders import by_score
 from benchmark.metrics.statistics import kendall_tau
@@ -41,6 +42,9 @@ class DetailsCollector:
         old = first + "'" * (len(params["generations"]) - 1)
         self.cross = f"{last}/{first}"
         self.main = (self.cross, f"{last}/{last}", f"{first}/{first}", f"{old}/{old}")
+        looked = (f"{first}/{first}", self.cross, f"{last}/{last}")
+        by_item = "retrieval" in params["tasks"]
+        self.nearest = NearestItems(items, params["distance"], looked) if by_item else None
 
     def add(self, case: Case, results: Sequence[TaskResult]) -> None:
         """Keep the results of a case by query; draw it if it is the cross-test."""
@@ -51,6 +55,8 @@ class DetailsCollector:
                 self.results[case.name, name] = QueryResults(
                     column, identity, rows, len(rows), draws=result.draws.get(name)
                 )
+        if self.nearest is not None and not case.texts:
+            self.nearest.add(case)
         if case.name == self.cross and not case.swapped:
             old, _ = load_stored(self.inputs, 0)
             self.picture = draw(case, old, self.items, self.class_names, self.params["distance"])
@@ -58,7 +64,8 @@ class DetailsCollector:
     def pack(self) -> bytes:
         """The details file."""
         ordering = compare_priority(self.params, self.inputs, self.items)
-        return pack(Details(self.results, self.picture, ordering), self.main)
+        nearest = None if self.nearest is None else self.nearest.found()
+        return pack(Details(self.results, self.picture, ordering, nearest), self.main)
 
 
 def draw(
@@ -77,9 +84,9 @@ def draw(
     used = np.unique(np.concatenate([items.query, items.gallery]))
     # Sums would depend on the number of threads in their last bits, and the picture with them.
     with threadpool_limits(1):
-        shown = _neighbours(_scaled(old[used], distance), items.labels[used])
+        shown = _neighbours(scaled(old[used], distance), items.labels[used])
         rows, label = _rows(items, used, shown)
-        points = _scaled(np.concatenate([case.gallery[rows], case.query[rows]]), distance)
+        points = scaled(np.concatenate([case.gallery[rows], case.query[rows]]), distance)
         if len(rows) < 4 or not points.std(axis=0).any():
             return None
         perplexity = min(_PERPLEXITY, (len(points) - 1) / 3)
@@ -88,13 +95,6 @@ def draw(
     xy /= xy.max()
     names = tuple(class_names[k] for k in shown.tolist())
     return Picture(case.name, names, label, xy[: len(rows)], xy[len(rows) :])
-
-
-def _scaled(vectors: Vectors, distance: str) -> Vectors:
-    if distance != "cosine":
-        return vectors
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(length > 0, length, 1), np.float32)
 
 
 def _neighbours(vectors: Vectors, labels: Ints) -> Ints:

@@ -1,0 +1,63 @@
+"""The nearest gallery items of some queries, for pages that show them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.data.base import Evaluation
+from benchmark.harness.evaluation.cases import Case
+from benchmark.records.details import Nearest, kept_rows
+
+_QUERIES = 128  # of which pages choose a dozen: fixed, broken and typical ones
+_ITEMS = 5
+
+Ints = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+
+
+class NearestItems:
+    """Gathers the nearest items of the same queries, case by case."""
+
+    def __init__(self, items: Evaluation, distance: str, cases: Sequence[str]) -> None:
+        self.items, self.distance, self.cases = items, distance, cases
+        self.queries = items.query[kept_rows(len(items.query), _QUERIES)]
+        self._found: dict[str, Ints] = {}
+
+    def add(self, case: Case) -> None:
+        """Keep a case if it is one of those looked at; an item never finds itself."""
+        if case.name not in self.cases or case.swapped:
+            return
+        items, gallery = self.items, self.items.gallery
+        vectors = case.query[self.queries], case.gallery[gallery]
+        scores = _scores(*(scaled(each, self.distance) for each in vectors))
+        scores[items.ids[self.queries][:, None] == items.ids[gallery]] = -np.inf
+        count = min(_ITEMS, len(gallery) - 1)
+        self._found[case.name] = gallery[np.argsort(-scores, axis=1, kind="stable")[:, :count]]
+
+    def found(self) -> Nearest | None:
+        """What was gathered; ``None`` without queries, or where there is nothing to find."""
+        kept = {name: self._found[name] for name in self.cases if name in self._found}
+        nearest = np.stack([*kept.values()]) if kept else np.empty((0, 0, 0), np.int64)
+        if not nearest.size:
+            return None
+        labels = self.items.labels
+        right = labels[nearest] == labels[self.queries][:, None]
+        return Nearest(tuple(kept), self.queries, nearest, right)
+
+
+def scaled(vectors: Vectors, distance: str) -> Vectors:
+    """Vectors ``[n, d]`` as they are compared: with ``cosine`` only directions count."""
+    if distance != "cosine":
+        return vectors
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(length > 0, length, 1), np.float32)
+
+
+def _scores(query: Vectors, gallery: Vectors) -> Vectors:
+    """How near each item is to each query, ``[n_query, n_gallery]``: larger is nearer."""
+    from threadpoolctl import threadpool_limits
+
+    # Sums would depend on the number of threads in their last bits, and so would the order of ties.
+    with threadpool_limits(1):
+        return 2 * query @ gallery.T - np.einsum("ij,ij->i", gallery, gallery)
