@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.errors import BenchError
+from benchmark.records.details import Details, find_details
 from benchmark.records.files import Attempt, find_records
 from benchmark.records.record import Record
 from leaderboard.processes import MANY, spread
@@ -63,6 +64,17 @@ def read_folders(roots: Sequence[Path]) -> tuple[list[Entry], list[Skipped]]:
             entries[identity] = Entry(record, stored.path)
     skipped = sorted((skip(error, roots) for error in errors), key=lambda each: each.file)
     return list(entries.values()), list(dict.fromkeys(skipped))
+
+
+def read_details(entry: Entry) -> Details | None:
+    """The details of a record without its results by query; None where it has none.
+
+    Raises:
+        BenchError: If they are damaged.
+    """
+    if entry.path is None:
+        return None
+    return find_details(entry.record, entry.path, with_results=False)
 
 
 def skip(error: BenchError, roots: Sequence[Path]) -> Skipped:

@@ -7,7 +7,7 @@ give the same bytes, for the only dates are those of records.
 import gc
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,7 +17,8 @@ from typing import Any
 from benchmark.config import registry
 from benchmark.errors import BenchError
 from benchmark.records import published
-from benchmark.records.details import Details, details_path, find_details
+from benchmark.records.details import details_path
+from benchmark.records.pictures import Pictures
 from benchmark.records.record import Record
 from benchmark.records.verified import Verification, read_verification
 from benchmark.report import notes, numbers
@@ -40,7 +41,8 @@ from leaderboard.names import file_name, method_href, record_address
 from leaderboard.old_models import old_models_data
 from leaderboard.processes import MANY, spread
 from leaderboard.published import make_tables as published_tables
-from leaderboard.reading import Entry, Skipped, read_folders, skip
+from leaderboard.queries import QueriesLookedAt
+from leaderboard.reading import Entry, Skipped, read_details, read_folders, skip
 from leaderboard.record_page import command, record_page, versions
 from leaderboard.scenarios import kinds_words
 
@@ -66,14 +68,16 @@ def _no_collection() -> Iterator[None]:
 
 @_no_collection()
 def build_folder(
-    root: _Path | Sequence[_Path], out: _Path, releases: _Path | None = None
-) -> tuple[Path, list[Skipped]]:
+    root: _Path | Sequence[_Path], out: _Path, releases: _Path | None = None,
+    drawn: Mapping[str, Pictures] | None = None,
+) -> tuple[Path, list[Skipped]]:  # fmt: skip
     """Write the site of the records below a folder, or several, to another one.
 
     Args:
         root: Folders of records.
         out: Folder of the site.
         releases: Folder of frozen releases; by default ``results/releases``.
+        drawn: Pictures of items beside those of ``pictures/`` there, by the names of their files.
 
     Returns:
         The path of ``index.html``, and what is damaged and so was passed over.
@@ -84,7 +88,7 @@ def build_folder(
     """
     roots = [Path(each) for each in ([root] if isinstance(root, str | Path) else root)]
     entries, skipped = read_folders(roots)
-    site = _Site(entries, skipped, out, roots, releases, evidence=True)
+    site = _Site(entries, skipped, out, roots, releases, evidence=True, drawn=drawn)
     return site.write(), site.skipped
 
 
@@ -119,10 +123,12 @@ class _Site:
     def __init__(
         self, entries: Sequence[Entry], skipped: Sequence[Skipped], out: _Path,
         roots: Sequence[Path], releases: _Path | None = None, *, evidence: bool = False,
+        drawn: Mapping[str, Pictures] | None = None,
     ) -> None:  # fmt: skip
         self.entries, self.skipped = entries, list(skipped)
         self.evidence = evidence and has_evidence([entry.record for entry in entries])
         self.out, self.roots = Path(out), roots
+        self.looked_at = QueriesLookedAt(roots, drawn)
         methods = sorted({e.record.method for e in entries}, key=lambda m: m.partition(":"))
         self.info = {method: method_info(method) for method in methods}
         self.boards = make_boards(entries, self.info)
@@ -331,7 +337,7 @@ class _Site:
         record, path = entry.record, entry.path
         damaged = details = None
         try:
-            details = _read_details(entry)
+            details = read_details(entry)
         except BenchError as error:
             damaged = skip(error, self.roots)
         address = record_address(board.slug, record)
@@ -342,7 +348,9 @@ class _Site:
             self._write(f"{address}.details.gz", packed)
         values = record_page(record, details) | {"board": board, "details_size": len(packed)}
         values |= {"damaged": damaged and damaged.reason, "file": address.rpartition("/")[2]}
-        values |= {"badge": _badge(entry)}
+        nearest = None if details is None else details.nearest
+        looked = self.looked_at.page(nearest, entry, board.entries)
+        values |= {"badge": _badge(entry), "queries": looked}
         self._page("record", f"{address}.html", **values)
         return damaged
 
@@ -359,17 +367,6 @@ def freeze(root: _Path | Sequence[_Path], name: str, folder: Path | None = None)
     info = {e.record.method: method_info(e.record.method) for e in entries}
     release = changes.freeze(name, make_boards(entries, info))
     return changes.write_release(release, folder or changes.FOLDER)
-
-
-def _read_details(entry: Entry) -> Details | None:
-    """The details of a record without its results by query; None where it has none.
-
-    Raises:
-        BenchError: If they are damaged.
-    """
-    if entry.path is None:
-        return None
-    return find_details(entry.record, entry.path, with_results=False)
 
 
 def _badge(entry: Entry) -> Verification | None:

@@ -53,3 +53,21 @@ Protocol = Annotated[
 def split(text: str) -> list[str]:
     """The words of an option, which commas separate."""
     return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def track_roots(pairs: list[str] | None) -> dict[str, Path]:
+    """Folders of images by track, as `omniglot=DIR` says them; BenchError on anything else."""
+    from benchmark.config.registry import track_files
+    from benchmark.errors import BenchError, unknown
+
+    roots = {}
+    for pair in pairs or []:
+        track, equals, folder = pair.partition("=")
+        if not equals or not folder:
+            raise BenchError(f"--data-root: expected TRACK=DIR, got '{pair}'")
+        if track not in track_files():
+            raise unknown("track", track, track_files())
+        if not Path(folder).exists():
+            raise BenchError(f"--data-root: {folder} does not exist")
+        roots[track] = Path(folder)
+    return roots

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,6 +16,7 @@ from benchmark.errors import BenchError
 
 if TYPE_CHECKING:
     from benchmark.records.files import StoredRecord
+    from benchmark.records.pictures import Pictures
     from benchmark.records.record import Record
     from benchmark.report import TextTable
 
@@ -197,6 +198,13 @@ def leaderboard(
         Option(help="Write the standings as this release, which pages of changes compare with."),
     ] = "",
     releases: Annotated[Path, Option(help="Folder of frozen releases.")] = Path("results/releases"),
+    data_root: Annotated[
+        list[str] | None,
+        Option(
+            help="Folder of a track's images, `cifar100-small=DIR`: pages then show queries of it "
+            "too, whose pictures may not be passed on. Repeatable."
+        ),
+    ] = None,
 ) -> None:
     """Write records as a static site, which opens from disk."""
     from benchmark.config.files import plain_io_errors, writable
@@ -213,11 +221,27 @@ def leaderboard(
     if out is None:
         return
     writable(out, "--out")
+    drawn = _drawn(runs or [default], options.track_roots(data_root))
     with plain_io_errors(out):
-        page, skipped = build_folder(runs or [default], out, releases)
+        page, skipped = build_folder(runs or [default], out, releases, drawn)
     for each in skipped:
         echo(f"bench: {each}", err=True)
     echo(page)
+
+
+def _drawn(runs: Sequence[Path], roots: Mapping[str, Path]) -> dict[str, Pictures]:
+    """Pictures of the queries looked at on the tracks whose images are at hand."""
+    if not roots:
+        return {}
+    from benchmark.harness.pictures import draw_pictures, items_shown
+    from benchmark.records.files import find_records
+
+    stored = [s for run in runs for s in find_records(run, on_damaged=lambda _: None)]
+    shown = items_shown([s for s in stored if s.record.track in roots])
+    return {
+        name: draw_pictures(first, rows, roots[first.record.track])
+        for name, (first, rows) in shown.items()
+    }
 
 
 def selected(

@@ -44,7 +44,7 @@ def status(
     processes: Processes = None, as_json: options.AsJson = False,
 ) -> None:  # fmt: skip
     """Show what the core board has, lacks or has of other code, and the hours left."""
-    found, statuses, estimates = _look(board, out, _roots(data_root))
+    found, statuses, estimates = _look(board, out, options.track_roots(data_root))
     n = processes or os.cpu_count() or 1
     if as_json:
         echo_json([_row(s, e) for s, e in zip(statuses, estimates, strict=True)])
@@ -72,7 +72,7 @@ def run(
     from benchmark.config.files import writable
     from benchmark.harness.board_runs import Job, carry_out_jobs, jobs
 
-    roots = _roots(data_root)
+    roots = options.track_roots(data_root)
     found, statuses, estimates = _look(board, out, roots)
     folders = ["--out", str(out), *(["--store", str(store)] if store else [])]
     todo = jobs(statuses, [e.seconds for e in estimates], found, roots, folders)
@@ -97,21 +97,22 @@ def run(
         raise typer.Exit(1)
 
 
-def _roots(pairs: list[str] | None) -> dict[str, Path]:
-    from benchmark.config.registry import track_files
-    from benchmark.errors import unknown
+@app.command(epilog="Example: `bench results pictures --data-root omniglot=DIR`")
+def pictures(out: Out = Path("results"), data_root: Roots = None) -> None:
+    """Write the pictures of the queries that pages look at, where the licence lets them pass on."""
+    from benchmark.harness.pictures import draw_pictures, items_shown, may_be_passed_on
+    from benchmark.records.files import find_records
+    from benchmark.records.pictures import FOLDER, write_pictures
 
-    roots = {}
-    for pair in pairs or []:
-        track, equals, folder = pair.partition("=")
-        if not equals or not folder:
-            raise BenchError(f"--data-root: expected TRACK=DIR, got '{pair}'")
-        if track not in track_files():
-            raise unknown("track", track, track_files())
-        if not Path(folder).exists():
-            raise BenchError(f"--data-root: {folder} does not exist")
-        roots[track] = Path(folder)
-    return roots
+    roots = options.track_roots(data_root)
+    stored = find_records(out, on_damaged=lambda error: echo(f"bench: skipped {error}", err=True))
+    for name, (first, rows) in sorted(items_shown(stored).items()):
+        if not may_be_passed_on(first):
+            echo(f"{name}: not written, its licence does not say that pictures may be passed on")
+            continue
+        path = out / FOLDER.name / f"{name}.safetensors"
+        write_pictures(path, draw_pictures(first, rows, roots.get(first.record.track)))
+        echo(f"{path}: {len(rows)} pictures, {path.stat().st_size / 1e3:.0f} kB")
 
 
 def _look(

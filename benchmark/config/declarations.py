@@ -97,12 +97,14 @@ class DatasetDeclaration(ABC):
             ``groups``, ``texts``.
         evaluation_sets: Its evaluation sets by name.
         more: What a user may do about columns that it has not, in words; empty: nothing.
+        pictures: Whether its licence lets small pictures of its items be passed on.
     """
 
     __pydantic_config__ = STRICT
     columns: ClassVar[frozenset[str]] = frozenset()
     evaluation_sets: ClassVar[Mapping[str, EvaluationSet]] = {"test": EvaluationSet()}
     more: ClassVar[str] = ""
+    pictures: ClassVar[bool] = False
 
     def offers(self, root: Path | None) -> Offer:  # noqa: ARG002
         """Its columns and evaluation sets; of some datasets the files below ``root`` decide."""

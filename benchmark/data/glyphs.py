@@ -62,6 +62,7 @@ class Glyphs(DatasetReader):
     """Characters of many scripts."""
 
     columns: ClassVar = frozenset({"cameras", "templates", "groups", "texts"})
+    pictures: ClassVar = True  # rendered here
     evaluation_sets: ClassVar = {
         "test": EvaluationSet(unseen=True),
         "seen": EvaluationSet(),

@@ -50,6 +50,7 @@ class Omniglot(FileDatasetReader):
     """Hand-drawn characters."""
 
     columns: ClassVar = frozenset({"cameras", "templates", "groups"})
+    pictures: ClassVar = True  # MIT licence
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True), "seen": EvaluationSet()}
 
     seed: Seed = 0  # order of the classes, their split, the writers held out, the templates

@@ -25,6 +25,7 @@ class Toy(DatasetReader):
     """Smooth random patterns."""
 
     columns: ClassVar = frozenset({"cameras", "templates", "groups", "texts"})
+    pictures: ClassVar = True  # rendered here
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True), "seen": EvaluationSet()}
 
     classes: Count = 40  # to train on; half as many more are evaluated

@@ -1,0 +1,79 @@
+"""Queries looked at on a record's page, from a run to the page."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+from support.toy_runs import ONE_EPOCH, run_toy
+
+from benchmark.data.base import read_options
+from benchmark.records.details import find_details
+from benchmark.records.files import find_records
+from leaderboard.site import build_folder
+
+TILE = re.compile(r'src="data:image/webp;base64,([^"]+)" alt="([^"]+)"')
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    root = tmp_path_factory.mktemp("runs")
+    run_toy(["procrustes"], root, **ONE_EPOCH)
+    return root / "out"
+
+
+def pixels(encoded: str) -> np.ndarray:
+    image = Image.open(io.BytesIO(base64.b64decode(encoded)))
+    return np.asarray(image.convert("L"), np.float64)
+
+
+def test_pages_show_the_pictures_of_the_right_items(records, tmp_path, bench) -> None:
+    code, out, _ = bench("results", "pictures", "--out", str(records))
+    assert code == 0
+    assert "pictures, " in out
+    build_folder(records, tmp_path / "site")
+    data = read_options("toy").load(None)
+    items = data.evaluations["test"]
+    for stored in find_records(records):
+        record = stored.record
+        page = next((tmp_path / "site").rglob(f"{record.method}-seed-0.html"))
+        tiles = TILE.findall(page.read_text())
+        assert len(tiles) == 12 * 11
+        details = find_details(record, stored.path)
+        nearest = details.nearest
+        for i in range(0, len(tiles), 11):
+            asked = pixels(tiles[i][0])
+            # Lossy, so the item is the one whose picture is nearest to the tile.
+            shown = [int(_nearest(pixels(tile), items.images)) for tile, _ in tiles[i : i + 11]]
+            assert tiles[i][1] == "The query"
+            place = nearest.queries.tolist().index(shown[0])
+            assert shown[1:6] == nearest.items[0, place].tolist()
+            assert shown[6:] == nearest.items[1, place].tolist()
+            same = items.labels[shown[1:]] == items.labels[shown[0]]
+            words = ["same class" if each else "another class" for each in same]
+            assert [alt for _, alt in tiles[i + 1 : i + 11]] == words
+            assert asked.shape == items.images.shape[2:]
+
+
+def _nearest(tile: np.ndarray, images: np.ndarray) -> int:
+    return ((images.mean(axis=1) - tile) ** 2).sum(axis=(1, 2)).argmin()
+
+
+def test_without_pictures_no_section_and_with_drawn_ones_some(records, tmp_path, bench) -> None:
+    for path in records.rglob("pictures/*"):
+        path.unlink()
+    build_folder(records, tmp_path / "plain")
+    page = next((tmp_path / "plain").rglob("procrustes-seed-0.html"))
+    assert "Queries looked at" not in page.read_text()
+    code, _, err = bench(
+        "leaderboard", str(records), "--out", str(tmp_path / "drawn"), "--data-root", "toys=."
+    )
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "toys" in err
+    bench("leaderboard", str(records), "--out", str(tmp_path / "drawn"), "--data-root", "toy=.")
+    page = next((tmp_path / "drawn").rglob("procrustes-seed-0.html"))
+    assert len(TILE.findall(page.read_text())) == 12 * 11
