@@ -24,6 +24,8 @@ class MethodDeclaration(ABC):
         own_first: True when the first generation is trained the method's own way.
         runs_old_model: True when the old model itself embeds new images, beside or instead of the
             new one; such a method cannot serve text queries, whose old model reads texts.
+        reads_old_head: False when it makes nothing of the old classifier where a protocol keeps it:
+            then a training is shared with protocols that discard it.
         control: Is it a control, which a page shows without a rank?
         trains: What is trained at an update, in words for its card; empty: a new model, or none
             without ``own_model``.
@@ -35,6 +37,7 @@ class MethodDeclaration(ABC):
     own_model: ClassVar[bool] = True
     own_first: ClassVar[bool] = False
     runs_old_model: ClassVar[bool] = False
+    reads_old_head: ClassVar[bool] = True
     control: ClassVar[bool] = False
     trains: ClassVar[str] = ""
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}

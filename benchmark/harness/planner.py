@@ -241,10 +241,11 @@ class _Layout:
         step = f" {names[0]}" if i == 0 else f" {names[old]}-{names[i]}" if self.n > 2 else ""
         # A model's own recipe is for its training; maps are fitted alike for all.
         recipe: dict[str, Any] = {} if method.own_model else {"recipe": _map_recipe(track.recipe)}
+        old_head = self.setup.protocol.old_head if method.reads_old_head else "discarded"
         return self._training(
             kind, f"{'train' if method.own_model else 'fit'} {label}{step}", i, inputs,
             self._where(i), method=label, config=dataclasses.asdict(method),
-            source=registry.method_file(label).fingerprint, old_head=self.setup.protocol.old_head,
+            source=registry.method_file(label).fingerprint, old_head=old_head,
             distance=track.distance, **recipe,
         )  # fmt: skip
 

@@ -1,0 +1,41 @@
+"""Methods that make nothing of the old classifier: shared trainings, and nothing left unread."""
+
+from __future__ import annotations
+
+import pytest
+from support.toy_runs import ONE_EPOCH, run_toy
+
+from benchmark.config import registry
+from benchmark.harness.planner import make_plan
+from benchmark.harness.requests import make_request
+
+KEPT = {"protocol.old_head": "kept"}
+UNREAD = [m for m in registry.method_files() if not registry.method(m).reads_old_head]
+
+
+def updates(protocol: str, method: str) -> set[str]:
+    request = make_request([method], protocol, "toy", seeds=[0])
+    plan = make_plan(request.setup, [method], [0])
+    result = next(r for r in plan.results if r.label == method)
+    return {stage.name for stage in result.updates}
+
+
+@pytest.mark.parametrize(("method", "shared"), [("l2", True), ("mixbct", True), ("bct", False)])
+def test_a_training_is_shared_with_protocols_that_discard_the_old_classifier(
+    method, shared
+) -> None:
+    assert (updates("extended-class", method) == updates("backfill", method)) == shared
+
+
+def test_who_says_so() -> None:
+    assert set(UNREAD) >= {"fct", "l2", "linear", "mixbct", "procrustes"}
+    assert not {"bct", "bct-extra", "bt2", "fastfill", "lwf", "nccl"} & set(UNREAD)
+
+
+@pytest.mark.parametrize("method", UNREAD)
+def test_the_old_classifier_changes_nothing(method, tmp_path, monkeypatch) -> None:
+    spared = run_toy([method], tmp_path, **ONE_EPOCH, **KEPT)[method]
+    kind = type(registry.method(method))
+    monkeypatch.setattr(kind, "reads_old_head", True)
+    given = run_toy([method], tmp_path / "given", **ONE_EPOCH, **KEPT)[method]
+    assert given.scores == spared.scores
