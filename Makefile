@@ -45,12 +45,16 @@ EVERYWHERE := bct,l2,mixbct,bt2,fct,fastfill,procrustes
 PROTOCOLS := $(notdir $(basename $(wildcard protocols/*.yaml)))
 OMNIGLOT ?= ../shared/data/omniglot-small
 CIFAR100 ?= ../shared/data/cifar100
-ROOTS = $(if $(wildcard $(OMNIGLOT)),--data-root omniglot=$(OMNIGLOT)) $(if $(wildcard $(CIFAR100)),$(foreach t,cifar100-small cifar100-open,--data-root $(t)=$(CIFAR100)))
+ROOTS = $(if $(wildcard $(OMNIGLOT)),--data-root omniglot=$(OMNIGLOT)) $(if $(wildcard $(CIFAR100)),$(foreach t,cifar100-small cifar100-open cifar100-large cifar100-open-large,--data-root $(t)=$(CIFAR100)))
+
+# On an accelerator larger networks are trained, several at a time, on tracks of their own.
+DEVICE ?= cpu
+BOARD = $(if $(filter-out cpu,$(DEVICE)),--board results/core-$(DEVICE).yaml --processes 4)
 
 # `bench results status` says what is left; no command takes more than 10 hours.
 results: $(STAMP)  ## The core board, then every other record: goes on where it stopped.
-	$(BIN)/bench results run $(ROOTS)
-	$(MAKE) others
+	$(BIN)/bench results run $(BOARD) $(ROOTS)
+	$(if $(BOARD),,$(MAKE) others)
 
 others: $(STAMP)  ## Records outside of the core board.
 	for p in extended-class open-class; do $(RUN) -p $$p --seeds 0-2 -m $(CONTROLS),$(MAPS),$(TRAINED) || exit; done

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 from support.records import make_record
 
 from benchmark import BenchError
+from benchmark.config.loading import load_track
 from benchmark.harness.board_costs import Estimate, Estimates, stage_seconds
 from benchmark.harness.board_runs import Job, carry_out_jobs, jobs
 from benchmark.harness.core_board import (
@@ -86,6 +89,20 @@ def test_the_committed_board_is_what_was_decided() -> None:
         for protocol in protocols:
             assert set(boards.pop((track, protocol))) == eight | more
     assert set(boards) == {("glyphs", protocol) for protocol in scenarios}
+
+
+def test_the_board_of_an_accelerator_has_tracks_of_its_own() -> None:
+    large = read_core_board(Path(__file__).parents[2] / "results" / "core-cuda.yaml")
+    assert large.device == "cuda"
+    tracks = {unit.track for unit in large.units}
+    assert not tracks & {unit.track for unit in read_core_board().units}
+    small = {"cifar100-large": "cifar100-small", "cifar100-open-large": "cifar100-open",
+             "glyphs-large": "glyphs"}  # fmt: skip
+    assert tracks == small.keys()
+    for track in tracks:
+        large_track, small_track = load_track(track), load_track(small[track])
+        assert (large_track.dataset, large_track.data) == (small_track.dataset, small_track.data)
+        assert large_track.models["new"].backbone == "convnet-128x2"
 
 
 def test_photographs_come_first() -> None:
