@@ -180,8 +180,10 @@ class Draft:
             specs[g.name] = self.track.models[name]
         for owner, name, value, where in self.models:
             specs[owner] = _changed(specs[owner], (name,), value, where)
-        models = tuple(specs.values())
-        setup = Setup(self.protocol, self.track, models, self.methods, dict(settings))
+        length = self.track.recipe.length
+        models = tuple(_lengthened(spec, length) for spec in specs.values())
+        track = self.track.model_copy(update={"recipe": self.track.recipe.lengthened()})
+        setup = Setup(self.protocol, track, models, self.methods, dict(settings))
         for i in range(len(models)):
             setup.recipe(i)
         return setup
@@ -220,6 +222,16 @@ def _with_simclr(track: Track, path: Sequence[str], value: Any, where: str) -> T
     made = _changed(recipe.for_simclr(), path, value, where).model_dump(mode="json")
     simclr = {**recipe.simclr, name: made[name]}
     return track.model_copy(update={"recipe": _changed(recipe, ("simclr",), simclr, where)})
+
+
+def _lengthened(spec: ModelSpec, length: int) -> ModelSpec:
+    """A model whose own epochs, if it has any, are so many times as many."""
+    if "length" in spec.recipe:
+        raise BenchError("models: recipe: length is the track's, --set recipe.length=2")
+    epochs = spec.recipe.get("epochs")
+    if length == 1 or not isinstance(epochs, int):
+        return spec
+    return spec.model_copy(update={"recipe": {**spec.recipe, "epochs": epochs * length}})
 
 
 def _multiple(now: Any, value: Any, where: str) -> Any:

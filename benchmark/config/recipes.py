@@ -111,7 +111,8 @@ sum: 0.4 of the range is what the factor moves a middle grey by. Contrast is abo
 the image's mean.
 """
 _NOT_OF_SIMCLR = (
-    "simclr", "epochs", "side_epochs", "transform_steps", "transform_batch", "transform_views"
+    "simclr", "epochs", "side_epochs", "transform_steps", "transform_batch", "transform_views",
+    "length",
 )  # fmt: skip
 
 
@@ -160,6 +161,9 @@ class Recipe(Model):
     side_epochs: int = Field(20, ge=1, le=100_000)
     """Passes of a side-information model."""
     augment: Augment = Augment()
+    length: int = Field(1, ge=1, le=1000)
+    """How many times as long everything trains: epochs, also of a model's own recipe and of
+    side-information, and steps of conversions. A track's, not a model's."""
     simclr: Mapping[str, JsonValue] = {}
     """What the training of SimCLR side-information changes of this recipe: its optimiser, and as
     ``augment`` its views, which are those of photographs where none are given."""
@@ -171,6 +175,19 @@ class Recipe(Model):
         passes = _PASSES.fullmatch(self.transform_steps)
         assert passes is not None  # checked above
         return int(passes[1]) * max(1, n // min(self.transform_batch, n))
+
+    def lengthened(self) -> Recipe:
+        """The recipe that takes ``length`` times as long as this one says."""
+        steps: int | str
+        if isinstance(self.transform_steps, int):
+            steps = self.transform_steps * self.length
+        else:
+            steps = f"{int(self.transform_steps.split()[0]) * self.length} epochs"
+        values = {
+            "epochs": self.epochs * self.length, "side_epochs": self.side_epochs * self.length,
+            "transform_steps": steps, "length": 1,
+        }  # fmt: skip
+        return build(Recipe, {**dict(self), **values}, "recipe: length")
 
     def for_simclr(self) -> Recipe:
         """The recipe of SimCLR's training, but for its epochs, which are ``side_epochs``."""
