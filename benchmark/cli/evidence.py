@@ -12,6 +12,7 @@ from benchmark.cli import options
 from benchmark.cli.options import split
 from benchmark.cli.output import echo, echo_json
 from benchmark.cli.records import print_tables, selected
+from benchmark.config.files import plain_io_errors, writable, write_json, write_whole
 from benchmark.errors import unknown
 
 if TYPE_CHECKING:
@@ -101,18 +102,52 @@ def transfer(
         print_tables(shown, form)
 
 
-def _write_transfer(
-    found: list[Transfer], shown: list[TextTable], rules: TransferRules, out: Path
-) -> None:
-    from benchmark.config.files import plain_io_errors, writable, write_json, write_whole
+@app.command(
+    epilog="Examples: `bench lengths runs` · `bench lengths runs -p open-class --out lengths`, "
+    "after `bench run -p open-class -m bct,fct --sweep recipe.length=1,2,4`"
+)
+def lengths(
+    runs: options.Runs = None, form: options.Form = "terminal",
+    protocols: options.Protocols = "", tracks: options.Tracks = "", seeds: options.Seeds = "",
+    metrics: Annotated[str, Option("--metrics", help="Metrics, with commas.")] = "cmc_at_1,map",
+    out: Annotated[
+        Path | None, Option("--out", help="Also write plots and CSV into a folder.")
+    ] = None,
+) -> None:  # fmt: skip
+    """Say whether methods are ordered otherwise when everything trains longer."""
+    from benchmark.report.lengths import compare_lengths
+    from benchmark.report.tables import lengths as tables
+
+    found = compare_lengths(selected(runs, "", protocols, tracks, seeds), split(metrics))
+    shown = tables.tables(found)
+    print_tables(shown, form)
+    if out is not None:
+        from benchmark.report.plots.lengths import plot_lengths
+
+        _write(shown, out)
+        with plain_io_errors(out):
+            for path in plot_lengths(found, out):
+                echo(path, err=True)
+
+
+def _write(shown: list[TextTable], out: Path) -> None:
+    """The CSV of each table that has one."""
     from benchmark.report import render
-    from benchmark.report.plots.transfer import plot_transfer
 
     writable(out, "--out")
     with plain_io_errors(out):
         for table in shown:
             if table.columns:
                 write_whole(out / f"{table.slug}.csv", render(table, "csv"))
+
+
+def _write_transfer(
+    found: list[Transfer], shown: list[TextTable], rules: TransferRules, out: Path
+) -> None:
+    from benchmark.report.plots.transfer import plot_transfer
+
+    _write(shown, out)
+    with plain_io_errors(out):
         write_json(out / "transfer.json", _rows(shown))
         for path in plot_transfer(found, rules, out):
             echo(path, err=True)

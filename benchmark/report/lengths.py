@@ -1,0 +1,168 @@
+"""Do verdicts change when everything trains longer? Shares of the upgrade by ``recipe.length``."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.errors import BenchError
+from benchmark.metrics.intervals import group_sums, weights
+from benchmark.records.details import QueryResults, find_details
+from benchmark.records.files import StoredRecord
+from benchmark.report import select
+from benchmark.report.transfer.statistics import taus
+
+FIELD = "recipe.length"
+LEFT_OUT = ("independent", "keep-old", "random", "oracle-concat")
+"""Controls and trivial losers, which an order leaves out as ``results/transfer.yaml`` does."""
+_DRAWS = 2000
+_LEAST = 0.02  # of the upgrade, below which there is no share of it
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Share:
+    """How much of the upgrade a method keeps at one length."""
+
+    mean: float | None  # None where there is no upgrade, or no cross-test
+    low: float | None = None  # of the 95 % interval over classes
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """One protocol, track, seed and metric.
+
+    Attributes:
+        shares: By method, then by length.
+        tau: Of the orders at the shortest and at the longest length, and its interval.
+        reversed: Pairs of methods, the better one when short first, whose order is the other way
+            when long, both differences beyond their intervals.
+    """
+
+    protocol: str
+    track: str
+    seed: int
+    metric: str
+    lengths: tuple[int, ...]
+    shares: dict[str, dict[int, Share]]
+    tau: Share
+    reversed: tuple[tuple[str, str], ...]
+
+
+def compare_lengths(stored: Sequence[StoredRecord], metrics: Sequence[str]) -> list[Lengths]:
+    """Line up records that differ in ``recipe.length`` alone; those of the usual one count as 1.
+
+    Shares are taken against the models of the same length, in draws of classes that are the same
+    for every method and length.
+
+    Raises:
+        BenchError: If no protocol and track has two lengths, or details are damaged.
+    """
+    places: dict[tuple[str, str, int], dict[tuple[int, str], StoredRecord]] = {}
+    for each in stored:
+        r = each.record
+        if r.status == "done" and set(r.changed) <= {FIELD}:
+            length = r.changed.get(FIELD, 1)
+            place = places.setdefault((r.protocol, r.track, r.seed), {})
+            if isinstance(length, int):
+                place[length, r.method] = each
+    found = [
+        compared
+        for place, records in sorted(places.items())
+        if len({length for length, _ in records}) > 1
+        for metric in metrics
+        for compared in _compare(place, records, metric)
+    ]
+    if not found:
+        raise BenchError(f"lengths: expected records of two values of {FIELD}, and their details")
+    return found
+
+
+def _compare(
+    place: tuple[str, str, int], records: dict[tuple[int, str], StoredRecord], metric: str
+) -> Iterator[Lengths]:
+    draws: dict[str, dict[int, Floats]] = {}
+    for length in sorted({length for length, _ in records}):
+        own = {m: s for (at, m), s in records.items() if at == length}
+        for method, drawn in _shares(own, metric):
+            draws.setdefault(method, {})[length] = drawn
+    lengths = tuple(sorted({length for of in draws.values() for length in of}))
+    if len(lengths) > 1:
+        shares = {m: {n: _interval(d) for n, d in of.items()} for m, of in sorted(draws.items())}
+        yield Lengths(*place, metric, lengths, shares, *_orders(draws, lengths))
+
+
+def _shares(records: dict[str, StoredRecord], metric: str) -> Iterator[tuple[str, Floats]]:
+    """Methods and their shares: the score itself, then those of draws, ``[1 + n]``."""
+    if "independent" not in records:
+        return
+    bounds = _means(records["independent"], metric)
+    old, new = (bounds.get(end) for end in ("first", "last"))
+    if old is None or new is None or new[0] - old[0] < _LEAST:
+        return
+    for method, stored in records.items():
+        cross = _means(stored, metric).get("cross")
+        if cross is not None and cross.shape == old.shape:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                yield method, (cross - old) / (new - old)
+
+
+def _means(stored: StoredRecord, metric: str) -> dict[str, Floats]:
+    """Old/old, cross-test and new/new: the score and its draws."""
+    details = find_details(stored.record, stored.path)
+    if details is None:
+        return {}
+    one = [stored.record]
+    cases = {
+        "first": select.lower_case(one), "cross": select.cross_case(one),
+        "last": select.self_case(one),
+    }  # fmt: skip
+    return {
+        place: _drawn(details.results[case, metric])
+        for place, case in cases.items()
+        if (case, metric) in details.results
+    }
+
+
+def _drawn(results: QueryResults) -> Floats:
+    sums, counts = group_sums(results.values, results.identity)
+    every = [sums.sum() / counts.sum()]
+    drawn = [(w @ sums) / (w @ counts) for w in weights(len(sums), _DRAWS)]
+    return np.concatenate([every, *drawn])
+
+
+def _interval(drawn: Floats) -> Share:
+    known = drawn[1:][np.isfinite(drawn[1:])]
+    if not np.isfinite(drawn[0]) or not len(known):
+        return Share(None)
+    low, high = np.quantile(known, [0.025, 0.975])
+    return Share(float(drawn[0]), float(low), float(high))
+
+
+def _orders(
+    draws: dict[str, dict[int, Floats]], lengths: Sequence[int]
+) -> tuple[Share, tuple[tuple[str, str], ...]]:
+    """Agreement of the orders at both ends, and the pairs that are surely reversed."""
+    ends = lengths[0], lengths[-1]
+    both = [m for m in sorted(draws) if m not in LEFT_OUT and all(e in draws[m] for e in ends)]
+    if len(both) < 2:
+        return Share(None), ()
+    short, long = (np.stack([draws[m][end] for m in both], axis=1) for end in ends)
+    tau = _interval(taus(short, long))
+    turned = []
+    for i, j in combinations(range(len(both)), 2):
+        before, after = (_interval(side[:, i] - side[:, j]) for side in (short, long))
+        for sign, pair in ((1, (both[i], both[j])), (-1, (both[j], both[i]))):
+            if _surely(before, sign) and _surely(after, -sign):
+                turned.append(pair)
+    return tau, tuple(turned)
+
+
+def _surely(difference: Share, sign: int) -> bool:
+    if difference.low is None or difference.high is None:
+        return False
+    return difference.low > 0 if sign > 0 else difference.high < 0

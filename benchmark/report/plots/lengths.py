@@ -1,0 +1,69 @@
+"""Plots of lengths: each method's share of the upgrade against the length of training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+
+from benchmark.report import numbers
+from benchmark.report.lengths import LEFT_OUT, Lengths
+from benchmark.report.plots import frames, style
+
+
+def plot_lengths(
+    found: Sequence[Lengths], folder: Path, formats: Iterable[str] = style.FORMATS
+) -> list[Path]:
+    """Draw a figure for each protocol, track, seed and metric with a share.
+
+    Returns:
+        The files, ``lengths-<protocol>-<track>-<metric>.<format>``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    formats = tuple(formats)
+    with style.styled():
+        for each in found:
+            figure = draw(each)
+            if figure is not None:
+                protocol = each.protocol.replace(":", "+")
+                name = f"lengths-{protocol}-{each.track}-{each.metric}"
+                paths += style.save(figure, folder, name, formats)
+    return paths
+
+
+def frame(found: Lengths) -> pd.DataFrame:
+    """Columns ``method``, ``length``, ``share`` in percent: mean and ends in rows of their own."""
+    rows = [
+        (method, str(n), 100 * value)
+        for method, of in found.shares.items()
+        if method not in LEFT_OUT
+        for n, share in of.items()
+        for value in (share.mean, share.low, share.high)
+        if value is not None
+    ]
+    return pd.DataFrame(rows, columns=["method", "length", "share"])
+
+
+def draw(found: Lengths) -> Figure | None:
+    """A line for each method; None without a share."""
+    data = frame(found)
+    if data.empty:
+        return None
+    grid = sns.relplot(
+        data, kind="line", x="length", y="share", hue="method", style="method", height=3.6,
+        aspect=1.4, err_style="bars", facet_kws={"legend_out": False},
+        **frames.INTERVAL, **style.looks(data["method"]),
+    )  # fmt: skip
+    for axes in grid.axes.flat:
+        axes.axhline(0, color=style.INK, lw=0.7)
+    grid.set_axis_labels("times as long", "share of the upgrade kept, percent")
+    sns.move_legend(grid, "upper left", bbox_to_anchor=(1, 1), title=None)
+    label = numbers.metric(found.metric).label
+    title = f"{label}: what is kept of the upgrade, by length of training"
+    place = f"{found.protocol} on {found.track}, seed {found.seed}"
+    style.heading(grid.figure, title, f"{place}; bars: 95 % intervals over classes")
+    return grid.figure

@@ -1,0 +1,63 @@
+"""Tables of lengths: the share of the upgrade that each method keeps, by length of training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmark.report import numbers
+from benchmark.report.lengths import LEFT_OUT, Lengths, Share
+from benchmark.report.tables.transfer import tau
+from benchmark.report.text_table import TextCell, TextTable, simple_table
+from benchmark.report.transfer.compare import Tau
+
+_VALUES = (
+    "protocol", "track", "seed", "metric", "method", "length", "share", "low", "high",
+)  # fmt: skip
+
+
+def tables(found: Sequence[Lengths]) -> list[TextTable]:
+    """One for each protocol, track, seed and metric."""
+    return [_table(each) for each in found]
+
+
+def _table(found: Lengths) -> TextTable:
+    label = numbers.metric(found.metric).label
+    title = f"{label}, {found.protocol} on {found.track}, seed {found.seed}"
+    lines = [
+        [TextCell(method), *(TextCell(_words(of.get(n, Share(None)))) for n in found.lengths)]
+        for method, of in found.shares.items()
+    ]
+    values = tuple(
+        (found.protocol, found.track, found.seed, found.metric, method, n, s.mean, s.low, s.high)
+        for method, of in found.shares.items()
+        for n, s in of.items()
+    )
+    slug = f"lengths-{found.protocol.replace(':', '+')}-{found.track}-{found.metric}"
+    return simple_table(
+        title, slug, ["method"], [f"length {n}" for n in found.lengths], lines,
+        notes=(*_notes(found),), columns=_VALUES, values=values,
+    )  # fmt: skip
+
+
+def _words(share: Share) -> str:
+    if share.mean is None or share.low is None or share.high is None:
+        return numbers.DASH
+    return f"{100 * share.mean:.0f} ({100 * share.low:.0f} to {100 * share.high:.0f})"
+
+
+def _notes(found: Lengths) -> list[str]:
+    agreement = tau(Tau(found.tau.mean, found.tau.low, found.tau.high))
+    first, last = found.lengths[0], found.lengths[-1]
+    pairs = ", ".join(f"{better} above {worse}" for better, worse in found.reversed)
+    turned = (
+        f"The order changes beyond its intervals: at length {first} {pairs}, at length {last} the "
+        "other way."
+        if pairs
+        else "No pair changes its order beyond the intervals."
+    )
+    return [
+        "Percent of the way from old/old to new/new of the models of the same length, which "
+        "new/old goes; intervals of 95 % over classes, the same draws for all.",
+        f"Orders at lengths {first} and {last}, without {', '.join(LEFT_OUT)}: tau-b {agreement}. "
+        + turned,
+    ]
