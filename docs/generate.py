@@ -6,7 +6,8 @@ The comment that opens a part says what generates it, ``<!-- end -->`` closes it
     <!-- end -->
 
 ``bench ...`` is a command that prints Markdown; ``docs NAME ...`` is one of ``GENERATORS``, which
-read protocols, tracks, adapters, the metric catalogue, pydantic models and records.
+read protocols, tracks, adapters, the metric catalogue and pydantic models, or ``records NAME ...``
+where they read records.
 """
 
 import csv
@@ -43,10 +44,10 @@ from benchmark.report.text_table import simple_table
 from benchmark.training.side_kinds import SIDES
 from benchmark.upgrade.verdict import rule
 
-_PART = re.compile(r"(<!-- (bench|docs) (.+?) -->\n)(.*?)(<!-- end -->)", re.S)
+_PART = re.compile(r"(<!-- (bench|docs|records) (.+?) -->\n)(.*?)(<!-- end -->)", re.S)
 
 
-def renew(text: str, kinds: Sequence[str] = ("bench", "docs")) -> str:
+def renew(text: str, kinds: Sequence[str] = ("bench", "docs", "records")) -> str:
     """A file's text with its generated parts as they are now.
 
     Args:

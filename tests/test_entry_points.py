@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -100,5 +101,10 @@ def test_it_is_built_installed_checked_run_and_shown(tmp_path):
     )
     assert record["adapter"]["package"] == "example-shapes 1.0"
     assert record["dataset"]["name"] == "stripes"
-    page = Path(bench("leaderboard", "runs", "--out", "board").strip())
-    assert "halfway" in (tmp_path / page.parent / "methods.html").read_text()
+    site = tmp_path / Path(bench("leaderboard", "runs", "--out", "board").strip()).parent
+    assert "halfway" in (site / "methods.html").read_text()
+    assert "x + share * (mean of y - mean of x)" in (site / "methods" / "halfway.html").read_text()
+    (board,) = (site / "boards").glob("plain*.html")
+    rows = re.findall(r"<tr.*?</tr>", board.read_text(), re.S)
+    score = f"{100 * record['scores']['new/old']['cmc_at_1']:.1f}"
+    assert any("halfway.html" in row and score in row for row in rows), rows

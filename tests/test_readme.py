@@ -14,13 +14,15 @@ from generate import renew
 from support.command import call
 from typer.testing import CliRunner
 
+from benchmark.config import registry
+
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = [
     README, ROOT / "CONTRIBUTING.md", ROOT / "protocols" / "README.md",
     *sorted((ROOT / "results").glob("*.md")), *sorted((ROOT / "docs").glob("*.md")),
 ]  # fmt: skip
-GENERATED = re.compile(r"<!-- (?:bench|docs) .+? -->\n.*?<!-- end -->", re.S)
+GENERATED = re.compile(r"<!-- (?:bench|docs|records) .+? -->\n.*?<!-- end -->", re.S)
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 
 
@@ -146,8 +148,14 @@ def test_commands_of_protocols() -> None:
 
 @every_page
 def test_generated_parts_are_up_to_date(page, monkeypatch) -> None:
+    """A method that is handed in comes before its card; a maintainer's `make tables` adds it."""
     monkeypatch.chdir(ROOT)
     text = page.read_text()
+    if page.name == "methods.md":
+        named = set(re.findall(r"^### `(.+)`$", text, re.M))
+        found = {name: file for name, file in registry.method_files().items() if name in named}
+        assert len(found) == len(named) > 20
+        monkeypatch.setattr(registry, "method_files", lambda: found)
     assert renew(text, kinds=("docs",)) == text, "run `make tables`"
 
 
@@ -156,7 +164,7 @@ def test_generated_parts_are_up_to_date(page, monkeypatch) -> None:
 def test_tables_are_those_of_the_committed_records(page, monkeypatch) -> None:
     monkeypatch.chdir(ROOT)
     text = page.read_text()
-    assert renew(text, kinds=("bench",)) == text, "run `make tables`"
+    assert renew(text, kinds=("bench", "records")) == text, "run `make tables`"
 
 
 @every_page

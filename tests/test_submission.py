@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.stored import write
 
 from benchmark.harness.submission import PROMISED, VERIFIED, checklist
 
@@ -32,38 +34,92 @@ def test_every_template_ends_in_a_checklist():
         assert lines[-1].startswith("- [ ] "), path
 
 
-@pytest.mark.slow
-def test_a_new_method_passes_the_script(tmp_path):
-    """Both templates: written, committed, and looked at as a pull request is."""
-    clone = tmp_path / "clone"
-    subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
-    environment = {
-        **os.environ, "PYTHONPATH": str(clone), "BIN": str(Path(sys.executable).parent)
-    }  # fmt: skip
+class Clone:
+    """A clone of this checkout's last commit, with a branch ``base`` at it."""
 
-    def call(*words: object, code: int = 0) -> str:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
+        self.call("git", "branch", "base")
+
+    def call(self, *words: object, code: int = 0) -> str:
+        """Everything that a command prints; it must end with ``code``."""
         done = subprocess.run(
-            list(map(str, words)), cwd=clone, env=environment, capture_output=True, text=True,
-            check=False,
+            list(map(str, words)), cwd=self.folder, capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": str(self.folder),
+                 "BIN": str(Path(sys.executable).parent), "COMPATBENCH_STORE": "../store"},
         )  # fmt: skip
         assert done.returncode == code, done.stdout + done.stderr
+        assert "Traceback" not in done.stdout + done.stderr
         return done.stdout + done.stderr
 
-    def commit(words: str) -> None:
-        call("git", "add", "-A")
-        call("git", "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-m", words)
+    def bench(self, *words: object) -> str:
+        return self.call(sys.executable, "-m", "benchmark.cli.app", *words)
 
-    call("git", "branch", "base")
+    def commit(self, words: str = "Change") -> None:
+        self.call("git", "add", "-A")
+        self.call("git", "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-m", words)
+
+    def script(self, base: str = "base", code: int = 0) -> str:
+        """What hosted repositories run says of a pull request of all that is committed."""
+        return self.call("bash", ".ci/submission", base, code=code)
+
+
+@pytest.fixture
+def clone(tmp_path) -> Clone:
+    return Clone(tmp_path / "clone")
+
+
+@pytest.mark.slow
+def test_a_new_method_passes_the_script(clone):
+    """Both templates: written, committed, and looked at as a pull request is."""
     for name, kind in (("my-loss", "training"), ("my-map", "map")):
-        call(sys.executable, "-m", "benchmark.cli.app", "new-method", name, "--kind", kind)
-    commit("Add two methods")
-    out = call("bash", ".ci/submission", "base")
+        clone.bench("new-method", name, "--kind", kind)
+    clone.commit("Add two methods")
+    out = clone.script()
     assert "records, 0 of them new or changed: nothing is wrong" in out
-    assert "my-loss is fine" in out and "my-map is fine" in out
-    (clone / "tests" / "methods" / "test_my_map.py").unlink()
-    (record, *_) = sorted(clone.glob("results/measured/open-class/glyphs/bct/seed-0.*"))
-    commit("Without its test")
-    assert "my_map.py: expected a test" in call("bash", ".ci/submission", "base", code=2)
-    record.unlink()
-    commit("Without a record")
-    assert "removed" in call("bash", ".ci/submission", "base", code=2)
+    assert "my-loss is fine" in out and "my-map is fine" in out and "a reviewer" not in out
+    (clone.folder / "tests" / "methods" / "test_my_map.py").unlink()
+    clone.commit("Without its test")
+    assert "my_map.py: expected a test" in clone.script(code=2)
+
+
+@pytest.mark.slow
+def test_records_in_a_pull_request(clone):
+    """Three seeds are added, a score is then changed silently, a record removed."""
+    words = ("run", "-m", "procrustes", "-p", "open-class", "-t", "toy", "--out", "results")
+    clone.bench(*words, "--seeds", "0-1")
+    clone.commit()
+    places = clone.folder / "results" / "measured" / "open-class" / "toy"
+    out = clone.script(code=2)
+    assert f"{places.relative_to(clone.folder)}/procrustes: expected seeds 0 to 2, without 2" in out
+    clone.bench(*words, "--seeds", "0-2")
+    clone.commit("Add records")
+    assert "6 of them new or changed: nothing is wrong" in clone.script()
+    clone.call("git", "branch", "--force", "base")
+    # As somebody would who knows how seals are made.
+    path = places / "procrustes" / "seed-1.json"
+    record = json.loads(path.read_text())
+    record["scores"]["new/old"]["map"] += 0.001
+    write(path, record)
+    clone.commit()
+    out = clone.script(code=2)
+    assert f"{path.relative_to(clone.folder)}: new/old map: changed from" in out
+    assert "though the work is the same" in out
+    path.unlink()
+    clone.commit()
+    assert f"{path.relative_to(clone.folder)}: removed; records stay" in clone.script(code=2)
+
+
+@pytest.mark.slow
+def test_other_files_of_a_pull_request(clone):
+    assert clone.script() == "no method and no record is added or changed\n"
+    assert "mian: expected a branch" in clone.script("mian", code=2)
+    (clone.folder / "README.md").write_text("Mine\n")
+    clone.commit()
+    out = clone.script()
+    assert out.startswith("README.md: neither a method, its test nor a record; a reviewer")
+    assert out.endswith("no method and no record is added or changed\n")
+    clone.call("git", "mv", "methods/bct.py", "methods/mine.py")
+    clone.commit()
+    assert "methods/bct.py: removed, and results/measured has records of it" in clone.script(code=2)

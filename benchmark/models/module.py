@@ -77,11 +77,21 @@ def save_module(module: Portable, path: Path) -> None:
     """
     # Copies: parts that share a weight may not share memory in the file.
     state = {k: v.detach().cpu().contiguous().clone() for k, v in module.state_dict().items()}
-    metadata = {"module": json.dumps(_describe(module), sort_keys=True)}
+    metadata = {"module": _as_text(module)}
     path.touch()
     mode = path.stat().st_mode
     save_file(state, path, metadata=metadata)
     path.chmod(mode)  # safetensors gives its files to the owner alone
+
+
+def _as_text(module: Portable) -> str:
+    try:
+        return json.dumps(_describe(module), sort_keys=True)
+    except TypeError as error:
+        raise BenchError(
+            f"{type(module).__name__}: expected numbers, texts, lists and modules as arguments, to "
+            f"store it: {error}"
+        ) from error
 
 
 def _describe(module: Portable) -> dict[str, Any]:

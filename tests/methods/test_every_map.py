@@ -18,11 +18,11 @@ OLD, NEW, SIDE = 64, 48, 24
 
 
 def test_all_maps_are_found():
-    assert NAMES == [
+    assert {
         "fastfill", "fct", "lambda-orthogonal", "lce", "linear", "low-rank", "procrustes", "rbt",
         "residual-mlp",
-    ]  # fmt: skip
-    assert len(QUERIES) == 5
+    } <= set(NAMES)  # fmt: skip
+    assert len(QUERIES) >= 5
 
 
 @pytest.fixture(scope="module")

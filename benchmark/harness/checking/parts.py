@@ -15,7 +15,8 @@ from benchmark.contract.arrays import apply
 from benchmark.contract.conversion import PARTS
 from benchmark.data.base import Images
 from benchmark.errors import BenchError
-from benchmark.harness.artifacts import Stored
+from benchmark.harness.artifacts import HEAD, Stored
+from benchmark.harness.checking.replay import applied
 from benchmark.harness.cost import multiply_adds
 from benchmark.models.backbones import Encoder
 from benchmark.models.module import Portable, load_module
@@ -23,11 +24,14 @@ from benchmark.training.embedding import embed
 
 Vectors = NDArray[np.float32]
 _SOME = 48
-"""Items that are tried one by one."""
+"""Images that the new model is tried on in groups."""
+_NAMES = {"convert": "conversion", "query_view": "query view"}
 _TOLERANCE = 1e-4
 """Of the largest number: sums of float32 in another order differ by less."""
 _FEW = 64
 """Numbers beside its parameters that any part may hold."""
+_ELEMENTWISE = 8
+"""Parameters a dimension that a part without a matrix product may have."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,12 @@ class Given:
 
     def parts(self) -> dict[str, Portable]:
         """Its conversion, query view and priority, as far as it has them."""
+        return {path.stem: load_module(path) for path, _ in self.files()}
+
+    def files(self) -> list[tuple[Path, tuple[Any, ...]]]:
+        """Their files, each with the arrays that it is applied to."""
         paths = {name: self.folder / f"{name}.safetensors" for name in PARTS}
-        return {name: load_module(path) for name, path in paths.items() if path.exists()}
+        return [(path, self.inputs(name)) for name, path in paths.items() if path.exists()]
 
     def inputs(self, part: str) -> tuple[Any, ...]:
         """What a part is applied to."""
@@ -65,13 +73,8 @@ class Given:
 
     def outputs(self) -> dict[str, tuple[Vectors, ...]]:
         """What each part gives; the new embeddings too."""
-        found: dict[str, tuple[Vectors, ...]] = {"new model": (self.new,)}
-        for name, part in self.parts().items():
-            out = apply(part, *self.inputs(name))
-            found[name] = tuple(
-                v for v in (out if isinstance(out, tuple) else (out,)) if v is not None
-            )
-        return found
+        parts = {path.stem: applied(path, arrays) for path, arrays in self.files()}
+        return {"new model": (self.new,), **parts}
 
 
 def check_parts(given: Given) -> None:
@@ -83,7 +86,7 @@ def check_parts(given: Given) -> None:
     outputs = given.outputs()
     check_finite(outputs)
     check_sizes(given, outputs)
-    check_changes(given)
+    check_changes(given, outputs)
     check_each_alone(given)
     check_cost(given)
 
@@ -102,8 +105,8 @@ def check_finite(outputs: Mapping[str, Sequence[Vectors]]) -> None:
 def check_sizes(given: Given, outputs: Mapping[str, Sequence[Vectors]]) -> None:
     """Refuse embeddings of another size than declared, and those that cannot be compared."""
     n, changes = len(given.new), given.method.changes
-    rows = {name: len(array) for name, arrays in outputs.items() for array in arrays}
-    for name, found in rows.items():
+    rows = [(name, len(array)) for name, arrays in outputs.items() for array in arrays]
+    for name, found in rows:
         if found != n:
             raise BenchError(f"wrong size: {name} gives {found} rows for {n} items")
     dim = given.new.shape[1]
@@ -122,9 +125,23 @@ def check_sizes(given: Given, outputs: Mapping[str, Sequence[Vectors]]) -> None:
     if "priority" in outputs and outputs["priority"][0].shape != (n,):
         shape = list(outputs["priority"][0].shape)
         raise BenchError(f"wrong size: priority: expected a number an item, [{n}], got {shape}")
+    _check_head(given, dim)
 
 
-def check_changes(given: Given) -> None:
+def _check_head(given: Given, dim: int) -> None:
+    """Refuse a classifier that a later update could not take as the old one."""
+    path = given.model.with_name(HEAD)
+    if not path.exists() or "dimension" in given.method.changes:
+        return
+    classes, columns = load_module(path).state_dict()["weight"].shape
+    if columns != dim:
+        raise BenchError(
+            f"wrong size: the new classifier has {classes} classes of {columns} dimensions, the "
+            f"new model gives {dim}"
+        )
+
+
+def check_changes(given: Given, outputs: Mapping[str, Sequence[Vectors]]) -> None:
     """Refuse a gallery or queries that change, or do not, against what the adapter declares."""
     parts, changes = given.parts(), given.method.changes
     # What only cuts a longer embedding is a part of that.
@@ -142,38 +159,51 @@ def check_changes(given: Given) -> None:
             raise BenchError(
                 f"change of the {word} that is declared and not made: the update has no {part}"
             )
+    if "query_view" in parts and "queries" not in changes:
+        (viewed,) = outputs["query_view"]
+        if not np.array_equal(viewed, given.new[:, : viewed.shape[1]]):
+            raise BenchError(
+                "undeclared change of the queries: the query view does more than cut the new "
+                "embedding, and 'queries' is not among changes"
+            )
 
 
 def check_each_alone(given: Given) -> None:
     """Refuse a part, or a model, whose output for an item depends on the items beside it."""
     for name, part in given.parts().items():
-        arrays = tuple(None if a is None else a[:_SOME] for a in given.inputs(name))
+        arrays = given.inputs(name)
 
-        def output(rows: Any, part: Portable = part, arrays: Any = arrays) -> Vectors:
+        def output(rows: Any, part: Portable = part, arrays: Any = arrays) -> tuple[Vectors, ...]:
             out = apply(part, *(None if a is None else a[rows] for a in arrays))
-            return out[0] if isinstance(out, tuple) else out
+            found = out if isinstance(out, tuple) else (out,)
+            return tuple(v for v in found if v is not None)
 
-        _compare({"convert": "conversion"}.get(name, name.replace("_", " ")), output)
+        _compare(_NAMES.get(name, name), output, len(given.new))
     model, images = load_module(given.model), given.images[np.arange(_few(given.images))]
-    _compare("new model", lambda rows: embed(model, images[rows], torch.device("cpu")), len(images))
+    device = torch.device("cpu")
+    _compare("new model", lambda rows: (embed(model, images[rows], device),), len(images))
 
 
 def _few(images: Images) -> int:
     return min(_SOME, images.shape[0])
 
 
-def _compare(name: str, output: Callable[[Any], Vectors], n: int = _SOME) -> None:
-    """Compare what items get together with what they get in another order, by halves, alone."""
+def _compare(name: str, output: Callable[[Any], tuple[Vectors, ...]], n: int) -> None:
+    """Compare what items get together with what they get again, in another order, in groups."""
     together = output(np.arange(n))
-    n = len(together)
-    scale = _TOLERANCE * float(np.abs(together).max(initial=1e-12))
+    if not all(map(np.array_equal, together, output(np.arange(n)))):
+        raise BenchError(
+            f"non-deterministic: the {name} gives the same items other numbers the second time"
+        )
+    scales = [_TOLERANCE * float(np.abs(whole).max(initial=1e-12)) for whole in together]
     for words, groups in _groupings(n):
         for rows in groups:
-            apart = float(np.abs(output(rows) - together[rows]).max())
-            if apart > scale:
-                raise BenchError(
-                    f"{name} depends on the {words}: an item gets numbers {apart:.2g} apart"
-                )
+            for whole, part, scale in zip(together, output(rows), scales, strict=True):
+                apart = float(np.abs(part - whole[rows]).max())
+                if not apart <= scale:  # NaN neither
+                    raise BenchError(
+                        f"{name} depends on the {words}: an item gets numbers {apart:.2g} apart"
+                    )
 
 
 def _groupings(n: int) -> Iterator[tuple[str, list[NDArray[np.int64]]]]:
@@ -184,18 +214,27 @@ def _groupings(n: int) -> Iterator[tuple[str, list[NDArray[np.int64]]]]:
 
 
 def check_cost(given: Given) -> None:
-    """Refuse work that the record would not count, or that the adapter declares it does not do."""
+    """Refuse work that the record would not count, or that the adapter declares otherwise."""
     _check_hidden_numbers(given)
+    _check_uncounted_products(given)
     old, new, shape = load_module(given.old_model), load_module(given.model), given.images.shape[1:]
     alone = Encoder(given.spec.backbone, given.spec.dim, shape[0], shape[1])
     before, made, planned = (_embedding_work(model, shape) for model in (old, new, alone))
+    within, sizes = _share_within(old, new) > 0.5, f"the new model takes {made:,} multiply-adds"
+    if given.method.runs_old_model and not within:
+        raise BenchError(
+            "declared cost that is not true: runs_old_model, and the old model is no part of the "
+            "new one"
+        )
     if given.method.runs_old_model or made < planned + before / 2:
         return
-    if _share_within(old, new) > 0.5:
-        raise BenchError(
-            f"declared cost that is not true: the new model takes {made:,} multiply-adds an image, "
-            f"the track's own {planned:,}, as the old model runs inside: declare runs_old_model"
-        )
+    why = (
+        "as the old model runs inside: declare runs_old_model" if within else
+        "and is compared with models of that size: train job.new_model()"
+    )  # fmt: skip
+    raise BenchError(
+        f"declared cost that is not true: {sizes} an image, the track's own {planned:,}, {why}"
+    )
 
 
 def _share_within(old: Portable, new: Portable) -> float:
@@ -220,8 +259,22 @@ def _check_hidden_numbers(given: Given) -> None:
             )
 
 
+def _check_uncounted_products(given: Given) -> None:
+    """Refuse weights whose products are sums element by element, which nobody counts."""
+    for name, part in given.parts().items():
+        inputs = [None if a is None else torch.from_numpy(a[:1]) for a in given.inputs(name)]
+        counted, n = multiply_adds(part, *inputs)[0], sum(p.numel() for p in part.parameters())
+        if counted == 0 and n > _ELEMENTWISE * given.new.shape[1]:
+            raise BenchError(
+                f"declared cost that is not true: {name} has {n:,} parameters and no product of "
+                "them is counted: multiply by torch.nn.functional.linear or @"
+            )
+
+
 def _numbers(value: Any) -> int:
-    """Numbers in constructor arguments; modules among them are counted as modules."""
+    """Numbers in constructor arguments, four letters of a text as one; modules count themselves."""
+    if isinstance(value, str):
+        return len(value) // 4
     if isinstance(value, Mapping):
         return sum(map(_numbers, value.values()))
     if isinstance(value, list | tuple):

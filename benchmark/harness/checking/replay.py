@@ -1,28 +1,36 @@
 """An adapter's stages carried out again under other circumstances, to compare what they write."""
 
+import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmark.config.files import digest, file_digest
 from benchmark.config.seeds import derive
+from benchmark.contract.arrays import apply
 from benchmark.data.base import Dataset, DatasetReader, Evaluation, read_options
 from benchmark.data.serialization import read_dataset, write_dataset
+from benchmark.harness.artifacts import VECTORS
 from benchmark.harness.graph import Stage
 from benchmark.harness.stages import Context, run_stage
 from benchmark.harness.store import Store
+from benchmark.models.module import load_module
 from benchmark.training.device import Device
 
 Output = dict[str, str]
-"""Digest of each file that a stage writes, and of its facts."""
+"""Digest of each file that a stage writes, and of its facts; or its failure, in words."""
+FAILURE = "failure"
 Change = Callable[[Dataset], Dataset]
+Arrays = tuple[Any, ...]
 _COLUMNS = ("labels", "camera", "media", "group", "template")
 
 
@@ -30,46 +38,77 @@ class _Killed(BaseException):
     """Ends a training after its first checkpoint, as a kill would."""
 
 
+@dataclass(frozen=True)
+class Poison:
+    """Evaluation data exchanged for other data, which may change no update.
+
+    Attributes:
+        change: What is done to the dataset, wherever it is read.
+        embeddings: Whether stored embeddings of evaluation items are exchanged too.
+    """
+
+    change: Change
+    embeddings: bool
+
+
 class Twin:
-    """A copy of the stages that some others stand on; what runs there cannot change the store.
+    """A copy of stages that are finished; what runs there cannot change the store.
 
     Args:
         store: Where the stages are finished.
-        stages: Those that will be carried out again.
+        stages: Those to copy.
         root: Folder of the copy.
-        change: What is done to the dataset in it, and to every one that is loaded meanwhile.
+        poison: What is done to the evaluation data in it, and to every dataset that is loaded
+            meanwhile.
     """
 
     def __init__(
-        self, store: Store, stages: Sequence[Stage], root: Path, change: Change | None = None
+        self, store: Store, stages: Sequence[Stage], root: Path, poison: Poison | None = None
     ) -> None:
-        self.root, self.change = root, change
+        self.root, self.poison = root, poison
         self.numbers = count()
-        inputs = {s.name: s for stage in stages for s in stage.inputs.values()}
-        for name, stage in inputs.items():
-            folder = root / "stages" / name
-            shutil.copytree(store.path(name), folder)
-            if change is not None and stage.kind == "data":
-                write_dataset(change(_in_memory(read_dataset(store.path(name)))), folder)
+        for stage in stages:
+            folder = root / "stages" / stage.name
+            shutil.copytree(store.path(stage.name), folder)
+            if poison is not None:
+                _exchange(stage, folder, poison)
 
     def output(self, stage: Stage) -> Output:
         """What a stage writes here."""
-        folder = self._folder(stage)
-        with _loading(stage, self.change):
-            return replay(stage, self.root, folder)
+        return attempt(stage, self.root, self.folder(stage.name))
 
     def resumed(self, stage: Stage) -> Output:
         """What it writes if it is killed after its first checkpoint and begun again."""
-        folder = self._folder(stage)
+        folder = self.folder(stage.name)
         try:
-            return replay(stage, self.root, folder, kill=True)
+            return attempt(stage, self.root, folder, kill=True)
         except _Killed:
-            return replay(stage, self.root, folder)
+            return attempt(stage, self.root, folder)
 
-    def _folder(self, stage: Stage) -> Path:
-        folder = self.root / "work" / f"{next(self.numbers)}-{stage.name}"
+    def folder(self, name: str) -> Path:
+        """A new folder to work in."""
+        folder = self.root / "work" / f"{next(self.numbers)}-{name}"
         folder.mkdir(parents=True)
         return folder
+
+
+def _exchange(stage: Stage, folder: Path, poison: Poison) -> None:
+    """Poison a copied stage: the dataset, or embeddings of evaluation items."""
+    if stage.kind == "data":
+        write_dataset(poison.change(_in_memory(read_dataset(folder))), folder)
+    # A part by name is an evaluation set, one by a split is of training images.
+    elif poison.embeddings and stage.kind == "embed" and isinstance(stage.params["part"], str):
+        vectors = np.load(folder / VECTORS)
+        noise = np.random.default_rng(0).standard_normal(vectors.shape)
+        np.save(folder / VECTORS, noise.astype(vectors.dtype))
+
+
+def attempt(stage: Stage, root: Path, folder: Path, kill: bool = False) -> Output:
+    """As :func:`replay`; the failure, if it fails."""
+    try:
+        return replay(stage, root, folder, kill)
+    except Exception as error:  # an adapter may raise anything
+        return {FAILURE: " ".join(f"{type(error).__name__}: {error}".split())[:200]}
 
 
 def replay(stage: Stage, root: Path, folder: Path, kill: bool = False) -> Output:
@@ -97,18 +136,36 @@ def with_seed(stage: Stage, seed: int) -> Stage:
     return replace(stage, params={**stage.params, "seed": derive(seed, "check")})
 
 
-class Elsewhere:
-    """Replays in processes of their own, each in one that has done nothing before."""
+@dataclass(frozen=True)
+class Work:
+    """What a process of its own does: first parts of updates are applied, then stages replayed.
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.numbers = count()
+    Attributes:
+        parts: Files of modules, with the arrays that each is applied to.
+        stages: One after the other, on the twin's inputs.
+    """
+
+    parts: tuple[tuple[Path, Arrays], ...] = ()
+    stages: tuple[Stage, ...] = ()
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of :class:`Work`: what each part gives, and each stage writes."""
+
+    parts: list[Arrays]
+    stages: list[Output]
+
+
+class Elsewhere:
+    """Work in processes of their own, each in one that has done nothing before."""
+
+    def __init__(self) -> None:
         self.pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1)
 
-    def outputs(self, *stages: Stage) -> "Future[list[Output]]":
-        """What stages write one after the other in one process."""
-        folder = self.root / "work" / f"elsewhere-{next(self.numbers)}"
-        return self.pool.submit(_replays, list(stages), self.root, folder)
+    def do(self, twin: Twin, work: Work) -> "Future[Done]":
+        """Carry work out on the inputs of a twin, in an empty folder that is also the temporary."""
+        return self.pool.submit(_do_alone, work, twin.root, twin.folder("elsewhere"), twin.poison)
 
     def __enter__(self) -> "Elsewhere":
         return self
@@ -117,28 +174,57 @@ class Elsewhere:
         self.pool.shutdown(cancel_futures=True)
 
 
-def _replays(stages: Sequence[Stage], root: Path, folder: Path) -> list[Output]:
-    folders = (folder.with_name(f"{folder.name}-{i}") for i in range(len(stages)))
-    return [replay(stage, root, work) for stage, work in zip(stages, folders, strict=True)]
+def _do_alone(work: Work, root: Path, folder: Path, poison: Poison | None) -> Done:
+    """As :func:`do`, where what earlier updates left in files for themselves is not found."""
+    root, folder = root.resolve(), folder.resolve()
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+    os.chdir(folder)
+    return do(work, root, folder, poison)
+
+
+def do(work: Work, root: Path, folder: Path, poison: Poison | None) -> Done:
+    """Carry work out in this process; with ``poison`` datasets are loaded changed."""
+    with _loading(work.stages, poison):
+        parts = [applied(path, arrays) for path, arrays in work.parts]
+        folders = (folder.with_name(f"{folder.name}-{i}") for i in range(len(work.stages)))
+        stages = [attempt(s, root, f) for s, f in zip(work.stages, folders, strict=True)]
+    return Done(parts, stages)
+
+
+def applied(path: Path, arrays: Arrays) -> Arrays:
+    """What a stored part gives for arrays."""
+    out = apply(load_module(path), *arrays)
+    return tuple(v for v in (out if isinstance(out, tuple) else (out,)) if v is not None)
 
 
 def other_labels(dataset: Dataset) -> Dataset:
-    """The dataset with evaluation items that have each other's labels; images stay."""
+    """The dataset with labels drawn anew from some of the classes; images stay.
+
+    Neither first nor last ones: least, most, number, mean and counts of the labels are others too.
+    """
 
     def change(items: Evaluation) -> Evaluation:
-        rows = np.random.default_rng(0).permutation(len(items))
+        low, high = np.quantile(items.labels, [0.1, 0.5])
+        some = np.flatnonzero((items.labels > low) & (items.labels <= high))
+        rows = np.random.default_rng(0).choice(some if len(some) else len(items), len(items))
         return replace(items, **{name: getattr(items, name)[rows] for name in _COLUMNS})
 
     return _changed(dataset, change)
 
 
 def other_images(dataset: Dataset) -> Dataset:
-    """The dataset with negatives as evaluation images; labels stay."""
+    """The dataset with noise as evaluation images; labels stay."""
 
     def change(items: Evaluation) -> Evaluation:
-        return replace(items, images=255 - items.images[np.arange(len(items))])
+        noise = np.random.default_rng(0).integers(256, size=items.images.shape, dtype=np.uint8)
+        return replace(items, images=noise)
 
     return _changed(dataset, change)
+
+
+def other_images_and_labels(dataset: Dataset) -> Dataset:
+    """Both."""
+    return other_images(other_labels(dataset))
 
 
 def _changed(dataset: Dataset, change: Callable[[Evaluation], Evaluation]) -> Dataset:
@@ -157,13 +243,13 @@ def _in_memory(dataset: Dataset) -> Dataset:
 
 
 @contextmanager
-def _loading(stage: Stage, change: Change | None) -> Iterator[None]:
-    """Change the stage's dataset wherever it is loaded meanwhile, past the stage's inputs too."""
-    if change is None:
+def _loading(stages: Sequence[Stage], poison: Poison | None) -> Iterator[None]:
+    """Change the stages' dataset wherever it is loaded meanwhile, past their inputs too."""
+    if poison is None:
         yield
         return
-    reader = type(read_options(stage.inputs["data"].params["dataset"]))
-    load = reader.load
+    reader = type(read_options(stages[0].inputs["data"].params["dataset"]))
+    load, change = reader.load, poison.change
 
     def changed(self: DatasetReader, root: Path | None) -> Dataset:
         return change(load(self, root))

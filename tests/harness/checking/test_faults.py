@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
+import tempfile
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from support import planted
 from support.packages import installed, write_package
 
 from benchmark.errors import BenchError
-from benchmark.harness.checking import method, replay
+from benchmark.harness.checking import repeats, replay
 from benchmark.harness.checking.method import check_method
 from benchmark.harness.evaluation import details
 
@@ -33,17 +33,11 @@ def store(tmp_path_factory) -> Path:
 
 
 class Here:
-    """Replays in this process, where fresh ones cost seconds and would tell no more."""
+    """Work done in this process, where fresh ones cost seconds and would tell no more."""
 
-    def __init__(self, root: Path) -> None:
-        self.root, self.numbers = root, itertools.count()
-
-    def outputs(self, *stages):
+    def do(self, twin, work):
         done: Future = Future()
-        work = self.root / "work"
-        done.set_result(
-            [replay.replay(s, self.root, work / f"here-{next(self.numbers)}") for s in stages]
-        )
+        done.set_result(replay.do(work, twin.root, twin.folder("here"), twin.poison))
         return done
 
     def __enter__(self):
@@ -55,7 +49,7 @@ class Here:
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(method, "Elsewhere", Here)
+    monkeypatch.setattr(repeats, "Elsewhere", Here)
     monkeypatch.setattr(details, "draw", lambda *_: None)
 
 
@@ -79,8 +73,20 @@ def test_a_sound_adapter_passes(quick, store):
         ("size", ("wrong size", "[16]", "[8]")),
         ("model-size", ("wrong size", "8 dimensions", "asks for 16")),
         ("undeclared", ("undeclared change of the gallery", "convert")),
+        ("rows", ("wrong size: convert gives 100 rows for 160 items",)),
+        ("head-size", ("wrong size: the new classifier", "3 classes of 5 dimensions")),
+        ("endless", ("not finite: priority",)),
+        ("nan-loss", ("diverged: the loss is nan",)),
+        ("more-than-cut", ("undeclared change of the queries: the query view does more",)),
         ("not-made", ("change of the gallery that is declared and not made",)),
         ("batch", ("conversion depends on the batch",)),
+        ("large-batch", ("conversion depends on the batch",)),
+        ("noise", ("non-deterministic: the conversion gives",)),
+        ("calls", ("non-deterministic: the conversion gives",)),
+        ("in-a-text", ("declared cost that is not true: convert", "342 numbers")),
+        ("elementwise", ("declared cost that is not true: convert", "256 parameters")),
+        ("two-models", ("declared cost that is not true: the new model", "job.new_model()")),
+        ("not-inside", ("declared cost that is not true: runs_old_model",)),
         ("hidden", ("declared cost that is not true: convert", "0 parameters", "257 numbers")),
         ("old-inside", ("declared cost that is not true: the new model", "runs_old_model")),
     ],
@@ -95,30 +101,64 @@ def test_what_an_update_gives(name, words, quick, store):
     ("name", "words", "other"),
     [
         ("evaluation-items", "training on evaluation items", "labels"),
+        ("pixel-statistics", "training on evaluation items", "labels"),
+        ("stored-embeddings", "training on evaluation items", "labels"),
         ("evaluation-labels", "reading evaluation labels", "items"),
+        ("label-counts", "reading evaluation labels", "items"),
     ],
 )
-def test_what_an_update_sees(name, words, other, quick, store):
-    message = fault(name, store)
+def test_what_an_update_sees(name, words, other, quick, store, tmp_path):
+    message = fault(name, copied(store, tmp_path))
     assert words in message and f"evaluation {other}" not in message
     assert "convert.safetensors" in message
 
 
-def test_what_is_stored_may_not_be_changed(quick, store, tmp_path):
-    shutil.copytree(store, tmp_path / "store")
-    message = fault("stored", tmp_path / "store")
-    assert "undeclared change of what is stored: embed" in message and "vectors.npy" in message
+def copied(store: Path, folder: Path) -> Path:
+    """The generations alone, as a new store has them: no update, and nothing of one."""
+    for path in (store / "stages").glob("*"):
+        if path.name.startswith(("data-", "train-")):
+            shutil.copytree(path, folder / "store" / "stages" / path.name)
+    return folder / "store"
+
+
+def test_what_a_conversion_sees(quick, store):
+    message = fault("at-conversion", store)
+    assert "training on evaluation items" in message and "(what convert gives)" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("stored", ("embed", "vectors.npy")), ("stored-images", ("data", "test.images.npy"))],
+)
+def test_what_is_stored_may_not_be_changed(name, words, quick, store, tmp_path):
+    message = fault(name, copied(store, tmp_path))
+    for word in ("undeclared change of what is stored", *words):
+        assert word in message
 
 
 @pytest.mark.slow
-def test_chance(store):
-    message = fault("chance", store)
+@pytest.mark.parametrize("name", ["chance", "hash"])
+def test_chance(name, store):
+    message = fault(name, store)
     assert "non-deterministic" in message and "convert.safetensors" in message
 
 
 @pytest.mark.slow
-def test_memory_between_seeds(store):
-    assert "leaking state between seeds" in fault("memory", store)
+@pytest.mark.parametrize("name", ["memory", "temporary", "global-draws", "outside"])
+def test_memory_between_seeds(name, store, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert "leaking state between seeds" in fault(name, store)
+
+
+@pytest.mark.slow
+def test_what_is_read_once_and_kept(store):
+    """A process that has read the evaluation set cannot be shown another one."""
+    assert "training on evaluation items" in fault("cached-items", store)
+
+
+@pytest.mark.slow
+def test_converted_side_information(quick, store):
+    assert "conversion depends on the batch" in fault("side-batch", store)
 
 
 @pytest.mark.slow

@@ -1,0 +1,132 @@
+"""An adapter's stages again: under another seed, elsewhere, killed, on poisoned evaluations."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmark.errors import BenchError
+from benchmark.harness.checking.replay import (
+    FAILURE,
+    Arrays,
+    Done,
+    Elsewhere,
+    Output,
+    Poison,
+    Twin,
+    Work,
+    applied,
+    other_images,
+    other_images_and_labels,
+    other_labels,
+    output_of,
+    with_seed,
+)
+from benchmark.harness.graph import Stage
+from benchmark.harness.store import Store
+
+_POISON = Poison(other_images_and_labels, embeddings=True)
+_POISONS = {
+    "reading evaluation labels": Poison(other_labels, embeddings=False),
+    "training on evaluation items": Poison(other_images, embeddings=True),
+}
+Part = tuple[Path, Arrays]
+"""File of a part of an update, and the arrays that it is tried on."""
+
+
+def check_replays(
+    own: Sequence[Stage], seen: Sequence[Stage], parts: Sequence[Part], store: Store, folder: Path
+) -> Iterator[str]:
+    """Carry an adapter's stages out again: repeated, under another seed, killed, poisoned.
+
+    Args:
+        own: The stages.
+        seen: What lay in the store when they began, or came in between.
+        parts: What they gave; applied again in a process that has run no update.
+        store: Where everything is finished.
+        folder: To work in.
+
+    Raises:
+        BenchError: Naming what makes their output another.
+    """
+    twin, poisoned = Twin(store, seen, folder / "twin"), folder / "poisoned"
+    first = {stage.name: output_of(store.path(stage.name), _facts(store, stage)) for stage in own}
+    with Elsewhere() as elsewhere:
+        # Each process begins with another seed, so what is kept from it shows in the second.
+        pairs = [elsewhere.do(twin, Work(stages=(with_seed(s, 1), s))) for s in own]
+        work = Work(tuple(parts), tuple(own))
+        unseen = elsewhere.do(Twin(store, seen, poisoned, _POISON), work)
+        for stage, pair in zip(own, pairs, strict=True):
+            here = [twin.output(with_seed(stage, 1)), twin.output(stage)]
+            if here != pair.result().stages or here[1] != first[stage.name]:
+                raise _not_repeated(elsewhere, twin, stage)
+            if FAILURE in here[0]:
+                raise BenchError(f"fails under another seed: {here[0][FAILURE]}")
+        yield "the same seed gives the same, bit for bit, also after another seed and elsewhere"
+        for stage in own:
+            again = twin.resumed(stage)
+            if again != first[stage.name]:
+                how = _differences(first[stage.name], again)
+                raise BenchError(f"killed and resumed, it differs ({how})")
+        yield "killed and resumed, it gives the same"
+        expected = Done([applied(*part) for part in parts], [first[stage.name] for stage in own])
+        if _apart(expected, unseen.result(), parts):
+
+            def done(poison: Poison | None, name: str) -> Done:
+                return elsewhere.do(Twin(store, seen, folder / name, poison), work).result()
+
+            raise _poisoned(expected, parts, done)
+    yield "evaluation items and their labels change nothing"
+
+
+def _facts(store: Store, stage: Stage) -> object:
+    return store.meta(stage.name)["facts"]
+
+
+def _apart(expected: Done, found: Done, parts: Sequence[Part]) -> str:
+    """In words, what of some work came out otherwise; empty if nothing did."""
+    words = [
+        f"what {path.stem} gives" for (path, _), one, other in
+        zip(parts, expected.parts, found.parts, strict=True)
+        if len(one) != len(other) or not all(map(np.array_equal, one, other))
+    ]  # fmt: skip
+    stages = zip(expected.stages, found.stages, strict=True)
+    return ", ".join(words + [_differences(one, other) for one, other in stages if one != other])
+
+
+def _poisoned(
+    expected: Done, parts: Sequence[Part], done: Callable[[Poison | None, str], Done]
+) -> BenchError:
+    """Tell which part of the evaluation data is seen, or whether something else is amiss."""
+    if kept := _apart(expected, done(None, "alone"), parts):
+        return BenchError(
+            f"leaking state between seeds: in a process of its own {kept} differs; a part keeps "
+            "all that it needs in its file, as parameters, buffers and arguments"
+        )
+    faults = []
+    for i, (fault, poison) in enumerate(_POISONS.items()):
+        if how := _apart(expected, done(poison, f"poisoned-{i}"), parts):
+            faults.append(f"{fault}: with other ones the update differs ({how})")
+    return BenchError("; ".join(faults) or "seeing evaluation data: poisoned, the update differs")
+
+
+def _differences(first: Output, again: Output) -> str:
+    if FAILURE in again:
+        return f"it fails, {again[FAILURE]}"
+    names = sorted(name for name in first | again if first.get(name) != again.get(name))
+    return ", ".join("curves and counts" if name == "facts" else name for name in names)
+
+
+def _not_repeated(elsewhere: Elsewhere, twin: Twin, stage: Stage) -> BenchError:
+    """Tell chance from memory: two fresh processes differ by chance alone."""
+    pair = [elsewhere.do(twin, Work(stages=(stage,))).result().stages[0] for _ in range(2)]
+    if pair[0] != pair[1]:
+        return BenchError(
+            "non-deterministic: two updates with one seed differ in "
+            f"{_differences(*pair)}; draw from job.trainer.seed or batch.rng"
+        )
+    return BenchError(
+        "leaking state between seeds: after another update, or without its files, the same one "
+        "gives something else; keep nothing outside of the result of prepare, and draw from "
+        "job.trainer.seed or batch.rng, never from a global generator"
+    )
