@@ -224,10 +224,11 @@ SOURCES = {
         "        return Fitted(Coded(base64.b64encode(numbers).decode()))\n"
     ),
     "elementwise": f"{_LEARN}return Fitted(Elementwise(16))\n",
-    "two-models": (
-        "    def new_model(self, job):\n"
-        "        (one, head), (other, _) = job.new_model(), job.new_model()\n"
-        "        return Both(one, other), head\n"
+    "old-altered-inside": (
+        "    def finish(self, job, encoder, head, state):\n"
+        "        for weights in job.old.model.parameters():\n"
+        "            weights.data.mul_(1.001)\n"
+        "        return Update(Both(job.old.model, encoder), head)\n"
     ),
     "not-inside": "    runs_old_model = True\n",
     "old-inside": _UPDATE + (
@@ -239,7 +240,7 @@ SOURCES = {
 """Name of the fault -> source of the adapter."""
 
 
-_OF_TRAININGS = ("more-than-cut", "nan-loss", "head-size", "two-models", "not-inside")
+_OF_TRAININGS = ("more-than-cut", "nan-loss", "head-size", "old-altered-inside", "not-inside")
 
 
 def files() -> dict[str, str]:

@@ -123,10 +123,9 @@ def _not_repeated(elsewhere: Elsewhere, twin: Twin, stage: Stage) -> BenchError:
     if pair[0] != pair[1]:
         return BenchError(
             "non-deterministic: two updates with one seed differ in "
-            f"{_differences(*pair)}; draw from job.trainer.seed or batch.rng"
+            f"{_differences(*pair)}; draw from job.trainer.seed or batch.rng, from nothing global"
         )
     return BenchError(
         "leaking state between seeds: after another update, or without its files, the same one "
-        "gives something else; keep nothing outside of the result of prepare, and draw from "
-        "job.trainer.seed or batch.rng, never from a global generator"
+        "gives something else; keep nothing outside of the result of prepare"
     )
