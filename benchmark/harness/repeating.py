@@ -21,7 +21,8 @@ from benchmark.records.record import Record
 from benchmark.records.verified import TOLERANCE, Verification
 
 _KIND = ("cpu", "system", "precision")
-_ELSEWHERE = frozenset({"environment", "key", "adapter"})
+# Details follow from the same embeddings and may since hold more.
+_ELSEWHERE = frozenset({"environment", "key", "adapter", "details"})
 Value = tuple[str, float]
 
 
@@ -34,7 +35,7 @@ class Repetition:
 
     @property
     def bit_for_bit(self) -> bool:
-        """Whether everything but times and the machine is the same."""
+        """Whether everything but times, the machine and the details is the same."""
         first, again = (
             {k: v for k, v in each.result().items() if k not in _ELSEWHERE}
             for each in (self.record, self.again)
