@@ -7,11 +7,11 @@ from support.toy_runs import ONE_EPOCH, run_toy
 from benchmark.config import registry
 from benchmark.config.recipes import Recipe
 from benchmark.contract.arrays import BLOCK
-from benchmark.contract.bases import FeatureTransformation, VectorMap
+from benchmark.contract.bases import FeatureTransformation
 
 CLASSES = {name: registry.method_class(name) for name in registry.method_files()}
 NAMES = [n for n, cls in CLASSES.items() if issubclass(cls, FeatureTransformation)]
-QUERIES = [f"{n}:query" for n in NAMES if issubclass(CLASSES[n], VectorMap)]
+QUERIES = [f"{n}:query" for n in NAMES if "query" in CLASSES[n].variants]
 OTHERS = ["fct:layer-norm", "fastfill:diagonal", "lce:mlp", "rbt:chain"]  # other architectures
 SIDED = ["fct:simclr", "fct:simclr-alone", "fastfill:simclr"]
 OLD, NEW, SIDE = 64, 48, 24
