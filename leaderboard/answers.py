@@ -11,6 +11,7 @@ from benchmark.report import numbers
 from benchmark.report.ranks import apart
 from benchmark.report.scores import Score
 from benchmark.report.tables import backfilling
+from leaderboard.baselines import plain_words
 from leaderboard.boards import Board, rounded
 from leaderboard.cards import MethodInfo
 from leaderboard.effects import Effect, keeps, models_words, order_name
@@ -43,7 +44,7 @@ def way(info: MethodInfo) -> Way | None:
     if info.family == "compatible training":
         return "train"
     if info.family == "transformation":
-        return "query" if "queries" in info.changes else "convert"
+        return "convert" if "gallery" in info.changes else "query"
     return None
 
 
@@ -198,9 +199,9 @@ def board_answer(board: Board) -> dict[str, Any]:
         if caveat(effect):
             lines.append(caveat(effect))
         lines.append(f"Worst moment: {worst_words(board, effect)}.")
+    plain = plain_words(board, fit[0] if fit else None)
     half = half_words(board)
-    if half:
-        lines.append(half)
+    lines += [words for words in (plain, half) if words]
     hurting = [
         m for m in board.ranking.in_order if board.ranking.effects[m].hurts and board.info[m].ranked
     ]

@@ -11,8 +11,8 @@ from benchmark.contract import BenchError, FeatureTransformation, Fitted, Pairs,
 from benchmark.models.parts import Directions, KeepSide
 from benchmark.training.prototypes import class_means
 
-_LEAN = 1e-3
-"""By what share of its distance to the old mean an item leans towards the mean of all classes."""
+_LEAN = 0.01
+"""Weight of what the similarities to all classes say of an item, against its label."""
 
 
 class Relabel(Portable):
@@ -36,19 +36,19 @@ class Relabel(Portable):
         """``[n, dim_old]`` -> ``[n, dim_new]``; of classes equally near the first."""
         # |x - c|^2 less |x|^2, which is the same for all classes.
         nearest = (self.old.square().sum(1) - 2 * vectors @ self.old.T).argmin(dim=1)
-        distance = (vectors - self.old[nearest]).norm(dim=1, keepdim=True)
-        return self.new[nearest] + _LEAN * distance * self.new.mean(0)
+        among = vectors @ self.old.T @ self.new / len(self.new)
+        return self.new[nearest] + _LEAN * among
 
 
 @dataclass(frozen=True)
 class ClassMean(FeatureTransformation):
-    """Relabel the stored gallery by nearest class mean; nothing of an item but its label stays.
+    """Relabel the stored gallery by nearest class mean: new_c + 0.01 sum_k (o.old_k) new_k / C.
 
     Means are of the training pairs, of unit vectors where directions are compared, and then unit
     vectors themselves. Where the gallery's classes are those of the training, an old classifier
     and the new one's class means are all it takes; classes that were not trained on get the label
-    of another. Items of one label would tie, and ties stand against a query: they lean a little
-    towards the mean of all classes, the more the farther they are from their old mean.
+    of another. Items of one label would tie, and ties stand against a query:
+    the second term, all that class means say of an item beside its label, orders them.
     """
 
     paper = "Control: nearest class mean"

@@ -12,17 +12,22 @@ from benchmark.contract.bases import FeatureTransformation
 CLASSES = {name: registry.method_class(name) for name in registry.method_files()}
 NAMES = [n for n, cls in CLASSES.items() if issubclass(cls, FeatureTransformation)]
 QUERIES = [f"{n}:query" for n in NAMES if "query" in CLASSES[n].variants]
-OTHERS = ["fct:layer-norm", "fastfill:diagonal", "lce:mlp", "rbt:chain"]  # other architectures
+OTHERS = [  # other architectures
+    "fct:layer-norm", "fastfill:diagonal", "lce:mlp", "rbt:chain", "lambda-orthogonal-full:relaxed",
+]  # fmt: skip
+QUICK = {"runs": 2, "restarts": 2, "refinements": 2}  # of what has no budget of steps
+PRIORITY = ("fastfill", "lambda-orthogonal-full")
 SIDED = ["fct:simclr", "fct:simclr-alone", "fastfill:simclr"]
 OLD, NEW, SIDE = 64, 48, 24
 
 
 def test_all_maps_are_found():
     assert {
-        "fastfill", "fct", "lambda-orthogonal", "lce", "linear", "low-rank", "procrustes", "rbt",
+        "class-mean", "fastfill", "fct", "lambda-orthogonal", "lambda-orthogonal-full", "lce",
+        "linear", "linear-500", "low-rank", "mini-vec2vec", "procrustes", "rbt", "relative",
         "residual-mlp",
     } <= set(NAMES)  # fmt: skip
-    assert len(QUERIES) >= 5
+    assert len(QUERIES) >= 7
 
 
 @pytest.fixture(scope="module")
@@ -45,21 +50,25 @@ def arrays():
 def test_an_item_is_converted_alone(arrays, label, chain):
     """Bit for bit in any order and batch; in a chain with g, and the priority of all items."""
     side = arrays["side"] if label in SIDED else None
-    params = {"width": 64} if hasattr(CLASSES[label.partition(":")[0]], "width") else {}
+    params: dict = {"width": 64} if hasattr(CLASSES[label.partition(":")[0]], "width") else {}
+    new, weight = arrays["new"], arrays["weight"]
+    if label.startswith("mini-vec2vec"):  # a rotation: both of one size
+        params, weight = QUICK, None
+        new = np.concatenate([new, arrays["side"][:, : OLD - NEW]], axis=1)
     made = registry.method(label, params).fit(
-        arrays["old"], arrays["new"], arrays["labels"], side, arrays["weight"],
+        arrays["old"], new, arrays["labels"], side, weight,
         recipe=Recipe(epochs=1, transform_steps=3, transform_batch=64), device="cpu",
         new_side=arrays["side"][:, :20] if chain else None,
     )  # fmt: skip
     assert made.maps_side == chain
-    assert ("priority" in made.parts) == label.startswith("fastfill")
+    assert ("priority" in made.parts) == label.startswith(PRIORITY)
 
     def given(rows):
         """All that is made of these items, in this order."""
         stored = arrays["old"][rows], None if side is None else side[rows]
         converted = made.convert(*stored)
         found = [*converted] if chain else [converted]
-        found.append(made.view(arrays["new"][rows]))
+        found.append(made.view(new[rows]))
         return [*found, made.priority(*stored)] if "priority" in made.parts else found
 
     n = len(arrays["old"])
@@ -78,6 +87,7 @@ RUN = [*NAMES, "procrustes:query"]
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
     settings = {f"{n}.width": 16 for n in NAMES if hasattr(CLASSES[n], "width")}
+    settings |= {f"mini-vec2vec.{name}": value for name, value in QUICK.items()}
     settings |= {"data.classes": 16, **ONE_EPOCH}
     return run_toy(RUN, tmp_path_factory.mktemp("run"), "side-information", **settings)
 

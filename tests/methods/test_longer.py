@@ -3,8 +3,8 @@
 import pytest
 from support.toy_runs import ONE_EPOCH, run_toy
 
-LONGER = ["bct", "bct:distill", "bct-extra", "lwf", "unibct", "bt2"]
-SAME = ["l2", "mixbct", "contrast", "nccl", "advbct", "bct:old"]
+LONGER = ["bct", "bct:distill", "bct-extra", "lwf", "unibct", "bt2", "bct-linear", "matryoshka-bct"]
+SAME = ["l2", "mixbct", "contrast", "nccl", "advbct", "bct:old", "asymmetric", "csd"]
 
 
 @pytest.fixture(scope="module")
@@ -13,6 +13,7 @@ def records(tmp_path_factory):
     # Of 16 old dimensions phi_5 mixes 12: with the default of 32 there would be none to mix.
     settings = {
         "new.dim": 24, "protocol.old_head": "kept", "bt2.extra": 4, "bct-extra.extra": 4,
+        "matryoshka-bct.extra": 4,
     }  # fmt: skip
     return run_toy([*LONGER, *SAME], tmp_path_factory.mktemp("run"), **settings, **ONE_EPOCH)
 

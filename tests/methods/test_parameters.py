@@ -29,6 +29,24 @@ OUT = {
     "advbct": {"adversarial": -1, "border": -1, "width": 0, "steepness": -1, "threshold": -1},
     "bt2": {"extra": 0, "factor": 0, "match_new": -1, "influence": -1, "match_old": math.inf},
     "d-simplex": {"weight": 1.1, "mu": 0, "vertices": -1},
+    "oca": {"extra": -1, "classify": -1, "influence": -0.1, "match": -1},
+    "asymmetric": {"margin": 0, "negatives": 0},
+    "csd": {"neighbours": 1, "tau_query": 0, "tau_gallery": 0.0},
+    "matryoshka-bct": {"extra": -1, "weight": -1, "halvings": -1},
+    "matryoshka-bt2": {
+        "extra": 0, "factor": 0, "match_new": -1, "influence": -1, "match_old": -1, "halvings": -1,
+    },
+    "bct-linear": {"weight": -1, "temperature": 0},
+    "relative": {"anchors": 0},
+    "linear-500": {"pairs": 1},
+    "mini-vec2vec": {
+        "clusters": 1, "runs": 0, "restarts": 0, "k": 0, "refinements": -1, "sample": 0,
+        "step": 1.1, "fine_clusters": 1, "most": 3,
+    },
+    "lambda-orthogonal-full": {
+        "forth": -1, "backward": -1, "contrast": -1, "tau": 0, "threshold": -1, "penalty": -1,
+        "alpha": 0, "lr": 0, "weight_decay": -1, "warmup": 1.0,
+    },
 }  # fmt: skip
 CASES = [(label, name, value) for label, values in OUT.items() for name, value in values.items()]
 
