@@ -33,15 +33,15 @@ format: $(STAMP)
 
 # The committed records: defaults with three seeds on two protocols, the rest with one.
 RUN := $(BIN)/bench run --out results
-TRAINED := bct,bct-extra,l2,mixbct,contrast,unibct,nccl,advbct,bt2,d-simplex,lwf
-VARIANTS := bct:distill,bct:synthesize,l2:denoised,mixbct:plain,contrast:fastfill,contrast:top10,advbct:border,bt2:transformer,d-simplex:hoc
-CONTROLS := random,keep-old,oracle-concat
-MAPS := fct,fct:simclr,fastfill,lce,rbt,procrustes,linear,low-rank,residual-mlp,lambda-orthogonal
+TRAINED := bct,bct-extra,l2,mixbct,contrast,unibct,nccl,advbct,bt2,d-simplex,lwf,oca,asymmetric,csd,matryoshka-bct,matryoshka-bt2,bct-linear
+VARIANTS := bct:distill,bct:synthesize,l2:denoised,mixbct:plain,contrast:fastfill,contrast:top10,advbct:border,bt2:transformer,d-simplex:hoc,oca:published,asymmetric:contrastive,csd:d3still,matryoshka-bct:half,matryoshka-bct:quarter,matryoshka-bt2:half,matryoshka-bt2:quarter
+CONTROLS := random,keep-old,oracle-concat,linear-500,class-mean
+MAPS := fct,fct:simclr,fastfill,lce,rbt,procrustes,linear,low-rank,residual-mlp,lambda-orthogonal,lambda-orthogonal-full,relative,mini-vec2vec
 SIDES := fct,fct:autoencoder,fct:alternative,fct:mixup,fct:simclr,fct:simclr-64,fct:simclr-next,fct:simclr-binary,fct:simclr-other,fct:simclr-alone
-FILLS := fct,fastfill,fastfill:l2,fastfill:disc,fastfill:no-uncertainty,fastfill:l2-no-uncertainty,fastfill:disc-no-uncertainty,fastfill:diagonal
-ABLATIONS := fct:kl,fct:reversed-kl,fct:layer-norm,fct:width-512,fct:width-1024,fct:width-4096,rbt:kl,lce:mlp,procrustes:query,linear:query,low-rank:query,residual-mlp:query,lambda-orthogonal:query
+FILLS := fct,fastfill,fastfill:l2,fastfill:disc,fastfill:no-uncertainty,fastfill:l2-no-uncertainty,fastfill:disc-no-uncertainty,fastfill:diagonal,lambda-orthogonal-full
+ABLATIONS := fct:kl,fct:reversed-kl,fct:layer-norm,fct:width-512,fct:width-1024,fct:width-4096,rbt:kl,lce:mlp,procrustes:query,linear:query,low-rank:query,residual-mlp:query,lambda-orthogonal:query,lambda-orthogonal-full:relaxed,lambda-orthogonal-full:pairs,lambda-orthogonal-full:no-contrast
 KEPT := bct,bct:old,bct:distill,bct-extra:old,bct-extra:distill,lwf
-EVERYWHERE := bct,l2,mixbct,bt2,fct,fastfill,procrustes
+EVERYWHERE := bct,l2,mixbct,bt2,fct,fastfill,procrustes,keep-old,linear-500,class-mean
 PROTOCOLS := $(notdir $(basename $(wildcard protocols/*.yaml)))
 OMNIGLOT ?= ../shared/data/omniglot-small
 CIFAR100 ?= ../shared/data/cifar100

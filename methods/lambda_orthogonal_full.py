@@ -94,7 +94,7 @@ class LambdaOrthogonalFull(FeatureTransformation):
 
     Backfilling: largest ||F o - mu|| first, mu the mean of F o over a class. The paper takes mu
     over the gallery, whose classes it knows; here the nearest mean of the training classes, which
-    needs none. ``class-mean`` among the backfilling orders is the paper's, for any method.
+    needs none. ``class-distance`` among the backfilling orders is the paper's, for any method.
 
     Filled items are stored as f and queried by f: with a strict B the scores of B f and B f. In
     l2 too, lengths being kept. Of unequal sizes, terms with o read the first dimensions both have

@@ -7,7 +7,8 @@ argument whose length differs or which holds NaN, an id that comes twice, and an
 
 Sources: FastFill section 4.2 (sigma, and the oracle order by the true loss) and appendix C.3
 (entropy, margin and least confidence after RACT, by a classifier's outputs for stored vectors,
-table 7); BCT appendix B (class by class: a gallery backfilled by ever more classes).
+table 7); BCT appendix B (class by class: a gallery backfilled by ever more classes);
+λ-orthogonality (distance to the mean of an item's class).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -114,6 +115,28 @@ def squared_distance(converted: Any, new: Any, *, unit: bool = False) -> Scores:
     return np.asarray(((left - right) ** 2).sum(1))
 
 
+def class_distance(converted: Any, labels: Any) -> Scores:
+    """How far each item lies from the mean of its class in the gallery, ``[n]``.
+
+    Of stored vectors as the update leaves them, ``[n, d]``, and their classes, integers or strings.
+
+    Source:
+        Ricci et al., λ-Orthogonality Regularization (2025): the order of partial backfilling.
+
+    Example:
+        >>> class_distance(np.array([[0.0, 0.0], [2.0, 0.0], [5.0, 5.0]]), ["a", "a", "b"]).tolist()
+        [1.0, 1.0, 0.0]
+    """
+    rows = arrays.vectors("converted", converted).astype(np.float64)
+    names = arrays.one_per_row("labels", labels, len(rows))
+    _, inverse, counts = np.unique(names, return_inverse=True, return_counts=True)
+    sums = np.zeros((len(counts), rows.shape[1]))
+    np.add.at(sums, inverse, rows)
+    distances = np.linalg.norm(rows - (sums / counts[:, None])[inverse], axis=1)
+    # The last digits depend on how items lie; the two items of a class are equally far.
+    return np.asarray(distances.astype(np.float32).astype(np.float64))
+
+
 @dataclass(frozen=True)
 class Items:
     """What orders may depend on, a row an item; None is not known. Item ids are unique.
@@ -126,6 +149,7 @@ class Items:
         l2: Squared distance of converted and new vector, ``[n]``; for oracles only.
         disc: Loss of the new classifier on the converted vector, ``[n]``; its labels are those of
             training classes.
+        converted: Stored vectors as the update leaves them, ``[n, d]``.
         why: Name of an attribute -> why it is ``None``.
     """
 
@@ -137,6 +161,7 @@ class Items:
     old_logits: Any = None
     l2: Any = None
     disc: Any = None
+    converted: Any = None
     why: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -170,6 +195,7 @@ ORDERS: Mapping[str, Order] = {
     "margin:old": _scored(margin, "old_logits"),
     "least-confidence:old": _scored(least_confidence, "old_logits"),
     "class-by-class": Order((), lambda items: class_by_class(items.labels, items.ids, items.seed)),
+    "class-distance": _scored(class_distance, "converted", "labels"),
     "true-l2": _scored(arrays.plain, "l2", oracle=True),
     "true-disc": _scored(arrays.plain, "disc", oracle=True),
     "true-l2+disc": _scored(np.add, "l2", "disc", oracle=True),

@@ -33,7 +33,7 @@ def items(n=30, seed=0):
         ids=rng.permutation(1000)[:n], labels=rng.integers(0, 6, n), seed=4,
         priority=rng.integers(0, 5, n).astype(np.float32),
         logits=rng.standard_normal((n, 4)).round(), old_logits=rng.standard_normal((n, 3)),
-        l2=rng.random(n), disc=rng.random(n),
+        l2=rng.random(n), disc=rng.random(n), converted=rng.standard_normal((n, 3)),
     )  # fmt: skip
 
 
@@ -119,6 +119,24 @@ def test_class_by_class_finishes_a_class_and_does_not_go_by_its_number():
     firsts = [c for i, c in enumerate(seen) if not i or seen[i - 1] != c]
     assert len(firsts) == 9
     assert firsts != sorted(firsts)
+
+
+def test_class_distance_by_a_loop():
+    rng = np.random.default_rng(2)
+    vectors, labels = rng.standard_normal((40, 3)), rng.integers(0, 6, 40)
+    wanted = [
+        np.linalg.norm(v - np.mean([w for w, k in zip(vectors, labels, strict=True) if k == y], 0))
+        for v, y in zip(vectors, labels, strict=True)
+    ]
+    np.testing.assert_allclose(backfill_orders.class_distance(vectors, labels), wanted, rtol=1e-6)
+    names = np.array(list("abcdef"))[labels]
+    same = backfill_orders.class_distance(vectors, names)
+    np.testing.assert_array_equal(same, backfill_orders.class_distance(vectors, labels))
+    known = backfill_orders.Items(ids=np.arange(40), labels=labels, converted=vectors)
+    rows = ORDERS["class-distance"].make(known)
+    assert rows[0] == int(np.argmax(wanted))
+    pair = backfill_orders.class_distance(rng.standard_normal((2, 5)), [7, 7])
+    assert pair[0] == pair[1]
 
 
 def test_only_oracles_see_new_vectors():
