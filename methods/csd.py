@@ -39,8 +39,8 @@ class CSD(CompatibleTraining[Neighbourhoods]):
     similarity distillation trains a query model for the gallery of another, as ``asymmetric``
     does, by what is near instead of the vector itself.
 
-    The paper was read second-hand, in the re-implementation of SCY-X/D3still at e4878f5
-    (distillers/CSD.py), whose neighbours are those of the batch, and whose K 256, tau_q 1 and
+    The paper was read second-hand, in the re-implementation of SCY-X/D3still at 3295589
+    (AIR_Distiller/distillers/CSD.py), whose neighbours are those of the batch, and whose K 256, tau_q 1 and
     tau_g 0.01 on CUB (the variant ``d3still``) are not the paper's, which could not be found. K and
     temperatures are ours: one temperature for both sides, so that the loss is least, 0, where new
     and old vector agree.

@@ -119,16 +119,16 @@ class LambdaOrthogonalFull(FeatureTransformation):
         "weight_decay": "[0, inf)", "warmup": "[0, 1)",
     }  # fmt: skip
 
-    back: Literal["strict", "relaxed"] = "strict"  # section 3.2: strict on the training data
+    back: Literal["strict", "relaxed"] = "strict"  # ours to take it here; relaxed: eq. 6
     positives: Literal["class", "item"] = "class"  # eq. 8; item: without labels
     forth: float = 1.0  # w1, eq. 10; ours
     backward: float = 1.0  # w2, eq. 10; ours
     contrast: float = 1.0  # w3, eq. 10; ours
     tau: float = 0.07  # of c, eq. 8; ours
-    threshold: float = 12.0  # lambda, eq. 6
+    threshold: float = 12.0  # lambda, eq. 6; value of the paper
     penalty: float = 1.0  # weight of eq. 6 in eq. 10
     alpha: float = 10.0  # steepness of the sigmoid in eq. 6; ours
-    lr: float = 1e-3  # of Adam, appendix A
+    lr: float = 1e-3  # of Adam, the paper's; ours that all tracks have it
     weight_decay: float = 0.0  # ours
     warmup: float = 5 / 80  # share of the steps; ours, as of other maps
 
