@@ -52,6 +52,7 @@ class ClassMean(FeatureTransformation):
     """
 
     paper = "Control: nearest class mean"
+    reads_old_head = False
     control = True
     uses = ("old and new features of the same images", "labels")
 

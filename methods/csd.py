@@ -40,15 +40,16 @@ class CSD(CompatibleTraining[Neighbourhoods]):
     does, by what is near instead of the vector itself.
 
     The paper was read second-hand, in the re-implementation of SCY-X/D3still at 3295589
-    (AIR_Distiller/distillers/CSD.py), whose neighbours are those of the batch, and whose K 256, tau_q 1 and
-    tau_g 0.01 on CUB (the variant ``d3still``) are not the paper's, which could not be found. K and
-    temperatures are ours: one temperature for both sides, so that the loss is least, 0, where new
-    and old vector agree.
+    (AIR_Distiller/distillers/CSD.py), whose neighbours are those of the batch, and whose K 256,
+    tau_q 1 and tau_g 0.01 on CUB (the variant ``d3still``) are not the paper's, which could not be
+    found. K and temperatures are ours: one temperature for both sides, so that the loss is least,
+    0, where new and old vector agree.
     """
 
     paper = (
         "Wu et al., Contextual Similarity Distillation for Asymmetric Image Retrieval, CVPR 2022"
     )
+    reads_old_head = False
     variants = {"d3still": {"neighbours": 256, "tau_query": 1.0, "tau_gallery": 0.01}}
     trains = "a new model on the old one's vectors, without a classifier"
     ranges = {"neighbours": "[2, inf)", "tau_query": "(0, inf)", "tau_gallery": "(0, inf)"}

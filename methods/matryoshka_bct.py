@@ -44,11 +44,11 @@ class MatryoshkaBCT(CompatibleTraining[State]):
     """``bct-extra``'s loss, and at each nested length m <= d_old L_m(z[:m]) + weight L_old(z[:m]).
 
     L_m is a classifier of its own for the first m dimensions, of weight 1 (Kusupati et al., eq. 1,
-    from memory: ours); L_old reads the first m columns of K. Vectors are cut first and normalised then.
-    Lengths are d_old, its half, its quarter, ...: between them prefixes are compatible by
-    interpolation, which is the paper's finding for classification. That the influence loss is
-    nested too is ours: a prefix of new vectors of any length can be searched in the old gallery cut
-    alike. ``prefix`` is the length that is kept, of queries and of the gallery.
+    from memory: ours); L_old reads the first m columns of K. Vectors are cut first and normalised
+    then. Lengths are d_old, its half, its quarter, ...: between them prefixes are compatible by
+    interpolation, which is the paper's finding for classification (from memory). That the influence
+    loss is nested too is ours: a prefix of new vectors of any length can be searched in the old
+    gallery cut alike. ``prefix`` is the share that is kept, of queries and of the gallery.
     """
 
     paper = (

@@ -57,11 +57,12 @@ class MatryoshkaBT2(CompatibleTraining[State]):
 
     L_new(phi_new) + l1 (1 - phi_3.phi'_new) + sum over m of L_m(phi_5[:m]) + l2 L_old(K[:, :m],
     phi_5[:m]) + l3 (1 - cos(phi_5[:m], phi_old[:m])), m the old size, its half, its quarter, ...;
-    L_m is a classifier of its own, of weight 1 (Kusupati et al., eq. 1, from memory: ours). Prefixes are
-    cut first and normalised then. phi_5 is the beginning of phi_new, so a prefix of new vectors of
-    any length can be searched in the old gallery cut alike; ``prefix`` keeps one. That the
-    compatible terms are nested is ours; L_new reads phi_new on every backbone, as BT2 has it for
-    transformers (4.3), since it is phi_new that is cut. All else is as ``bt2``, scales and weights.
+    L_m is a classifier of its own, of weight 1 (Kusupati et al., eq. 1, from memory: ours).
+    Prefixes are cut first and normalised then. phi_5 is the beginning of phi_new, so a prefix of
+    new vectors of any length can be searched in the old gallery cut alike; ``prefix`` keeps one.
+    That the compatible terms are nested is ours; L_new reads phi_new on every backbone, as BT2 has
+    it for transformers (4.3), since it is phi_new that is cut. All else is as ``bt2``, scales and
+    weights.
     """
 
     paper = (

@@ -58,6 +58,7 @@ class Relative(FeatureTransformation):
         "Moschella et al., Relative Representations Enable Zero-Shot Latent Space Communication, "
         "ICLR 2023"
     )
+    reads_old_head = False
     changes = ("gallery", "queries")
     ranges = {"anchors": "[1, inf)"}
 
