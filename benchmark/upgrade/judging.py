@@ -158,10 +158,8 @@ def study(
     gallery, distance = inputs.gallery, inputs.distance
     fitted, held = split(inputs, seed)
     relevant, known = judged_pairs(inputs, fitted), known_block(gallery)
-    fits = []
-    for label in labels:
-        tell(f"fitting {label}")
-        fits.append(map_fits.fit(label, gallery.old[fitted], gallery.new[fitted], distance, seed))
+    pairs = gallery.old[fitted], gallery.new[fitted]
+    fits, refused = map_fits.fit_all(labels, *pairs, distance, seed, tell)
     best = _closest(fits, gallery, held)
     tell("choosing between queries")
     sample = partial(gallery.some, held)
@@ -173,6 +171,7 @@ def study(
     plan = make_plan(
         gallery, inputs.queries, inputs.old_queries, turned, between, fits, best, distance
     )
+    plan.left_out.update(refused)
     tell(f"searching {held.sum():,} held-out items")
     run = partial(evaluate, relevant=relevant, known=known, plan=plan, distance=distance)
     on_sample = run(sample, strategies=plan.strategies, keep_nearest=True)
@@ -245,7 +244,7 @@ def _closest(fits: Sequence[FittedMap], gallery: Gallery, held: Mask) -> FittedM
         near = unit(each.conversion.convert(gallery.old[held]), distance)
         return float(((near - unit(gallery.new[held], distance)) ** 2).sum(1).mean())
 
-    return min((f for f in fits if f.direction == "gallery"), key=miss, default=None)
+    return min((f for f in fits if f.to_new), key=miss, default=None)
 
 
 def _between(

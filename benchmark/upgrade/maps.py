@@ -10,7 +10,7 @@ import numpy as np
 from benchmark.config import registry
 from benchmark.contract.bases import FeatureTransformation
 from benchmark.contract.conversion import Conversion
-from benchmark.errors import BenchError, nearest
+from benchmark.errors import BenchError, RefusedError, nearest
 from benchmark.ranking.arrays import Floats
 
 QUICK = (
@@ -37,6 +37,11 @@ class FittedMap:
     conversion: Conversion
     fit_s: float
     rows_per_s: float
+
+    @property
+    def to_new(self) -> bool:
+        """Whether it brings stored vectors to the space of new ones, where queries are as is."""
+        return self.direction == "gallery" and "query_view" not in self.conversion.parts
 
 
 def map_labels() -> list[str]:
@@ -92,6 +97,21 @@ def fit(
     return FittedMap(
         label, direction, conversion, fit_s, _TIMED / max(time.perf_counter() - started, 1e-9)
     )
+
+
+def fit_all(
+    labels: Iterable[str], old: Floats, new: Floats, distance: str, seed: int,
+    tell: Callable[[str], None],
+) -> tuple[list[FittedMap], dict[str, str]]:  # fmt: skip
+    """As :func:`fit`, one after the other; label -> reason of those that refuse these vectors."""
+    fits, refused = [], {}
+    for label in labels:
+        tell(f"fitting {label}")
+        try:
+            fits.append(fit(label, old, new, distance, seed))
+        except RefusedError as error:
+            refused[label] = str(error).removeprefix(f"{label.partition(':')[0]}: ")
+    return fits, refused
 
 
 def _needs_pairs(label: str) -> bool:

@@ -1,0 +1,49 @@
+"""Which fitted maps a report may build on, and what becomes of one that refuses the vectors."""
+
+import numpy as np
+
+from benchmark.upgrade.judging import _closest
+from benchmark.upgrade.maps import fit_all, map_labels
+
+
+def vectors(n=120, d_old=8, d_new=8):
+    rng = np.random.default_rng(0)
+    old = rng.standard_normal((n, d_old)).astype(np.float32)
+    new = old @ rng.standard_normal((d_old, d_new)).astype(np.float32)
+    return old, new + 0.1 * rng.standard_normal((n, d_new)).astype(np.float32)
+
+
+def test_maps_of_pairs_alone():
+    labels = map_labels()
+    assert {"relative", "mini-vec2vec", "linear-500", "lambda-orthogonal-full:pairs"} <= {*labels}
+    assert not {"class-mean", "lambda-orthogonal-full"} & {*labels}  # labels too
+
+
+def test_a_map_that_refuses_is_left_out_with_its_reason():
+    told = []
+    fits, refused = fit_all(
+        ["mini-vec2vec", "linear"], *vectors(d_new=6), "cosine", 0, told.append
+    )  # fmt: skip
+    assert [each.label for each in fits] == ["linear"]
+    assert refused == {"mini-vec2vec": "needs embeddings of one size, got 8 and 6"}
+    assert told == ["fitting mini-vec2vec", "fitting linear"]
+
+
+def test_the_closest_map_is_one_to_the_new_space():
+    """Cosines to anchors are no new vectors, whatever their size."""
+
+    class Embedded:
+        old, new = vectors()
+
+    fits, refused = fit_all(
+        ["relative", "procrustes", "linear", "linear:query"],
+        *vectors(),
+        "cosine",
+        0,
+        lambda w: None,
+    )
+    assert not refused
+    assert [each.to_new for each in fits] == [False, True, True, False]
+    held = np.arange(120) % 2 == 0
+    assert _closest(fits, Embedded, held).label == "linear"
+    assert _closest(fits[:1], Embedded, held) is None
