@@ -196,8 +196,6 @@ def board_answer(board: Board) -> dict[str, Any]:
         tied = f" Tied with {place.tied} others." if place.rank and place.tied else ""
         effect = board.ranking.effects[best]
         lines.append(f"{keeps(effect)}.{tied} {score_words(board, effect)}.")
-        if caveat(effect):
-            lines.append(caveat(effect))
         lines.append(f"Worst moment: {worst_words(board, effect)}.")
     plain = plain_words(board, fit[0] if fit else None)
     half = half_words(board)

@@ -1,6 +1,7 @@
 """Plain baselines beside the best method of a board: what hardly any work already gives."""
 
-from benchmark.report import numbers
+from collections.abc import Mapping
+
 from benchmark.report.ranks import LEAST_MODELS
 from benchmark.report.scores import mean_score
 from leaderboard.boards import Board
@@ -16,11 +17,11 @@ PLAIN = {
 def plain_words(board: Board, best: str | None) -> str:
     """A sentence on the baselines that the best method is not above, beyond the interval.
 
-    The interval is of the difference over the seeds of both; fewer than three say nothing. Empty
-    where the best method is above all that were measured.
+    The interval is of the difference in shares of the upgrade, over the seeds of both; fewer than
+    three say nothing. Empty where the best method is above all that were measured.
     """
-    values = _values(board)
-    matched = [PLAIN[name] for name in PLAIN if best and _not_above(board, values, best, name)]
+    shares = _shares(board)
+    matched = [words for name, words in PLAIN.items() if best and _matches(shares, name, best)]
     if not matched:
         return ""
     *others, last = matched
@@ -28,21 +29,20 @@ def plain_words(board: Board, best: str | None) -> str:
     return f"{best}, the best method, is not above {listed}, beyond the interval."
 
 
-def _not_above(board: Board, values: dict[str, dict[int, float]], best: str, baseline: str) -> bool:
-    mine, plain = values.get(best, {}), values.get(baseline, {})
-    sign = -1 if numbers.metric(board.metric).higher_is_better is False else 1
-    margins = [sign * (mine[seed] - plain[seed]) for seed in mine if seed in plain]
+def _matches(shares: Mapping[str, Mapping[int, float]], baseline: str, best: str) -> bool:
+    mine = shares.get(best, {})
+    # Keeping the old model keeps nothing of the upgrade, with any models.
+    plain = dict.fromkeys(mine, 0.0) if baseline == "keep-old" else shares.get(baseline, {})
+    margins = [mine[seed] - plain[seed] for seed in mine if seed in plain]
     low = mean_score(margins).low if len(margins) >= LEAST_MODELS else None
     return low is not None and low <= 0
 
 
-def _values(board: Board) -> dict[str, dict[int, float]]:
-    """Method -> seed -> score; where no gallery is backfilled, keeping the old one is old/old."""
-    of, found = board.ranking.criterion, {}
-    if of.kind != "area":
-        found["keep-old"] = dict(board.ranking.reference)
+def _shares(board: Board) -> Mapping[str, Mapping[int, float]]:
+    """Method -> seed -> share of the upgrade that it keeps; none of unsealed records."""
+    found: dict[str, dict[int, float]] = {}
     for record in board.records:
-        value = of.value(record)
-        if value is not None and record.method not in board.unsealed:
-            found.setdefault(record.method, {})[record.seed] = value
+        share = board.ranking.criterion.share(record)
+        if share is not None and record.method not in board.unsealed:
+            found.setdefault(record.method, {})[record.seed] = share
     return found
