@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run install test slow reliability lint format results others tables figures site clean
+.PHONY: run install test slow reliability lint format results others tables figures site stage-names clean
 
 run: $(STAMP)  ## The main job: three methods on the default track, a table, plots and a page.
 	$(BIN)/bench run --methods bct,fct,mixbct --protocol open-class
@@ -95,6 +95,9 @@ figures: $(STAMP)  ## The figures of benchmark/perf/README.md and of docs/metric
 	$(PERF) coverage --json docs/figures/coverage.json
 	$(BIN)/python -m benchmark.perf.readme
 	$(BIN)/python docs/generate.py docs/metrics.md
+
+stage-names: $(STAMP)  ## The names of the core tracks' stages, after a change that is meant to rename some.
+	PYTHONPATH=tests:. $(BIN)/python -m support.stage_names
 
 site: $(STAMP)  ## The static leaderboard of the committed records.
 	$(BIN)/bench leaderboard --out site
