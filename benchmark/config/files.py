@@ -37,6 +37,11 @@ def file_digest(path: Path) -> str:
         return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file in 64 hexadecimal digits, as model hubs show it."""
+    return file_digest(path).removeprefix("sha256:")
+
+
 def seal_of(value: Mapping[str, Any]) -> str:
     """SHA-256 of a JSON-able mapping without its own seal, ``sha256:...``; keys in any order."""
     content = {key: each for key, each in value.items() if key != SEAL}

@@ -74,7 +74,9 @@ def place_of_setting(protocol: Protocol) -> str:
 def apply(
     protocol: Protocol, track: Track, settings: Mapping[str, Any], methods: Sequence[str]
 ) -> Setup:
-    """Apply what the track, the protocol's setting and ``--set`` change, in this order.
+    """Apply what the protocol, the track and ``--set`` change, in this order.
+
+    A setting of a protocol comes after the track, of whose values it may name multiples.
 
     Raises:
         UnsuitedError: If the track has not the models.
@@ -85,9 +87,12 @@ def apply(
         names = ", ".join(f"{protocol.id}:{s.name}" for s in protocol.settings)
         raise BenchError(f"protocol {protocol.id}: expected one of its settings: {names}")
     draft, family = Draft(protocol, track), protocol.family
-    draft.change(track.protocols.get(family, {}), f"{track.id}.yaml: protocols.{family}: ")
-    draft.change(protocol.set, f"{family}.yaml: {place_of_setting(protocol)}: ")
-    if protocol.id != family:
+    of_protocol = protocol.set, f"{family}.yaml: {place_of_setting(protocol)}: "
+    of_track = track.protocols.get(family, {}), f"{track.id}.yaml: protocols.{family}: "
+    is_setting = protocol.id != family
+    for changes, where in (of_track, of_protocol) if is_setting else (of_protocol, of_track):
+        draft.change(changes, where)
+    if is_setting:
         of_setting = track.protocols.get(protocol.id, {})
         draft.change(of_setting, f"{track.id}.yaml: protocols.{protocol.id}: ")
     owners = frozenset(methods) | {m.partition(":")[0] for m in methods}

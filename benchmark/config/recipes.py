@@ -14,22 +14,34 @@ from benchmark.errors import BenchError
 
 BACKBONES = (
     "convnet-, plain-, mobilenet- or vit-<width>[x<depth>], iresnet-18, -34, -50, -100 or -200, "
-    "timm:<name> or torchvision:alexnet"
+    "vit-t, -s or -b, timm:<name>, open_clip:<name> or torchvision:alexnet"
 )
 OWN_BACKBONE = re.compile(
     r"(?:(convnet|plain|mobilenet|vit)-([1-9]\d{0,3})(?:x([1-9]\d{0,2}))?)"
-    r"|(iresnet)-(18|34|50|100|200)"
+    r"|(iresnet)-(18|34|50|100|200)|vit-([tsb])"
 )
-"""Family, width, and depth: blocks a stage, or layers of a transformer; or iResNet's depth."""
+"""Family, width, and depth: blocks a stage, or layers of a transformer; or iResNet's depth; or the
+size of a transformer for faces."""
 # timm's own names are checked when timm is loaded, which takes seconds.
-_BACKBONE = re.compile(f"{OWN_BACKBONE.pattern}|timm:[\\w.-]{{1,100}}|torchvision:alexnet")
+_BACKBONE = re.compile(
+    f"{OWN_BACKBONE.pattern}|(?:timm|open_clip):[\\w.-]{{1,100}}|torchvision:alexnet"
+)
+_TAG = r"[a-zA-Z0-9][\w-]{0,99}"
+_WEIGHTS = re.compile(rf"{_TAG}|sha256:[0-9a-f]{{64}}|[^\0\n]{{1,4000}}\.safetensors")
 
-_TRANSFORMER = re.compile("(timm:)?(vit|deit|beit|cait|crossvit|eva|flexivit|pit|swin|volo|xcit)")
+_TRANSFORMER = re.compile(
+    "(timm:|open_clip:)?(ViT|vit|deit|beit|cait|crossvit|eva|flexivit|pit|swin|volo|xcit)"
+)
 
 HeadKind = Literal["softmax", "norm-softmax", "cosface", "arcface"]
 HEADS: tuple[str, ...] = get_args(HeadKind)
 MARGINS: Mapping[str, float] = {"arcface": 0.5, "cosface": 0.35}
 """Margin of a head by default: Deng et al. (2019), section 3.1; Wang et al. (2018), section 4.2."""
+
+
+def is_weights_file(weights: str) -> bool:
+    """Whether a model's ``weights`` are a file, not a tag."""
+    return weights.endswith(".safetensors")
 
 
 class ModelSpec(Model):
@@ -39,6 +51,26 @@ class ModelSpec(Model):
     """A name of ``benchmark.models.backbones``, ``timm:<name>`` or ``torchvision:alexnet``."""
     dim: int = Field(ge=1, le=2**16)
     """Embedding dimension."""
+    weights: Annotated[
+        str | None,
+        holds(
+            lambda w: w is None or _WEIGHTS.fullmatch(w),
+            "a tag of the backbone's library or a .safetensors file",
+        ),
+    ] = None
+    """Where the backbone starts from: a tag of timm or open_clip (``orig_in21k``), which they
+    download, or a local safetensors file; by default from random numbers."""
+    weights_sha256: Annotated[
+        str, holds(re.compile("(?:[0-9a-f]{64})?").fullmatch, "64 hexadecimal digits")
+    ] = ""
+    """What the file of the weights must hash to; records have it of those that were used."""
+    input_size: Annotated[int, Field(ge=8, le=2048)] | None = None
+    """Side that images are scaled to before the backbone; by default their own."""
+    project: bool = True
+    """Whether a linear layer maps the backbone's output to ``dim`` numbers; without, it has so
+    many."""
+    last_stride: Literal[1, 2] = 2
+    """Stride of a ResNet's last stage: 1 leaves it maps twice as large (Luo et al., 2019)."""
     head: HeadKind = "softmax"
     """Classifier and loss."""
     scale: float = Field(64.0, gt=0, le=1e4)
@@ -65,6 +97,12 @@ class ModelSpec(Model):
     def _triplets_need_positives(self) -> ModelSpec:
         if self.triplet and self.per_class < 2:
             raise ValueError(f"per_class: expected at least 2 beside triplet, got {self.per_class}")
+        return self
+
+    @model_validator(mode="after")
+    def _a_hash_is_of_weights(self) -> ModelSpec:
+        if self.weights_sha256 and self.weights is None:
+            raise ValueError("weights_sha256: expected weights beside it, got none")
         return self
 
 
@@ -97,6 +135,8 @@ class Augment(Model):
     """Share of the images made grey."""
     blur: float = Field(0.0, ge=0, le=1)
     """Share of the images blurred, by a Gaussian of 0.1 to 2 pixels where a side has 224."""
+    erase: float = Field(0.0, ge=0, le=1)
+    """Share of the images of which a rectangle is erased (Zhong et al., 2020: random erasing)."""
 
 
 PHOTOGRAPHS = Augment(
@@ -123,8 +163,9 @@ Passes = Annotated[str, holds(_PASSES.fullmatch, "a number of steps, or one such
 class Recipe(Model):
     """Training of everything on a track, the same for every method."""
 
-    epochs: int = Field(ge=1, le=100_000)
-    """Passes over the training data of a generation."""
+    epochs: int = Field(ge=0, le=100_000)
+    """Passes over the training data of a generation; 0 takes a pretrained pair of a text and an
+    image encoder as it is."""
     batch_size: int = Field(256, ge=1, le=2**20)
     """Images a step, over all devices."""
     optimizer: Literal["sgd", "adam", "adamw", "lars"] = "sgd"

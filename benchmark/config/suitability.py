@@ -22,6 +22,7 @@ def check(setup: Setup, data_root: Path | None = None) -> None:
     _check_groups(setup, offer, file, hint)
     _check_tasks(setup, offer, file, hint)
     _check_sizes(setup, offer, file)
+    _check_epochs(setup, file)
 
 
 def _check_groups(setup: Setup, offer: Offer, file: str, hint: str) -> None:
@@ -93,3 +94,16 @@ def _check_sizes(setup: Setup, offer: Offer, file: str) -> None:
     if n is not None and len({boundary(share, n) for share in chosen.classes}) == 1:
         none = none_of("classes", chosen.classes, f"{n:,}")
         raise UnsuitedError(f"{file}: evaluation: {none} {here}")
+
+
+def _check_epochs(setup: Setup, file: str) -> None:
+    """Only a pretrained pair of encoders needs no training: its classifier is made of names."""
+    for i, (generation, model) in enumerate(
+        zip(setup.protocol.generations, setup.models, strict=True)
+    ):
+        if setup.recipe(i).epochs or (generation.queries == "texts" and model.weights is not None):
+            continue
+        raise UnsuitedError(
+            f"{file}: generations[{i}] '{generation.name}': epochs: expected at least 1, got 0: "
+            "only a pair of a text and an image encoder with weights is taken as it is"
+        )

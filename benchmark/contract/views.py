@@ -9,7 +9,7 @@ from benchmark.config.seeds import derive
 from benchmark.contract.method import UpdateJob
 from benchmark.contract.pairs import Pairs
 from benchmark.models.module import Portable
-from benchmark.models.texts import TextEncoder
+from benchmark.models.texts import TextModel
 from benchmark.training.embedding import embed_view
 
 
@@ -34,7 +34,7 @@ def _viewed(pairs: Pairs, job: UpdateJob, epoch: int) -> Pairs:
     old, new, trainer = job.old, job.require_independent(), job.trainer
 
     def view(model: Portable, cached: Tensor) -> Tensor:
-        if isinstance(model, TextEncoder):
+        if isinstance(model, TextModel):
             return cached
         seed, device = derive(trainer.seed, "views"), trainer.torch_device()
         changes = trainer.recipe.augment

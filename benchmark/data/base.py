@@ -46,9 +46,16 @@ class ImageSet:
 
     images: Images  # [n, c, h, w] uint8, by rows
     labels: Ints  # class of each image, [n] int64, an index into Dataset.class_names
+    texts: tuple[str, ...] | None = field(default=None, kw_only=True)  # caption of each image
 
     def __len__(self) -> int:
         return len(self.labels)
+
+
+def take_items(items: ImageSet, rows: Ints) -> ImageSet:
+    """Some of the images with their classes and captions."""
+    texts = None if items.texts is None else tuple(items.texts[row] for row in rows.tolist())
+    return ImageSet(take(items.images, rows), items.labels[rows], texts=texts)
 
 
 @dataclass(frozen=True)

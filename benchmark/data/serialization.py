@@ -38,6 +38,9 @@ def _write(items: ImageSet, folder: Path, part: str) -> dict[str, Any]:
     """Write the arrays of a part; returns the rest."""
     columns = {name: column for name, column in vars(items).items() if column is not None}
     images, galleries = columns.pop("images"), columns.pop("galleries", ())
+    texts = columns.pop("texts", None)
+    if texts is not None:
+        (folder / f"{part}.texts.json").write_text(json.dumps(texts, ensure_ascii=False))
     columns |= {f"gallery{i}": gallery for i, gallery in enumerate(galleries)}
     meta = {"group_names": columns.pop("group_names", ()), "n_galleries": len(galleries)}
     if isinstance(images, EncodedImages):
@@ -74,6 +77,9 @@ def _read(folder: Path, part: str, meta: dict[str, Any]) -> dict[str, Any]:
     with np.load(folder / f"{part}.npz") as arrays:
         columns: dict[str, Any] = dict(arrays)
     columns["images"] = _images(folder, part, meta, columns)
+    texts = folder / f"{part}.texts.json"
+    if texts.exists():
+        columns["texts"] = tuple(json.loads(texts.read_text()))
     if part != "train":
         galleries = [columns.pop(f"gallery{i}") for i in range(meta["n_galleries"])]
         columns |= {"galleries": tuple(galleries), "group_names": tuple(meta["group_names"])}

@@ -11,6 +11,7 @@ from typing import Any
 from benchmark.config import registry
 from benchmark.config.files import digest
 from benchmark.config.reading import Model
+from benchmark.config.recipes import ModelSpec, is_weights_file
 from benchmark.config.setup import Setup
 
 TRAINING = 5
@@ -116,12 +117,12 @@ def record_key(
             value.pop(words, None)
     track.pop("facts", None)
     # What other protocols need of the track renames no work; the models used stand below.
-    track["models"] = {name: track["models"][name] for name in ("old", "new")}
+    track["models"] = {name: plain_model(setup.track.models[name]) for name in ("old", "new")}
     track.pop("protocols", None)
     groups = track.pop("groups", {})
     if any(setup.protocol.roles):
         track["groups"] = {role: groups[role] for _, role in setup.protocol.roles}
-    models = [plain(model) for model in setup.models]
+    models = [plain_model(model) for model in setup.models]
     sources = [registry.method_file(name).fingerprint for name in (label, "independent")]
     return digest([
         protocol, track, models, source, label, setup.params(label), seed, first_seed, sources,
@@ -136,3 +137,11 @@ def plain(spec: Model) -> dict[str, Any]:
     of ``TRAINING`` or ``SCORING``.
     """
     return spec.model_dump(mode="json", exclude_defaults=True)
+
+
+def plain_model(spec: ModelSpec) -> dict[str, Any]:
+    """As :func:`plain`; a file of weights is known by what it holds, wherever it lies."""
+    values = plain(spec)
+    if "weights" in values and is_weights_file(values["weights"]) and spec.weights_sha256:
+        values["weights"] = f"sha256:{values.pop('weights_sha256')}"
+    return values

@@ -9,12 +9,12 @@ from typing import Any
 from benchmark.config import registry
 from benchmark.config.declarations import MethodDeclaration
 from benchmark.config.generations import shared_classes
-from benchmark.config.recipes import Recipe
+from benchmark.config.recipes import Recipe, is_weights_file
 from benchmark.config.seeds import derive
 from benchmark.config.setup import Precision, Setup
 from benchmark.contract import Step
 from benchmark.errors import BenchError, unknown
-from benchmark.harness.graph import Plan, Result, Stage, data_source, plain, record_key
+from benchmark.harness.graph import Plan, Result, Stage, data_source, plain, plain_model, record_key
 from benchmark.training.side_kinds import SIDES
 
 _NOT_EMBEDDING = (
@@ -38,10 +38,10 @@ def make_plan(
         BenchError: On an unknown name or parameter, or a dataset that is not there.
     """
     for spec in setup.models:
-        if spec.backbone.startswith("timm:"):
-            from benchmark.models.backbones import check_backbone
+        if spec.weights is not None or spec.backbone.startswith(("timm:", "open_clip:")):
+            from benchmark.models.backbones import check_model
 
-            check_backbone(spec.backbone)
+            check_model(spec)
     for label in setup.methods:
         registry.method(label, setup.params(label))
     source, track = data_source(setup, data_root), setup.track
@@ -120,8 +120,13 @@ class _Layout:
     ) -> Stage:  # fmt: skip
         """A stage that trains a model of generation ``i``; ``params`` add to the usual ones."""
         seed = self.first_seed if i == 0 else self.seed
+        spec = self.setup.models[i]
+        if kind == "side":  # learned without labels, from random numbers
+            spec = spec.model_copy(update={"weights": None, "weights_sha256": ""})
+        if spec.weights is not None and is_weights_file(spec.weights):
+            local = {**local, "weights": str(Path(spec.weights).absolute())}
         usual = {
-            "spec": {k: v for k, v in plain(self.setup.models[i]).items() if k != "recipe"},
+            "spec": {k: v for k, v in plain_model(spec).items() if k != "recipe"},
             "recipe": _embedding_recipe(self.setup.recipe(i)),
             "splits": [self.setup.split(i)],
             "seed": derive(seed, *purpose, i),

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import packages_distributions, version
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ import torch
 from benchmark.config import registry
 from benchmark.config.protocols import ProtocolRules
 from benchmark.config.reading import Model, build
+from benchmark.config.recipes import ModelSpec
 from benchmark.config.setup import Setup
 from benchmark.config.tracks import TrackRules
 from benchmark.errors import printable
@@ -54,7 +56,7 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
         **parts, "over": over, "bounds": bounds, "upper": upper,
         **verdicts(parts["scores"], bounds, bounds[upper], names),
         "dataset": _dataset(setup, result, metas),
-        "models": dict(zip(names, setup.models, strict=True)),
+        "models": dict(zip(names, _models(setup, result, metas), strict=True)),
         "recipe": setup.track.recipe,
         "curves": {
             metas[s.name]["title"]: metas[s.name]["facts"].get("curves", {})
@@ -102,6 +104,18 @@ def _dataset(setup: Setup, result: Result, metas: Metas) -> dict[str, Any]:
         generations[generation.name] = {"images": facts["n_images"], "classes": facts["n_classes"]}
     data = next(m["facts"] for m in metas.values() if m["kind"] == "data")
     return {"name": setup.track.dataset, **data, "generations": generations}
+
+
+def _models(setup: Setup, result: Result, metas: Metas) -> list[ModelSpec]:
+    """Each generation's model, with the hash of the weights that it started from."""
+    models = list(setup.models)
+    for i, model in enumerate(setup.models):
+        if model.weights is not None:
+            stage = result.bound.inputs[f"vectors{i}"].inputs["model"]
+            found = metas[stage.name]["facts"]["weights_sha256"]
+            used = {"weights": Path(model.weights).name, "weights_sha256": found}
+            models[i] = model.model_copy(update=used)
+    return models
 
 
 def _adapter(label: str) -> dict[str, str]:

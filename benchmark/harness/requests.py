@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.config import registry
-from benchmark.config.files import digest
+from benchmark.config.files import digest, sha256_of
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.config.overrides import expand
 from benchmark.config.protocols import Protocol
+from benchmark.config.recipes import is_weights_file
 from benchmark.config.setup import Precision, Setup
 from benchmark.errors import BenchError, UnsuitedError
 from benchmark.harness.graph import Plan
@@ -119,9 +120,37 @@ def make_request(
     root = None if data_root is None else Path(data_root)
     if root is not None and not root.exists():
         raise BenchError(f"--data-root: {root} does not exist")
-    setup = set_up(spec, load_track(track), changes, labels, root)
+    setup = _with_hashes(set_up(spec, load_track(track), changes, labels, root))
     if first_seed is not None:
-        setup = replace(setup, changed={**changes, "first_seed": first_seed})
+        setup = replace(setup, changed={**setup.changed, "first_seed": first_seed})
     if setup.track.needs_root and root is None and not without_data:
         raise BenchError(f"track {setup.track.id}: needs --data-root, the folder of its images")
     return Request(setup, tuple(labels), tuple(chosen), root, first_seed, precision)
+
+
+def _with_hashes(setup: Setup) -> Setup:
+    """The same with the hash of each file of weights, in place of where it lies.
+
+    Models keep the path, which names no work and stands in no record.
+    """
+    models, changed = list(setup.models), dict(setup.changed)
+    for i, (generation, model) in enumerate(zip(setup.protocol.generations, models, strict=True)):
+        if model.weights is None or not is_weights_file(model.weights):
+            continue
+        path = Path(model.weights)
+        if not path.is_file():
+            raise BenchError(
+                f"weights of generation '{generation.name}': expected a safetensors file or a "
+                f"tag, got {path}, which does not exist"
+            )
+        found = sha256_of(path)
+        if model.weights_sha256 not in ("", found):
+            raise BenchError(
+                f"weights of generation '{generation.name}': {path}: expected SHA-256 "
+                f"{model.weights_sha256}, got {found}"
+            )
+        models[i] = model.model_copy(update={"weights_sha256": found})
+        if f"{generation.name}.weights" in changed:
+            name = generation.name
+            changed |= {f"{name}.weights": path.name, f"{name}.weights_sha256": found}
+    return replace(setup, models=tuple(models), changed=changed)

@@ -14,12 +14,20 @@ import numpy as np
 import torch
 
 from benchmark.config import registry
-from benchmark.config.files import file_digest
+from benchmark.config.files import file_digest, sha256_of
 from benchmark.config.reading import build
 from benchmark.config.recipes import Augment, ModelSpec, Recipe
 from benchmark.contract import Generation, Portable, Trainer, TrainingData, Update, UpdateJob
 from benchmark.contract.conversion import PARTS
-from benchmark.data.base import Dataset, Evaluation, Images, ImageSet, Ints, read_options, take
+from benchmark.data.base import (
+    Dataset,
+    Evaluation,
+    Images,
+    ImageSet,
+    Ints,
+    read_options,
+    take_items,
+)
 from benchmark.data.serialization import read_dataset, write_dataset
 from benchmark.data.splits import narrow, rows_of
 from benchmark.errors import located, unknown
@@ -30,7 +38,8 @@ from benchmark.harness.evaluation.details import DetailsCollector
 from benchmark.harness.evaluation.partial_backfill import evaluate_backfilling
 from benchmark.harness.evaluation.side_info import score_side_information
 from benchmark.models.module import load_module, save_module
-from benchmark.models.texts import TextEncoder, embed_texts
+from benchmark.models.texts import TextModel, embed_texts
+from benchmark.models.weights import weights_file
 from benchmark.tasks.base import Task
 from benchmark.training import embedding
 from benchmark.training.data import resized
@@ -84,12 +93,13 @@ def train(params: Params, inputs: Inputs, context: Context) -> Facts:
     dataset = read_dataset(inputs["data"])
     _check_ahead(dataset, context.local.get("ahead", ()))
     training = _training_data(dataset, params, context.local)
-    trainer, spec, facts = _trainer(params, context), _spec(params), {}
+    trainer, spec = _trainer(params, context), _spec(params, context.local)
+    facts = _weights(spec)
     model: Portable
     if params.get("texts"):
         model, encoder, head, curve = train_pair(spec, training, dataset.class_names, trainer)
         save_module(encoder.cpu(), context.out / f"{artifacts.IMAGES}.safetensors")
-        facts = {"image_parameters": _size(encoder)}
+        facts["image_parameters"] = _size(encoder)
     else:
         model, head = embedding.new_model(spec, training, trainer)
         curve = embedding.train_embedding(model, head, training, trainer, spec=spec)
@@ -120,9 +130,8 @@ def embed(params: Params, inputs: Inputs, context: Context) -> Facts:
     model = load_module(inputs["model"] / f"{params['file']}.safetensors")
     device = torch_device(context.device)
     views = params.get("views")
-    if isinstance(model, TextEncoder):  # the text of an item is the name of its class
-        classes, place = np.unique(items.labels, return_inverse=True)
-        texts = [dataset.class_names[c] for c in classes]
+    if isinstance(model, TextModel):
+        texts, place = _texts_of(items, dataset.class_names)
         vectors = embed_texts(model, texts, device).numpy()[place]
         vectors = np.tile(vectors, (views["count"] if views else 1, 1))
     elif views:
@@ -133,6 +142,18 @@ def embed(params: Params, inputs: Inputs, context: Context) -> Facts:
             vectors += embedding.embed(model, items.images, device, change=embedding.mirror)
     np.save(context.out / artifacts.VECTORS, vectors)
     return {"n": len(vectors), "dim": int(vectors.shape[1])}
+
+
+def _texts_of(items: ImageSet, class_names: Sequence[str]) -> tuple[list[str], Ints]:
+    """Different texts of some items, and the place of each item's among them, ``[n]``.
+
+    A text is an item's caption, or the name of its class where the dataset has no captions.
+    """
+    if items.texts is not None:
+        places = {text: i for i, text in enumerate(dict.fromkeys(items.texts))}
+        return [*places], np.array([places[text] for text in items.texts])
+    classes, place = np.unique(items.labels, return_inverse=True)
+    return [class_names[c] for c in classes], place
 
 
 def _views(
@@ -160,13 +181,15 @@ def update(params: Params, inputs: Inputs, context: Context) -> Facts:
     if "independent" in inputs:
         roles = ("independent", "independent_features", "new_side")
         independent = _generation(inputs, *roles, head=True)
+    spec = _spec(params, context.local)
     job = UpdateJob(
         data=_training_data(dataset, params, context.local), chain=chain, independent=independent,
-        spec=_spec(params), distance=params["distance"], trainer=_trainer(params, context),
+        spec=spec, distance=params["distance"], trainer=_trainer(params, context),
         n_classes=len(dataset.class_names),
     )  # fmt: skip
     result = method.update(job) if chain else method.first(job)
-    return _write_update(result, method.own_model, context.out)
+    facts = _weights(spec) if method.own_model else {}
+    return facts | _write_update(result, method.own_model, context.out)
 
 
 def evaluate(params: Params, inputs: Inputs, context: Context) -> Facts:
@@ -214,7 +237,7 @@ def _evaluated_items(dataset: Dataset, params: Params, local: Params) -> Evaluat
 
 def _rows(dataset: Dataset, splits: Sequence[Params], where: str = "") -> ImageSet:
     rows = np.unique(np.concatenate([_split_rows(dataset, split, where) for split in splits]))
-    return ImageSet(take(dataset.train.images, rows), dataset.train.labels[rows])
+    return take_items(dataset.train, rows)
 
 
 def _split_rows(dataset: Dataset, split: Params, where: str) -> Ints:
@@ -243,11 +266,22 @@ def _check_ahead(dataset: Dataset, ahead: Sequence[Params]) -> None:
 def _training_data(dataset: Dataset, params: Params, local: Params | None = None) -> TrainingData:
     chosen = _rows(dataset, params["splits"], (local or {}).get("where", ""))
     classes, labels = np.unique(chosen.labels, return_inverse=True)
-    return TrainingData(chosen.images, torch.from_numpy(labels), torch.from_numpy(classes))
+    rows, order = torch.from_numpy(labels), torch.from_numpy(classes)
+    return TrainingData(chosen.images, rows, order, chosen.texts)
 
 
-def _spec(params: Params) -> ModelSpec:
-    return build(ModelSpec, params["spec"], "stage: spec")
+def _spec(params: Params, local: Params | None = None) -> ModelSpec:
+    """The model of a stage; a file of weights is known by its hash, and found where it lies."""
+    spec, file = build(ModelSpec, params["spec"], "stage: spec"), (local or {}).get("weights")
+    if file is None:
+        return spec
+    named = str(spec.weights).removeprefix("sha256:")
+    return spec.model_copy(update={"weights": file, "weights_sha256": named})
+
+
+def _weights(spec: ModelSpec) -> Facts:
+    """The hash of the weights that a model starts from."""
+    return {} if spec.weights is None else {"weights_sha256": sha256_of(weights_file(spec))}
 
 
 def _trainer(params: Params, context: Context) -> Trainer:

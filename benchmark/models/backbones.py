@@ -1,23 +1,28 @@
-"""Image encoders: small residual, plain, separable, transformer trunks, iResNet, timm's, AlexNet.
+"""Image encoders: small trunks of four families, those for faces, timm's, CLIP's, AlexNet.
 
 The small ones are for 32 x 32 images: a stem of stride 2 and strides where feature maps are
 largest take half the time of striding last.
 """
 
 import difflib
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config.recipes import BACKBONES, OWN_BACKBONE
+from benchmark.config.recipes import BACKBONES, OWN_BACKBONE, ModelSpec, is_weights_file
 from benchmark.errors import BenchError
+from benchmark.models.face_vit import SIZES, face_vit_end, face_vit_trunk
 from benchmark.models.iresnet import iresnet_trunk, output_norm
 from benchmark.models.module import Portable
+from benchmark.models.weights import check_tag, check_weights, weights_file
 
 _STRIDES = (2, 2, 1)
 _ALEXNET = "torchvision:alexnet"  # which timm does not have
+_USUAL_SIDE = 224
+FACE_VITS = frozenset(f"vit-{size}" for size in SIZES)
 
 
 class Encoder(Portable):
@@ -25,22 +30,39 @@ class Encoder(Portable):
 
     With ``relu`` they end with a ReLU (BCT Table 3). ``neck`` standardises them over the batch, as
     re-identification does between a triplet loss and a classifier (Luo et al., Bag of Tricks,
-    2019, section 3.5: BNNeck).
+    2019, section 3.5: BNNeck). Without ``project`` there is no linear layer. ``input_size`` and
+    ``last_stride`` are as in :class:`benchmark.config.recipes.ModelSpec`; ``mean`` and ``std``, of
+    pixels in [0, 1], are those that pretrained weights expect.
     """
+
+    shift: Tensor | None
+    scale: Tensor | None
 
     def __init__(
         self, backbone: str, dim: int, channels: int, image_size: int,
-        relu: bool = False, neck: bool = False,
+        relu: bool = False, neck: bool = False, project: bool = True,
+        input_size: int | None = None, last_stride: int = 2,
+        mean: Sequence[float] = (), std: Sequence[float] = (),
     ) -> None:  # fmt: skip
         super().__init__()
-        self.trunk, width = trunk(backbone, channels, image_size)
-        self.project: nn.Module = nn.Linear(width, dim)
+        self.input_size = input_size
+        self.trunk, width = trunk(backbone, channels, input_size or image_size)
+        if last_stride == 1:
+            widen_last_stage(self.trunk, backbone)
+        self.project = _last_layer(backbone, width, dim) if project else nn.Identity()
+        if not project and width != dim:
+            raise BenchError(
+                f"dim: expected {width}, the width of {backbone}, as no linear layer follows it "
+                f"(project: false), got {dim}"
+            )
         self.relu = relu
         self.neck = nn.BatchNorm1d(dim) if neck else None
         if self.neck is not None:
             self.neck.bias.requires_grad_(False)  # stays 0, as in the paper
-        if backbone.startswith("iresnet"):
-            self.project = nn.Sequential(self.project, output_norm(dim))
+        # From [-1, 1] to pixels in [0, 1], and from there to what the weights expect.
+        shift, scale = _scaling(mean, std, channels)
+        self.register_buffer("shift", shift, persistent=False)
+        self.register_buffer("scale", scale, persistent=False)
 
     def forward(self, images: Tensor) -> Tensor:
         """Embed ``[n, c, h, w]`` float in [-1, 1] as ``[n, dim]``, not normalised."""
@@ -48,23 +70,94 @@ class Encoder(Portable):
 
     def around_neck(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """The neck's input and the embedding, ``[n, dim]`` each; equal without neck and ReLU."""
-        before: Tensor = self.project(self.trunk(images))
+        before: Tensor = self.project(self.trunk(self.prepared(images)))
         out = before if self.neck is None else self.neck(before)
         return before, F.relu(out) if self.relu else out
+
+    def prepared(self, images: Tensor) -> Tensor:
+        """Images as the backbone takes them: of its size, with its mean and deviation."""
+        if self.input_size is not None and images.shape[-1] != self.input_size:
+            size = (self.input_size, self.input_size)
+            images = F.interpolate(images, size=size, mode="bilinear", antialias=True)
+            images = images.contiguous(memory_format=torch.channels_last)
+        if self.shift is None or self.scale is None:
+            return images
+        return (images - self.shift) / self.scale
+
+
+def _scaling(
+    mean: Sequence[float], std: Sequence[float], channels: int
+) -> tuple[Tensor | None, Tensor | None]:
+    """What is subtracted from images in [-1, 1], and what they are divided by."""
+    if not mean:
+        return None, None
+    shift, scale = (2.0 * torch.tensor(list(values)).view(1, -1, 1, 1) for values in (mean, std))
+    shift = shift - 1.0
+    if channels != len(mean):  # of grey images, which have the colours' mean
+        shift, scale = shift.mean(1, keepdim=True), scale.mean(1, keepdim=True)
+    return shift, scale
+
+
+def _last_layer(backbone: str, width: int, dim: int) -> nn.Module:
+    if OWN_BACKBONE.fullmatch(backbone):
+        if backbone.startswith("iresnet"):
+            return nn.Sequential(nn.Linear(width, dim), output_norm(dim))
+        if backbone in FACE_VITS:
+            return face_vit_end(width, dim)
+    return nn.Linear(width, dim)
+
+
+def widen_last_stage(model: nn.Module, backbone: str) -> None:
+    """Give the last stage of one of timm's ResNets a stride of 1.
+
+    Source: Luo et al., Bag of Tricks (2019), section 3.4.
+    """
+    first = getattr(model, "layer4", [None])[0]
+    strided = [] if first is None else [m for m in first.modules() if _is_strided(m)]
+    if not strided:
+        raise BenchError(f"last_stride: expected a ResNet of timm, got '{backbone}'")
+    for module in strided:
+        module.stride = (1, 1)
+
+
+def _is_strided(module: nn.Module) -> bool:
+    return isinstance(module, nn.Conv2d) and module.stride == (2, 2)
 
 
 def check_backbone(name: str) -> None:
     """Raise a BenchError unless ``name`` can be built; imports timm for its own names alone."""
+    library, _, model = name.partition(":")
     if OWN_BACKBONE.fullmatch(name) or name == _ALEXNET:
         return
-    if not name.startswith("timm:"):
+    if library == "open_clip":
+        from benchmark.models.clip import check_clip
+
+        check_clip(model)
+        return
+    if library != "timm":
         raise BenchError(f"unknown backbone '{name}'; expected {BACKBONES}")
     import timm
 
-    if not timm.is_model(name[5:]):
-        close = difflib.get_close_matches(name[5:], timm.list_models(), n=3)
+    if not timm.is_model(model):
+        close = difflib.get_close_matches(model, timm.list_models(), n=3)
         near = ", ".join(f"timm:{c}" for c in close) or "a name of timm.list_models()"
         raise BenchError(f"unknown backbone '{name}'; try {near}")
+
+
+def check_model(spec: ModelSpec) -> None:
+    """Raise a BenchError unless a model's backbone can be built, and its weights be loaded into it.
+
+    Weights that a tag names are looked at once they are downloaded.
+    """
+    check_backbone(spec.backbone)
+    if spec.weights is None:
+        return
+    if not is_weights_file(spec.weights):
+        check_tag(spec)
+        return
+    with torch.device("meta"):
+        model, _ = trunk(spec.backbone, 3, spec.input_size or _USUAL_SIDE)
+    check_weights(model, spec, weights_file(spec), "visual")
 
 
 def to_unit(images: Tensor) -> Tensor:
@@ -80,21 +173,32 @@ def trunk(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:
     pixels a side. A BenchError if the name is unknown, or the width does not suit the family.
     """
     check_backbone(name)
-    if name == _ALEXNET:
-        return _alexnet(channels, image_size)
     parsed = OWN_BACKBONE.fullmatch(name)
     if parsed is None:
-        import timm
-
-        options: dict[str, Any] = {"img_size": image_size} if "vit" in name else {}
-        model: Any = timm.create_model(name[5:], num_classes=0, in_chans=channels, **options)
-        return model, int(model.num_features)
+        return _of_a_library(name, channels, image_size)
     if parsed[4] is not None:
         return iresnet_trunk(int(parsed[5]), channels, image_size)
+    if parsed[6] is not None:
+        return face_vit_trunk(parsed[6], channels, image_size)
     family, width, depth = parsed[1], int(parsed[2]), int(parsed[3] or 0)
     if family == "vit":
         return _transformer(width, depth or 4, channels, image_size), width
     return _staged(family, width, depth or 1, channels), 4 * width
+
+
+def _of_a_library(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:
+    library, _, model_name = name.partition(":")
+    if library == "torchvision":
+        return _alexnet(channels, image_size)
+    if library == "open_clip":
+        from benchmark.models.clip import image_tower
+
+        return image_tower(model_name, channels, image_size)
+    import timm
+
+    options: dict[str, Any] = {"img_size": image_size} if "vit" in model_name else {}
+    model: Any = timm.create_model(model_name, num_classes=0, in_chans=channels, **options)
+    return model, int(model.num_features)
 
 
 class Block(nn.Module):

@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import torch
@@ -14,9 +14,14 @@ from benchmark.models.module import Portable
 BUCKETS = 8192
 _WIDTH = 128
 _LETTERS = 3
+_BATCH = 4096
 
 
-class TextEncoder(Portable):
+class TextModel(Portable):
+    """Base of what embeds texts: called with a list of them, it gives ``[n, dim]``."""
+
+
+class TextEncoder(TextModel):
     """Short texts to embeddings, in the space of an image encoder trained with it.
 
     A text is the mean of learned vectors of its words, of pairs of neighbours, and of its runs of
@@ -60,6 +65,14 @@ def subword_buckets(text: str) -> tuple[int, ...]:
 
 
 @torch.inference_mode()
-def embed_texts(model: TextEncoder, texts: Iterable[str], device: torch.device) -> Tensor:
+def embed_texts(model: TextModel, texts: Iterable[str], device: torch.device) -> Tensor:
     """Embeddings of all texts, ``[n, d]`` float32 on the CPU."""
-    return model.to(device).eval()(list(texts)).float().cpu()
+    model, batches = model.to(device).eval(), batched(texts, _BATCH)
+    return torch.cat([model(batch).float().cpu() for batch in batches])
+
+
+def batched(texts: Iterable[str], size: int) -> Iterator[list[str]]:
+    """Lists of so many texts, the last one shorter."""
+    rest = iter(texts)
+    while batch := list(itertools.islice(rest, size)):
+        yield batch

@@ -1,4 +1,4 @@
-"""Text-to-image retrieval: CMC@1, CMC@5 and mAP of a class's name among the gallery's images.
+"""Text-to-image retrieval: CMC@1, CMC@5 and mAP of a text among the gallery's images.
 
 It names its scores as retrieval does, whose queries are images: a text case has these, an image
 case those.
@@ -15,10 +15,10 @@ from benchmark.tasks.base import Embeddings, Options, Task, TaskResult, ranking_
 
 @dataclass(frozen=True)
 class TextRetrieval(Task):
-    """Rank the gallery's images for the name of every class that queries have.
+    """Rank the gallery's images for the captions of the queries, or for their classes' names.
 
-    A class is one query, however many of its images there are. A text is no image, so none is left
-    out as its own.
+    Every caption is a query; without captions a class is one query, however many of its images
+    there are. A text is no image, so none is left out as its own.
 
     Source:
         BT2 section 4.7: a hit is an image of the text's class.
@@ -31,11 +31,13 @@ class TextRetrieval(Task):
     def evaluate(
         self, query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options
     ) -> TaskResult:
-        """CMC and mAP; ``query`` has for each item the embedding of its class's name."""
+        """CMC and mAP; ``query`` has for each item the embedding of its text."""
         from benchmark.ranking.ranks import rank
 
         g = items.gallery
-        classes, first = np.unique(items.labels[items.query], return_index=True)
-        q = items.query[first]
+        q = items.query
+        if items.texts is None:
+            q = q[np.unique(items.labels[q], return_index=True)[1]]
+        classes = items.labels[q]
         ranking = rank(query[q], gallery[g], classes, items.labels[g], distance=options["distance"])
         return ranking_result(ranking, classes, len(g))

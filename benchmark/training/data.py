@@ -1,5 +1,6 @@
 """Training data of a generation."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +20,8 @@ class TrainingData:
     """Row of the new classifier for each image, ``[n]`` int64, 0 to C - 1."""
     classes: Tensor
     """Class of each row, ``[C]`` int64: the same numbers in every generation."""
+    texts: Sequence[str] | None = None
+    """Caption of each image, ``n`` of them; ``None`` where the classes' names are all there is."""
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -14,6 +14,7 @@ from benchmark.config.seeds import drawing_from, generator
 from benchmark.data.base import Images
 from benchmark.models.backbones import Encoder, to_unit
 from benchmark.models.heads import Head
+from benchmark.models.weights import load_weights, statistics_of, weights_file
 from benchmark.training.augment import augment
 from benchmark.training.data import TrainingData
 from benchmark.training.loop import Budget, Curve, Trainer
@@ -72,16 +73,33 @@ def new_model(
     """
     _, channels, height, _ = data.images.shape
     dim = spec.dim if dim is None else dim
-    # Constructor arguments are a part of a file's hash: only those that are set are passed.
-    options = {"relu": spec.relu, "neck": bool(spec.triplet)}
-    options = {name: True for name, on in options.items() if on}
     with drawing_from(trainer.seed, "init"):
-        encoder = Encoder(spec.backbone, dim, channels, height, **options)
+        encoder = Encoder(spec.backbone, dim, channels, height, **_options(spec, dim))
         head = Head(
             spec.head, dim if head_dim is None else head_dim, data.classes.tolist(), spec.scale,
             spec.margin, trainer.recipe.label_smoothing,
         )  # fmt: skip
+    if spec.weights is not None:
+        load_weights(encoder.trunk, spec, weights_file(spec), "visual")
     return encoder.to(memory_format=torch.channels_last), head
+
+
+def _options(spec: ModelSpec, dim: int) -> dict[str, Any]:
+    """Further arguments of the encoder: only those that are set, as they are a part of files' hash.
+
+    A model that a method gives another dimension ends in a linear layer, whatever its spec says.
+    """
+    mean, std = statistics_of(spec) or ((), ())
+    given = {
+        "relu": spec.relu, "neck": bool(spec.triplet), "input_size": spec.input_size,
+        "mean": list(mean), "std": list(std),
+    }  # fmt: skip
+    options = {name: value for name, value in given.items() if value}
+    if not spec.project and dim == spec.dim:
+        options["project"] = False
+    if spec.last_stride != 2:
+        options["last_stride"] = spec.last_stride
+    return options
 
 
 class ImageSystem(nn.Module):

@@ -34,9 +34,12 @@ ViewLoss = Callable[[Sequence[Tensor], Sequence[Tensor]], Tensor]
 class SideEncoder(Portable):
     """An encoder with one more batch norm at its end (appendix D.4.1)."""
 
-    def __init__(self, backbone: str, channels: int, image_size: int, dim: int) -> None:
+    def __init__(
+        self, backbone: str, channels: int, image_size: int, dim: int,
+        input_size: int | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.encoder = Encoder(backbone, dim, channels, image_size)
+        self.encoder = Encoder(backbone, dim, channels, image_size, input_size=input_size)
         self.norm = nn.BatchNorm1d(dim)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -143,7 +146,7 @@ def train_network(
     """
     network.to(memory_format=torch.channels_last)
     # A transformer takes one size of image only.
-    share = 1.0 if "vit" in spec.backbone else LOCAL_SIZE
+    share = 1.0 if spec.is_transformer else LOCAL_SIZE
     size = max(1, round(share * data.images.shape[2]))
     views = trainer.recipe.augment
     system = _Contrast(network, loss, data, trainer.torch_device(), views, crops, size)
@@ -161,5 +164,6 @@ def train(
     """
     _, channels, height, _ = data.images.shape
     with drawing_from(trainer.seed, "init"):
-        encoder = SideEncoder(spec.backbone, channels, height, dim)
+        size = {} if spec.input_size is None else {"input_size": spec.input_size}
+        encoder = SideEncoder(spec.backbone, channels, height, dim, **size)
     return encoder, train_network(encoder, loss, spec, data, trainer, crops)

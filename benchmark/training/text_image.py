@@ -15,7 +15,8 @@ from benchmark.config.recipes import ModelSpec
 from benchmark.config.seeds import drawing_from
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
-from benchmark.models.texts import TextEncoder
+from benchmark.models.texts import TextEncoder, TextModel
+from benchmark.models.weights import load_weights, read_weights, weights_file
 from benchmark.training.data import TrainingData
 from benchmark.training.embedding import Batch, new_model, train_embedding
 from benchmark.training.loop import Curve, Trainer
@@ -25,10 +26,10 @@ _TEMPERATURE, _MOST = 0.07, 100.0
 
 
 class _Texts(nn.Module):
-    def __init__(self, encoder: TextEncoder, names: Sequence[str]) -> None:
+    def __init__(self, encoder: TextModel, scale: float) -> None:
         super().__init__()
-        self.encoder, self.names = encoder, names
-        self.log_scale = nn.Parameter(torch.tensor(math.log(1 / _TEMPERATURE)))
+        self.encoder = encoder
+        self.log_scale = nn.Parameter(torch.tensor(math.log(scale)))
 
     @property
     def scale(self) -> Tensor:
@@ -38,8 +39,8 @@ class _Texts(nn.Module):
 def contrastive(images: Tensor, texts: Tensor, labels: Tensor, scale: Tensor) -> Tensor:
     """CLIP's loss: each image finds its text among the batch's, and each text its images.
 
-    Images of one class have the same text, so all of them are right: they share the probability
-    evenly. Embeddings are ``[n, d]``, labels ``[n]``; the mean of both cross-entropies.
+    Images of one text are all right for it: they share the probability evenly. Embeddings are
+    ``[n, d]``, ``labels`` the number of each text, ``[n]``; the mean of both cross-entropies.
     """
     logits = scale * F.normalize(images) @ F.normalize(texts).T
     same = (labels[:, None] == labels[None]).to(logits.dtype)
@@ -49,26 +50,52 @@ def contrastive(images: Tensor, texts: Tensor, labels: Tensor, scale: Tensor) ->
 
 def train_pair(
     spec: ModelSpec, data: TrainingData, names: Sequence[str], trainer: Trainer
-) -> tuple[TextEncoder, Portable, Head, Curve]:
+) -> tuple[TextModel, Portable, Head, Curve]:
     """Train both encoders in the recipe's budget: of texts, and of images with ``spec``.
 
     Gives them, CLIP's zero-shot classifier, whose rows are the names' embeddings, and the curve.
-    ``names`` are those of all classes of the dataset.
+    ``names`` are those of all classes of the dataset; an image's text is its caption, or where it
+    has none its class's name. CLIP's own towers come with each other; of a recipe without epochs
+    they are taken as they are.
     """
     encoder, _ = new_model(spec, data, trainer)
     with drawing_from(trainer.seed, "texts"):
-        texts = TextEncoder(spec.dim)
+        texts, scale = _text_model(spec)
     classes = data.classes.tolist()
-    side = _Texts(texts, [names[c] for c in classes])
-    # The zero-shot classifier exists only afterwards; until then one stands in for the loop.
-    unused = Head("norm-softmax", spec.dim, classes).requires_grad_(False)
+    of_class = [names[c] for c in classes]
+    side = _Texts(texts, scale)
+    curve = Curve()
+    if trainer.recipe.epochs:
+        # The zero-shot classifier exists only afterwards; until then one stands in for the loop.
+        unused = Head("norm-softmax", spec.dim, classes).requires_grad_(False)
 
-    def loss(batch: Batch, _: Head, state: _Texts) -> Tensor:
-        embedded = state.encoder([state.names[i] for i in batch.labels.tolist()])
-        return contrastive(batch.new, embedded.float(), batch.labels, state.scale)
+        def loss(batch: Batch, _: Head, state: _Texts) -> Tensor:
+            if data.texts is None:
+                chosen, number = [of_class[i] for i in batch.labels.tolist()], batch.labels
+            else:
+                chosen = [data.texts[i] for i in batch.index.tolist()]
+                places = {text: i for i, text in enumerate(chosen)}
+                number = torch.tensor([places[text] for text in chosen], device=batch.labels.device)
+            return contrastive(batch.new, state.encoder(chosen).float(), number, state.scale)
 
-    curve = train_embedding(encoder, unused, data, trainer, loss=loss, state=side, spec=spec)
+        curve = train_embedding(encoder, unused, data, trainer, loss=loss, state=side, spec=spec)
     head = Head("norm-softmax", spec.dim, classes, side.scale.item())
     with torch.no_grad():
-        head.weight.copy_(texts.cpu().eval()(side.names))
+        head.weight.copy_(texts.cpu().eval()(of_class))
     return texts, encoder, head, curve
+
+
+def _text_model(spec: ModelSpec) -> tuple[TextModel, float]:
+    """The text encoder that goes with a model of images, and its logit scale."""
+    library, _, name = spec.backbone.partition(":")
+    if library != "open_clip":
+        return TextEncoder(spec.dim), 1 / _TEMPERATURE
+    from benchmark.models.clip import ClipTexts
+
+    texts, scale = ClipTexts(name), 1 / _TEMPERATURE
+    if spec.weights is not None:
+        path = weights_file(spec)
+        load_weights(texts.text, spec, path, "text")
+        learned = read_weights(path).get("logit_scale")
+        scale = scale if learned is None else learned.exp().item()
+    return texts, scale
