@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def run(
     methods: Iterable[str], protocol: str, track: str = "glyphs", *,
-    data_root: str | Path | None = None, seeds: Iterable[int] = (0,),
+    data_root: str | Path | Mapping[str, str | Path] | None = None, seeds: Iterable[int] = (0,),
     settings: Mapping[str, Any] | None = None, first_seed: int | None = None,
     existing: Existing = "skip", store: str | Path | None = None, out: str | Path = "runs",
     compute: Compute | None = None, reporter: Reporter | None = None,
@@ -41,7 +41,7 @@ def run(
             settings that ``arch-change`` runs. Those that do not suit the track are left out,
             with a warning.
         track: Track id, or the path of a YAML file.
-        data_root: Folder of the images, for tracks that need one.
+        data_root: Folder of the images, for tracks that need one; of several datasets by name.
         seeds: One record for each.
         settings: Changes such as ``{"old.head": "arcface", "bct.weight": 2.0}``.
         first_seed: Fixes the first generation's seed apart from the others'.

@@ -47,9 +47,10 @@ def run(
     track: Annotated[
         str, Option("--track", "-t", help="A track, or the path of a YAML file.")
     ] = "glyphs",
-    data_root: Annotated[
-        Path | None, Option(help="Folder of the images, if the track needs one.")
-    ] = None,
+    data_root: Annotated[str | None, Option(
+        help="Folder of the images, if the track needs one; of two datasets "
+        "`imagenet=DIR,places365=DIR`."
+    )] = None,
     seeds: Annotated[str, Option(help="Seeds: `0`, `0,1,2` or `0-4`.")] = "0",
     settings: Annotated[list[str] | None, Option(
         "--set", help="Change a field: `old.head=arcface`, `bct.weight=2`. Repeatable."

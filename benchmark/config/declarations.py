@@ -101,6 +101,7 @@ class DatasetDeclaration(ABC):
         evaluation_sets: Its evaluation sets by name.
         more: What a user may do about columns that it has not, in words; empty: nothing.
         pictures: Whether its licence lets small pictures of its items be passed on.
+        needs_root: Whether it is read from a folder.
     """
 
     __pydantic_config__ = STRICT
@@ -108,6 +109,12 @@ class DatasetDeclaration(ABC):
     evaluation_sets: ClassVar[Mapping[str, EvaluationSet]] = {"test": EvaluationSet()}
     more: ClassVar[str] = ""
     pictures: ClassVar[bool] = False
+    needs_root: ClassVar[bool] = False
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Datasets that it joins, each of which has a folder of its own; none by default."""
+        return ()
 
     def offers(self, root: Path | None) -> Offer:  # noqa: ARG002
         """Its columns and evaluation sets; of some datasets the files below ``root`` decide."""

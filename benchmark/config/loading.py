@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.config import overrides, registry, suitability
+from benchmark.config.data_roots import Root
 from benchmark.config.protocols import Protocol
 from benchmark.config.reading import build, read_yaml
+from benchmark.config.recipes import OF_BACKBONE
 from benchmark.config.setup import Setup
 from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, located
@@ -38,7 +40,7 @@ def load_track(name: str) -> Track:
 
 def set_up(
     protocol: Protocol, track: Track, settings: Mapping[str, Any], methods: Sequence[str],
-    data_root: Path | None = None,
+    data_root: Root = None,
 ) -> Setup:  # fmt: skip
     """A protocol on a track with the changes of a run, on the data of a folder if that is known.
 
@@ -74,7 +76,18 @@ def _extended(path: Path, value: dict[str, Any], seen: tuple[str, ...]) -> dict[
     # Another dataset has other options and other groups.
     if value.get("dataset", inherited.get("dataset")) != inherited.get("dataset"):
         inherited = {k: v for k, v in inherited.items() if k not in ("data", "groups")}
+    models = value.get("models") or {}
+    if isinstance(models, dict) and isinstance(inherited.get("models"), dict):
+        kept = {name: _kept(model, models.get(name)) for name, model in inherited["models"].items()}
+        inherited = inherited | {"models": kept}
     return _merged(inherited, value)
+
+
+def _kept(model: Any, above: Any) -> Any:
+    """What a model that another changes keeps: of another backbone nothing that is said of one."""
+    if not isinstance(model, dict) or not isinstance(above, dict) or "backbone" not in above:
+        return model
+    return {key: value for key, value in model.items() if key not in OF_BACKBONE}
 
 
 def _merged(below: Any, above: Any) -> Any:

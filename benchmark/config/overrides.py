@@ -15,7 +15,7 @@ from benchmark.config import registry
 from benchmark.config.generations import RESERVED, GenerationSpec
 from benchmark.config.protocols import Protocol
 from benchmark.config.reading import Model, build
-from benchmark.config.recipes import ModelSpec
+from benchmark.config.recipes import OF_BACKBONE, ModelSpec
 from benchmark.config.setup import Setup
 from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, UnsuitedError, located, nearest
@@ -130,7 +130,8 @@ class Draft:
         ``where`` stands before the key in errors; the ``methods`` that are owners are by default
         every one.
         """
-        for key, value in changes.items():
+        # A backbone comes before what is said of it.
+        for key, value in sorted(changes.items(), key=lambda each: _name(each[0]) != "backbone"):
             self._change(key, value, where + key, methods or known_methods())
 
     def _change(self, key: str, value: Any, where: str, methods: frozenset[str]) -> None:
@@ -185,6 +186,10 @@ class Draft:
             specs[g.name] = self.track.models[name]
         for owner, name, value, where in self.models:
             specs[owner] = _changed(specs[owner], (name,), value, where)
+            if name == "backbone":
+                fields = ModelSpec.model_fields
+                usual = {field: fields[field].default for field in OF_BACKBONE}
+                specs[owner] = specs[owner].model_copy(update=usual)
         length = self.track.recipe.length
         models = tuple(_lengthened(spec, length) for spec in specs.values())
         track = self.track.model_copy(update={"recipe": self.track.recipe.lengthened()})
@@ -209,6 +214,10 @@ def check_tasks(names: Sequence[str], where: str) -> None:
                     f"which has {', '.join(score for score, _ in shared)} too"
                 )
         owner |= dict.fromkeys(scores, name)
+
+
+def _name(key: str) -> str:
+    return key.rpartition(".")[2]
 
 
 def _changed(spec: Spec, path: Sequence[str], value: Any, where: str) -> Spec:

@@ -39,6 +39,10 @@ MARGINS: Mapping[str, float] = {"arcface": 0.5, "cosface": 0.35}
 """Margin of a head by default: Deng et al. (2019), section 3.1; Wang et al. (2018), section 4.2."""
 
 
+OF_BACKBONE = ("weights", "weights_sha256", "input_size", "project", "last_stride")
+"""What is said of one backbone, and holds no more where a model gets another."""
+
+
 def is_weights_file(weights: str) -> bool:
     """Whether a model's ``weights`` are a file, not a tag."""
     return weights.endswith(".safetensors")

@@ -1,8 +1,7 @@
 """Whether a track has what a protocol needs; checked before anything is planned."""
 
-from pathlib import Path
-
 from benchmark.config import registry
+from benchmark.config.data_roots import Root, root_of
 from benchmark.config.declarations import Offer
 from benchmark.config.generations import overlap
 from benchmark.config.setup import Setup
@@ -10,7 +9,7 @@ from benchmark.config.split_sizes import boundary, declared_sizes, lack, none_of
 from benchmark.errors import UnsuitedError, nearest
 
 
-def check(setup: Setup, data_root: Path | None = None) -> None:
+def check(setup: Setup, data_root: Root = None) -> None:
     """Refuse a protocol that needs what the track does not have.
 
     Of some datasets the files below ``data_root`` say what they have. An UnsuitedError names file,
@@ -18,7 +17,8 @@ def check(setup: Setup, data_root: Path | None = None) -> None:
     """
     file, track = f"{setup.protocol.family}.yaml", setup.track
     dataset = registry.check_options(track.dataset, track.data, f"{track.id}.yaml: data")
-    offer, hint = dataset.offers(data_root), f"; {dataset.more}" if dataset.more else ""
+    offer = dataset.offers(root_of(dataset, track.dataset, data_root))
+    hint = f"; {dataset.more}" if dataset.more else ""
     _check_groups(setup, offer, file, hint)
     _check_tasks(setup, offer, file, hint)
     _check_sizes(setup, offer, file)

@@ -36,8 +36,8 @@ class TrackRules(Model):
     other_domain: Mapping[str, JsonValue] = {
         "dataset": "toy", "classes": 400, "images": 24, "size": 32
     }  # fmt: skip
-    """A dataset that comes with the package, and its options: where side-information from another
-    domain is learned."""
+    """A dataset and its options, where side-information from another domain is learned. One that is
+    read from files has a folder of its own: ``--data-root places365=DIR,imagenet=DIR``."""
     groups: Mapping[str, Annotated[Names, Field(min_length=1)]] = {}
     """Name -> groups of the dataset; protocols use these names."""
     protocols: Mapping[str, Mapping[str, JsonValue]] = {}

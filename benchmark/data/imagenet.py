@@ -7,11 +7,13 @@ Classes are in the order of their synset numbers, which is the order of the comm
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from benchmark.data.base import Dataset
 from benchmark.data.files import Files, Labelled, first_of, images_by_class, matches, names_in
 from benchmark.data.readers import PhotographDatasetReader
 from benchmark.errors import BenchError
@@ -29,6 +31,11 @@ class ImageNet(PhotographDatasetReader):
         """The competition's folder, or the root."""
         inside = root / "ILSVRC" / "Data" / "CLS-LOC"
         return inside if inside.is_dir() else root
+
+    def class_keys(self, dataset: Dataset, root: Path) -> Sequence[str]:  # noqa: ARG002
+        """Synsets, as words may stand for several."""
+        folders = first_of(self.folder(root), "train").iterdir()
+        return sorted(each.name for each in folders if _SYNSET.fullmatch(each.name))
 
     def parts(self, root: Path) -> tuple[Labelled, Labelled, tuple[str, ...]]:
         """Images of the synsets' folders; labels of ``val`` may come from the solution."""

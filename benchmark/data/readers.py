@@ -2,6 +2,7 @@
 
 import dataclasses
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,6 +12,8 @@ import PIL
 
 from benchmark.config.checks import Seed
 from benchmark.config.declarations import EvaluationSet
+from benchmark.config.files import file_digest
+from benchmark.data.annotations import AS_TEXT, below, in_order, listed_order, read_captions
 from benchmark.data.base import Dataset, DatasetReader, ImageSet
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import Labelled, check_names, content_hash, data_root
@@ -27,6 +30,12 @@ class FileDatasetReader(DatasetReader):
     """
 
     reading: ClassVar[int] = 1
+    needs_root: ClassVar[bool] = True
+
+    # A file below the data root with a class in each line, by which classes count instead of in
+    # their own order; or `as-text`: 0, 1, 10, 11, ..., 2, 20, ..., as FCT's and BT2's code has
+    # them, whose folders of CIFAR-100 are named by number.
+    class_order: str = ""
 
     @abstractmethod
     def files(self, root: Path) -> list[Path]:
@@ -43,7 +52,7 @@ class FileDatasetReader(DatasetReader):
     def source(self, root: Path | None) -> dict[str, Any]:
         """What determines the images: options, reading version, decoder, hash of the files."""
         root = data_root(root, self.name)
-        return asdict(self) | {
+        return self._options(root) | {
             "reading": self.reading,
             "decoder": f"pillow {PIL.__version__}",  # may move a pixel between releases
             "files": content_hash(self.folder(root), self.files(root)),
@@ -51,12 +60,37 @@ class FileDatasetReader(DatasetReader):
 
     def load(self, root: Path | None) -> Dataset:
         """Read the dataset; large sets are decoded while they are used."""
-        dataset = self.read(data_root(root, self.name))
+        root = data_root(root, self.name)
+        dataset = self.read(root)
+        if self.class_order:
+            dataset = self._reordered(dataset, root)
         groups = [name for items in dataset.evaluations.values() for name in items.group_names]
         check_names([*dataset.class_names, *groups], f"dataset {self.name}: class or group")
         n_train = len(np.unique(dataset.train.labels))
         counts = {"classes": len(dataset.class_names), "train_classes": n_train}
         return dataclasses.replace(dataset, facts=self.source(root) | counts | {**dataset.facts})
+
+    def class_keys(self, dataset: Dataset, root: Path) -> Sequence[str]:  # noqa: ARG002
+        """What a list of classes calls each of them: its name."""
+        return dataset.class_names
+
+    def _options(self, root: Path) -> dict[str, Any]:
+        """Options as they determine the dataset: of a list of classes what it says."""
+        options = asdict(self)
+        if not options.pop("class_order"):
+            return options
+        listed = self.class_order != AS_TEXT
+        order = file_digest(below(root, self.class_order, "class_order")) if listed else AS_TEXT
+        return options | {"class_order": order}
+
+    def _reordered(self, dataset: Dataset, root: Path) -> Dataset:
+        n_train = len(np.unique(dataset.train.labels))
+        if self.class_order == AS_TEXT:
+            order = sorted(range(n_train), key=str)
+        else:
+            path = below(root, self.class_order, "class_order")
+            order = listed_order(path, self.class_keys(dataset, root)[:n_train])
+        return in_order(dataset, order)
 
 
 @dataclass(frozen=True)
@@ -72,6 +106,8 @@ class PhotographDatasetReader(FileDatasetReader):
     image_size: Side = 224  # of an image, pixels
     keep: Share = 0.875  # share of the short side that is kept: 224 of 256
     seed: Seed = 0  # decides which items are enrolled, and in which gallery
+    # A table below the data root, `file,caption`: the texts of the images, for text queries.
+    captions: str = ""
 
     @abstractmethod
     def parts(self, root: Path) -> tuple[Labelled, Labelled, tuple[str, ...]]:
@@ -86,6 +122,20 @@ class PhotographDatasetReader(FileDatasetReader):
         """Put the parts together."""
         (train, labels), (val, val_labels), class_names = self.parts(root)
         view = View(self.image_size, self.image_size, keep=self.keep)
-        items = single_item_templates(images_of(val, view), val_labels, seed=self.seed)
-        train_set = ImageSet(images_of(train, view), labels)
+        texts = [self._texts(root, files.names) for files in (train, val)]
+        items = single_item_templates(
+            images_of(val, view), val_labels, seed=self.seed, texts=texts[1]
+        )
+        train_set = ImageSet(images_of(train, view), labels, texts=texts[0])
         return Dataset(self.name, train_set, {"test": items, "seen": items}, class_names)
+
+    def _options(self, root: Path) -> dict[str, Any]:
+        options = super()._options(root)
+        if not options.pop("captions"):
+            return options
+        return options | {"captions": file_digest(below(root, self.captions, "captions"))}
+
+    def _texts(self, root: Path, names: Sequence[str]) -> tuple[str, ...] | None:
+        if not self.captions:
+            return None
+        return read_captions(below(root, self.captions, "captions"), names)

@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmark.config.reading import build
 from benchmark.data.base import Dataset, Evaluation, Images, ImageSet
+from benchmark.data.domains import JoinedImages
 from benchmark.data.files import Files
 from benchmark.data.images import EncodedImages, View
 from benchmark.data.recordio import Records
@@ -43,19 +44,30 @@ def _write(items: ImageSet, folder: Path, part: str) -> dict[str, Any]:
         (folder / f"{part}.texts.json").write_text(json.dumps(texts, ensure_ascii=False))
     columns |= {f"gallery{i}": gallery for i, gallery in enumerate(galleries)}
     meta = {"group_names": columns.pop("group_names", ()), "n_galleries": len(galleries)}
-    if isinstance(images, EncodedImages):
-        meta |= {"root": str(images.source.root.resolve()), "view": asdict(images.view)}
-        if images.geometry is not None:
-            columns["geometry"] = images.geometry
-        if isinstance(images.source, Records):
-            columns["places"] = images.source.places
-        else:
-            names = "\n".join(images.source.names).encode("utf-8", "surrogateescape")
-            (folder / f"{part}.names.txt").write_bytes(names)
+    pictured, arrays = _write_images(images, folder, part)
+    np.savez(folder / f"{part}.npz", **columns, **arrays)
+    return meta | pictured
+
+
+def _write_images(images: Images, folder: Path, part: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Write pixels, or the list of files; returns what goes to JSON, and to the part's arrays."""
+    if isinstance(images, JoinedImages):
+        joined = []
+        for i, each in enumerate(images.parts):
+            meta, arrays = _write_images(each, folder, f"{part}.{i}")
+            np.savez(folder / f"{part}.{i}.npz", **arrays)
+            joined.append(meta)
+        return {"joined": joined}, {"index": images.index}
+    if not isinstance(images, EncodedImages):
+        np.save(folder / f"{part}.images.npy", images[np.arange(images.shape[0])])
+        return {}, {}
+    arrays = {} if images.geometry is None else {"geometry": images.geometry}
+    if isinstance(images.source, Records):
+        arrays["places"] = images.source.places
     else:
-        np.save(folder / f"{part}.images.npy", images[np.arange(len(items))])
-    np.savez(folder / f"{part}.npz", **columns)
-    return meta
+        names = "\n".join(images.source.names).encode("utf-8", "surrogateescape")
+        (folder / f"{part}.names.txt").write_bytes(names)
+    return {"root": str(images.source.root.resolve()), "view": asdict(images.view)}, arrays
 
 
 def read_dataset(folder: Path) -> Dataset:
@@ -87,7 +99,13 @@ def _read(folder: Path, part: str, meta: dict[str, Any]) -> dict[str, Any]:
 
 
 def _images(folder: Path, part: str, meta: dict[str, Any], columns: dict[str, Any]) -> Images:
-    """Images of a part: mapped, or the list of those that stay encoded."""
+    """Images of a part: mapped, or the list of those that stay encoded; or several such."""
+    if "joined" in meta:
+        parts = []
+        for i, each in enumerate(meta["joined"]):
+            with np.load(folder / f"{part}.{i}.npz") as arrays:
+                parts.append(_images(folder, f"{part}.{i}", each, dict(arrays)))
+        return JoinedImages(tuple(parts), columns.pop("index"))
     if "view" not in meta:
         images: Images = np.load(folder / f"{part}.images.npy", mmap_mode="r")
         return images

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from benchmark.config import registry
+from benchmark.config.data_roots import Root, root_of
 from benchmark.config.files import digest
 from benchmark.config.reading import Model
 from benchmark.config.recipes import ModelSpec, is_weights_file
@@ -98,13 +98,13 @@ def unique_stages(*ends: Stage | None) -> list[Stage]:
     return list(seen.values())
 
 
-def data_source(setup: Setup, data_root: Path | None) -> Mapping[str, Any]:
+def data_source(setup: Setup, data_root: Root) -> Mapping[str, Any]:
     """What determines the data; without them what is declared, for plans that are only read."""
     track = setup.track
     if track.needs_root and data_root is None:
         return {"declared": dict(track.facts)}
     dataset = registry.check_options(track.dataset, track.data, f"track {track.id}: data")
-    return dataset.source(data_root)
+    return dataset.source(root_of(dataset, track.dataset, data_root))
 
 
 def record_key(

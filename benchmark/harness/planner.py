@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.config import registry
+from benchmark.config.data_roots import Root, root_of
 from benchmark.config.declarations import MethodDeclaration
 from benchmark.config.generations import shared_classes
 from benchmark.config.recipes import Recipe, is_weights_file
 from benchmark.config.seeds import derive
 from benchmark.config.setup import Precision, Setup
+from benchmark.config.tracks import Track
 from benchmark.contract import Step
 from benchmark.errors import BenchError, unknown
 from benchmark.harness.graph import Plan, Result, Stage, data_source, plain, plain_model, record_key
@@ -27,7 +29,7 @@ Inputs = dict[str, Stage]
 
 
 def make_plan(
-    setup: Setup, labels: list[str], seeds: list[int], *, data_root: Path | None = None,
+    setup: Setup, labels: list[str], seeds: list[int], *, data_root: Root = None,
     first_seed: int | None = None, precision: Precision = "recipe",
 ) -> Plan:  # fmt: skip
     """Lay out the stages of some methods and seeds; ``independent`` is always among the results.
@@ -46,11 +48,12 @@ def make_plan(
         registry.method(label, setup.params(label))
     source, track = data_source(setup, data_root), setup.track
     params = {"dataset": track.dataset, "options": dict(track.data), "source": source}
-    local = {"data_root": None if data_root is None else str(data_root)}
+    dataset = registry.check_options(track.dataset, track.data, f"track {track.id}: data")
+    local = {"data_root": _plain_root(root_of(dataset, track.dataset, data_root))}
     data = Stage("data", f"dataset {track.dataset}", params, local=local)
     results = []
     for seed in seeds:
-        layout = _Layout(setup.at_precision(precision), data, seed, first_seed)
+        layout = _Layout(setup.at_precision(precision), data, seed, first_seed, data_root)
         for label in dict.fromkeys(["independent", *labels]):
             key = record_key(setup, source, label, seed, first_seed)
             results.append(layout.result(label, key))
@@ -60,7 +63,10 @@ def make_plan(
 class _Layout:
     """The stages of one seed."""
 
-    def __init__(self, setup: Setup, data: Stage, seed: int, first_seed: int | None) -> None:
+    def __init__(
+        self, setup: Setup, data: Stage, seed: int, first_seed: int | None, data_root: Root
+    ) -> None:
+        self.data_root = data_root
         self.setup, self.data, self.seed = setup, data, seed
         self.first_seed = seed if first_seed is None else first_seed
         self.generations = setup.protocol.generations
@@ -180,7 +186,7 @@ class _Layout:
             params["splits"] = [split(i), split(i + 1)]
         elif side.data == "other":
             params["splits"] = [_EVERYTHING]
-            inputs["other"] = _other_domain(self.setup.track.other_domain)
+            inputs["other"] = _other_domain(self.setup.track, self.data_root)
         title = f"train side-information {kind} of {self.names[i]}"
         return self._training("side", title, i, inputs, {}, ("side", kind), **params)
 
@@ -297,15 +303,33 @@ class _Layout:
         return self._evaluate("independent", method, [self.train(0), model], [])
 
 
-def _other_domain(chosen: Mapping[str, Any]) -> Stage:
-    """The dataset of another domain, which is a built-in one."""
-    options = dict(chosen)
+def _other_domain(track: Track, root: Root) -> Stage:
+    """The dataset of another domain: a built-in one, or one with a folder of its own."""
+    options = dict(track.other_domain)
     name = options.pop("dataset", None)
     if name is None:
         raise BenchError("track: other_domain: missing key 'dataset'")
     dataset = registry.check_options(str(name), options, "track: other_domain")
-    params = {"dataset": name, "options": options, "source": dataset.source(None)}
-    return Stage("data", f"dataset {name}, another domain", params, local={"data_root": None})
+    place = None
+    if dataset.needs_root and root is not None:
+        place = root.get(str(name)) if isinstance(root, Mapping) else None
+        if place is None:
+            raise BenchError(
+                f"side-information from another domain: expected --data-root "
+                f"{track.dataset}=DIR,{name}=DIR, got no folder of {name}"
+            )
+    known = place is not None or not dataset.needs_root
+    source = dataset.source(place) if known else {"declared": True}
+    params = {"dataset": name, "options": options, "source": source}
+    title = f"dataset {name}, another domain"
+    return Stage("data", title, params, local={"data_root": _plain_root(place)})
+
+
+def _plain_root(root: Root) -> Any:
+    """Folders as a stage passes them on, in JSON."""
+    if isinstance(root, Mapping):
+        return {name: str(path) for name, path in root.items()}
+    return None if root is None else str(root)
 
 
 def side_kind(method: MethodDeclaration) -> str | None:

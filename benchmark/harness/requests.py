@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.config import registry
+from benchmark.config.data_roots import Root, check_roots, parse_root
 from benchmark.config.files import digest, sha256_of
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.config.overrides import expand
 from benchmark.config.protocols import Protocol
 from benchmark.config.recipes import is_weights_file
 from benchmark.config.setup import Precision, Setup
+from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, UnsuitedError
 from benchmark.harness.graph import Plan
 from benchmark.records.record import record_path
@@ -28,7 +30,7 @@ class Request:
     setup: Setup  # protocol and track with their changes
     labels: tuple[str, ...]  # methods, independent first
     seeds: tuple[int, ...]
-    data_root: Path | None = None  # where the dataset lies, if it is not built in
+    data_root: Root = None  # where the data lies, if it is not built in
     first_seed: int | None = None  # of the first generation, if fixed apart
     precision: Precision = "recipe"  # of all trainings
 
@@ -93,7 +95,7 @@ def make_requests(
 
 def make_request(
     methods: Iterable[str], protocol: str | Protocol, track: str = "glyphs", *,
-    data_root: str | Path | None = None, seeds: Iterable[int] = (0,),
+    data_root: str | Path | Mapping[str, str | Path] | None = None, seeds: Iterable[int] = (0,),
     settings: Mapping[str, Any] | None = None, first_seed: int | None = None,
     without_data: bool = False, precision: Precision = "recipe",
 ) -> Request:  # fmt: skip
@@ -117,15 +119,21 @@ def make_request(
         raise BenchError(f"seeds: expected whole numbers from 0, got {chosen or 'none'}")
     changes = dict(settings or {})
     spec = load_protocol(protocol) if isinstance(protocol, str) else protocol
-    root = None if data_root is None else Path(data_root)
-    if root is not None and not root.exists():
-        raise BenchError(f"--data-root: {root} does not exist")
-    setup = _with_hashes(set_up(spec, load_track(track), changes, labels, root))
+    root, on = parse_root(data_root), load_track(track)
+    _check_roots(on, root)
+    setup = _with_hashes(set_up(spec, on, changes, labels, root))
     if first_seed is not None:
         setup = replace(setup, changed={**setup.changed, "first_seed": first_seed})
     if setup.track.needs_root and root is None and not without_data:
         raise BenchError(f"track {setup.track.id}: needs --data-root, the folder of its images")
     return Request(setup, tuple(labels), tuple(chosen), root, first_seed, precision)
+
+
+def _check_roots(track: Track, root: Root) -> None:
+    """Refuse folders of which one is missing, or belongs to no dataset of the track."""
+    dataset = registry.check_options(track.dataset, track.data, f"{track.id}.yaml: data")
+    other = track.other_domain.get("dataset")
+    check_roots(dataset, track.dataset, root, [str(other)] if other else [])
 
 
 def _with_hashes(setup: Setup) -> Setup:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from benchmark.config import registry
+from benchmark.config.data_roots import parse_root, root_of
 from benchmark.config.files import file_digest, sha256_of
 from benchmark.config.reading import build
 from benchmark.config.recipes import Augment, ModelSpec, Recipe
@@ -74,9 +75,9 @@ def run_stage(kind: str, params: Params, inputs: Inputs, context: Context) -> Fa
 
 def data(params: Params, _: Inputs, context: Context) -> Facts:
     """Load a dataset and keep it as arrays."""
-    root = context.local["data_root"]
     reader = read_options(params["dataset"], params["options"])
-    dataset = reader.load(None if root is None else Path(root))
+    root = parse_root(context.local["data_root"])
+    dataset = reader.load(root_of(reader, params["dataset"], root))
     write_dataset(dataset, context.out)
     return {
         "fingerprint": dataset.fingerprint(), "n_train": len(dataset.train),
@@ -114,8 +115,9 @@ def side(params: Params, inputs: Inputs, context: Context) -> Facts:
     names = {kind.module: f"benchmark.training.side_{kind.module}" for kind in SIDES.values()}
     module = importlib.import_module(registry.known("side-information", params["module"], names))
     training = _training_data(read_dataset(inputs.get("other", inputs["data"])), params)
-    if "other" in inputs:
-        training = resized(training, read_dataset(inputs["data"]).train.images.shape[1:])
+    shape = read_dataset(inputs["data"]).train.images.shape[1:]
+    if training.images.shape[1:] != shape:  # of another domain; the same size stays in its files
+        training = resized(training, shape)
     trainer = _trainer(params, context)
     model, curve = module.train(_spec(params), training, trainer, **params["options"])
     facts = _write_model(model, None, context.out)

@@ -79,7 +79,7 @@ def test_folder_of_photographs(tmp_path) -> None:
         ({"title": "a\x1b[2Jb"}, "title: expected plain text"),
         ({"note": "x" * 20_000}, "note: expected plain text"),
         ({"facts": {"train_images": -1}}, "facts.train_images: expected at least 0"),
-        ({"recipe": {"epochs": -1}}, "recipe.epochs: expected at least 1"),
+        ({"recipe": {"epochs": -1}}, "recipe.epochs: expected at least 0"),
         ({"recipe": {"epochs": 10**12}}, "recipe.epochs: expected at most"),
         ({"recipe": {"batch_size": 0}}, "recipe.batch_size: expected at least 1"),
         ({"recipe": {"batch_size": 10**12}}, "recipe.batch_size: expected at most"),

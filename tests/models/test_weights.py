@@ -69,9 +69,7 @@ def test_grey_images_get_the_sum_over_colours_as_in_timm(pretrained):
     model, _ = trunk(RESNET, 1, 32)
     load_weights(model, spec(pretrained), pretrained)
     colours = load_file(pretrained)["conv1.0.weight"]
-    torch.testing.assert_close(
-        model.state_dict()["conv1.0.weight"], colours.sum(1, keepdim=True)
-    )
+    torch.testing.assert_close(model.state_dict()["conv1.0.weight"], colours.sum(1, keepdim=True))
 
 
 def test_what_a_run_of_ours_stored_is_weights_too(tmp_path):
@@ -98,9 +96,7 @@ def test_what_a_run_of_ours_stored_is_weights_too(tmp_path):
     ],
     ids=["missing", "unexpected", "shape"],
 )
-def test_other_tensors_are_refused_before_anything_is_trained(
-    pretrained, tmp_path, changes, words
-):
+def test_other_tensors_are_refused_before_anything_is_trained(pretrained, tmp_path, changes, words):
     state = {**load_file(pretrained), **changes}
     path = tmp_path / "w.safetensors"
     save_file({k: v for k, v in state.items() if v is not None}, path)
@@ -189,8 +185,7 @@ def test_images_are_scaled_to_what_the_weights_expect(pretrained):
 def test_from_a_file_to_a_record(pretrained, tmp_path):
     """Both models start from the file, the record has its hash and no folder of this machine."""
     settings = of_new(
-        pretrained,
-        **{"recipe.epochs": 1, "recipe.lr": 0.0, "data.classes": 8, "data.images": 4},
+        pretrained, **{"recipe.epochs": 1, "recipe.lr": 0.0, "data.classes": 8, "data.images": 4}
     )
     records = run(
         ["bct"], "open-class", "toy", settings=settings, store=tmp_path / "s", out=tmp_path / "o",

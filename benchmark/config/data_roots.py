@@ -1,0 +1,83 @@
+"""Where datasets lie: one folder, or one for each of several datasets by its name."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmark.config.declarations import DatasetDeclaration
+from benchmark.errors import BenchError, nearest
+
+Root = Path | Mapping[str, Path] | None
+"""A folder, or by dataset the folder of each; ``None`` where nothing is known of the data."""
+_NAMED = re.compile(r"([a-z0-9_-]+)=(.+)")
+
+
+def parse_root(text: str | Path | Mapping[str, str | Path] | None) -> Root:
+    """``DIR``, or ``imagenet=DIR,places365=DIR``.
+
+    Raises:
+        BenchError: If a folder does not exist, or a dataset comes twice.
+
+    Example:
+        >>> parse_root("imagenet=.,places365=..")
+        {'imagenet': PosixPath('.'), 'places365': PosixPath('..')}
+    """
+    if text is None:
+        return None
+    if isinstance(text, Mapping):
+        return {name: _existing(Path(path)) for name, path in text.items()}
+    parts = [_NAMED.fullmatch(part) for part in str(text).split(",")]
+    if parts[0] is None or Path(text).exists():
+        return _existing(Path(text))
+    roots: dict[str, Path] = {}
+    for part, whole in zip(parts, str(text).split(","), strict=True):
+        if part is None:
+            raise BenchError(f"--data-root: expected DATASET=DIR, got '{whole}'")
+        if part[1] in roots:
+            raise BenchError(f"--data-root: '{part[1]}' is given twice")
+        roots[part[1]] = _existing(Path(part[2]))
+    return roots
+
+
+def _existing(path: Path) -> Path:
+    if not path.exists():
+        raise BenchError(f"--data-root: {path} does not exist")
+    return path
+
+
+def root_of(dataset: DatasetDeclaration, name: str, root: Root) -> Any:
+    """What a dataset is read from: its folder, or of one that joins others the folders of all."""
+    if dataset.members or not isinstance(root, Mapping):
+        return root
+    return root.get(name)
+
+
+def check_roots(dataset: DatasetDeclaration, name: str, root: Root, others: Sequence[str]) -> None:
+    """Refuse folders of which one is missing, or named after a dataset that is not used.
+
+    Args:
+        dataset: The track's dataset.
+        name: Its id.
+        root: What is given.
+        others: Datasets that may have a folder besides.
+
+    Raises:
+        BenchError: Naming the dataset.
+    """
+    if root is None:
+        return
+    wanted = dataset.members or (name,)
+    if not isinstance(root, Mapping):
+        if dataset.members:
+            expected = ",".join(f"{each}=DIR" for each in wanted)
+            raise BenchError(f"--data-root: expected {expected}, got one folder: {root}")
+        return
+    for each in wanted:
+        if each not in root:
+            given = ", ".join(root)
+            raise BenchError(f"--data-root: expected {each}=DIR, got folders of {given} alone")
+    known = (*wanted, *others)
+    for each in root:
+        if each not in known:
+            raise BenchError(f"--data-root: '{each}' is not used here{nearest(each, known)}")
