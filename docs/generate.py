@@ -6,8 +6,8 @@ The comment that opens a part says what generates it, ``<!-- end -->`` closes it
     <!-- end -->
 
 ``bench ...`` is a command that prints Markdown; ``docs NAME ...`` is one of ``GENERATORS``, which
-read protocols, tracks, adapters, the metric catalogue and pydantic models, or ``records NAME ...``
-where they read records.
+read protocols, tracks, adapters, the metric catalogue and pydantic models; ``records NAME ...`` reads
+records, and ``plans NAME ...`` plans runs or builds networks, which takes its time.
 """
 
 import csv
@@ -44,10 +44,11 @@ from benchmark.report.text_table import simple_table
 from benchmark.training.side_kinds import SIDES
 from benchmark.upgrade.verdict import rule
 
-_PART = re.compile(r"(<!-- (bench|docs|records) (.+?) -->\n)(.*?)(<!-- end -->)", re.S)
+_PART = re.compile(r"(<!-- (bench|docs|records|plans) (.+?) -->\n)(.*?)(<!-- end -->)", re.S)
+_KINDS = ("bench", "docs", "records", "plans")
 
 
-def renew(text: str, kinds: Sequence[str] = ("bench", "docs", "records")) -> str:
+def renew(text: str, kinds: Sequence[str] = _KINDS) -> str:
     """A file's text with its generated parts as they are now.
 
     Args:
@@ -343,6 +344,20 @@ def _place(key: tuple[Any, ...]) -> tuple[Any, ...]:
     return metric, impostors or 0, ("low", "middle", "high", "any").index(level)
 
 
+def _paper(name: str) -> list[str]:
+    """Tables and figures of a paper with their commands."""
+    from paper_tables import table
+
+    return _table("|".join(["in the paper", "shows", "hours", "state", "command"]), *table(name))
+
+
+def _backbones() -> list[str]:
+    from backbones import rows
+
+    heads = "backbone|input to output|source|its parameters|ours"
+    return _table(heads, *rows())
+
+
 def _upgrade_rule() -> list[str]:
     return [f"{number}. {step}" for number, step in enumerate(rule(), 1)]
 
@@ -352,7 +367,7 @@ GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
     "scripts": _scripts, "coverage": _coverage, "sweep": _sweep, "bounds": _bounds,
-    "upgrade-rule": _upgrade_rule,
+    "upgrade-rule": _upgrade_rule, "paper": _paper, "backbones": _backbones,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""
 

@@ -198,7 +198,8 @@ def _of_a_library(name: str, channels: int, image_size: int) -> tuple[nn.Module,
 
     options: dict[str, Any] = {"img_size": image_size} if "vit" in model_name else {}
     model: Any = timm.create_model(model_name, num_classes=0, in_chans=channels, **options)
-    return model, int(model.num_features)
+    # Of some families, VGG among them, layers follow the last map that the classifier stands on.
+    return model, int(getattr(model, "head_hidden_size", None) or model.num_features)
 
 
 class Block(nn.Module):

@@ -5,6 +5,7 @@ import struct
 import numpy as np
 import pytest
 from support.pictures import jpeg
+from support.small_sets import write_ijbc
 
 from benchmark import run
 from benchmark.data.ms1mv3_ijbc import Ms1mv3Ijbc
@@ -52,32 +53,6 @@ def faces(n_people=11, each=2):
     images = [record([i // each, 0.0], jpeg(20 * (i // each)), i) for i in range(n)]
     people = [record([1 + each * p, 1 + each * (p + 1)]) for p in range(n_people)]
     return [record([n + 1, n + 1 + n_people]), *images, *people]
-
-
-def write_ijbc(folder):
-    """Subjects 1 and 2 with four images and two templates each, subject 3 outside G1."""
-    meta = folder / "meta"
-    meta.mkdir(parents=True)
-    (folder / "loose_crop").mkdir()
-    points = "38.3 51.7 73.5 51.5 56.0 71.7 41.5 92.4 70.7 92.2"
-    rows = [
-        ("1.jpg", 11, 100, 1), ("2.jpg", 11, 100, 1), ("3.jpg", 11, 101, 1), ("4.jpg", 12, 7, 1),
-        ("5.jpg", 21, 1, 2), ("6.jpg", 22, 1, 2), ("7.jpg", 31, 5, 3), ("8.jpg", 32, 6, 3),
-    ]  # fmt: skip
-    for i, (name, *_) in enumerate(rows):
-        (folder / "loose_crop" / name).write_bytes(jpeg(30 * i % 256))
-    header = "TEMPLATE_ID,SUBJECT_ID,FILENAME"
-    lists = {
-        "ijbc_name_5pts_score.txt": [f"{r[0]} {points} 0.{i + 1}" for i, r in enumerate(rows)],
-        "ijbc_face_tid_mid.txt": [f"{r[0]} {r[1]} {r[2]}" for r in rows],
-        "ijbc_template_pair_label.txt": ["11 12 1", "21 22 1", "31 32 1", "11 22 0", "21 32 0"],
-        "ijbc_1N_gallery_G1.csv": [header, "11,1,img/1.jpg", "11,1,img/2.jpg", "21,2,img/5.jpg"],
-        "ijbc_1N_gallery_G2.csv": [header, "31,3,img/7.jpg"],
-        "ijbc_1N_probe_mixed.csv": [header, "12,1,img/4.jpg", "22,2,a/6.jpg", "32,3,img/8.jpg"],
-    }
-    for name, lines in lists.items():
-        (meta / name).write_text("\n".join(lines) + "\n")
-    return meta
 
 
 def test_ms1mv3_ijbc(tmp_path, reds):
