@@ -155,7 +155,8 @@ def check_model(spec: ModelSpec) -> None:
     if not is_weights_file(spec.weights):
         check_tag(spec)
         return
-    with torch.device("meta"):
+    # Sizes are enough; open_clip wants its parameters on a device.
+    with torch.device("cpu" if spec.backbone.startswith("open_clip:") else "meta"):
         model, _ = trunk(spec.backbone, 3, spec.input_size or _USUAL_SIDE)
     check_weights(model, spec, weights_file(spec), "visual")
 

@@ -15,6 +15,9 @@ MEAN = (0.48145466, 0.4578275, 0.40821073)
 """Of pixels in [0, 1], red, green and blue, that OpenAI's and most other weights expect."""
 STD = (0.26862954, 0.26130258, 0.27577711)
 PREFIX = "open_clip:"
+# The library builds both towers: the other one is as small as can be.
+_SMALLEST_TEXTS = {"context_length": 1, "vocab_size": 1, "width": 8, "heads": 1, "layers": 1}
+_SMALLEST_IMAGES = {"image_size": 8, "patch_size": 8, "width": 8, "head_width": 8, "layers": 1}
 
 
 def open_clip() -> Any:
@@ -40,7 +43,7 @@ def image_tower(name: str, channels: int, image_size: int) -> tuple[nn.Module, i
     """CLIP's image encoder with its projection, and the embedding's length."""
     if channels != 3:
         raise BenchError(f"backbone '{PREFIX}{name}': expected colour images, got {channels}")
-    model = _model(name, force_image_size=image_size)
+    model = _model(name, text_cfg=_SMALLEST_TEXTS, force_image_size=image_size)
     return model.visual, int(model.visual.output_dim)
 
 
@@ -63,7 +66,7 @@ class ClipTexts(TextModel):
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name = name
-        self.text = _model(name).text
+        self.text = _model(name, vision_cfg=_SMALLEST_IMAGES).text
         self.tokenizer = open_clip().get_tokenizer(name)
 
     def forward(self, texts: Sequence[str]) -> Tensor:

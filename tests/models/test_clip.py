@@ -87,9 +87,9 @@ def test_wrong_weights_and_names_are_one_line(tiny, tmp_path):
     save_file(state, tmp_path / "w.safetensors")
     with pytest.raises(BenchError, match=r"w\.safetensors: 'proj': expected \(32, 16\), got no"):
         check_model(spec(tmp_path / "w.safetensors"))
-    with pytest.raises(BenchError, match="unknown model of open_clip 'tiny-clap'.*tiny-clip"):
+    with pytest.raises(BenchError, match=r"unknown model of open_clip 'tiny-clap'.*tiny-clip"):
         check_model(ModelSpec(backbone="open_clip:tiny-clap", dim=16))
-    with pytest.raises(BenchError, match="a tag of open_clip:ViT-B-32, got 'opnai'.*openai"):
+    with pytest.raises(BenchError, match=r"a tag of open_clip:ViT-B-32, got 'opnai'.*openai"):
         check_model(ModelSpec(backbone="open_clip:ViT-B-32", dim=512, weights="opnai"))
     with pytest.raises(BenchError, match="dim: expected 16, the width of open_clip:tiny-clip"):
         Encoder("open_clip:tiny-clip", 8, 3, 32, project=False)
