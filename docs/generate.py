@@ -6,8 +6,8 @@ The comment that opens a part says what generates it, ``<!-- end -->`` closes it
     <!-- end -->
 
 ``bench ...`` is a command that prints Markdown; ``docs NAME ...`` is one of ``GENERATORS``, which
-read protocols, tracks, adapters, the metric catalogue and pydantic models; ``records NAME ...`` reads
-records, and ``plans NAME ...`` plans runs or builds networks, which takes its time.
+read protocols, tracks, adapters, the metric catalogue and pydantic models; ``records NAME ...``
+reads records, and ``plans NAME ...`` plans runs or builds networks, which takes its time.
 """
 
 import csv
