@@ -109,8 +109,8 @@ def read_captions(path: Path, names: Sequence[str]) -> tuple[str, ...]:
         raise BenchError(f"{path}: expected a CSV table in UTF-8: {error}") from error
     captions = []
     for name in names:
-        caption = found.get(name) or found.get(name.rpartition("/")[2])
-        if caption is None:
+        own = found.get(name) or found.get(name.rpartition("/")[2])
+        if own is None:
             raise BenchError(f"{path}: expected a caption of every image, '{name}' has none")
-        captions.append(caption)
+        captions.append(own)
     return tuple(captions)
