@@ -81,6 +81,12 @@ def upgrade(
     maps: Annotated[str, Option(
         help="`all`, `quick` (closed form), or methods, with commas: `linear,procrustes:query`."
     )] = "all",
+    approximate: Annotated[Literal["hnsw", "ivf"] | None, Option(
+        "--index", help="Judge strategies behind an approximate index of faiss, too.",
+    )] = None,
+    engine: Annotated[Literal["local", "ray"], Option(
+        help="`ray`: the workers of a Ray cluster read parts of the gallery; same results."
+    )] = "local",
     seed: Annotated[int, Option(min=0, help="Of everything random.")] = 0,
     report: Annotated[Path | None, Option(help="Page to write, one HTML file.")] = None,
     as_json: Annotated[Path | None, Option("--json", help="File of all numbers to write.")] = None,
@@ -124,7 +130,7 @@ def upgrade(
 
         result = carry_out(
             **arguments, items=items, throughput=throughput, price=price, **constraints,
-            wanted=wanted, seed=seed, tell=status.update,
+            wanted=wanted, seed=seed, engine=engine, approximate=approximate, tell=status.update,
         )  # fmt: skip
         if as_json is not None:
             result.save_json(as_json)

@@ -1,6 +1,10 @@
 """The report on an upgrade, against the products of vectors that its scores need."""
 
+import resource
 import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,59 +23,93 @@ _REPORT, _PRODUCTS = "whole report", "score products"
 _SAMPLE = 20_000
 _STEP = 4096
 _LEAST = 1000
+_BUSY = ", processor time"
 
 
-def rows(items: int = 1_000_000, dim: int = 384, queries: int = 10_000) -> list[dict[str, Any]]:
-    """Time a report by relevance on a float16 file of ``items``, a sample of them embedded anew.
+def rows(
+    items: int = 1_000_000, dim: int = 384, queries: int = 10_000, samples: int = 20_000
+) -> list[dict[str, Any]]:
+    """Time a report by relevance on a float16 file of ``items``, ``samples`` of them embedded anew.
 
     Maps are those in closed form, as trained ones are timed by steps. The products are float32, one
-    for each list that the strategies search, with the scores thrown away. See
-    ``benchmark.perf.run``.
+    for each list that the strategies search, with the scores thrown away; half of them before the
+    report and half after, so that a busy machine is busy for both. Processor time is of all
+    threads. See ``benchmark.perf.run``.
     """
     with tempfile.TemporaryDirectory(prefix="bench-perf-") as name:
-        small = _Vectors(Path(name) / "small", max(_LEAST, _STEP // 4), dim, 50)
+        small = _Vectors(Path(name) / "small", max(_LEAST, _STEP // 4), dim, 50, samples)
         lists = small.lists()  # compiles what is compiled once, too
-        whole = _Vectors(Path(name) / "whole", max(items, _LEAST), dim, queries)
-        calls = {
-            _PRODUCTS: lambda: _products(whole.given["old_queries"], whole.items, lists),
-            _REPORT: whole.report,
-        }
-        timings = measure.together(calls, 1)
-    size = f"{queries:,} queries, {whole.items:,} x {dim} float16, {len(lists)} lists"
-    return measure.rows(timings, size, _PRODUCTS)
+        small.report()
+        whole = _Vectors(Path(name) / "whole", max(items, _LEAST), dim, queries, samples)
+        half = len(lists) // 2
+        before, report, after = (
+            _timed(call)
+            for call in (
+                partial(_products, whole.old_queries, whole.items, lists[:half]),
+                whole.report,
+                partial(_products, whole.old_queries, whole.items, lists[half:]),
+            )
+        )
+    products = before[0].seconds + after[0].seconds, before[1] + after[1]
+    memory = [each[0].memory_mib for each in (before, after)]
+    known = [each for each in memory if each is not None]
+    timing = measure.Timing(products[0], max(known) if len(known) == 2 else None)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    size = (
+        f"{queries:,} queries, {whole.items:,} x {dim} float16, {whole.embedded:,} anew, "
+        f"{len(lists)} lists"
+    )
+    clock = measure.rows({_PRODUCTS: timing, _REPORT: report[0]}, size, _PRODUCTS)
+    busy = measure.rows(
+        {f"{_PRODUCTS}{_BUSY}": measure.Timing(products[1], None),
+         f"{_REPORT}{_BUSY}": measure.Timing(report[1], None)},
+        f"{size}; peak of the process {peak:.2f} GiB", f"{_PRODUCTS}{_BUSY}",
+    )  # fmt: skip
+    return clock + busy
+
+
+def _timed(call: Callable[[], object]) -> tuple[measure.Timing, float]:
+    """A call's time and memory, and processor seconds of all its threads."""
+    before = time.process_time()
+    timing = measure.once(call)
+    return timing, time.process_time() - before
 
 
 class _Vectors:
     """Vectors of two models in files: one is a rotation of the other with noise."""
 
-    def __init__(self, folder: Path, items: int, dim: int, queries: int) -> None:
-        """Write the gallery; each query looks for an item of the sample."""
+    def __init__(self, folder: Path, items: int, dim: int, queries: int, samples: int) -> None:
+        """Write both galleries; each query looks for an item of the sample."""
         folder.mkdir()
-        self.items = items
+        self.items, self.embedded = items, min(items, max(samples, _LEAST // 2))
         rng = np.random.default_rng(0)
         turn = np.linalg.qr(rng.standard_normal((dim, dim)))[0].astype(np.float32)
-        sample = np.sort(rng.choice(items, min(items, _SAMPLE), replace=False))
-        wanted = rng.choice(sample, queries)
-        stored = folder / "old.npy"
-        sink = sink_class(stored)(stored, items, "float16", np.arange(items))
-        new, meant = [], np.empty((queries, dim), np.float32)
-        with writing([sink]):
+        sample = np.sort(rng.choice(items, self.embedded, replace=False))
+        wanted = rng.choice(sample[:_SAMPLE], queries)
+        stored, new = folder / "old.npy", folder / "new.npy"
+        sinks = [
+            sink_class(path)(path, len(ids), "float16", ids)
+            for path, ids in ((stored, np.arange(items)), (new, sample))
+        ]
+        meant = np.empty((queries, dim), np.float32)
+        with writing(sinks):
             for first in range(0, items, _STEP):
                 rows = rng.standard_normal((min(_STEP, items - first), dim), dtype=np.float32)
-                sink.write(rows)
+                sinks[0].write(rows)
                 last = first + len(rows)
-                new.append(rows[sample[(sample >= first) & (sample < last)] - first])
+                anew = rows[sample[slice(*np.searchsorted(sample, [first, last]))] - first]
+                if len(anew):
+                    sinks[1].write(self._other(anew @ turn, rng, 0.3))
                 here = (wanted >= first) & (wanted < last)
                 meant[here] = rows[wanted[here] - first]
+        self.old_queries = self._other(meant, rng, 1.0)
         self.given: dict[str, Any] = {
-            "old_gallery": stored, "new_gallery": self._other(np.concatenate(new) @ turn, rng, 0.3),
-            "queries": self._other(meant @ turn, rng, 0.6),
-            "old_queries": self._other(meant, rng, 1.0),
+            "old_gallery": stored, "new_gallery": new,
+            "queries": self._other(meant @ turn, rng, 0.6), "old_queries": self.old_queries,
         }  # fmt: skip
         self.more: dict[str, Any] = {
             "qrels": {i: {int(row): 1.0} for i, row in enumerate(wanted)},
-            "ids": {"new_gallery": sample, "queries": np.arange(queries),
-                    "old_queries": np.arange(queries)},
+            "ids": {"queries": np.arange(queries), "old_queries": np.arange(queries)},
         }  # fmt: skip
 
     @staticmethod

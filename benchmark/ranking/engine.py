@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from benchmark.ranking import arrays, kernels, matching, threshold_search, tile_counts
 from benchmark.ranking.arrays import Floats, Ints, Mask
-from benchmark.ranking.grouping import Grouped, Labels, Ragged
+from benchmark.ranking.grouping import Grouped, Labels, Ragged, offsets
+from benchmark.ranking.nearest_kernels import Best, count_and_find
 
 _PACKED = 32 << 20  # bytes of packed items at a time
 _TABLES = 3 << 19  # bytes of tables and buffers a thread
@@ -255,11 +256,8 @@ class Scorer:
         most = int(thresholds.sizes.max(initial=0))
         if not most:
             return above
-        nodes = 1 << threshold_search.depth_of(most)
-        counters = threshold_search.COPIES * (most + 1)
-        one = 4 * (nodes + kernels.CAPACITY + counters)
-        n = max(1, min(8, _TABLES // (one * kernels.ROWS))) * kernels.ROWS
-        queries, room = self.queries(rows), Workspace(n, nodes, counters)
+        n, room = _room(most)
+        queries = self.queries(rows)
 
         def count(items: Panels, a: int, b: int) -> None:
             tile_counts.count(queries, items, self.l2, thresholds, a, b, room.arrays, above)
@@ -269,6 +267,42 @@ class Scorer:
             items = self.items(some if junk is None else some[~junk[first:last]])
             share(functools.partial(count, items), spans(queries.n, n), self.threads)
         return above
+
+    def count_and_find(self, thresholds: Ragged, best: Best, rows: Ints, left_out: Ragged) -> Ints:
+        """Items that score at least each query's ascending thresholds; the nearest go to ``best``.
+
+        Args:
+            thresholds: Of all queries.
+            best: The nearest items so far, of all queries; is changed.
+            rows: Number of each item, ascending, below 2^32: what ``best`` knows it by.
+            left_out: Ascending items of each query that never are among its nearest.
+        """
+        above = np.zeros(len(thresholds.values), np.int64)
+        n, room = _room(int(thresholds.sizes.max(initial=0)))
+        queries = self.queries(np.arange(self.shape[0]))
+
+        def work(items: Panels, some: Ints, out: Ragged, a: int, b: int) -> None:
+            count_and_find(
+                queries, items, self.l2, thresholds, a, b, room.arrays[1:], above, some, out, best
+            )
+
+        for first, last in spans(self.shape[1], self.step(_PACKED)):
+            here = (left_out.values >= first) & (left_out.values < last)
+            sizes = np.bincount(left_out.owner[here], minlength=self.shape[0])
+            out = Ragged(offsets(sizes), left_out.values[here] - first)
+            items = self.items(np.arange(first, last))
+            call = functools.partial(work, items, rows[first:last], out)
+            share(call, spans(queries.n, n), self.threads)
+        return above
+
+
+def _room(most: int) -> tuple[int, Workspace]:
+    """Queries that are worked on together, and their buffers, for at most so many thresholds."""
+    nodes = 1 << threshold_search.depth_of(most)
+    counters = threshold_search.COPIES * (most + 1)
+    one = 4 * (nodes + kernels.CAPACITY + counters)
+    n = max(1, min(8, _TABLES // (one * kernels.ROWS))) * kernels.ROWS
+    return n, Workspace(n, nodes, counters)
 
 
 def tile(queries: Panels, items: Panels, *, l2: bool) -> Floats:

@@ -87,7 +87,7 @@ def prepare(thresholds: Any, first: int, last: int, trees: Any) -> Any:
 
 
 @jit
-def _tally(s: Any, n: int, tree: Any, depth: int, counts: Any, steps: Any) -> None:
+def tally(s: Any, n: int, tree: Any, depth: int, counts: Any, steps: Any) -> None:
     """Add 1 to the counters of each score's number of thresholds reached."""
     reached(s, n, tree, depth, COPIES, steps)
     for j in range(np.uint64(n)):  # unsigned: numba checks signed indices for wrap-around
@@ -147,13 +147,13 @@ def count(
                 append(tile, here, lows, fill, r, buffer, None, 0, 0, None)
             for i in range(r, r + ROWS):
                 if fill[i] > CAPACITY - 2 * COLUMNS:
-                    _tally(buffer[i * CAPACITY :], fill[i], trees[i], depths[i], counts[i], steps)
+                    tally(buffer[i * CAPACITY :], fill[i], trees[i], depths[i], counts[i], steps)
                     fill[i] = 0
     for i in range(last - first):
         a, b = thresholds.offset[first + i], thresholds.offset[first + i + 1]
         if b == a:
             continue
-        _tally(buffer[i * CAPACITY :], fill[i], trees[i], depths[i], counts[i], steps)
+        tally(buffer[i * CAPACITY :], fill[i], trees[i], depths[i], counts[i], steps)
         above = np.int64(0)
         for k in range(b - a, 0, -1):
             for copy in range(COPIES):

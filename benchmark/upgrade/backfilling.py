@@ -50,15 +50,15 @@ def backfills(study: Study, start: FittedMap, seed: int = 0) -> list[Backfill]:
     Unfilled items are converted by ``start``, or by the map that gives the priority; filled ones
     have their new vector.
     """
-    gallery = study.inputs.gallery
-    rows = gallery.embedded[study.held]
+    held = study.sample.held
+    rows = study.sample.rows[held]
     orders: list[tuple[str, FittedMap, Ints]] = [("random", start, random(rows, seed))]
     if study.inputs.reads is not None:
         reads = study.inputs.reads[rows].astype(np.float64)
         orders.append(("reads", start, by_score(reads, rows)))
     for each in study.maps:
         if "priority" in each.conversion.parts:
-            order = each.conversion.order(gallery.old[study.held], ids=rows)
+            order = each.conversion.order(study.sample.old[held], ids=rows)
             orders.append(("priority", each, order))
     plan = Plan([s for s in study.plan.strategies if s.name == REEMBED], dict(study.plan.lists))
     for k, (_, fit, order) in enumerate(orders):

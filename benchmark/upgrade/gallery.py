@@ -3,65 +3,18 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmark.contract.arrays import as_vectors, require_direction
+from benchmark.contract.arrays import require_direction
 from benchmark.contract.conversion import Conversion
-from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Floats, Ints, Mask
-from benchmark.upgrade.formats.ids import Ids, as_ids, require_unique
+from benchmark.upgrade.cluster import Cluster
+from benchmark.upgrade.new_vectors import NewVectors
+from benchmark.upgrade.rows import BLOCK, Rows, gather
 
-BLOCK = 1 << 16
-"""Rows of a block at most; of long vectors a source gives fewer."""
-
-
-class Rows(Protocol):
-    """Vectors that are read from front to back: a file's ``Source``, or :class:`ArrayRows`."""
-
-    name: str
-    rows: int
-    dim: int
-
-    @property
-    def ids(self) -> Ids | None:
-        """Ids of all rows; None where there are none."""
-
-    def batches(self, size: int = ...) -> Iterator[tuple[Ids | None, Floats]]:
-        """Ids and vectors in order, ``[k, dim]`` float32."""
-
-    def row(self, number: int) -> str:
-        """A row's name in messages."""
-
-
-class ArrayRows:
-    """An array of vectors, memory-mapped or not, as a file's source; a BenchError refuses it."""
-
-    def __init__(self, name: str, vectors: Any, ids: Any = None) -> None:
-        """Take vectors ``[n, dim]`` and their ids ``[n]``; numbers are looked at when read."""
-        array = vectors if isinstance(vectors, np.ndarray) else as_vectors(name, vectors)
-        if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "fi":
-            got = f"{array.dtype} {list(array.shape)}"
-            raise BenchError(f"{name}: expected numbers [n, dim], got {got}")
-        self.name, self.array = name, array
-        self.rows, self.dim = array.shape
-        self.ids = None if ids is None else as_ids(ids)
-        if self.ids is not None:
-            if len(self.ids) != self.rows:
-                raise BenchError(f"{name}: expected {self.rows} ids, got {len(self.ids)}")
-            require_unique(self.ids)
-
-    def batches(self, size: int = BLOCK) -> Iterator[tuple[Ids | None, Floats]]:
-        """Ids and vectors in order."""
-        for a in range(0, self.rows, size):
-            ids = None if self.ids is None else self.ids[a : a + size]
-            yield ids, as_vectors(self.name, self.array[a : a + size])
-
-    def row(self, number: int) -> str:
-        """A row's number."""
-        return f"row {number}"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -78,6 +31,16 @@ class Block:
     old: Floats
     make_new: Callable[[], Floats]
     _made: dict[str, Floats] = field(default_factory=dict)
+
+    def some(self, places: Ints) -> "Block":
+        """Some of its items."""
+        if len(places) == len(self.rows):
+            return self
+        make = partial(self._some_new, places)
+        return Block(self.rows[places], self.old[places], make)
+
+    def _some_new(self, places: Ints) -> Floats:
+        return self.new[places]
 
     @property
     def new(self) -> Floats:
@@ -136,72 +99,134 @@ class Gallery:
     """A gallery of which some rows have new vectors.
 
     Attributes:
+        stored: Vectors of the old model.
+        new: Those of the new one.
         rows: How many items there are.
         embedded: Those with a new vector, ascending, ``[s]``.
-        old: Old vectors of these, ``[s, d_old]``, and
-        new: new ones, ``[s, d_new]``.
+        cluster: Reads parts of the gallery on several machines; None: this process reads it.
     """
 
-    def __init__(self, stored: Rows, embedded: Ints, new: Floats, distance: str) -> None:
-        """Look at all stored vectors once, and keep those of embedded rows."""
-        self.stored, self.rows = stored, stored.rows
-        self.embedded, self.new = embedded, new
-        self.old: Floats = np.empty((len(embedded), stored.dim), np.float32)
-        for start, old in self._old_blocks():
-            require_direction(stored.name, old, distance, start)
-            a, b = np.searchsorted(embedded, [start, start + len(old)])
-            self.old[a:b] = old[embedded[a:b] - start]
+    def __init__(
+        self, stored: Rows, new: NewVectors, distance: str, cluster: Cluster | None = None
+    ) -> None:
+        """Look at all vectors once."""
+        self.stored, self.rows, self.new, self.cluster = stored, stored.rows, new, cluster
+        self.distance, self.embedded = distance, new.rows
+        if cluster is not None:
+            new.shared()
+        new.check(distance)
+        Whole(self).each(_check)
 
     @property
     def complete(self) -> bool:
         """Whether every item has a new vector."""
         return len(self.embedded) == self.rows
 
-    def whole(self, stand_in: StandIn | None = None) -> Iterator[Block]:
-        """A pass over all items; ``stand_in`` gives the new vectors of those without."""
-        for start, old in self._old_blocks():
-            rows = np.arange(start, start + len(old))
-            a, b = np.searchsorted(self.embedded, [start, start + len(old)])
-            yield Block(rows, old, partial(self._new, rows, old, a, b, stand_in))
+    def sample(self, places: Ints) -> tuple[Floats, Floats]:
+        """Old and new vectors of some of the embedded rows, by ascending place."""
+        return gather(self.stored, self.embedded[places]), self.new.take(places)
 
-    def some(
-        self, held: Mask, stand_in: StandIn | None = None, true: Mask | None = None
+    def blocks(
+        self, stand_in: StandIn | None = None, first: int = 0, last: int | None = None
     ) -> Iterator[Block]:
-        """A pass over some of the embedded items, bool ``[s]``.
+        """A pass over items; ``stand_in`` gives the new vectors of those without."""
+        last = self.rows if last is None else last
+        start = first
+        a, end = map(int, np.searchsorted(self.embedded, [first, last]))
+        reader = self.new.reader(a, end)
+        for old in self.stored.vectors(BLOCK, first, last):
+            rows = np.arange(start, start + len(old))
+            b = int(np.searchsorted(self.embedded, start + len(old)))
+            known = reader(a, b)
+            yield Block(rows, old, partial(self._new, rows, old, self.embedded[a:b], known,
+                                           stand_in))  # fmt: skip
+            start, a = start + len(old), b
 
-        With ``stand_in`` only those of ``true``, bool ``[s]``, keep their new vectors.
+    def _new(
+        self, rows: Ints, old: Floats, embedded: Ints, known: Floats, stand_in: StandIn | None
+    ) -> Floats:
+        if len(known) == len(rows):
+            return known
+        if stand_in is None:
+            raise ValueError("stand_in: expected one, as not every item has a new vector")
+        new = stand_in(rows, old)
+        new[embedded - rows[0]] = unit(known, stand_in.conversion.distance)
+        return new
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Passes over a gallery, or over a part of its rows."""
+
+    gallery: Gallery
+    stand_in: StandIn | None = None
+    first: int = 0
+    last: int | None = None
+
+    def __call__(self) -> Iterator[Block]:
+        """A pass."""
+        return self.gallery.blocks(self.stand_in, self.first, self.last)
+
+    def each(self, work: Callable[[Blocks], T]) -> list[T]:
+        """Call ``work`` on parts that make up the whole, on the cluster if there is one."""
+        cluster = self.gallery.cluster
+        if cluster is None:
+            return [work(self)]
+        parts = cluster.parts(self.gallery.rows)
+        mine = [Whole(_alone(self.gallery), self.stand_in, a, b) for a, b in parts]
+        return cluster.map(work, mine)
+
+
+def _alone(gallery: Gallery) -> Gallery:
+    """The same without its cluster, as workers read it."""
+    made = Gallery.__new__(Gallery)
+    made.__dict__.update(gallery.__dict__, cluster=None)
+    return made
+
+
+def _check(part: Blocks) -> None:
+    """BenchError if a stored vector has no direction."""
+    if not isinstance(part, Whole):
+        raise TypeError(f"part: expected a Whole, got {type(part).__name__}")
+    gallery, start = part.gallery, part.first
+    for old in gallery.stored.vectors(BLOCK, part.first, part.last):
+        require_direction(gallery.stored.name, old, gallery.distance, start)
+        start += len(old)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Embedded items that are held in memory.
+
+    Attributes:
+        rows: Of the gallery, ascending, ``[c]``.
+        old: Old vectors of these, ``[c, d_old]``, and
+        new: new ones, ``[c, d_new]``.
+        fitted: Which of them maps are fitted on, ``[c]``.
+        held: Which the smaller gallery has, ``[c]``.
+    """
+
+    rows: Ints
+    old: Floats
+    new: Floats
+    fitted: Mask
+    held: Mask
+
+    @property
+    def known(self) -> Block:
+        """All of them."""
+        return Block(self.rows, self.old, partial(np.asarray, self.new))
+
+    def blocks(self, stand_in: StandIn | None = None, true: Mask | None = None) -> Iterator[Block]:
+        """A pass over the held-out items.
+
+        With ``stand_in`` only those of ``true``, bool ``[c]``, keep their new vectors.
         """
-        places = np.flatnonzero(held)
+        places = np.flatnonzero(self.held)
         for a in range(0, len(places), BLOCK):
             here = places[a : a + BLOCK]
-            rows, old, new = self.embedded[here], self.old[here], self.new[here]
+            rows, old, new = self.rows[here], self.old[here], self.new[here]
             if stand_in is not None and true is not None:
                 kept = true[here, None]
                 new = np.where(kept, unit(new, stand_in.conversion.distance), stand_in(rows, old))
             yield Block(rows, old, partial(np.asarray, new))
-
-    def _new(self, rows: Ints, old: Floats, a: int, b: int, stand_in: StandIn | None) -> Floats:
-        if b - a == len(rows):
-            return self.new[a:b]
-        if stand_in is None:
-            raise ValueError("stand_in: expected one, as not every item has a new vector")
-        new = stand_in(rows, old)
-        new[self.embedded[a:b] - rows[0]] = unit(self.new[a:b], stand_in.conversion.distance)
-        return new
-
-    def _old_blocks(self) -> Iterator[tuple[int, Floats]]:
-        start = 0
-        for _, old in self.stored.batches(BLOCK):
-            yield start, old
-            start += len(old)
-
-
-def gather(source: Rows, wanted: Ints) -> NDArray[np.float32]:
-    """Vectors of some rows of a source, in their order, ``[k, dim]``."""
-    out, order, start = np.empty((len(wanted), source.dim), np.float32), np.argsort(wanted), 0
-    ordered = wanted[order]
-    for _, vectors in source.batches(BLOCK):
-        a, b = np.searchsorted(ordered, [start, start + len(vectors)])
-        out[order[a:b]] = vectors[ordered[a:b] - start]
-        start += len(vectors)
-    return out

@@ -47,6 +47,11 @@ class Settings:
         if self.kind not in _KINDS:
             raise unknown("index", self.kind, _KINDS)
 
+    def require(self) -> None:
+        """BenchError if the package that indexes need is not installed."""
+        with faiss_package.threads(self.threads):
+            pass
+
     def lists_of(self, rows: int) -> int:
         """How many lists so many vectors are kept in."""
         advised = rows // 1000 if rows < 1_000_000 else math.isqrt(rows)
@@ -231,8 +236,13 @@ class Outlived:
     @property
     def build_anew(self) -> bool:
         """Whether keeping the index may cost more than a hundredth of recall."""
-        span = self.lost.interval(share=False)
-        return span is None or span[1] > _TOLERANCE
+        return needs_building(self.anew, self.kept)
+
+
+def needs_building(anew: NDArray[np.float64], kept: NDArray[np.float64]) -> bool:
+    """Whether a kept index may lose more than a hundredth of recall; shares of each query."""
+    span = mean_spread(anew - kept).interval(share=False)
+    return span is None or span[1] > _TOLERANCE
 
 
 def outlives(

@@ -8,16 +8,17 @@ import numpy as np
 from benchmark.contract.arrays import require_direction
 from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Floats, Ints
+from benchmark.upgrade.cluster import Cluster
 from benchmark.upgrade.formats.ids import Ids
 from benchmark.upgrade.formats.source import Source
-from benchmark.upgrade.gallery import Gallery, Rows, gather
+from benchmark.upgrade.gallery import Gallery
 from benchmark.upgrade.joining import join
+from benchmark.upgrade.new_vectors import NewVectors
 from benchmark.upgrade.relevance import Relevance
+from benchmark.upgrade.rows import Rows, gather
 
 LEAST = 100
 """Items with vectors by both models: fewer leave nothing to judge by."""
-MOST_NEW = 2**33
-"""Bytes of new vectors, which are held in memory."""
 Judge = Literal["qrels", "labels", "agreement"]
 
 
@@ -54,7 +55,9 @@ class Inputs:
     told: tuple[str, ...] = ()
 
 
-def joined_gallery(old: Rows, new: Rows, distance: str) -> tuple[Gallery, list[str]]:
+def joined_gallery(
+    old: Rows, new: Rows, distance: str, cluster: Cluster | None = None
+) -> tuple[Gallery, list[str]]:
     """The gallery with its new vectors, joined by ids, or row by row; and what there is to tell.
 
     Raises:
@@ -67,15 +70,9 @@ def joined_gallery(old: Rows, new: Rows, distance: str) -> tuple[Gallery, list[s
             f"{new.name}: expected new vectors of at least {LEAST} items of {old.name}, got "
             f"{len(joined.left)}"
         )
-    if 4 * len(joined.left) * new.dim > MOST_NEW:
-        raise BenchError(
-            f"{new.name}: expected at most {MOST_NEW // 2**30} GiB of new vectors as float32, got "
-            f"{4 * len(joined.left) * new.dim / 2**30:.1f}: a sample of them is enough"
-        )
     order = np.argsort(joined.right, kind="stable")
-    vectors = gather(new, joined.left[order])
-    require_direction(new.name, vectors, distance)
-    gallery = Gallery(old, joined.right[order], vectors, distance)
+    vectors = NewVectors(new, joined.right[order], joined.left[order])
+    gallery = Gallery(old, vectors, distance, cluster)
     if not _partners(gallery):
         if not joined.by_id:
             raise BenchError(
@@ -114,7 +111,7 @@ def joined_queries(new: Rows, old: Rows | None, distance: str) -> tuple[Floats, 
 def require_dims(gallery: Gallery, queries: Floats, old_queries: Floats | None) -> None:
     """BenchError unless queries are as long as the gallery's vectors of the same model."""
     for name, rows, dim in (
-        ("--queries", queries, gallery.new.shape[1]),
+        ("--queries", queries, gallery.new.dim),
         ("--old-queries", old_queries, gallery.stored.dim),
     ):
         if rows is not None and rows.shape[1] != dim:
@@ -130,8 +127,8 @@ def _partners(gallery: Gallery) -> bool:
     """
     rng = np.random.default_rng(0)
     n = min(len(gallery.embedded), 400)
-    rows = rng.choice(len(gallery.embedded), n, replace=False)
-    old, new = (_similarities(x[rows]) for x in (gallery.old, gallery.new))
+    places = np.sort(rng.choice(len(gallery.embedded), n, replace=False))
+    old, new = map(_similarities, gallery.sample(places))
     above = np.triu_indices(n, 1)
     if not (np.ptp(old[above]) and np.ptp(new[above])):
         return True  # all alike: nothing can be said

@@ -146,7 +146,7 @@ def pairs(
     if joined.in_step:
         yield from _in_step(left, right, size)
         return
-    with _Copy(right, folder) as copy:
+    with Copy(right, folder) as copy:
         start = 0
         for ids, vectors in left.batches(size):
             first, last = np.searchsorted(joined.left, [start, start + len(vectors)])
@@ -169,7 +169,7 @@ def _in_step(
         rest = rest[len(vectors) :]
 
 
-class _Copy(AbstractContextManager["_Copy"]):
+class Copy(AbstractContextManager["Copy"]):
     """The vectors of a source in a file whose rows are read in any order."""
 
     def __init__(self, source: Source, folder: Path | None) -> None:

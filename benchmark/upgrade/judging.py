@@ -15,7 +15,7 @@ from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.upgrade import maps as map_fits
 from benchmark.upgrade.evaluation import AGREEMENT, Evaluated, Scores, Values, evaluate
-from benchmark.upgrade.gallery import Block, Blocks, Gallery, StandIn, unit
+from benchmark.upgrade.gallery import Block, Blocks, Sample, StandIn, Whole, unit
 from benchmark.upgrade.inputs import Inputs
 from benchmark.upgrade.interpolation import SHARES, rotated, slerp
 from benchmark.upgrade.maps import FittedMap
@@ -26,6 +26,8 @@ MOST_PAIRS = 20_000
 """Pairs that maps are fitted on, at most."""
 MOST_HELD = 20_000
 """Held-out items of the smaller gallery, beside those that are relevant."""
+MOST_BYTES = 2**30
+"""Of vectors of held-out items that are relevant; of more of them some are drawn."""
 MAIN = {"qrels": "ndcg_at_10", "labels": "map", "agreement": AGREEMENT}
 """The metric that decides, by what is judged with."""
 Tell = Callable[[str], None]
@@ -57,8 +59,7 @@ class Study:
         plan: With the lists that answer.
         maps: As they were fitted.
         best: The map of stored vectors that comes closest to new vectors of held-out items.
-        fitted: Which embedded items the maps were fitted on, ``[s]``.
-        held: Which the smaller gallery has, ``[s]``.
+        sample: Items in memory: those that maps were fitted on, and the smaller gallery.
         relevant: The judged pairs.
         ranks: Strategy -> rank of each judged pair in the gallery that is reported.
         shares: Share of the way that interpolated queries go, of each half of the queries.
@@ -73,38 +74,24 @@ class Study:
     plan: Plan
     maps: list[FittedMap]
     best: FittedMap | None
-    fitted: Mask
-    held: Mask
+    sample: Sample
     relevant: Relevant
     ranks: dict[str, Ints]
     shares: tuple[float, ...]
     n_gallery: int
     distance: Any = field(default="cosine")
 
-    @property
-    def known(self) -> Block:
-        """All items with vectors by both models."""
-        return known_block(self.inputs.gallery)
-
-    @property
-    def sample(self) -> Blocks:
-        """Passes over the smaller gallery of held-out items."""
-        return partial(self.inputs.gallery.some, self.held)
-
-
-def known_block(gallery: Gallery) -> Block:
-    """All items with vectors by both models."""
-    return Block(gallery.embedded, gallery.old, partial(np.asarray, gallery.new))
-
 
 def split(inputs: Inputs, seed: int) -> tuple[Mask, Mask]:
     """Which embedded items maps are fitted on, and which are held out, ``[s]`` each.
 
     Where few of the sample's items are relevant these are all held out, and a fifth of the others;
-    else a half of all is.
+    else a half of all is. ``MOST_HELD`` others are kept, and as many relevant ones as
+    memory should hold.
     """
-    rng, s = np.random.default_rng([seed, 2]), len(inputs.gallery.embedded)
-    relevant = np.isin(inputs.gallery.embedded, inputs.relevance.rows)
+    gallery = inputs.gallery
+    rng, s = np.random.default_rng([seed, 2]), len(gallery.embedded)
+    relevant = np.isin(gallery.embedded, inputs.relevance.rows)
     if inputs.judge != "agreement" and relevant.sum() <= s // 2:
         held = relevant | (rng.random(s) < 0.2)
     else:
@@ -112,13 +99,22 @@ def split(inputs: Inputs, seed: int) -> tuple[Mask, Mask]:
     fitted = np.zeros(s, bool)
     fitted[rng.permutation(np.flatnonzero(~held))[:MOST_PAIRS]] = True
     held = ~fitted
-    few = np.flatnonzero(held & ~relevant)
-    held[rng.permutation(few)[MOST_HELD:]] = False
+    most = MOST_BYTES // (4 * (gallery.stored.dim + gallery.new.dim))
+    for some, n in ((~relevant, MOST_HELD), (relevant, max(most, MOST_HELD))):
+        held[rng.permutation(np.flatnonzero(held & some))[n:]] = False
     return fitted, held
 
 
-def judged_pairs(inputs: Inputs, fitted: Mask) -> Relevant:
-    """Pairs of queries and relevant items; those count that no map has seen, with a new vector.
+def make_sample(inputs: Inputs, seed: int) -> Sample:
+    """Items of :func:`split`, with their vectors."""
+    fitted, held = split(inputs, seed)
+    places = np.flatnonzero(fitted | held)
+    rows = inputs.gallery.embedded[places]
+    return Sample(rows, *inputs.gallery.sample(places), fitted[places], held[places])
+
+
+def judged_pairs(inputs: Inputs, held: Ints) -> Relevant:
+    """Pairs of queries and relevant items; those count that are held out, ``held`` rows.
 
     Raises:
         BenchError: If none counts.
@@ -126,7 +122,7 @@ def judged_pairs(inputs: Inputs, fitted: Mask) -> Relevant:
     of = inputs.relevance
     query = np.repeat(np.arange(len(of.offset) - 1), np.diff(of.offset))
     rows, gains = of.rows, of.gains
-    judged = np.isin(rows, inputs.gallery.embedded[~fitted])
+    judged = np.isin(rows, held)
     if inputs.own is not None:
         other = rows != inputs.own[query]
         with_own = np.flatnonzero(inputs.own >= 0)
@@ -156,25 +152,24 @@ def study(
         tell: Called with what is done next.
     """
     gallery, distance = inputs.gallery, inputs.distance
-    fitted, held = split(inputs, seed)
-    relevant, known = judged_pairs(inputs, fitted), known_block(gallery)
-    pairs = gallery.old[fitted], gallery.new[fitted]
+    items = make_sample(inputs, seed)
+    relevant, known = judged_pairs(inputs, items.rows[items.held]), items.known
+    pairs = items.old[items.fitted], items.new[items.fitted]
     fits, refused = map_fits.fit_all(labels, *pairs, distance, seed, tell)
-    best = _closest(fits, gallery, held)
+    best = _closest(fits, items)
     tell("choosing between queries")
-    sample = partial(gallery.some, held)
     turned = between = None
     shares: tuple[float, ...] = ()
     if inputs.old_queries is not None and distance == "cosine":
-        turned = rotated(gallery.old[fitted], gallery.new[fitted], inputs.queries)
-        between, shares = _between(inputs, turned, sample, relevant, known)
+        turned = rotated(*pairs, inputs.queries)
+        between, shares = _between(inputs, turned, items.blocks, relevant, known)
     plan = make_plan(
         gallery, inputs.queries, inputs.old_queries, turned, between, fits, best, distance
     )
     plan.left_out.update(refused)
-    tell(f"searching {held.sum():,} held-out items")
+    tell(f"searching {items.held.sum():,} held-out items")
     run = partial(evaluate, relevant=relevant, known=known, plan=plan, distance=distance)
-    on_sample = run(sample, strategies=plan.strategies, keep_nearest=True)
+    on_sample = run(items.blocks, strategies=plan.strategies, keep_nearest=True)
     agreement = on_sample.agreement(REEMBED)
     answered = np.flatnonzero(np.diff(relevant.offset) > 0)
     if inputs.judge == "agreement":
@@ -182,10 +177,10 @@ def study(
         outcomes = {
             s.name: Outcome(s, {AGREEMENT: agreement[s.name]}, False) for s in plan.strategies
         }
-        ranks, n_gallery = on_sample.ranks, int(held.sum())
+        ranks, n_gallery = on_sample.ranks, int(items.held.sum())
     else:
         tell(f"searching the whole gallery of {gallery.rows:,} items")
-        whole, correct = _whole(run, inputs, plan, held, on_sample, seed, tell)
+        whole, correct = _whole(run, inputs, plan, items, on_sample, seed, tell)
         outcomes = {
             s.name: Outcome(
                 s,
@@ -201,30 +196,29 @@ def study(
         groups = inputs.relevance.rows[inputs.relevance.offset[answered]]
     return Study(
         inputs, MAIN[inputs.judge], answered, groups,
-        outcomes, plan, fits, best, fitted, held, relevant, ranks, shares, n_gallery, distance,
+        outcomes, plan, fits, best, items, relevant, ranks, shares, n_gallery, distance,
     )  # fmt: skip
 
 
 def _whole(
-    run: Callable[..., Evaluated], inputs: Inputs, plan: Plan, held: Mask, on_sample: Evaluated,
-    seed: int, tell: Tell,
+    run: Callable[..., Evaluated], inputs: Inputs, plan: Plan, items: Sample,
+    on_sample: Evaluated, seed: int, tell: Tell,
 ) -> tuple[Evaluated, dict[str, tuple[Scores, Scores]]]:  # fmt: skip
     """All strategies on the whole gallery; scores on the sample, true and with stand-ins."""
-    gallery = inputs.gallery
+    gallery, held = inputs.gallery, items.held
     if gallery.complete:
-        return run(gallery.whole, strategies=plan.strategies), {}
-    fitted = ~held
+        return run(Whole(gallery), strategies=plan.strategies), {}
     conversion = map_fits.fit(
-        "linear", gallery.old[fitted], gallery.new[fitted], inputs.distance, seed
+        "linear", items.old[items.fitted], items.new[items.fitted], inputs.distance, seed
     ).conversion
-    relevant = np.isin(gallery.embedded, inputs.relevance.rows)
+    relevant = np.isin(items.rows, inputs.relevance.rows)
     # A copy of a relevant item's own new vector elsewhere would compete with it.
     donors = held & ~relevant if (held & ~relevant).any() else held
-    stand_in = StandIn.fitted(conversion, gallery.old[donors], gallery.new[donors])
-    whole = run(partial(gallery.whole, stand_in), strategies=plan.strategies)
+    stand_in = StandIn.fitted(conversion, items.old[donors], items.new[donors])
+    whole = run(Whole(gallery, stand_in), strategies=plan.strategies)
     tell("measuring what the estimate misses")
     guessed = [s for s in plan.strategies if s.embeds_gallery]
-    instead = run(partial(gallery.some, held, stand_in, relevant), strategies=guessed)
+    instead = run(partial(items.blocks, stand_in, relevant), strategies=guessed)
     pairs = {s.name: (on_sample.scores[s.name], instead.scores[s.name]) for s in guessed}
     return whole, pairs
 
@@ -236,13 +230,14 @@ def _corrected(whole: Scores, sample: tuple[Scores, Scores] | None) -> Scores:
     return {key: values + true[key] - instead[key] for key, values in whole.items()}
 
 
-def _closest(fits: Sequence[FittedMap], gallery: Gallery, held: Mask) -> FittedMap | None:
+def _closest(fits: Sequence[FittedMap], items: Sample) -> FittedMap | None:
     """The map of stored vectors whose output is nearest to new vectors of held-out items."""
+    old, new = items.old[items.held], items.new[items.held]
 
     def miss(each: FittedMap) -> float:
         distance = each.conversion.distance
-        near = unit(each.conversion.convert(gallery.old[held]), distance)
-        return float(((near - unit(gallery.new[held], distance)) ** 2).sum(1).mean())
+        near = unit(each.conversion.convert(old), distance)
+        return float(((near - unit(new, distance)) ** 2).sum(1).mean())
 
     return min((f for f in fits if f.to_new), key=miss, default=None)
 

@@ -51,14 +51,13 @@ class PairsCurve:
 
 def pairs_curve(study: Study, label: str, bounds: Sequence[str], seed: int = 0) -> PairsCurve:
     """Fit a map on the first 500, 1,000, ... pairs, and judge it on the held-out items."""
-    gallery, rows = study.inputs.gallery, np.flatnonzero(study.fitted)
+    sample = study.sample
+    rows = np.flatnonzero(sample.fitted)
     rows = np.random.default_rng([seed, 3]).permutation(rows)
     sizes = [n for n in SIZES if n < len(rows)] + [len(rows)]
     plan = Plan([], dict(study.plan.lists))
     for n in sizes:
-        fit = map_fits.fit(
-            label, gallery.old[rows[:n]], gallery.new[rows[:n]], study.distance, seed
-        )
+        fit = map_fits.fit(label, sample.old[rows[:n]], sample.new[rows[:n]], study.distance, seed)
         queries = fit.conversion.view(study.inputs.queries)
         name = f"pairs {n}"
         if fit.direction == "query":
@@ -87,8 +86,8 @@ def scores_on_sample(study: Study, plan: Plan) -> dict[str, Values]:
     """The main score of each strategy of a plan, by query, in the gallery of held-out items."""
     by_agreement = study.metric == AGREEMENT
     found = evaluate(
-        study.sample, study.relevant, study.known, plan, plan.strategies, study.distance,
-        keep_nearest=by_agreement,
+        study.sample.blocks, study.relevant, study.sample.known, plan, plan.strategies,
+        study.distance, keep_nearest=by_agreement,
     )  # fmt: skip
     if by_agreement:
         return found.agreement(REEMBED)

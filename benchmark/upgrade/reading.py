@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 from benchmark.config.files import read_bytes
 from benchmark.errors import BenchError, located
 from benchmark.ranking.arrays import Ints
-from benchmark.ranking.grouping import offsets, spread
+from benchmark.ranking.grouping import offsets
+from benchmark.upgrade.cluster import Cluster
 from benchmark.upgrade.formats import open_vectors
 from benchmark.upgrade.formats.checks import cut, shown
 from benchmark.upgrade.formats.ids import Ids, as_ids
-from benchmark.upgrade.gallery import ArrayRows, Rows
 from benchmark.upgrade.inputs import Inputs, Judge, joined_gallery, joined_queries, require_dims
-from benchmark.upgrade.joining import alike, codes, rows_of
-from benchmark.upgrade.relevance import Relevance, read_class_labels, read_relevance
+from benchmark.upgrade.joining import rows_of
+from benchmark.upgrade.relevance import Relevance, of_classes, read_class_labels, read_relevance
+from benchmark.upgrade.rows import ArrayRows, Rows
 
 Vectors = str | Path | NDArray[Any]
 Qrels = str | Path | Mapping[Any, Mapping[Any, float]]
@@ -31,6 +32,7 @@ def read_inputs(
     labels: tuple[Any, Any] | None = None, ids: Mapping[str, Any] | None = None,
     distance: Literal["cosine", "l2"] = "cosine", texts: str | Path | None = None,
     reads: str | Path | None = None, queries_are_items: bool = False,
+    cluster: Cluster | None = None,
 ) -> Inputs:  # fmt: skip
     """Check and join everything; arguments as of :func:`benchmark.upgrade.run.upgrade`."""
     given = dict(ids or {})
@@ -39,7 +41,8 @@ def read_inputs(
     if qrels is not None and labels is not None:
         raise BenchError("qrels, labels: expected one of them, got both")
     old = _rows("old_gallery", old_gallery, given)
-    gallery, told = joined_gallery(old, _rows("new_gallery", new_gallery, given), distance)
+    new = _rows("new_gallery", new_gallery, given)
+    gallery, told = joined_gallery(old, new, distance, cluster)
     of_old = None if old_queries is None else _rows("old_queries", old_queries, given)
     vectors, old_vectors, query_ids = joined_queries(
         _rows("queries", queries, given), of_old, distance
@@ -70,27 +73,17 @@ def _relevance(
     if labels is not None:
         if isinstance(labels[0], str | Path) and isinstance(labels[1], str | Path):
             return read_class_labels(*labels, query_ids, gallery_ids), "labels"
-        return _of_classes(labels, len(query_ids), len(gallery_ids)), "labels"
+        mine, its = as_ids(labels[0]), as_ids(labels[1])
+        if (len(mine), len(its)) != (len(query_ids), len(gallery_ids)):
+            raise BenchError(
+                f"labels: expected {len(query_ids)} of queries and {len(gallery_ids)} of the "
+                f"gallery, got {len(mine)} and {len(its)}"
+            )
+        return of_classes(mine, its), "labels"
     if isinstance(qrels, Mapping):
         return _of_mapping(qrels, query_ids, gallery_ids), "qrels"
     relevance = read_relevance(qrels, query_ids, gallery_ids)
     return relevance, "agreement" if qrels is None else "qrels"
-
-
-def _of_classes(labels: tuple[Any, Any], n_queries: int, n_items: int) -> Relevance:
-    mine, its = codes(*alike(as_ids(labels[0]), as_ids(labels[1])))
-    if (len(mine), len(its)) != (n_queries, n_items):
-        raise BenchError(
-            f"labels: expected {n_queries} of queries and {n_items} of the gallery, got "
-            f"{len(mine)} and {len(its)}"
-        )
-    order = np.argsort(its, kind="stable")
-    ordered = its[order]
-    first, last = np.searchsorted(ordered, mine), np.searchsorted(ordered, mine, "right")
-    if not (last > first).any():
-        raise BenchError("labels: expected a class of the queries in the gallery, got none")
-    rows = order[spread(first, last)]
-    return Relevance(offsets(last - first), rows, np.ones(len(rows)))
 
 
 def _of_mapping(

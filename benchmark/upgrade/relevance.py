@@ -134,7 +134,23 @@ def read_class_labels(
         BenchError: If a label is missing or doubled, a file is damaged, no query's class is in the
             gallery, or there are more than 2^26 pairs.
     """
-    labels = alike(_labels(queries, query_ids), _labels(gallery, gallery_ids))
+    return of_classes(
+        _labels(queries, query_ids), _labels(gallery, gallery_ids), (str(queries), str(gallery))
+    )
+
+
+def of_classes(queries: Ids, gallery: Ids, names: tuple[str, str] = ("labels",) * 2) -> Relevance:
+    """Gains of 1 for the items of the query's class.
+
+    Args:
+        queries: Labels, whole numbers or text ``[n_query]``.
+        gallery: As these, ``[n_gallery]``.
+        names: Of both in messages.
+
+    Raises:
+        BenchError: If no query's class is in the gallery, or there are more than 2^26 pairs.
+    """
+    labels = alike(queries, gallery)
     mine, its = codes(*labels)
     order = np.argsort(its, kind="stable")
     ordered = its[order]
@@ -142,13 +158,13 @@ def read_class_labels(
     n = int((last - first).sum())
     if not n:
         raise BenchError(
-            f"{gallery}: expected labels of the queries, {shown(str(labels[0][0]))} and the like, "
+            f"{names[1]}: expected labels of the queries, {shown(str(labels[0][0]))} and the like, "
             f"got none of them but {shown(str(labels[1][0]))} and the like"
         )
     if n > _MOST_PAIRS:
         raise BenchError(
-            f"{queries}: expected at most {_MOST_PAIRS} pairs of one class, got {n}: fewer queries "
-            "say as much"
+            f"{names[0]}: expected at most {_MOST_PAIRS} pairs of one class, got {n}: fewer "
+            "queries say as much"
         )
     return Relevance(offsets(last - first), order[spread(first, last)], np.ones(n))
 

@@ -12,6 +12,7 @@ import benchmark
 from benchmark.config.files import write_json, write_whole
 from benchmark.contract.conversion import Conversion
 from benchmark.errors import BenchError
+from benchmark.upgrade.approximate import BehindIndex
 from benchmark.upgrade.backfilling import Backfill
 from benchmark.upgrade.costs import Prices, cost_of
 from benchmark.upgrade.evaluation import AGREEMENT, METRICS, Values
@@ -66,6 +67,7 @@ class UpgradeReport:
 def make_document(
     study: Study, evidence: Evidence, verdict: Verdict, constraints: Constraints, prices: Prices,
     wanted: float, curve: PairsCurve | None, backfilling: Sequence[Backfill],
+    index: BehindIndex | None = None,
 ) -> Document:  # fmt: skip
     """Everything that a report shows."""
     strategies = [
@@ -93,6 +95,7 @@ def make_document(
         "left_out": left_out,
         "pairs": None if curve is None else curve.document(),
         "backfilling": [each.document() for each in backfilling],
+        "index": None if index is None else index.document(),
         "worst": _worst(study, verdict),
     }  # fmt: skip
 
@@ -101,8 +104,8 @@ def _inputs(study: Study) -> Document:
     inputs, gallery = study.inputs, study.inputs.gallery
     return {
         "gallery": gallery.stored.name, "rows": gallery.rows,
-        "dims": [gallery.stored.dim, gallery.new.shape[1]], "embedded": len(gallery.embedded),
-        "fitted": int(study.fitted.sum()), "held": int(study.held.sum()),
+        "dims": [gallery.stored.dim, gallery.new.dim], "embedded": len(gallery.embedded),
+        "fitted": int(study.sample.fitted.sum()), "held": int(study.sample.held.sum()),
         "judged_in": study.n_gallery, "queries": len(inputs.queries),
         "judged_queries": len(study.queries),
         "pairs": len(inputs.relevance.rows), "judged_pairs": int(study.relevant.judged.sum()),
@@ -120,7 +123,7 @@ def _strategy(
     share = evidence.shares[strategy.name]
     values = outcome.scores[study.metric]
     gallery = study.inputs.gallery
-    cost = cost_of(strategy, prices, gallery.stored.dim, gallery.new.shape[1])
+    cost = cost_of(strategy, prices, gallery.stored.dim, gallery.new.dim)
     broken, fixed = (None, None) if old is None else _changed(study, outcome, old)
     shown = [key for key in (*METRICS, AGREEMENT) if key in outcome.scores]
     fit = strategy.fitted

@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, unknown
+from benchmark.upgrade.approximate import behind_index
 from benchmark.upgrade.backfilling import Backfill, backfills
+from benchmark.upgrade.cluster import Cluster
 from benchmark.upgrade.costs import Prices
+from benchmark.upgrade.index import Kind, Settings
 from benchmark.upgrade.judging import Study, study
 from benchmark.upgrade.maps import FittedMap, chosen_maps
 from benchmark.upgrade.pairs_curve import PairsCurve, pairs_curve
@@ -27,6 +30,7 @@ def upgrade(
     throughput: float = 200.0, price: float = 0.01, old_model: bool = True,
     sources: bool = True, index: bool = True, extra_runs: bool = True, rescoring: bool = False,
     wanted: float = WANTED, maps: str | Iterable[str] = "all", seed: int = 0,
+    engine: Literal["local", "ray"] = "local", approximate: Kind | None = None,
     tell: Tell = lambda words: None,
 ) -> UpgradeReport:  # fmt: skip
     """Judge every way from an old embedding model to a new one, on a deployment's own vectors.
@@ -59,6 +63,9 @@ def upgrade(
         wanted: Share of the upgrade that a strategy must keep to be taken.
         maps: Labels of maps, ``quick`` for those in closed form, ``all``.
         seed: Of everything random.
+        engine: ``ray`` lets the workers of a Ray cluster read parts of the gallery; results are
+            the same.
+        approximate: An index of faiss, ``hnsw`` or ``ivf``, to judge strategies behind it, too.
         tell: Called with what is done next.
 
     Returns:
@@ -71,11 +78,16 @@ def upgrade(
         raise BenchError(f"wanted: expected a share in (0, 1], got {wanted:g}")
     if min(throughput, 1 if items is None else items) <= 0 or price < 0:
         raise BenchError("items, throughput, price: expected numbers above 0")
+    if engine not in ("local", "ray"):
+        raise unknown("engine", engine, ("local", "ray"))
+    if approximate is not None:
+        Settings(approximate).require()
     chosen = chosen_maps(maps)
     tell("reading")
     inputs = read_inputs(
         old_gallery, new_gallery, queries, old_queries, qrels=qrels, labels=labels, ids=ids,
         distance=distance, texts=texts, reads=reads, queries_are_items=queries_are_items,
+        cluster=Cluster() if engine == "ray" else None,
     )  # fmt: skip
     result = study(inputs, chosen, seed, tell)
     evidence = Evidence.of(result.outcomes, result.metric, result.groups)
@@ -85,8 +97,14 @@ def upgrade(
     curve = _pairs(result, verdict, seed)
     tell("backfilling")
     along = _backfills(result, constraints, seed)
+    found = None
+    if approximate is not None:
+        tell(f"building {approximate} indexes")
+        found = behind_index(result, Settings(approximate))
     prices = Prices(items or inputs.gallery.rows, throughput, price)
-    document = make_document(result, evidence, verdict, constraints, prices, wanted, curve, along)
+    document = make_document(
+        result, evidence, verdict, constraints, prices, wanted, curve, along, found
+    )
     fit = None if verdict.name is None else result.outcomes[verdict.name].strategy.fitted
     return UpgradeReport(document, None if fit is None else fit.conversion)
 

@@ -4,9 +4,11 @@ A list is a set of queries against the gallery in one space. Blocks of the galle
 the engine of :mod:`benchmark.ranking`: no result depends on how the gallery is cut.
 """
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +18,10 @@ from benchmark.ranking import matching
 from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.ranking.engine import Scorer
 from benchmark.ranking.grouping import Ragged, offsets
-from benchmark.upgrade.gallery import Block, Blocks
+from benchmark.ranking.nearest_kernels import Best
+from benchmark.upgrade.gallery import Block, Blocks, Whole
 
-Keys = NDArray[np.uint64]
-_LOW = np.uint64(2**32 - 1)  # the half of a key that has the row
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def search(
     """Search a gallery with several lists, in one pass.
 
     Args:
-        blocks: Starts a pass over the gallery.
+        blocks: Starts a pass over the gallery; a :class:`Whole` may be shared by a cluster.
         relevant: Pairs to rank, and to leave out.
         known: True vectors of items, those of all judged pairs among them.
         lists: By name.
@@ -92,11 +94,9 @@ def search(
         threads: CPU threads; no result depends on it.
     """
     runs = {name: _Run(each, relevant, known, distance, threads) for name, each in lists.items()}
-    query, row, judged = relevant.by_row()
-    for block in blocks():
-        pairs, place = _places(block, row)
-        for run in runs.values():
-            run.add(block, query[pairs], place, judged[pairs])
+    for counted in _each(blocks, partial(_counted, runs, relevant)):
+        for name, (above, best) in counted.items():
+            runs[name].take(above, best)
     return {name: run.found() for name, run in runs.items()}
 
 
@@ -105,13 +105,43 @@ def score_pairs(
 ) -> Floats:
     """Scores of listed pairs of queries and rows, in one pass; NaN where a row does not come."""
     order, out = np.argsort(row, kind="stable"), np.full(len(row), np.nan, np.float32)
-    ordered = row[order]
-    for block in blocks():
-        pairs, place = _places(block, ordered)
-        if len(pairs):
-            scorer = Scorer(each.queries, each.items(block), distance=distance)
-            out[order[pairs]] = scorer.pairs(query[order[pairs]], place)
+    work = partial(_scored, query[order], row[order], each, distance)
+    for pairs, scores in _each(blocks, work):
+        out[order[pairs]] = scores
     return out
+
+
+def _each(blocks: Blocks, work: Callable[[Blocks], T]) -> list[T]:
+    """What ``work`` gives for the parts of a gallery, or for all of it at once."""
+    return blocks.each(work) if isinstance(blocks, Whole) else [work(blocks)]
+
+
+def _counted(
+    runs: Mapping[str, "_Run"], relevant: Relevant, blocks: Blocks
+) -> dict[str, tuple[Ints, Best]]:
+    """Counts and nearest items of each list, in the blocks alone."""
+    started = {name: run.started() for name, run in runs.items()}
+    query, row, judged = relevant.by_row()
+    for block in blocks():
+        pairs, place = _places(block, row)
+        for run in started.values():
+            run.add(block, query[pairs], place, judged[pairs])
+    return {name: (run.above, run.best.shortened()) for name, run in started.items()}
+
+
+def _scored(
+    query: Ints, row: Ints, each: ResultList, distance: Any, blocks: Blocks
+) -> tuple[Ints, Floats]:
+    """Which pairs, by ascending row, the blocks have, and their scores."""
+    found, scores = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
+    for block in blocks():
+        pairs, place = _places(block, row)
+        if len(pairs):
+            wanted, place = np.unique(place, return_inverse=True)
+            scorer = Scorer(each.queries, each.items(block.some(wanted)), distance=distance)
+            found.append(pairs)
+            scores.append(scorer.pairs(query[pairs], place))
+    return np.concatenate(found), np.concatenate(scores)
 
 
 def _places(block: Block, row: Ints) -> tuple[Ints, Ints]:
@@ -128,16 +158,15 @@ def judged_of(ranks: Ints, relevant: Relevant) -> Judged:
 
 
 class _Run:
-    """One list during a pass."""
+    """One list during a pass; counts and nearest items of parts of a gallery can be added up."""
 
     def __init__(
         self, each: ResultList, relevant: Relevant, known: Block, distance: Any,
         threads: int | None,
     ) -> None:  # fmt: skip
         self.each, self.options = each, {"distance": distance, "threads": threads, "keep": False}
-        n = relevant.n_queries
+        self.n = relevant.n_queries
         self.query, row = relevant.query[relevant.judged], relevant.row[relevant.judged]
-        self.every = np.arange(n)
         scores = np.empty(0, np.float32)
         if len(row):
             scorer = Scorer(each.queries, each.items(known), **self.options)
@@ -145,39 +174,36 @@ class _Run:
         self.order = np.lexsort((scores, self.query))
         self.thresholds = Ragged(relevant.offset, scores[self.order])
         self.above = np.zeros(len(scores), np.int64)
-        self.best: Keys = np.zeros((n, each.top), np.uint64)
+        self.best = Best.none(self.n, each.top)
 
     def add(self, block: Block, query: Ints, place: Ints, judged: Mask) -> None:
         """Count a block; its items at ``place`` are relevant to ``query``, or left out."""
         scorer = Scorer(self.each.queries, self.each.items(block), **self.options)
-        if len(self.above):
-            self.above += scorer.count_above(self.every, self.thresholds, None)
-            order = np.argsort(query, kind="stable")
-            own = scorer.pairs(query[order], place[order])
-            sizes = np.bincount(query, minlength=len(self.every))
-            none = Ragged(np.zeros(len(sizes) + 1, np.int64), np.empty(0, np.float32))
-            taken = Ragged(offsets(sizes), own)
-            matching.take_away(self.thresholds, none, taken, 0, len(sizes), self.above)
+        order = np.lexsort((place, query))
         if self.each.top:
-            self._keep(scorer, block, query[~judged], place[~judged])
+            out = order[~judged[order]]
+            left_out = Ragged(self._offsets(query[out]), place[out])
+            self.above += scorer.count_and_find(self.thresholds, self.best, block.rows, left_out)
+        elif len(self.above):
+            self.above += scorer.count_above(np.arange(self.n), self.thresholds, None)
+        if len(self.above):
+            own = Ragged(self._offsets(query), scorer.pairs(query[order], place[order]))
+            none = Ragged(np.zeros(self.n + 1, np.int64), np.empty(0, np.float32))
+            matching.take_away(self.thresholds, none, own, 0, self.n, self.above)
 
-    def _keep(self, scorer: Scorer, block: Block, query: Ints, place: Ints) -> None:
-        """Keep the nearest items, but for those that are left out."""
+    def started(self) -> "_Run":
+        """Another run of the same list, that has seen nothing."""
+        run = copy.copy(self)
+        run.above, run.best = np.zeros_like(self.above), Best.none(self.n, self.each.top)
+        return run
 
-        def work(first: int, last: int, scores: Floats) -> None:
-            out = (query >= first) & (query < last)
-            scores[query[out] - first, place[out]] = -np.inf
-            best = self.best[first:last]
-            lowest = best.min(axis=1)
-            # Scores are finite: what is left out never reaches the least there is.
-            low = np.where(lowest == 0, np.finfo(np.float32).min, _scores_of(lowest))
-            reach = scores >= low[:, None]
-            for i in np.flatnonzero(reach.any(axis=1)):
-                places = np.flatnonzero(reach[i])
-                keys = np.append(best[i], _keys(scores[i, places], block.rows[places]))
-                best[i] = np.partition(keys, -self.each.top)[-self.each.top :]
+    def _offsets(self, query: Ints) -> Ints:
+        return offsets(np.bincount(query, minlength=self.n))
 
-        scorer.blocks(work)
+    def take(self, above: Ints, best: Best) -> None:
+        """Add what another run over other items has counted and found."""
+        self.above += above
+        self.best = self.best.added(best)
 
     def found(self) -> Found:
         """What the pass has found."""
@@ -188,18 +214,4 @@ class _Run:
         equal = np.maximum.accumulate(np.where(fresh, place, 0))
         ranks = np.empty(len(values), np.int64)
         ranks[self.order] = self.above + self.thresholds.offset[owner + 1] - equal
-        best = np.sort(self.best, axis=1)[:, ::-1]
-        rows = np.where(best == 0, -1, (_LOW - (best & _LOW)).astype(np.int64))
-        return Found(ranks, rows, np.where(best == 0, np.nan, _scores_of(best)))
-
-
-def _keys(scores: Floats, rows: Ints) -> Keys:
-    """Numbers that ascend with the score; of equal scores the smaller row has the larger one."""
-    bits = (scores + np.float32(0)).view(np.uint32)  # no -0.0
-    ascending = np.where(bits >> 31 == 1, ~bits, bits | np.uint32(1 << 31))
-    return (ascending.astype(np.uint64) << np.uint64(32)) | (_LOW - rows.astype(np.uint64))
-
-
-def _scores_of(keys: Keys) -> Floats:
-    bits = (keys >> np.uint64(32)).astype(np.uint32)
-    return np.where(bits >> 31 == 1, bits & np.uint32((1 << 31) - 1), ~bits).view(np.float32)
+        return Found(ranks, *self.best.found())

@@ -107,7 +107,7 @@ def make_plan(
         best: The map of stored vectors that second indexes are made with.
         distance: ``cosine`` or ``l2``.
     """
-    d_old, d_new = gallery.stored.dim, gallery.new.shape[1]
+    d_old, d_new = gallery.stored.dim, gallery.new.dim
     plan = Plan([], {"new": ResultList(queries, lambda block: block.new)})
     if old_queries is None:
         for name in (KEEP, "midpoint", "slerp", "rrf", "rrf-converted", "cascade"):

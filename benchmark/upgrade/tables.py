@@ -14,6 +14,8 @@ def tables(document: Mapping[str, Any]) -> list[TextTable]:
     out = [_verdict(document), _scores(document), _costs(document)]
     if document["backfilling"]:
         out.append(_backfilling(document))
+    if document["index"] is not None:
+        out.append(_index(document))
     if document["left_out"]:
         lines = [(name, why) for name, why in document["left_out"].items()]
         out.append(simple_table("Left out", "left-out", ("strategy", "because"), (), lines))
@@ -90,6 +92,25 @@ def _costs(document: Mapping[str, Any]) -> TextTable:
     return simple_table(
         "Costs", "costs", ("strategy", "what is done"), heads, lines, notes=(note,), compact=True
     )
+
+
+def _index(document: Mapping[str, Any]) -> TextTable:
+    lines = []
+    for each in document["index"]["rows"]:
+        seconds = each["seconds"]
+        lines.append([
+            each["strategy"], each["index"], wording.score(each["found"]),
+            wording.score(each["exact"]), wording.score(each["score"]),
+            TextCell(wording.score(each["lost"]), wording.around(each["lost"])),
+            wording.hours(seconds / 3600) if seconds else "-",
+        ])  # fmt: skip
+    metric = wording.label(document)
+    heads = ["finds", f"{metric} exact", "behind it", "lost", "building"]
+    title = f"Behind an index ({document['index']['settings']['kind']})"
+    return simple_table(
+        title, "index", ("strategy", "the index is"), heads, lines,
+        notes=(*wording.index(document), "finds: share of the exact ten nearest items."),
+    )  # fmt: skip
 
 
 def _backfilling(document: Mapping[str, Any]) -> TextTable:

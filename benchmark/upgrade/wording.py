@@ -196,6 +196,32 @@ def basis(document: Document) -> list[str]:
     return [*lines, *inputs["told"]]
 
 
+def index(document: Document) -> list[str]:
+    """What stands behind an approximate index, and whether it must be built anew."""
+    found = document["index"]
+    if found is None:
+        return []
+    kind, rows = found["settings"]["kind"].upper(), found["rows"]
+    lines = [f"A gallery of {found['items']:,} items behind an {kind} index, beside exact results."]
+    anew = [name for name, each in found["build_anew"].items() if each["needed"]]
+    kept = [name for name, each in found["build_anew"].items() if not each["needed"]]
+    if anew:
+        lines.append(f"Build the index anew after: {', '.join(anew)}; kept, it finds less.")
+    if kept:
+        lines.append(
+            f"The old links or lists serve on after: {', '.join(kept)}; building anew would find a "
+            "hundredth more at most."
+        )
+    strategies = {each["strategy"] for each in rows}
+    left_out = [name for name in found["left_out"] if name not in strategies]
+    if left_out:
+        lines.append(
+            f"Not judged so: {', '.join(left_out)}, of two lists or of new vectors that not all "
+            "items have."
+        )
+    return lines
+
+
 def pairs(document: Document) -> str:
     """How many pairs suffice."""
     curve = document["pairs"]

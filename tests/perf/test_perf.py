@@ -54,11 +54,15 @@ def test_store():
 
 def test_upgrade():
     """The report on files that the benchmark writes, beside products for each of its lists."""
-    products, report = perf.run("upgrade", items=1500, dim=8, queries=30)
+    products, report, *busy = perf.run("upgrade", items=1500, dim=8, queries=30)
     assert set(products) == set(report) == KEYS
+    assert [row["name"] for row in busy] == [
+        "score products, processor time", "whole report, processor time",
+    ]  # fmt: skip
+    assert "peak of the process" in busy[0]["size"] and busy[1]["ratio"] > 0
     assert products["against"] is None and report["against"] == products["name"]
     # keep-old, naive, six maps, re-embed, and queries between the models
-    assert re.match(r"30 queries, 1,500 x 8 float16, (9|1\d) lists$", report["size"])
+    assert re.match(r"30 queries, 1,500 x 8 float16, 1,500 anew, (9|1\d) lists$", report["size"])
 
 
 def test_convert(monkeypatch, tmp_path, capsys):

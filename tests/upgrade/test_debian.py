@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 from support import debian
 
 from benchmark.upgrade.evaluation import evaluate
-from benchmark.upgrade.judging import known_block, study
+from benchmark.upgrade.gallery import Block, Whole
+from benchmark.upgrade.judging import study
 from benchmark.upgrade.maps import QUICK
 from benchmark.upgrade.reading import read_inputs
 from benchmark.upgrade.statistics import mean
@@ -53,8 +52,9 @@ def measured(corpus, predicted):
     gallery = inputs(corpus, np.arange(len(corpus.ids))).gallery
     assert gallery.complete
     plan = predicted.plan
+    known = Block(np.arange(len(corpus.ids)), corpus.old, lambda: corpus.new)
     return evaluate(
-        partial(gallery.whole, None), predicted.relevant, known_block(gallery), plan,
+        Whole(gallery), predicted.relevant, known, plan,
         plan.strategies, "cosine",
     ).scores  # fmt: skip
 

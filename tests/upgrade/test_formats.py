@@ -236,3 +236,19 @@ def test_from_python(gallery, vectors):
     assert benchmark.read_vectors(gallery(".fvecs", ids=None, name="none"))[0] is None
     fit = benchmark.get_method("procrustes").fit
     fit(rows, rows[:, ::-1].copy(), old_ids=ids, new_ids=ids, distance="cosine")
+
+
+@pytest.mark.parametrize("ending", [*READ, ".bvecs"])
+def test_some_rows_are_those_of_all(ending, tmp_path):
+    """Wherever they begin and end, whatever the batch."""
+    rows = np.random.default_rng(0).integers(0, 9, (300, 5))
+    rows = rows if ending == ".bvecs" else rows.astype(np.float32)
+    path = tmp_path / f"a{ending}"
+    write(path, rows, None)
+    source = open_vectors(path)
+    for first, last in [(0, 300), (0, 1), (1, 2), (37, 203), (299, 300), (150, None), (20, 20)]:
+        for size in (1000, 64, 7):
+            found = list(source.vectors(size, first, last))
+            assert all(1 <= len(each) <= size for each in found)
+            expected = rows[first:last]
+            assert np.concatenate([*found, rows[:0]]).tolist() == expected.tolist()

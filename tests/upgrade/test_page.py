@@ -68,6 +68,7 @@ def document():
             {"order": "reads", "start": "linear", "points": filled,
              "worst": {"filled": 0.0, **estimate(0.5)}}
         ],
+        "index": None,
         "worst": {"strategy": "linear", "against": "keep-old", "queries": queries},
     }  # fmt: skip
 

@@ -87,8 +87,8 @@ def test_scores_of_a_sample_are_those_of_everything_embedded(studies):
 
 def test_no_map_has_seen_a_relevant_item(studies, made):
     for each in studies:
-        assert not np.isin(each.inputs.gallery.embedded[each.fitted], made.relevant).any()
-        assert not (each.fitted & each.held).any()
+        assert not np.isin(each.sample.rows[each.sample.fitted], made.relevant).any()
+        assert not (each.sample.fitted & each.sample.held).any()
 
 
 def test_pure_noise_recommends_embedding_again():

@@ -53,13 +53,13 @@ class Hdf5Source(Source):
                 return np.asarray(ids.astype("T")[:])
             return ids[:]
 
-    def _blocks(self, size: int) -> Iterator[NDArray[Any]]:
+    def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
         # Whole chunks at a time: each would be decompressed again for every part of it.
         step = -(-size // self._step) * self._step
         with h5py.File(self.path, "r") as file:
             vectors = file[self.part]
-            for start in range(0, self.rows, step):
-                block = vectors[start : start + step]
+            for start in range(first - first % self._step, self.rows, step):
+                block = vectors[max(start, first) : start + step]
                 for at in range(0, len(block), size):
                     yield block[at : at + size]
 

@@ -105,9 +105,9 @@ class ParquetSource(Source):
             return None
         return np.concatenate([_ids(part) for part in self._parts(_ID, _IDS)])
 
-    def _blocks(self, size: int) -> Iterator[NDArray[Any]]:
-        start = 0
-        for part in self._parts(self.part, size):
+    def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
+        start = first
+        for part in self._parts(self.part, size, first):
             lengths = pc.fill_null(pc.list_value_length(part), -1)
             fits = pc.equal(lengths, self.dim).to_numpy(zero_copy_only=False)
             if not fits.all():
@@ -123,10 +123,14 @@ class ParquetSource(Source):
             start += len(part)
             yield numbers.to_numpy(zero_copy_only=False).reshape(-1, self.dim)
 
-    def _parts(self, column: str, size: int) -> Iterator[Any]:
+    def _parts(self, column: str, size: int, skipped: int = 0) -> Iterator[Any]:
         for path in self._files:
             with self._opened(path) as file:
-                yield from _column(file, column, size)
+                if skipped >= file.metadata.num_rows:
+                    skipped -= file.metadata.num_rows
+                    continue
+                yield from _column(file, column, size, skipped)
+                skipped = 0
 
 
 class ParquetSink(Sink):
@@ -204,10 +208,16 @@ def _buffer(metadata: Any, columns: set[str], path: Path) -> int:
     return _BUFFER if largest > _AT_ONCE else 0
 
 
-def _column(file: Any, column: str, size: int) -> Iterator[Any]:
-    for batch in file.iter_batches(size, columns=[column], use_threads=False):
-        if batch.num_rows:
-            yield batch.column(0)
+def _column(file: Any, column: str, size: int, skipped: int = 0) -> Iterator[Any]:
+    """A column's rows in order, but for the first ones."""
+    groups = list(range(file.metadata.num_row_groups))
+    while skipped and skipped >= file.metadata.row_group(groups[0]).num_rows:
+        skipped -= file.metadata.row_group(groups.pop(0)).num_rows
+    for batch in file.iter_batches(size, row_groups=groups, columns=[column], use_threads=False):
+        rows = batch.column(0)[skipped:]
+        skipped = max(0, skipped - batch.num_rows)
+        if len(rows):
+            yield rows
 
 
 def _numbers(kind: Any) -> np.dtype[Any]:

@@ -1,5 +1,6 @@
 """Vectors of a file, read batch by batch: what every format offers."""
 
+import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -62,8 +63,8 @@ class Source(ABC):
         """Shape and type of the vectors, as far as the file's beginning says."""
 
     @abstractmethod
-    def _blocks(self, size: int) -> Iterator[NDArray[Any]]:
-        """All vectors in order, as stored, ``[k, dim]`` with ``1 <= k <= size``."""
+    def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
+        """Vectors from row ``first`` on, as stored, ``[k, dim]`` with ``1 <= k <= size``."""
 
     def _stored_ids(self) -> Any:
         """Ids as :func:`as_ids` takes them; None where the format or the file has none."""
@@ -101,22 +102,37 @@ class Source(ABC):
         Memory holds one batch of vectors, whatever the number of rows, and the ids.
 
         Raises:
-            BenchError: If a number is NaN or infinite, also as float32, or a row cannot be read.
+            BenchError: As :meth:`vectors`.
         """
         ids, start = self.ids, 0
-        blocks = self._blocks(max(1, min(size, MOST_BATCH // (8 * self.dim))))
-        while True:
+        for vectors in self.vectors(size):
+            stop = start + len(vectors)
+            yield None if ids is None else ids[start:stop], vectors
+            start = stop
+
+    def vectors(
+        self, size: int = BATCH, first: int = 0, last: int | None = None
+    ) -> Iterator[Vectors]:
+        """Vectors of the rows ``first`` ... ``last - 1`` in order, ``[k, dim]``, ``k <= size``.
+
+        Raises:
+            BenchError: If a number is NaN or infinite, also as float32, or a row cannot be read.
+        """
+        start, last = first, self.rows if last is None else last
+        blocks = self._blocks(max(1, min(size, MOST_BATCH // (8 * self.dim))), first)
+        while start < last or last == self.rows:  # at the end more rows than expected are told
             with located(self.name), reading(self.format):
                 stored = next(blocks, None)
             if stored is None:
                 break
+            if last < self.rows:
+                stored = stored[: last - start]
             with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite
                 vectors = stored.astype(np.float32, copy=False)
             self._require_finite(vectors, start)
-            stop = start + len(vectors)
-            yield None if ids is None else ids[start:stop], vectors
-            start = stop
-        if start != self.rows:
+            yield vectors
+            start += len(vectors)
+        if start != last:
             raise BenchError(f"{self.name}: expected {self.rows} rows, got {start}")
 
     def read(self) -> Vectors:
@@ -163,9 +179,11 @@ class StreamedSource(Source):
         """The vectors ``[k, dim]`` of the bytes of some rows."""
         return np.frombuffer(raw, self.dtype).reshape(-1, self.dim)
 
-    def _blocks(self, size: int) -> Iterator[NDArray[Any]]:
+    def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
         with self._stream() as stream:
-            for start in range(0, self.rows, size):
+            if first:
+                stream.seek(first * self.row_bytes, io.SEEK_CUR)
+            for start in range(first, self.rows, size):
                 expected = min(size, self.rows - start) * self.row_bytes
                 # Read, not mapped: mapped pages count as the memory of the process.
                 raw = stream.read(expected)

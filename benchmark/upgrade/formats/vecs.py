@@ -3,6 +3,7 @@
 Source: http://corpus-texmex.irisa.fr, the files of SIFT1M and its like.
 """
 
+from collections.abc import Iterator
 from typing import IO, Any
 
 import numpy as np
@@ -38,8 +39,11 @@ class FvecsSource(StreamedSource):
         return 4 + self.dim * self.number.itemsize
 
     def _stream(self) -> IO[bytes]:
-        self._read = 0
         return self.path.open("rb")
+
+    def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
+        self._read = first
+        yield from super()._blocks(size, first)
 
     def _vectors(self, raw: bytes) -> NDArray[Any]:
         rows = np.frombuffer(raw, _row(self.dim, self.number))

@@ -1,0 +1,204 @@
+"""Strategies behind an approximate index, as they are deployed, beside the exact answer.
+
+The index of stored vectors serves every strategy that leaves them as they are. After a conversion
+it is judged twice: with the old links or lists over the converted vectors, and built anew.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmark.metrics import relevance
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.engine import spans
+from benchmark.upgrade.evaluation import AGREEMENT, METRICS, K, Values
+from benchmark.upgrade.gallery import Block
+from benchmark.upgrade.index import Index, Settings, build, needs_building
+from benchmark.upgrade.judging import Study
+from benchmark.upgrade.rows import gather
+from benchmark.upgrade.search import Found, ResultList, judged_of, search
+from benchmark.upgrade.statistics import Estimate, difference, mean
+from benchmark.upgrade.strategies import REEMBED, Strategy
+
+MOST = 100_000
+"""Items of the gallery that is indexed; of a larger one some are drawn."""
+TOP = 100
+"""Results that an index is asked for."""
+_PAIRS = 1 << 16
+AS_IT_IS, KEPT, ANEW = "as it is", "kept", "built anew"
+
+
+@dataclass(frozen=True)
+class Behind:
+    """A strategy behind an index.
+
+    Attributes:
+        strategy: Its name.
+        index: What is done to the index: nothing, links or lists kept, or built anew.
+        found: Share of the ten nearest items that the index finds.
+        exact: The deciding metric without an index, in the same gallery.
+        score: The same behind the index.
+        lost: How much lower it is, paired by query.
+        seconds: That building took on this machine; 0 where nothing is built.
+    """
+
+    strategy: str
+    index: str
+    found: Estimate
+    exact: Estimate
+    score: Estimate
+    lost: Estimate
+    seconds: float
+
+
+@dataclass(frozen=True)
+class BehindIndex:
+    """All strategies of one result list behind an index.
+
+    Attributes:
+        settings: Of the index.
+        items: Of the gallery that was indexed.
+        rows: One for each strategy, two for each map of stored vectors.
+        build_anew: Map -> what building anew would give back of the found share, and whether that
+            may be more than a hundredth.
+        left_out: Strategies that cannot be judged so.
+    """
+
+    settings: Settings
+    items: int
+    rows: list[Behind]
+    build_anew: dict[str, tuple[Estimate, bool]]
+    left_out: list[str]
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "settings": asdict(self.settings), "items": self.items,
+            "rows": [asdict(each) for each in self.rows],
+            "build_anew": {
+                name: {"needed": needed, **gained.document()}
+                for name, (gained, needed) in self.build_anew.items()
+            },
+            "left_out": self.left_out,
+        }  # fmt: skip
+
+
+def behind_index(study: Study, settings: Settings) -> BehindIndex:
+    """Judge the strategies of one result list behind an index of the stored vectors.
+
+    Raises:
+        BenchError: If faiss is not installed.
+    """
+    block, has_new = _indexed(study)
+    single = [s for s in study.plan.strategies if s.merge is None]
+    judged = [s for s in single if has_new or not s.embeds_gallery]
+    judge = _Judge(study, block, {s.name: study.plan.lists[s.uses[0]] for s in judged})
+    stored = build(lambda: [block.old], len(block.rows), block.old.shape[1], study.distance,
+                   settings)  # fmt: skip
+    rows: list[Behind] = []
+    gained: dict[str, tuple[Estimate, bool]] = {}
+    for each in judged:
+        items = study.plan.lists[each.uses[0]].items(block)
+        make = partial(build, lambda items=items: [items], *items.shape, study.distance, settings)
+        if items is block.old:
+            rows.append(judge(each, stored, AS_IT_IS, 0.0))
+            continue
+        if each.fitted is not None:
+            kept = stored.rewritten(lambda items=items: [items], items.shape[1])
+            rows.append(judge(each, kept, KEPT, 0.0))
+            del kept  # three galleries at a time are enough
+        anew: Index = make()
+        rows.append(judge(each, anew, ANEW, anew.seconds))
+        if each.fitted is not None:
+            shares = judge.shares[each.name, ANEW], judge.shares[each.name, KEPT]
+            gained[each.name] = difference(*shares), needs_building(*shares)
+    left_out = [s.name for s in study.plan.strategies if s not in judged]
+    return BehindIndex(settings, len(block.rows), rows, gained, left_out)
+
+
+def _indexed(study: Study) -> tuple[Block, bool]:
+    """The items that are indexed, and whether all of them have new vectors."""
+    gallery, sample = study.inputs.gallery, study.sample
+    if study.metric == AGREEMENT and not gallery.complete:
+        held = sample.held
+        new = sample.new[held]
+        return Block(sample.rows[held], sample.old[held], partial(np.asarray, new)), True
+    rows = np.arange(gallery.rows)
+    if gallery.rows > MOST:
+        drawn = np.random.default_rng(0).choice(gallery.rows, MOST, replace=False)
+        rows = np.union1d(drawn, study.relevant.row[study.relevant.judged])
+    old = gather(gallery.stored, rows)
+    make = partial(gallery.new.take, rows) if gallery.complete else _nothing
+    return Block(rows, old, make), gallery.complete
+
+
+def _nothing() -> Floats:
+    raise ValueError("new: expected new vectors of all items")
+
+
+class _Judge:
+    """What strategies reach with exact results, and with those of an index."""
+
+    def __init__(self, study: Study, block: Block, lists: dict[str, ResultList]) -> None:
+        self.study, self.block, self.lists = study, block, lists
+        self.shares: dict[tuple[str, str], Values] = {}
+        """Of a strategy and what is done to the index: the found share of each query."""
+        wanted = {name: replace(each, top=TOP) for name, each in lists.items()}
+        self.exact = search(
+            self._blocks, study.relevant, study.sample.known, wanted, study.distance
+        )
+
+    def _blocks(self) -> Iterator[Block]:
+        yield self.block
+
+    def __call__(self, strategy: Strategy, index: Index, state: str, seconds: float) -> Behind:
+        """Judge one."""
+        name, groups = strategy.name, self.study.groups
+        rows = self._search(index, self.lists[name].queries)
+        exact = self.exact[name]
+        k = min(K, len(self.block.rows))
+        share = relevance.agreement(rows[:, :K], exact.rows[:, :K], k)
+        self.shares[name, state] = share
+        best, reached = self._exact_scores(exact), self._scores(self._ranks(rows), rows)
+        return Behind(
+            name, state, mean(share), mean(best, groups), mean(reached, groups),
+            difference(best, reached, groups), seconds,
+        )  # fmt: skip
+
+    def _search(self, index: Index, queries: Floats) -> Ints:
+        """Rows of the gallery that an index finds, without those that are left out."""
+        relevant = self.study.relevant
+        query, row = relevant.query[~relevant.judged], relevant.row[~relevant.judged]
+        out = min(int(np.bincount(query, minlength=1).max()), TOP)
+        places = index.search(queries, min(TOP + out, len(self.block.rows))).rows
+        rows = np.where(places < 0, -1, self.block.rows[places])
+        left_out = {(int(q), int(r)) for q, r in zip(query, row, strict=True)}
+        found = np.full((len(rows), TOP), -1)
+        for q, mine in enumerate(rows):
+            kept = [r for r in mine.tolist() if r >= 0 and (q, r) not in left_out][:TOP]
+            found[q, : len(kept)] = kept
+        return found
+
+    def _ranks(self, rows: Ints) -> Ints:
+        """The rank of each judged pair among the results; 0 where it is not found."""
+        relevant = self.study.relevant
+        query, row = relevant.query[relevant.judged], relevant.row[relevant.judged]
+        ranks = np.zeros(len(row), np.int64)
+        for a, b in spans(len(row), _PAIRS):
+            hits = rows[query[a:b]] == row[a:b, None]
+            ranks[a:b] = np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, 0)
+        return ranks
+
+    def _exact_scores(self, found: Found) -> Values:
+        return self._scores(self._ranks(found.rows), found.rows)
+
+    def _scores(self, ranks: Ints, rows: Ints) -> Values:
+        """The deciding metric of the first results, by query."""
+        if self.study.metric == AGREEMENT:
+            expected = self.exact[REEMBED].rows[:, :K]
+            k = min(K, len(self.block.rows))
+            return np.asarray(relevance.agreement(rows[:, :K], expected, k))
+        return METRICS[self.study.metric](judged_of(ranks, self.study.relevant))

@@ -1,0 +1,59 @@
+"""Parts of a gallery on a Ray cluster: each worker reads its own rows of the files.
+
+What workers count is whole numbers, and what they find are exact scores, so results equal those of
+one process bit for bit. Files lie at the same path on every machine.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from benchmark.errors import BenchError
+
+T = TypeVar("T")
+_LEAST = 4096
+"""Rows of a part."""
+
+
+class Cluster:
+    """Workers of a Ray cluster, with one CPU each."""
+
+    def __init__(self) -> None:
+        """Connect to the cluster that RAY_ADDRESS names, or start one on this machine.
+
+        Raises:
+            BenchError: If Ray is not installed.
+        """
+        try:
+            import ray
+        except ImportError as error:
+            message = "engine ray: Ray is not installed; pip install 'compatbench[ray]'"
+            raise BenchError(message) from error
+        if not ray.is_initialized():
+            ray.init(log_to_driver=False, logging_level="error")
+        self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+    def parts(self, rows: int) -> list[tuple[int, int]]:
+        """First and last row of about equal parts, one a worker."""
+        n = min(self.workers, max(1, rows // _LEAST))
+        ends = [rows * k // n for k in range(n + 1)]
+        return list(itertools.pairwise(ends))
+
+    def map(self, work: Callable[[Any], T], parts: Sequence[Any]) -> list[T]:
+        """The results of ``work`` on each part, in their order.
+
+        Raises:
+            BenchError: As ``work`` raises it.
+        """
+        import ray
+
+        task = ray.remote(num_cpus=1)(_call)
+        shared: Any = ray.put(work)
+        try:
+            return list(ray.get([task.remote(shared, part) for part in parts]))
+        except ray.exceptions.RayTaskError as error:
+            raise error.as_instanceof_cause() from None
+
+
+def _call(work: Callable[[Any], Any], part: Any) -> Any:
+    return work(part)

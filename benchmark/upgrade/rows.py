@@ -1,0 +1,88 @@
+"""Vectors that are read from front to back, of a file or an array alike."""
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.contract.arrays import as_vectors
+from benchmark.errors import BenchError
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.upgrade.formats.ids import Ids, as_ids, require_unique
+
+BLOCK = 1 << 16
+"""Rows of a block at most; of long vectors a source gives fewer."""
+
+
+class Rows(Protocol):
+    """Vectors that are read from front to back: a file's ``Source``, or :class:`ArrayRows`."""
+
+    name: str
+    rows: int
+    dim: int
+
+    @property
+    def ids(self) -> Ids | None:
+        """Ids of all rows; None where there are none."""
+
+    def batches(self, size: int = ...) -> Iterator[tuple[Ids | None, Floats]]:
+        """Ids and vectors in order, ``[k, dim]`` float32."""
+
+    def vectors(self, size: int = ..., first: int = ..., last: int | None = ...) -> Any:
+        """Vectors of the rows ``first`` ... ``last - 1`` in order, ``[k, dim]`` float32 each."""
+
+    def row(self, number: int) -> str:
+        """A row's name in messages."""
+
+
+class ArrayRows:
+    """An array of vectors, memory-mapped or not, as a file's source; a BenchError refuses it."""
+
+    def __init__(self, name: str, vectors: Any, ids: Any = None) -> None:
+        """Take vectors ``[n, dim]`` and their ids ``[n]``; numbers are looked at when read."""
+        array = vectors if isinstance(vectors, np.ndarray) else as_vectors(name, vectors)
+        if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "fi":
+            got = f"{array.dtype} {list(array.shape)}"
+            raise BenchError(f"{name}: expected numbers [n, dim], got {got}")
+        self.name, self.array = name, array
+        self.rows, self.dim = array.shape
+        self.ids = None if ids is None else as_ids(ids)
+        if self.ids is not None:
+            if len(self.ids) != self.rows:
+                raise BenchError(f"{name}: expected {self.rows} ids, got {len(self.ids)}")
+            require_unique(self.ids)
+
+    def batches(self, size: int = BLOCK) -> Iterator[tuple[Ids | None, Floats]]:
+        """Ids and vectors in order."""
+        start = 0
+        for vectors in self.vectors(size):
+            stop = start + len(vectors)
+            yield None if self.ids is None else self.ids[start:stop], vectors
+            start = stop
+
+    def vectors(
+        self, size: int = BLOCK, first: int = 0, last: int | None = None
+    ) -> Iterator[Floats]:
+        """Vectors of some rows in order."""
+        last = self.rows if last is None else last
+        for a in range(first, last, size):
+            yield as_vectors(self.name, self.array[a : min(a + size, last)])
+
+    def row(self, number: int) -> str:
+        """A row's number."""
+        return f"row {number}"
+
+
+def gather(source: Rows, wanted: Ints) -> NDArray[np.float32]:
+    """Vectors of some rows of a source, in their order, ``[k, dim]``."""
+    out, order = np.empty((len(wanted), source.dim), np.float32), np.argsort(wanted)
+    ordered = wanted[order]
+    if not len(wanted):
+        return out
+    start, last = int(ordered[0]), int(ordered[-1]) + 1
+    for vectors in source.vectors(BLOCK, start, last):
+        a, b = np.searchsorted(ordered, [start, start + len(vectors)])
+        out[order[a:b]] = vectors[ordered[a:b] - start]
+        start += len(vectors)
+    return out

@@ -1,0 +1,102 @@
+"""Strategies behind an approximate index, beside the exact answer."""
+
+import itertools
+
+import numpy as np
+import pytest
+from support.upgrades import planted
+
+import benchmark
+from benchmark import BenchError
+from benchmark.upgrade import approximate, faiss_package
+from benchmark.upgrade.approximate import ANEW, AS_IT_IS, KEPT, behind_index
+from benchmark.upgrade.index import Settings
+from benchmark.upgrade.judging import study
+from benchmark.upgrade.reading import read_inputs
+
+MAPS = ["procrustes", "procrustes:query", "linear"]
+
+
+@pytest.fixture(scope="module")
+def made():
+    pytest.importorskip("faiss")
+    return planted(n=3000, q=60, dim=16)
+
+
+def studied(made, rows):
+    given = made.arguments(rows)
+    del given["maps"]
+    return study(read_inputs(**given), MAPS)
+
+
+@pytest.mark.parametrize("kind", ["hnsw", "ivf"])
+def test_a_rotated_gallery_keeps_its_index(made, kind):
+    """Distances stay, so the old links find what they found; queries alone leave it as it is."""
+    result = studied(made, made.sample(1200))
+    found = behind_index(result, Settings(kind))
+    states = {(each.strategy, each.index): each for each in found.rows}
+    assert {s for n, s in states if n == "keep-old"} == {AS_IT_IS}
+    assert {s for n, s in states if n == "procrustes:query"} == {AS_IT_IS}
+    assert {s for n, s in states if n == "procrustes"} == {KEPT, ANEW}
+    gained, needed = found.build_anew["procrustes"]
+    assert not needed and abs(gained.value) < 0.02
+    kept = states["procrustes", KEPT]
+    assert kept.found.value == pytest.approx(states["keep-old", AS_IT_IS].found.value, abs=0.05)
+    assert found.left_out == ["rrf-converted", "rrf", "cascade", "cascade-mapped", "re-embed"]
+    assert found.items == 3000
+    for each in found.rows:
+        assert each.score.value <= each.exact.value + 0.02
+        exact = result.outcomes[each.strategy].scores["ndcg_at_10"].mean()
+        assert each.exact.value == pytest.approx(exact, abs=1e-9)
+
+
+def test_all_lists_give_the_exact_answer(made):
+    result = studied(made, np.arange(3000))
+    found = behind_index(result, Settings("ivf", lists=10, probes=10))
+    assert "re-embed" in {each.strategy for each in found.rows}
+    for each in found.rows:
+        assert each.found.value == pytest.approx(1, abs=1e-3)
+        assert each.lost.value == pytest.approx(0, abs=1e-3)
+
+
+def test_a_large_gallery_is_drawn_from(made, monkeypatch):
+    monkeypatch.setattr(approximate, "MOST", 500)
+    result = studied(made, made.sample(1200))
+    found = behind_index(result, Settings("hnsw"))
+    assert 500 <= found.items <= 560
+    assert all(0.9 < each.found.value <= 1 for each in found.rows if each.index != KEPT)
+
+
+def test_by_agreement_the_index_holds_the_held_out_items(made):
+    given = made.arguments(made.sample(1200)) | {"qrels": None}
+    report = benchmark.upgrade(**given, approximate="hnsw")
+    document = report.document["index"]
+    assert document["items"] == report.document["inputs"]["held"]
+    rows = {(each["strategy"], each["index"]): each for each in document["rows"]}
+    assert rows["re-embed", ANEW]["exact"]["value"] == 1.0
+    assert "Behind an index (hnsw)" in str(report)
+    from benchmark.upgrade.page import render
+
+    assert "Behind an approximate index (HNSW)" in render(report.document)
+
+
+def test_queries_that_are_items_do_not_find_themselves(made):
+    items = made.relevant
+    ids = {"old_gallery": np.arange(3000), "new_gallery": np.arange(3000), "queries": items,
+           "old_queries": items}  # fmt: skip
+    qrels = {int(a): {int(b): 1.0} for a, b in itertools.pairwise(items)}
+    inputs = read_inputs(
+        made.old, made.new, made.new[items], made.old[items], qrels=qrels, ids=ids,
+        queries_are_items=True,
+    )  # fmt: skip
+    found = behind_index(study(inputs, ["procrustes"]), Settings("ivf", lists=4, probes=4))
+    assert all(each.found.value == pytest.approx(1, abs=1e-3) for each in found.rows)
+
+
+def test_refusals(made, monkeypatch):
+    given = made.arguments(made.sample(1200))
+    with pytest.raises(BenchError, match="did you mean 'hnsw'"):
+        benchmark.upgrade(**given, approximate="hsnw")
+    monkeypatch.setattr(faiss_package, "available", lambda: False)
+    with pytest.raises(BenchError, match="needs the package faiss"):
+        benchmark.upgrade(**given, approximate="hnsw")
