@@ -16,7 +16,7 @@ from benchmark.ranking.arrays import Floats, Ints
 from benchmark.ranking.engine import spans
 from benchmark.upgrade.evaluation import AGREEMENT, METRICS, K, Values
 from benchmark.upgrade.gallery import Block
-from benchmark.upgrade.index import Index, Settings, build, needs_building
+from benchmark.upgrade.index import Blocks, Index, Settings, build, needs_building
 from benchmark.upgrade.judging import Study
 from benchmark.upgrade.rows import gather
 from benchmark.upgrade.search import Found, ResultList, judged_of, search
@@ -96,27 +96,33 @@ def behind_index(study: Study, settings: Settings) -> BehindIndex:
     single = [s for s in study.plan.strategies if s.merge is None]
     judged = [s for s in single if has_new or not s.embeds_gallery]
     judge = _Judge(study, block, {s.name: study.plan.lists[s.uses[0]] for s in judged})
-    stored = build(lambda: [block.old], len(block.rows), block.old.shape[1], study.distance,
-                   settings)  # fmt: skip
+    stored = _build(block.old, study.distance, settings)
     rows: list[Behind] = []
     gained: dict[str, tuple[Estimate, bool]] = {}
     for each in judged:
         items = study.plan.lists[each.uses[0]].items(block)
-        make = partial(build, lambda items=items: [items], *items.shape, study.distance, settings)
-        if items is block.old:
+        if items.shape == block.old.shape and np.may_share_memory(items, block.old):
             rows.append(judge(each, stored, AS_IT_IS, 0.0))
             continue
         if each.fitted is not None:
-            kept = stored.rewritten(lambda items=items: [items], items.shape[1])
+            kept = stored.rewritten(_passes(items), items.shape[1])
             rows.append(judge(each, kept, KEPT, 0.0))
             del kept  # three galleries at a time are enough
-        anew: Index = make()
+        anew = _build(items, study.distance, settings)
         rows.append(judge(each, anew, ANEW, anew.seconds))
         if each.fitted is not None:
             shares = judge.shares[each.name, ANEW], judge.shares[each.name, KEPT]
             gained[each.name] = difference(*shares), needs_building(*shares)
     left_out = [s.name for s in study.plan.strategies if s not in judged]
     return BehindIndex(settings, len(block.rows), rows, gained, left_out)
+
+
+def _build(items: Floats, distance: str, settings: Settings) -> Index:
+    return build(_passes(items), *items.shape, distance, settings)
+
+
+def _passes(items: Floats) -> Blocks:
+    return lambda: [items]
 
 
 def _indexed(study: Study) -> tuple[Block, bool]:

@@ -12,6 +12,8 @@ _YES_NO = {True: "yes", False: "no"}
 def tables(document: Mapping[str, Any]) -> list[TextTable]:
     """The verdict, strategies with their scores and costs, backfilling, what is left out."""
     out = [_verdict(document), _scores(document), _costs(document)]
+    if document["metric"] != "agreement_at_10":
+        out.insert(2, _metrics(document))
     if document["backfilling"]:
         out.append(_backfilling(document))
     if document["index"] is not None:
@@ -71,6 +73,14 @@ def _scores(document: Mapping[str, Any]) -> TextTable:
         f"Strategies, {metric} with 95 % intervals", "strategies", ("strategy",), heads, lines,
         notes=("* is what is recommended.",),
     )  # fmt: skip
+
+
+def _metrics(document: Mapping[str, Any]) -> TextTable:
+    strategies = ordered(document)
+    keys = list(strategies[0]["metrics"])
+    lines = [[s["name"], *(wording.score(s["metrics"][key]) for key in keys)] for s in strategies]
+    heads = [wording.metric_label(key) for key in keys]
+    return simple_table("All metrics", "metrics", ("strategy",), heads, lines)
 
 
 def _costs(document: Mapping[str, Any]) -> TextTable:

@@ -46,8 +46,8 @@ def kept(share: Mapping[str, float | None] | None, *, whole: bool = False) -> st
 
 
 def score(estimate: Mapping[str, float | None]) -> str:
-    """A score in percent."""
-    return numbers.number(estimate["value"])
+    """A score, or a difference of two, in percent."""
+    return numbers.number(estimate["value"]).replace("-0.0", "0.0")
 
 
 def around(estimate: Mapping[str, float | None]) -> str:
@@ -97,6 +97,11 @@ def size(n_bytes: float) -> str:
 def of(document: Document, name: str) -> Mapping[str, Any] | None:
     """A strategy by its name."""
     return next((s for s in document["strategies"] if s["name"] == name), None)
+
+
+def metric_label(key: str) -> str:
+    """A metric as it is printed."""
+    return numbers.metric(key).label
 
 
 def label(document: Document) -> str:

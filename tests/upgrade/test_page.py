@@ -117,13 +117,14 @@ def test_the_terminal_says_the_same(document):
 
 
 @pytest.mark.slow
-def test_it_prints_on_two_pages(document, tmp_path):
+def test_it_prints_on_two_pages(with_index, tmp_path):
     from playwright.sync_api import sync_playwright
 
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         pytest.skip("there is no chromium")
     file = tmp_path / "upgrade.html"
+    document = with_index
     document["worst"]["queries"] = [
         q | {"id": str(k), "text": "a query of some words", "item": f"item {k}"}
         for k, q in enumerate(document["worst"]["queries"])
@@ -140,3 +141,35 @@ def test_it_prints_on_two_pages(document, tmp_path):
     assert asked == [file.as_uri()]
     printed = (tmp_path / "page.pdf").read_bytes()
     assert len(re.findall(rb"/Type\s*/Page[^s]", printed)) == 2
+
+
+@pytest.fixture
+def with_index(document):
+    """Two maps: one that the old index outlives, one that it does not."""
+    row = {"exact": estimate(0.6), "score": estimate(0.55), "lost": estimate(0.05), "seconds": 0.0}
+    rows = [
+        {"strategy": name, "index": index, "found": estimate(found), **row}
+        for name, index, found in [
+            ("keep-old", "as it is", 0.98), ("linear", "kept", 0.7), ("linear", "built anew", 0.97),
+            ("map-1", "kept", 0.97), ("map-1", "built anew", 0.97),
+        ]
+    ]  # fmt: skip
+    document["index"] = {
+        "settings": {"kind": "hnsw"}, "items": 1000, "rows": rows,
+        "build_anew": {"linear": {"needed": True}, "map-1": {"needed": False}},
+        "left_out": ["rrf", "re-embed"],
+    }  # fmt: skip
+    return document
+
+
+def test_an_index_and_all_metrics(with_index):
+    from benchmark.report.renderers.terminal import plain
+
+    page, shown = render(with_index), " ".join(plain(tables(with_index)).split())
+    for said in (
+        "Build the index anew after: linear; kept, it finds less.",
+        "The old links or lists serve on after: map-1;",
+        "Not judged so: rrf, re-embed",
+    ):
+        assert said in page and said in shown
+    assert "All metrics" in page and "nDCG@10 agree@10" in shown.replace("Agreement@10", "agree@10")

@@ -7,6 +7,7 @@ import select
 import sys
 
 import numpy as np
+import pytest
 from support.upgrades import planted
 from support.vector_files import write
 
@@ -42,6 +43,7 @@ def talk(words, answers):
     return shown, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
+@pytest.mark.slow
 def test_what_the_user_cannot_do_is_asked_once(tmp_path):
     made = planted(n=400, q=30, dim=8)
     for name, vectors in (("old", made.old), ("new", made.new)):
