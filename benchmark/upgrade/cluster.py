@@ -40,7 +40,7 @@ class Cluster:
         return list(itertools.pairwise(ends))
 
     def map(self, work: Callable[[Any], T], parts: Sequence[Any]) -> list[T]:
-        """The results of ``work`` on each part, in their order.
+        """The results of ``work`` on each part, in their order; it is sent to each machine once.
 
         Raises:
             BenchError: As ``work`` raises it.

@@ -1,7 +1,7 @@
 """The stored gallery as strategies see it: streamed block by block, in either model's space."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -172,9 +172,12 @@ class Whole:
         cluster = self.gallery.cluster
         if cluster is None:
             return [work(self)]
-        parts = cluster.parts(self.gallery.rows)
-        mine = [Whole(_alone(self.gallery), self.stand_in, a, b) for a, b in parts]
-        return cluster.map(work, mine)
+        alone = Whole(_alone(self.gallery), self.stand_in)
+        return cluster.map(partial(_part, work, alone), cluster.parts(self.gallery.rows))
+
+
+def _part(work: Callable[[Blocks], T], whole: Whole, ends: tuple[int, int]) -> T:
+    return work(replace(whole, first=ends[0], last=ends[1]))
 
 
 def _alone(gallery: Gallery) -> Gallery:

@@ -108,14 +108,14 @@ def joined_queries(new: Rows, old: Rows | None, distance: str) -> tuple[Floats, 
     return queries, vectors, ids
 
 
-def require_dims(gallery: Gallery, queries: Floats, old_queries: Floats | None) -> None:
+def require_dims(gallery: Gallery, queries: Rows, old_queries: Rows | None) -> None:
     """BenchError unless queries are as long as the gallery's vectors of the same model."""
-    for name, rows, dim in (
-        ("--queries", queries, gallery.new.dim),
-        ("--old-queries", old_queries, gallery.stored.dim),
-    ):
-        if rows is not None and rows.shape[1] != dim:
-            raise BenchError(f"{name}: expected vectors of {dim} numbers, got {rows.shape[1]}")
+    for rows, its in ((queries, gallery.new.source), (old_queries, gallery.stored)):
+        if rows is not None and rows.dim != its.dim:
+            raise BenchError(
+                f"{rows.name}: expected vectors of {its.dim} numbers as in {its.name}, got "
+                f"{rows.dim}"
+            )
 
 
 def _partners(gallery: Gallery) -> bool:

@@ -81,8 +81,8 @@ def join(left: Source, right: Source) -> Join:
     found = np.flatnonzero(its[partner] == mine)
     if not len(found):
         raise BenchError(
-            f"{right.name}: no id is one of {left.name}: {shown(right.ids[0])} and the like there, "
-            f"{shown(left.ids[0])} here"
+            f"{right.name}: ids: expected some of {left.name}, {shown(left.ids[0])} and the like, "
+            f"got none of them but {shown(right.ids[0])} and the like"
         )
     return Join(found, partner[found], names, rows, by_id=True)
 

@@ -44,10 +44,9 @@ def read_inputs(
     new = _rows("new_gallery", new_gallery, given)
     gallery, told = joined_gallery(old, new, distance, cluster)
     of_old = None if old_queries is None else _rows("old_queries", old_queries, given)
-    vectors, old_vectors, query_ids = joined_queries(
-        _rows("queries", queries, given), of_old, distance
-    )
-    require_dims(gallery, vectors, old_vectors)
+    of_new = _rows("queries", queries, given)
+    require_dims(gallery, of_new, of_old)
+    vectors, old_vectors, query_ids = joined_queries(of_new, of_old, distance)
     gallery_ids = np.arange(old.rows) if old.ids is None else old.ids
     relevance, judge = _relevance(qrels, labels, query_ids, gallery_ids)
     if judge == "qrels":

@@ -93,6 +93,8 @@ def search(
         distance: ``cosine`` or ``l2``.
         threads: CPU threads; no result depends on it.
     """
+    if isinstance(blocks, Whole) and blocks.gallery.cluster is not None:
+        threads = 1  # as many CPUs as a worker has
     runs = {name: _Run(each, relevant, known, distance, threads) for name, each in lists.items()}
     for counted in _each(blocks, partial(_counted, runs, relevant)):
         for name, (above, best) in counted.items():

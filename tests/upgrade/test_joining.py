@@ -42,7 +42,7 @@ def test_against_a_dictionary(left, right, text, size, endings, tmp_path_factory
     place = {i: row for row, i in enumerate(right)}
     wanted = [i for i in left if i in place]
     if not wanted:
-        with pytest.raises(BenchError, match=f"b{endings[1]}: no id is one of "):
+        with pytest.raises(BenchError, match=f"b{endings[1]}: ids: expected some of "):
             join(a, b)
         return
     found = join(a, b)

@@ -5,6 +5,7 @@ import pickle
 import re
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from support.command import call
@@ -91,7 +92,7 @@ def damaged(kind, folder, path):
     names = np.array([f"item-{k}" for k in range(N)])
     if kind == "dimension":
         write(path / "q.npy", np.ones((Q, 5), np.float32), np.arange(Q))
-        return "queries", path / "q.npy", "expected vectors of 8 numbers, got 5"
+        return "queries", path / "q.npy", "expected vectors of 8 numbers as in "
     if kind == "nan":
         old[7, 3] = np.nan
         write(path / "g.parquet", old, names)
@@ -106,7 +107,7 @@ def damaged(kind, folder, path):
         return "old_gallery", path / "g.parquet", "'item-4' in rows 4 and 5"
     if kind == "strangers":
         write(path / "g.parquet", old, np.array([f"other-{k}" for k in range(N)]))
-        return "old_gallery", path / "g.parquet", "no id is one of"
+        return "old_gallery", path / "g.parquet", "ids: expected some of"
     if kind == "empty qrels":
         (path / "qrels.tsv").write_text("\n")
         return "qrels", path / "qrels.tsv", "expected judgements, got none"
@@ -116,6 +117,14 @@ def damaged(kind, folder, path):
     if kind == "truncated":
         _half(path / "g.parquet", folder / "old.parquet")
         return "old_gallery", path / "g.parquet", "cannot be read as parquet"
+    if kind == "hdf5":
+        with h5py.File(path / "g.h5", "w") as file:
+            file["scores"] = np.arange(5)
+        return "old_gallery", path / "g.h5", "g.h5: expected"
+    if kind == "no such dataset":
+        with h5py.File(path / "g.h5", "w") as file:
+            file["train"] = old
+        return "old_gallery", f"{path}/g.h5:vectors", "there is no array 'vectors'; known: train"
     if kind == "pickled":
         _pickled(path / "g.npy")
         return "new_sample", path / "g.npy", "cannot be read as npy"
@@ -134,7 +143,7 @@ def damaged(kind, folder, path):
 
 @pytest.mark.parametrize("kind", [
     "dimension", "nan", "zeros", "doubled", "strangers", "empty qrels", "other qrels", "truncated",
-    "pickled", "binary", "few", "queries", "reads",
+    "pickled", "hdf5", "no such dataset", "binary", "few", "queries", "reads",
 ])  # fmt: skip
 def test_damaged_inputs_end_in_one_line(folder, tmp_path, kind):
     option, file, said = damaged(kind, folder, tmp_path)
@@ -145,7 +154,7 @@ def test_damaged_inputs_end_in_one_line(folder, tmp_path, kind):
         out / "page.json",
     )  # fmt: skip
     assert (code, stdout) == (2, "") and err.count("\n") == 1
-    assert said in err and (file.name in err or kind == "dimension")
+    assert said in err and Path(file).name in err
     assert not list(out.iterdir())
 
 

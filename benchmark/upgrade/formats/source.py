@@ -76,6 +76,10 @@ class Source(ABC):
         beside = sidecar(self.path)
         return [self.path, beside] if self.has_sidecar and beside.exists() else [self.path]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the ids, which may be many: whoever needs them reads them again."""
+        return {name: value for name, value in self.__dict__.items() if name != "ids"}
+
     @cached_property
     def ids(self) -> Ids | None:
         """Ids of all rows, int64 or text ``[rows]``, none twice; None where there are none.
