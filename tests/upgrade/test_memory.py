@@ -5,6 +5,7 @@ import pytest
 from benchmark.perf import measure
 from benchmark.perf.upgrade import _Vectors
 from benchmark.upgrade import judging, new_vectors
+from benchmark.upgrade.formats import source
 from benchmark.upgrade.run import upgrade
 
 DIM = 256
@@ -15,6 +16,7 @@ DIM = 256
 def test_memory_is_flat_in_both_galleries(tmp_path, monkeypatch, embedded):
     """A sample embedded anew, and everything: 200,000 items take hardly more than 50,000."""
     monkeypatch.setattr(new_vectors, "IN_MEMORY", 2**20)
+    monkeypatch.setattr(source, "MOST_BATCH", 2**23)  # so that all sizes have many blocks
     monkeypatch.setattr(judging, "MOST_PAIRS", 2000)
     monkeypatch.setattr(judging, "MOST_HELD", 1000)
     grown = {}
