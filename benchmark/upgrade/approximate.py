@@ -118,7 +118,7 @@ def behind_index(study: Study, settings: Settings) -> BehindIndex:
 
 
 def _build(items: Floats, distance: str, settings: Settings) -> Index:
-    return build(_passes(items), *items.shape, distance, settings)
+    return build(_passes(items), len(items), items.shape[1], distance, settings)
 
 
 def _passes(items: Floats) -> Blocks:
