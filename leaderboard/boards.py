@@ -7,7 +7,6 @@ from itertools import chain, count
 from typing import Any
 
 from benchmark.config.loading import load_protocol
-from benchmark.errors import BenchError
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, outcome, scores, select
 from benchmark.report.ranks import LEAST_MODELS, Place, places
@@ -80,9 +79,8 @@ class Board:
     @cached_property
     def general(self) -> bool:
         """Whether any method can take part: one update, every task, unmodified, no setting."""
-        try:
-            protocol = load_protocol(self.first.protocol)
-        except BenchError:
+        protocol = notes.installed(load_protocol, self.first.protocol)
+        if protocol is None:
             return False
         complete = len(protocol.generations) == 2 and set(protocol.tasks) >= _GENERAL
         return complete and self.current and not self.of_setting

@@ -99,7 +99,7 @@ def _quality(board: Board, boards: Iterable[Board]) -> list[dict[str, Any]]:
 
 
 def _backfilling(records: Sequence[Record]) -> dict[str, Any] | None:
-    """Backfilling curves: metric -> method -> order -> percent at even points."""
+    """Backfilling curves: metric -> method -> order -> steps at even points."""
     keys = backfilling.curve_metrics(records)
     if not keys:
         return None
@@ -108,7 +108,7 @@ def _backfilling(records: Sequence[Record]) -> dict[str, Any] | None:
         "metrics": [{"key": key, "label": numbers.metric(key).label} for key in keys],
         "curves": {
             key: {
-                method: {name: [round(v, 2) for v in curve] for name, curve in orders.items()}
+                method: {name: _steps(curve) for name, curve in orders.items()}
                 for method, orders in backfilling.curves(records, key).items()
             }
             for key in keys
@@ -123,6 +123,19 @@ def _backfilling(records: Sequence[Record]) -> dict[str, Any] | None:
         "oracles": [order for order in backfilling.orders(records) if is_oracle(order)],
         "groups": _groups(records),
     }
+
+
+def _steps(curve: Sequence[float]) -> list[int]:
+    """A curve of percent as its first value and the steps between points, in hundredths.
+
+    Half as long as the values themselves, which were most of a page.
+
+    Example:
+        >>> _steps([50.0, 50.126, 49.9])
+        [5000, 13, -23]
+    """
+    whole = [round(100 * value) for value in curve]
+    return [value - before for value, before in zip(whole, [0, *whole], strict=False)]
 
 
 def _groups(records: Sequence[Record]) -> dict[str, Any] | None:

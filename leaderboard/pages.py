@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,18 @@ def embed(value: Any) -> Markup:
 def definitions(pairs: Iterable[tuple[str, str]]) -> Markup:
     r"""Names and values as a definition list, every text escaped.
 
-    Long lists are put together here: a template takes five times as long.
+    Long lists are put together here: a template takes five times as long. Most come again on
+    hundreds of pages.
 
     Example:
         >>> str(definitions([("a", "<b>")]))
         '<dl class="pairs">\n<div><dt>a</dt><dd>&lt;b&gt;</dd></div>\n</dl>'
     """
+    return _definitions(tuple(pairs))
+
+
+@lru_cache(maxsize=4096)
+def _definitions(pairs: tuple[tuple[str, str], ...]) -> Markup:
     lines = (
         f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd></div>"
         for name, value in pairs

@@ -41,7 +41,8 @@ def spread(call: Callable[[T], R], things: Sequence[T], enough: bool = True) -> 
     try:
         with ProcessPoolExecutor(n, fork, _work.extend, ([call, things],)) as pool:
             # Small chunks: nobody waits for a slow neighbour.
-            return list(pool.map(_nth, range(len(things)), chunksize=1 + len(things) // (32 * n)))
+            chunk = min(8, 1 + len(things) // (32 * n))
+            return list(pool.map(_nth, range(len(things)), chunksize=chunk))
     except BrokenProcessPool:
         raise BenchError("a process ended before its work; see above") from None
 

@@ -4,7 +4,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -156,7 +156,7 @@ def _tables(record: Record) -> Iterator[TextTable]:
         yield simple_table("Stages", "", ("stage",), heads, lines)
 
 
-def _sections(record: Record) -> Iterator[tuple[str, list[Pair]]]:
+def _sections(record: Record) -> Iterator[tuple[str, tuple[Pair, ...]]]:
     """Everything else that the record says, part by part."""
     plain = record.as_json()
     parts = {
@@ -174,9 +174,14 @@ def _sections(record: Record) -> Iterator[tuple[str, list[Pair]]]:
         "Environment": plain["environment"],
     }
     for title, part in parts.items():
-        lines = list(_flat(part, ""))
-        if lines:
+        if lines := _lines(json.dumps(part)):
             yield title, lines
+
+
+# Recipes, models and environments are the same in hundreds of records.
+@lru_cache(maxsize=4096)
+def _lines(part: str) -> tuple[Pair, ...]:
+    return tuple(_flat(json.loads(part), ""))
 
 
 def _flat(value: Any, name: str) -> Iterator[Pair]:

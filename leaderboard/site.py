@@ -9,8 +9,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,29 +20,24 @@ from benchmark.records.details import details_path
 from benchmark.records.pictures import Pictures
 from benchmark.records.record import Record
 from benchmark.records.verified import Verification, read_verification
-from benchmark.report import notes, numbers
 from benchmark.report.ranks import RULE
-from benchmark.report.renderers import csv
-from benchmark.report.tables import sequence, side_information
-from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
-from leaderboard import answers, changes, overview, pages, tables
+from benchmark.report.text_table import TextCell, TextTable, simple_table
+from leaderboard import changes, overview, pages, tables
 from leaderboard.agreement import agreements
+from leaderboard.board_page import board_page, downloads
 from leaderboard.boards import Board, make_boards, number_rows
 from leaderboard.cards import MethodInfo, method_info
-from leaderboard.charts import board_data
-from leaderboard.citing import board_bibtex, method_bibtex
-from leaderboard.curves import curve_tables
+from leaderboard.citing import board_bibtex
 from leaderboard.effort import effort
 from leaderboard.evidence import FIGURES, evidence_page, has_evidence
 from leaderboard.heatmap import heatmap
-from leaderboard.method_page import method_page, record_links
+from leaderboard.method_page import method_page
 from leaderboard.names import file_name, method_href, record_address
-from leaderboard.old_models import old_models_data
 from leaderboard.processes import MANY, spread
 from leaderboard.published import make_tables as published_tables
 from leaderboard.queries import QueriesLookedAt
 from leaderboard.reading import Entry, Skipped, read_details, read_folders, skip
-from leaderboard.record_page import command, record_page, versions
+from leaderboard.record_page import record_page
 from leaderboard.scenarios import kinds_words
 
 _Path = str | Path
@@ -149,20 +143,13 @@ class _Site:
         _clear(self.out)
         for folder, target in (("assets", "assets"), ("vendor", "assets/vendor")):
             shutil.copytree(_HERE / folder, self.out / target, copy_function=shutil.copyfile)
-        for board in self.boards:
-            _ = board.by_metric  # before processes part that would each make it
-        self._write_records()
-        first = overview.index(self.boards, self.info)
+        self._write_many()
         guide = self._guide()
+        first = overview.index(self.boards, self.info)
         self._page("index", "index.html", n_skipped=len(self.skipped), guide=guide, **first)
         self._page("boards", "boards.html", **self._scenarios())
         self._page("methods", "methods.html", families=self._methods())
-        for family in self.families:
-            heat = heatmap([*family.boards.values()], "../")
-            self._page("family", f"boards/{family.slug}.html", family=family, heat=heat)
         self._published()
-        if self.evidence:
-            self._evidence()
         self._page("submit", "submit.html", **self._protocols())
         self._changes()
         lines = [[TextCell(s.file, code=True), TextCell(s.reason)] for s in self.skipped]
@@ -171,20 +158,38 @@ class _Site:
         self._page("skipped", "skipped.html", table=table)
         return self.out / "index.html"
 
+    def _write_many(self) -> None:
+        """What takes long, and whatever comes many times; many of them by processes."""
+        for board in self.boards:
+            _ = board.by_metric  # before processes part that would each make it
+        work: list[Callable[[], Skipped | None]] = [self._evidence] if self.evidence else []
+        work += [partial(self._board, board) for board in self.boards]
+        work += [partial(self._family, family) for family in self.families]
+        work += [partial(self._method, info) for info in self.info.values()]
+        work += [partial(self._record, b, entry) for b in self.boards for entry in b.entries]
+        for name in ("base", "parts", "board", "method", "record"):
+            pages.template(name)  # compiled before processes part that would each do so
+        damaged = spread(lambda page: page(), work, enough=len(self.entries) >= MANY)
+        self.skipped += sorted(filter(None, damaged), key=lambda each: each.file)
+
     def _evidence(self) -> None:
         page = evidence_page([entry.record for entry in self.entries], self.published)
         for name, drawn in page["figures"].items():
             self._write(f"{FIGURES}/{name}", drawn)
         self._page("evidence", "evidence.html", folder=FIGURES, **page)
 
-    def _page(self, template: str, address: str, **values: Any) -> None:
-        about = {
+    @cached_property
+    def _about(self) -> dict[str, Any]:
+        """What every page says of all records."""
+        return {
             "n_records": len(self.entries), "newest": self.newest[0],
             "kinds": kinds_words(board.scenario for board in self.boards),
             "evidence": self.evidence,
         }  # fmt: skip
+
+    def _page(self, template: str, address: str, **values: Any) -> None:
         root = "../" * address.count("/")
-        page = pages.template(template).render(site=about, root=root, **values)
+        page = pages.template(template).render(site=self._about, root=root, **values)
         # Lone surrogates have no bytes in UTF-8.
         self._write(address, page.encode("utf-8", "replace"))
 
@@ -198,16 +203,6 @@ class _Site:
         except OSError:
             path.unlink(missing_ok=True)  # half a page is none
             raise
-
-    def _write_records(self) -> None:
-        """Boards, methods and records, whatever comes many times; many of them by processes."""
-        work: list[Callable[[], Skipped | None]] = [partial(self._board, b) for b in self.boards]
-        work += [partial(self._method, info) for info in self.info.values()]
-        work += [partial(self._record, b, entry) for b in self.boards for entry in b.entries]
-        for name in ("board", "method", "record"):
-            pages.template(name)  # compiled before processes part that would each do so
-        damaged = spread(lambda page: page(), work, enough=len(self.entries) >= MANY)
-        self.skipped += sorted(filter(None, damaged), key=lambda each: each.file)
 
     def _guide(self) -> str:
         """Address of the guide to own vectors; empty where this installation has no documents."""
@@ -273,64 +268,25 @@ class _Site:
             self._write(f"releases/{release.release}.json", text.encode("utf-8", "replace"))
         self._write("feed.xml", changes.feed(self.boards, self.releases).encode("utf-8", "replace"))
 
+    def _family(self, family: tables.Family) -> None:
+        heat = heatmap([*family.boards.values()], "../")
+        self._page("family", f"boards/{family.slug}.html", family=family, heat=heat)
+
     def _method(self, info: MethodInfo) -> None:
         page = method_page(info, self.boards, self.info)
         self._page("method", method_href(info.method), **page)
 
     def _board(self, board: Board) -> None:
         rows = number_rows(board)
-        text = json.dumps(rows, indent=1, allow_nan=False) + "\n"
-        self._write(f"boards/{board.slug}.json", text.encode())
-        columns = tuple(rows[0])
-        values = tuple([_safe(value) for value in row.values()] for row in rows)
-        text = csv.render([TextTable("", "", (), (), (), columns=columns, values=values)])
-        self._write(f"boards/{board.slug}.csv", text.encode("utf-8", "replace"))
-        cited = method_bibtex(board.info.values())
-        self._write(f"boards/{board.slug}.bib", cited.encode("utf-8", "replace"))
-        data = board_data(board, self.boards) | {"old_models": old_models_data(board)}
-        data |= {"columns": columns, "rows": [list(row.values()) for row in rows]}
-        self._page("board", f"boards/{board.slug}.html", **self._board_page(board, data))
-
-    def _board_page(self, board: Board, data: dict[str, Any]) -> dict[str, Any]:
-        records = board.records
-        beside = published.beside(self.published, records)
-        labels = (TextColumn("case", heading=True),)
-        return {
-            "board": board,
-            "answer": answers.board_answer(board),
-            "question": notes.question(board.first),
-            "note": next(notes.track_lines(board.first), ""),
-            "rendered": board.scenario.kind == "rendered",
-            "rankings": [tables.ranking(board, key) for key in board.metrics],
-            "bounds": tables.bounds(board),
-            "siblings": self._siblings(board),
-            "family": next((f for f in self.families if f.has(board)), None),
-            "notes": tables.ranking_notes(board),
-            "backfilling": curve_tables(board),
-            "sequence": [replace(table, labels=labels) for table in sequence.make_tables(records)],
-            "sides": side_information.make_tables(records),
-            "published": published_tables(beside, paper=True),
-            "command": command(records),
-            "records": [(method, record_links(board, method)) for method in board.info],
-            "verified": [
-                (entry.record, f"{record_address(board.slug, entry.record)}.html", badge.words)
-                for entry in board.entries
-                if (badge := _badge(entry)) is not None
-            ],
-            "versions": versions(records),
-            "bibtex": method_bibtex(board.info.values()),
-            "data": data,
-        }
-
-    def _siblings(self, board: Board) -> list[tuple[Board, str]]:
-        """Boards of the same protocol with other old models, and the quality of these."""
-        same = [
-            (other, numbers.number(other.bound("lower", board.metric)))
-            for other in self.boards
-            if other.first.protocol == board.first.protocol and other.comparable
-            if other.scenario.classes == board.scenario.classes
+        for ending, content in downloads(board, rows).items():
+            self._write(f"boards/{board.slug}.{ending}", content)
+        page = board_page(board, rows, self.boards, self.families, self.published)
+        page["verified"] = [
+            (entry.record, f"{record_address(board.slug, entry.record)}.html", badge.words)
+            for entry in board.entries
+            if (badge := _badge(entry)) is not None
         ]
-        return same if len(same) > 1 and any(other is board for other, _ in same) else []
+        self._page("board", f"boards/{board.slug}.html", **page)
 
     def _record(self, board: Board, entry: Entry) -> Skipped | None:
         """A record's page and files; what is wrong with its details."""
@@ -375,13 +331,6 @@ def _badge(entry: Entry) -> Verification | None:
         return None if entry.path is None else read_verification(entry.record, entry.path)
     except BenchError:
         return None
-
-
-def _safe(value: Any) -> Any:
-    """A text that a spreadsheet does not take for a formula."""
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return f"'{value}"
-    return value
 
 
 def _clear(out: Path) -> None:

@@ -1,6 +1,5 @@
 """Records on disk: listed, read and validated."""
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
+from pydantic_core import to_json
 
 from benchmark.config.files import SEAL, read_bytes, seal_of, write_sealed
 from benchmark.config.reading import parse
@@ -54,7 +54,7 @@ def read_record(path: Path) -> Record:
         wrong = "its seal does not fit" if value.get(SEAL) else "its seal is missing"
         raise EditedError(f"{path}: edited since it was written: {wrong}")
     # Of the very value that is sealed: the text may have a key twice.
-    return parse(_RECORD, json.dumps(value).encode(), str(path))
+    return parse(_RECORD, to_json(value), str(path))
 
 
 def upgraded(value: dict[str, Any]) -> dict[str, Any]:

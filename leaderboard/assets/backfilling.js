@@ -3,6 +3,11 @@
   "use strict";
   const { data, colour, isLit, chart, tagged, choice, figure, style } = window.kit;
   const backfilling = data.backfilling;
+  // Curves come as their first value and steps, in hundredths of a percent.
+  const percent = (steps) => {
+    let sum = 0;
+    return steps.map((step) => (sum += step) / 100);
+  };
   const box = document.getElementById("backfilling-charts");
 
   // ---- One method or order against the others, along the backfilling.
@@ -20,8 +25,8 @@
       const found = backfilling.curves[key.value] || {};
       const [kind, name] = view.value.split("\n");
       const lines = kind === "order"
-        ? Object.entries(found).filter(([m, o]) => o[name] && (m === "independent" || passes(m))).map(([m, o]) => [m, o[name], m])
-        : Object.entries(found[name] || {}).map(([o, line], i) => [o, line, null, i]);
+        ? Object.entries(found).filter(([m, o]) => o[name] && (m === "independent" || passes(m))).map(([m, o]) => [m, percent(o[name]), m])
+        : Object.entries(found[name] || {}).map(([o, line], i) => [o, percent(line), null, i]);
       if (!lines.length) return null;
       // Orders of one method: eight at most; the methods in colour are those of all plots.
       const palette = [0, 1, 2, 3, 4, 5, 6, 7].map((i) => `var(--hue-${i})`);

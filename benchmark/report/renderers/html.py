@@ -88,24 +88,32 @@ def _row(
 
 
 def _cell(column: TextColumn, cell: TextCell, span: int, *, sortable: bool) -> str:
-    looks = ["best" * cell.best, cell.look, "left" * (column.words and not column.heading)]
-    about = _attribute("colspan", str(span) * (span > 1))
+    # A site has millions of cells, most of them without any attribute.
+    about = f' colspan="{span}"' if span > 1 else ""
     if sortable and cell.sort is not None:
         about += f' data-sort="{escape(cell.sort)}"'
-    about += _attribute("class", " ".join(filter(None, looks)))
-    about += _attribute("title", cell.hint)
+    is_left = column.words and not column.heading
+    if cell.best or cell.look or is_left:
+        looks = ("best" * cell.best, cell.look, "left" * is_left)
+        about += _attribute("class", " ".join(filter(None, looks)))
+    if cell.hint:
+        about += _attribute("title", cell.hint)
     tag = 'th scope="row"' if column.heading else "td"
     return f"<{tag}{about}>{_inner(cell)}</{tag[:2]}>"
 
 
 def _inner(cell: TextCell) -> str:
     text = escape(cell.text)
-    for tag, yes in (("code", cell.code), ("strong", cell.best)):
-        text = f"<{tag}>{text}</{tag}>" if yes else text
+    if cell.code:
+        text = f"<code>{text}</code>"
+    if cell.best:
+        text = f"<strong>{text}</strong>"
     if cell.href:
         text = f'<a href="{escape(cell.href)}">{text}</a>'
-    for words in filter(None, (cell.spread, cell.small)):
-        text += f" <small>{escape(words)}</small>"
+    if cell.spread:
+        text += f" <small>{escape(cell.spread)}</small>"
+    if cell.small:
+        text += f" <small>{escape(cell.small)}</small>"
     for part in cell.parts:
         about = _attribute("class", part.look) + _attribute("title", part.hint)
         text += f" <span{about}>{_inner(part)}</span>"

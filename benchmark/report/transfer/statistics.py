@@ -17,28 +17,29 @@ def taus(left: Floats, right: Floats, *, weighted: bool = False) -> Floats:
     With ``weighted`` as ``scipy.stats.weightedtau``: the larger scores count more, hyperbolically,
     mean over the ranks by either side (Vigna, 2015).
     """
-    x, y = (np.sign(v[:, :, None] - v[:, None, :]) for v in (left, right))
+    i, j = np.triu_indices(left.shape[1], 1)  # every pair once
+    x, y = (np.sign(v[:, i] - v[:, j]) for v in (left, right))
     if not weighted:
         return _tau(x, y, np.ones_like(x))
-    ranks = [_ranks(first, second) for first, second in ((x, y), (y, x))]
-    both = [_tau(x, y, 1 / (1 + r[:, :, None]) + 1 / (1 + r[:, None, :])) for r in ranks]
+    ranks = [_ranks(first, second) for first, second in ((left, right), (right, left))]
+    both = [_tau(x, y, 1 / (1 + r[:, i]) + 1 / (1 + r[:, j])) for r in ranks]
     mean: Floats = (both[0] + both[1]) / 2
     return mean
 
 
 def _tau(x: Floats, y: Floats, weights: Floats) -> Floats:
-    axes = (1, 2)
-    norm = (weights * x * x).sum(axes) * (weights * y * y).sum(axes)
+    over, xx, yy = (np.einsum("dp,dp,dp->d", weights, a, b) for a, b in ((x, y), (x, x), (y, y)))
     with np.errstate(invalid="ignore", divide="ignore"):
-        tau: Floats = (weights * x * y).sum(axes) / np.sqrt(norm)
+        tau: Floats = over / np.sqrt(xx * yy)
     return tau
 
 
 def _ranks(x: Floats, y: Floats) -> Floats:
     """From 0 for the largest by ``x``; of equal ones the larger by ``y``, then the later."""
-    later = np.triu(np.ones(x.shape[1:]), 1)
-    above = (x < 0) | ((x == 0) & ((y < 0) | ((y == 0) & (later > 0))))
-    ranks: Floats = above.sum(axis=2).astype(np.float64)
+    later = np.broadcast_to(np.arange(x.shape[1]), x.shape)
+    order = np.lexsort((later, y, x), axis=1)[:, ::-1]
+    ranks = np.empty(x.shape)
+    np.put_along_axis(ranks, order, np.arange(x.shape[1], dtype=np.float64)[None], axis=1)
     return ranks
 
 

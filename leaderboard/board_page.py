@@ -1,0 +1,88 @@
+"""The page of a board, and its rows as files."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from benchmark.records import published
+from benchmark.report import notes, numbers
+from benchmark.report.renderers import csv
+from benchmark.report.tables import sequence, side_information
+from benchmark.report.text_table import TextColumn, TextTable
+from leaderboard import answers, tables
+from leaderboard.boards import Board
+from leaderboard.charts import board_data
+from leaderboard.citing import method_bibtex
+from leaderboard.curves import curve_tables
+from leaderboard.method_page import record_links
+from leaderboard.old_models import old_models_data
+from leaderboard.published import make_tables as published_tables
+from leaderboard.record_page import command, versions
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def downloads(board: Board, rows: Rows) -> dict[str, bytes]:
+    """The rows of every metric's table as JSON and CSV, and BibTeX: ending -> content."""
+    lines = (json.dumps(row, allow_nan=False) for row in rows)
+    columns = tuple(rows[0])
+    values = tuple([_safe(value) for value in row.values()] for row in rows)
+    table = TextTable("", "", (), (), (), columns=columns, values=values)
+    texts = {
+        "json": "[\n" + ",\n".join(lines) + "\n]\n",
+        "csv": csv.render([table]),
+        "bib": method_bibtex(board.info.values()),
+    }
+    return {ending: text.encode("utf-8", "replace") for ending, text in texts.items()}
+
+
+def _safe(value: Any) -> Any:
+    """A text that a spreadsheet does not take for a formula."""
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return f"'{value}"
+    return value
+
+
+def board_page(
+    board: Board, rows: Rows, boards: Sequence[Board], families: Sequence[tables.Family],
+    numbers_of_papers: published.Published,
+) -> dict[str, Any]:  # fmt: skip
+    """What the template of a board shows; ``rows`` are :func:`leaderboard.boards.number_rows`."""
+    records = board.records
+    beside = published.beside(numbers_of_papers, records)
+    labels = (TextColumn("case", heading=True),)
+    data = board_data(board, boards) | {"old_models": old_models_data(board)}
+    data |= {"columns": tuple(rows[0]), "rows": [list(row.values()) for row in rows]}
+    return {
+        "board": board,
+        "answer": answers.board_answer(board),
+        "question": notes.question(board.first),
+        "note": next(notes.track_lines(board.first), ""),
+        "rendered": board.scenario.kind == "rendered",
+        "rankings": [tables.ranking(board, key) for key in board.metrics],
+        "bounds": tables.bounds(board),
+        "siblings": _siblings(board, boards),
+        "family": next((f for f in families if f.has(board)), None),
+        "notes": tables.ranking_notes(board),
+        "backfilling": curve_tables(board),
+        "sequence": [replace(table, labels=labels) for table in sequence.make_tables(records)],
+        "sides": side_information.make_tables(records),
+        "published": published_tables(beside, paper=True),
+        "command": command(records),
+        "records": [(method, record_links(board, method)) for method in board.info],
+        "versions": versions(records),
+        "bibtex": method_bibtex(board.info.values()),
+        "data": data,
+    }
+
+
+def _siblings(board: Board, boards: Sequence[Board]) -> list[tuple[Board, str]]:
+    """Boards of the same protocol with other old models, and the quality of these."""
+    same = [
+        (other, numbers.number(other.bound("lower", board.metric)))
+        for other in boards
+        if other.first.protocol == board.first.protocol and other.comparable
+        if other.scenario.classes == board.scenario.classes
+    ]
+    return same if len(same) > 1 and any(other is board for other, _ in same) else []
