@@ -27,7 +27,7 @@ def run(name: str, **sizes: int | None) -> list[dict[str, Any]]:
     """Run one benchmark of :func:`names`, with those of ``SIZES`` that it has; None is its default.
 
     ``queries`` are also probe templates or training images, ``gallery`` enrolled templates,
-    ``classes`` subjects, ``items`` stored vectors; ``side`` is the side-information's dimension;
+    ``classes`` subjects, ``items`` stored vectors, or records of a site; ``side`` is the side-information's dimension;
     ``samples`` are simulated evaluations.
     Rows have ``name``, ``seconds``, ``against`` (the row it is compared with, or None), ``ratio``
     (seconds over that row's), ``memory_mib`` (growth of the peak) and ``size``; ``tolerance`` and

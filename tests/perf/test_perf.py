@@ -52,6 +52,30 @@ def test_store():
     assert all(row["seconds"] > 0 or row["against"] is None for row in rows)
 
 
+def test_records_of_a_site(tmp_path):
+    """The committed ones, then others: sealed, with their details, no two of the same run."""
+    from benchmark.perf import site
+    from benchmark.records.details import find_details
+    from benchmark.records.files import find_records
+
+    some = site.committed()[:3]
+    written = site.write(some, 7, tmp_path)
+    found = {stored.path: stored.record for stored in find_records(tmp_path)}
+    assert set(found) == set(written) and len(written) == 7
+    assert len({(r.protocol, r.track, r.method, r.seed) for r in found.values()}) == 7
+    assert found[written[6]].seed > found[written[3]].seed > found[written[0]].seed
+    for path, record in found.items():
+        assert (record.details is None) == (find_details(record, path) is None)
+
+
+@pytest.mark.slow  # a command and its start
+def test_site():
+    bare, built = perf.run("site", items=30)
+    assert set(bare) == set(built) == KEYS
+    assert built["against"] == bare["name"] and built["ratio"] > 1
+    assert re.match(r"30 records, [\d.]+ MB with details; [\d,]+ pages, [\d.]+ s of", built["size"])
+
+
 def test_upgrade():
     """The report on files that the benchmark writes, beside products for each of its lists."""
     products, report, *busy = perf.run("upgrade", items=1500, dim=8, queries=30)
