@@ -8,7 +8,7 @@ from typing import Any
 from benchmark.metrics.backfill_orders import is_oracle
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
-from benchmark.report.colours import hue
+from benchmark.report.colours import MOST, hue
 from benchmark.report.ranks import front
 from benchmark.report.scores import by_method, case_score
 from benchmark.report.tables import backfilling, sequence
@@ -16,8 +16,6 @@ from leaderboard.boards import PARTS, Board, own_parts, rounded
 from leaderboard.costs import COSTS
 
 _rounded = partial(rounded, digits=5)
-_COLOURED = 8
-"""At most so many methods of a plot have a colour and a name."""
 _GROUPS = 40
 """At most so many groups have a share shown: a chart of more says nothing."""
 
@@ -49,7 +47,7 @@ def _top(board: Board) -> list[str]:
     if board.enough:
         best = [m for m in best if board.ranking.effects[m].enough]
     edge = [m for m in metric_data(board, board.metric)["front"] if m in best]
-    return list(dict.fromkeys([*best[:1], *edge, *best]))[:_COLOURED]
+    return list(dict.fromkeys([*best[:1], *edge, *best]))[:MOST]
 
 
 def metric_data(board: Board, key: str) -> dict[str, Any]:

@@ -27,8 +27,8 @@ def run(name: str, **sizes: int | None) -> list[dict[str, Any]]:
     """Run one benchmark of :func:`names`, with those of ``SIZES`` that it has; None is its default.
 
     ``queries`` are also probe templates or training images, ``gallery`` enrolled templates,
-    ``classes`` subjects, ``items`` stored vectors, or records of a site; ``side`` is the side-information's dimension;
-    ``samples`` are simulated evaluations.
+    ``classes`` subjects, ``items`` stored vectors or records of a site; ``side`` is the
+    dimension of side-information; ``samples`` are simulated evaluations.
     Rows have ``name``, ``seconds``, ``against`` (the row it is compared with, or None), ``ratio``
     (seconds over that row's), ``memory_mib`` (growth of the peak) and ``size``; ``tolerance`` and
     ``coverage`` have columns of their own. A ValueError says that the name or a size is unknown, or

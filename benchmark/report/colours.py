@@ -9,6 +9,10 @@ PALETTE = (
 DARK = {"#0072B2": "#4AA8E0", "#332288": "#9D92E6", "#5C3A00": "#C79A5B"}
 """What stands for a colour that a dark page swallows; ``leaderboard/assets/style.css`` has both."""
 GREY = "#555555"
+REST = "#b9bfc5"
+"""Of methods that a plot does not highlight."""
+MOST = 8
+"""At most so many methods are highlighted in a plot."""
 # Most figures show these, so no two share a colour; every other method's follows from its name.
 _FIRST = ("bct", "fct", "mixbct", "l2", "bt2", "fastfill", "procrustes", "contrast")
 _CONTROLS = ("independent", "keep-old", "oracle-concat", "random", "lower bound")

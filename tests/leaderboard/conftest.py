@@ -4,6 +4,9 @@ import os
 
 import pytest
 from support.records import make_record
+from support.sites import sample, write
+
+from leaderboard.site import build_folder
 
 
 @pytest.fixture
@@ -21,3 +24,14 @@ def cards(tmp_path_factory):
         del os.environ["COMPATBENCH_STORE"]
     else:
         os.environ["COMPATBENCH_STORE"] = before
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """Boards of every kind, built once."""
+    root = write(sample(), tmp_path_factory.mktemp("records"))
+    out = tmp_path_factory.mktemp("out") / "site"
+    page, skipped = build_folder(root, out)
+    assert page == out / "index.html"
+    assert not skipped
+    return out

@@ -8,18 +8,19 @@ import pytest
 from support.sites import sample, write
 
 from leaderboard.money import Assumptions, bill, embed_all, hours_words, money_words
-from leaderboard.site import build_folder
+from leaderboard.site import build_folder, freeze
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 KINDS = (
-    "index", "boards", "methods", "published", "submit", "changes", "skipped",
+    "index", "boards", "methods", "published", "submit", "changes", "skipped", "evidence",
     "boards/open-class-glyphs", "boards/open-data-glyphs",
     "boards/extended-class-glyphs", "boards/loss-change-glyphs",
-    "boards/backfill-glyphs", "boards/sequential-glyphs", "methods/mixbct", "published/fct",
-    "records/open-class-glyphs/fct-seed-0",
+    "boards/backfill-glyphs", "boards/sequential-glyphs", "boards/ijbc-1v1-glyphs",
+    "methods/mixbct", "methods/fct", "published/fct", "releases/0.1.0",
+    "records/open-class-glyphs/fct-seed-0", "records/backfill-glyphs/fct-seed-0",
 )  # fmt: skip
 
 
@@ -36,9 +37,12 @@ def browser():
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    root = write(sample(), tmp_path_factory.mktemp("records"))
+    """With a release, since which methods came and moved."""
+    records, releases = sample(), tmp_path_factory.mktemp("releases")
+    before = [r for r in records if r.protocol != "extended-class" or r.method != "bct"]
+    freeze(write(before, tmp_path_factory.mktemp("before")), "0.1.0", releases)
     out = tmp_path_factory.mktemp("out")
-    build_folder(root, out)
+    build_folder(write(records, tmp_path_factory.mktemp("records")), out, releases)
     return out
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.sites import sample, write
+from support.sites import write
 from support.stored import sealed
 
 from benchmark.config.files import file_digest
@@ -52,16 +52,6 @@ def pages(site):
 @cache
 def links(page):
     return Links(page)
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    root = write(sample(), tmp_path_factory.mktemp("records"))
-    out = tmp_path_factory.mktemp("out") / "site"
-    page, skipped = build_folder(root, out)
-    assert page == out / "index.html"
-    assert not skipped
-    return out
 
 
 def test_the_same_records_give_the_same_bytes(make, tmp_path):

@@ -66,7 +66,8 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
     data = frame(records, metric)
     if data.empty:
         return None
-    looks = _looks(list(data["line"].unique()), orders(records))
+    lit = _best(data, numbers.metric(metric).higher_is_better is not False)
+    looks = _looks(list(data["line"].unique()), orders(records), lit)
     grid = sns.relplot(
         data, kind="line", x="share", y="score", col="panel", col_wrap=3, hue="line", style="line",
         hue_order=list(looks["palette"]), style_order=list(looks["palette"]), sort=False,
@@ -81,13 +82,24 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
     return grid.figure
 
 
-def _looks(lines: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _best(data: pd.DataFrame, higher: bool) -> list[str]:
+    """The methods with the best areas in the order that all have; at most eight."""
+    areas = data[data["panel"].str.startswith("methods by ")].groupby("line")["score"].mean()
+    ranked = areas.sort_values(ascending=not higher, kind="stable").index
+    rivals = [line for line in ranked if line != OFFLINE and colours.colour(line) != colours.GREY]
+    return rivals[: colours.MOST]
+
+
+def _looks(
+    lines: Sequence[str], names: Sequence[str], lit: Sequence[str]
+) -> dict[str, dict[str, Any]]:
     """Seaborn's ``palette`` and ``dashes`` of methods, then orders, then the offline deployment."""
-    looks = style.looks(line for line in lines if not line.startswith("by ") and line != OFFLINE)
+    methods = [line for line in lines if not line.startswith("by ") and line != OFFLINE]
+    looks = style.looks(methods, lit)
     for i, name in enumerate(names):
-        again, place = divmod(i, len(colours.PALETTE))
-        looks["palette"][f"by {name}"] = colours.PALETTE[place]
-        looks["dashes"][f"by {name}"] = style.DASHES[1 if is_oracle(name) else 2 * again]
+        is_lit = i < colours.MOST
+        looks["palette"][f"by {name}"] = colours.PALETTE[i] if is_lit else colours.REST
+        looks["dashes"][f"by {name}"] = style.DASHES[1 if is_oracle(name) else 0]
     if OFFLINE in lines:
         looks["palette"][OFFLINE], looks["dashes"][OFFLINE] = colours.GREY, style.DASHES[2]
     return looks

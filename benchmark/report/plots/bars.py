@@ -6,7 +6,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from benchmark.records.record import Record
-from benchmark.report import colours, numbers, select
+from benchmark.report import numbers, select
 from benchmark.report.plots import frames, style
 
 
@@ -17,10 +17,11 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
     if data.empty:
         return None
     methods = list(dict.fromkeys(data["method"]))
+    lit = frames.highlighted(records, metric)
     height = 0.6 + 0.27 * len(methods)
     grid = sns.catplot(
         frames.ends(data), kind="bar", x="value", y="method", col="case", hue="method",
-        order=methods, palette={method: colours.colour(method) for method in methods}, saturation=1,
+        order=methods, palette=style.looks(methods, lit)["palette"], saturation=1,
         width=0.7, height=height, aspect=4.2 / height, err_kws={"color": style.INK, "lw": 1.2},
         **frames.INTERVAL,
     )  # fmt: skip

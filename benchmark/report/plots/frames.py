@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 
 from benchmark.records.record import Record
-from benchmark.report import notes, numbers, scores
+from benchmark.report import colours, notes, numbers, scores, select
+from benchmark.report.ranks import front
 from benchmark.report.text_table import score_cell
 
 INTERVAL: dict[str, Any] = {"estimator": "median", "errorbar": ("pi", 100)}
@@ -62,6 +63,21 @@ def means(records: Sequence[Record], metric: str, cases: Sequence[str]) -> pd.Da
             seeds = [scale(metric) * v for v in values] if len(values) > 1 else []
             rows.append((method, case, ends[0], min(ends), max(ends), text, seeds))
     return pd.DataFrame(rows, columns=["method", "case", "score", "low", "high", "text", "seeds"])
+
+
+def highlighted(records: Sequence[Record], metric: str) -> list[str]:
+    """Methods in colour: all but controls, or the best, the front and the next best; eight."""
+    cross, own = select.cross_case(records), select.self_case(records)
+    data = means(records, metric, [own, cross])
+    table = data.pivot(index="method", columns="case", values="score").reindex(columns=[own, cross])
+    out = {m for m in table.index if colours.colour(m) == colours.GREY}
+    rivals = table.drop(index=[*(out | select.unsealed(records)) & {*table.index}])
+    higher = numbers.metric(metric).higher_is_better is not False
+    best = list(rivals.sort_values(cross, ascending=not higher, kind="stable").index)
+    both = rivals.dropna()
+    points = dict(zip(both.index, both.itertuples(index=False, name=None), strict=True))
+    edge = front(points, higher=higher)
+    return list(dict.fromkeys([*best[:1], *edge, *best]))[: colours.MOST]
 
 
 def ends(data: pd.DataFrame) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 import io
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
@@ -16,7 +16,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from benchmark.config.files import write_whole
-from benchmark.report.colours import GREY, PALETTE, colour
+from benchmark.report.colours import GREY, PALETTE, REST, colour
 
 FORMATS = ("png", "svg")
 MARKERS = "os^DvPX<>p"
@@ -58,14 +58,19 @@ def styled() -> Iterator[None]:
                 plt.switch_backend(backend)
 
 
-def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
+def looks(methods: Iterable[str], lit: Container[str] | None = None) -> dict[str, dict[str, Any]]:
     """Seaborn's ``palette``, ``markers``, ``dashes``; methods of one colour differ in the others.
 
-    Methods are those of one figure, as named there; ``fct (16)`` has the colour of ``fct``.
+    Methods are those of one figure, as named there; ``fct (16)`` has the colour of ``fct``. With
+    ``lit`` those outside of it are pale.
     """
     found: dict[str, dict[str, Any]] = {"palette": {}, "markers": {}, "dashes": {}}
     for method in dict.fromkeys(methods):
         hue = colour(method)
+        if lit is not None and hue != GREY and method not in lit:
+            found["palette"][method], found["markers"][method] = REST, "o"
+            found["dashes"][method] = ""
+            continue
         used = list(found["palette"].values()).count(hue)
         found["palette"][method] = hue
         # 3 and the number of markers have no common divisor: all are used before one comes again.

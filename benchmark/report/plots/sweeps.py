@@ -9,7 +9,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from benchmark.config.sweep import Axis
-from benchmark.report import numbers
+from benchmark.report import colours, numbers
 from benchmark.report.plots import frames, style
 from benchmark.report.tables.sweep import SweepTable
 
@@ -67,6 +67,14 @@ def _places(axis: Axis) -> dict[Any, float]:
     return {v: float(v) if numeric else float(i) for i, v in enumerate(axis.values)}
 
 
+def _best(data: pd.DataFrame, metric: str) -> list[str]:
+    """The lines that reach the best scores; at most eight."""
+    higher = numbers.metric(metric).higher_is_better is not False
+    lines = data[data["line"].map(colours.colour) != colours.GREY].groupby("line")["value"]
+    reached = lines.max() if higher else lines.min()
+    return list(reached.sort_values(ascending=not higher, kind="stable").index[: colours.MOST])
+
+
 def draw(table: SweepTable, metric: str) -> Figure | None:
     """Draw a line for each method in a panel for each case; None without a score."""
     data = frame(table, metric)
@@ -75,7 +83,7 @@ def draw(table: SweepTable, metric: str) -> Figure | None:
     grid = sns.relplot(
         data, kind="line", x="place", y="value", col="case", hue="line", style="line", height=3,
         aspect=1.2, err_style="bars", facet_kws={"sharey": False, "legend_out": False},
-        **frames.INTERVAL, **style.looks(data["line"]),
+        **frames.INTERVAL, **style.looks(data["line"], _best(data, metric)),
     )  # fmt: skip
     axis = table.axes[0]
     grid.set(xticks=list(_places(axis).values()), xticklabels=list(map(str, axis.values)))

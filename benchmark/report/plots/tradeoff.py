@@ -17,47 +17,45 @@ from benchmark.report import colours, numbers, select
 from benchmark.report.plots import frames, style
 from benchmark.report.ranks import front
 
-# More methods than this stand in a legend, best cross-test first, in place of direct labels.
-_CROWD = 12
-
 
 def draw(records: Sequence[Record], metric: str) -> Figure | None:
     """Draw a point with both intervals for each method; None where no method has both tests."""
     cross, own = select.cross_case(records), select.self_case(records)
-    data = _frame(frames.means(records, metric, [own, cross]), own, cross)
+    lit = frames.highlighted(records, metric)
+    data = _frame(frames.means(records, metric, [own, cross]), own, cross, lit)
     if data.empty:
         return None
-    about, crowded = numbers.metric(metric), len(data) > _CROWD
-    figure, axes = plt.subplots(figsize=(7.6, 1.4 + 0.21 * len(data) if crowded else 4.2))
+    about = numbers.metric(metric)
+    figure, axes = plt.subplots(figsize=(7.6, 4.2))
     unsealed = data["method"].isin(select.unsealed(records))
     rivals = data[(data["colour"] != colours.GREY) & ~unsealed]
     higher = about.higher_is_better is not False
     _draw_area(axes, data if rivals.empty else rivals, frames.bounds(records, metric), higher)
     _draw_front(axes, rivals, higher)
+    rest = data["colour"] == colours.REST
+    _draw_rest(axes, data[rest])
+    data = data[~rest].copy()
     inside = data[_to_edges(axes, data)]
-    axes.set_prop_cycle(color=list(inside["colour"]), alpha=[0.4 if crowded else 1] * len(inside))
+    axes.set_prop_cycle(color=list(inside["colour"]))
     axes.plot(inside[["low_x", "high_x"]].T, inside[["y", "y"]].T, lw=1.2)
     axes.plot(inside[["x", "x"]].T, inside[["low_y", "high_y"]].T, lw=1.2)
     sns.scatterplot(
         data, x="x", y="y", hue="name", style="name", palette=list(data["colour"]), s=60, zorder=5,
-        markers=list(data["marker"]), legend="full" if crowded else False, clip_on=False, ax=axes,
+        markers=list(data["marker"]), legend=False, clip_on=False, ax=axes,
     )  # fmt: skip
-    if crowded:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.03))
-    else:
-        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1), ncols=4)
-        _write_names(axes, data)
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1), ncols=4)
+    _write_names(axes, data)
     axes.set_xlabel(f"self-test: {frames.label(metric, own)}")
     axes.set_ylabel(f"cross-test: {frames.label(metric, cross)}")
     style.heading(figure, f"{about.label}: cross-test against self-test", frames.subtitle(records))
     return figure
 
 
-def _frame(scores: pd.DataFrame, own: str, cross: str) -> pd.DataFrame:
+def _frame(scores: pd.DataFrame, own: str, cross: str, lit: Sequence[str]) -> pd.DataFrame:
     """A row for each method with both tests, best cross-test first; how it looks in its columns."""
     tests = [scores[scores["case"] == case] for case in (own, cross)]
     data = tests[0].merge(tests[1], on="method").sort_values("score_y", ascending=False)
-    looks = style.looks(sorted(data["method"]))
+    looks = style.looks(sorted(data["method"]), lit)
     return data.rename(columns={"score_x": "x", "score_y": "y"}).assign(
         name=data["method"],
         colour=data["method"].map(looks["palette"]),
@@ -91,6 +89,15 @@ def _draw_front(axes: Axes, rivals: pd.DataFrame, higher: bool) -> None:
         corners += [(left, below) if higher else (right, above), (right, below)]
     if len(steps) > 1:
         axes.plot(*zip(*corners, strict=True), color=colours.GREY, lw=1, label="Pareto front")
+
+
+def _draw_rest(axes: Axes, rest: pd.DataFrame) -> None:
+    """Points of the methods that are not highlighted, where they lie within the limits."""
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    shown = rest[rest["x"].between(left, right) & rest["y"].between(bottom, top)]
+    if not shown.empty:
+        words = f"{len(shown)} other method{'s' * (len(shown) > 1)}"
+        axes.scatter(shown["x"], shown["y"], s=22, color=colours.REST, zorder=4, label=words)
 
 
 def _to_edges(axes: Axes, data: pd.DataFrame) -> pd.Series[bool]:

@@ -1,0 +1,179 @@
+"""What stands on the built pages, against the records themselves: of a sample, and as committed."""
+
+import html
+import re
+from collections import defaultdict
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+from support.sites import sample
+
+from benchmark.records.files import read_records
+from benchmark.report import numbers
+from leaderboard.names import file_name
+from leaderboard.scenarios import CLASSES
+from leaderboard.site import build_folder
+
+COMMITTED = Path(__file__).parents[2] / "results"
+ROW = re.compile(r'<tr data-method="(.*?)">(.*?)</tr>')
+CELL = re.compile(r"<t[dh]([^>]*)>(.*?)</t[dh]>")
+HEAD = re.compile(r'<th scope="col">(?:<button type="button">)?(.*?)(?:<small>|</button>|</th>)')
+
+
+@pytest.fixture(scope="module", params=["sample", pytest.param("results", marks=pytest.mark.slow)])
+def built(request, site, tmp_path_factory):
+    """The folder of a site and its records."""
+    if request.param == "sample":
+        return site, sample()
+    out = tmp_path_factory.mktemp("committed") / "site"
+    build_folder(COMMITTED, out)
+    return out, read_records(COMMITTED / "measured")
+
+
+def plain(text):
+    return html.unescape(re.sub(r"<[^>]+>", "", text)).strip()
+
+
+def rankings(page):
+    """Metric, method, heading -> what the cell sorts by and what it says, of a board's tables."""
+    for block in page.split('<section class="block" data-metric="')[1:]:
+        table = block.partition("</table>")[0]
+        heads = [plain(head) for head in HEAD.findall(table)]
+        for method, row in ROW.findall(table):
+            cells = [(re.search('data-sort="(.*?)"', about), plain(text))
+                     for about, text in CELL.findall(row)]  # fmt: skip
+            if len(cells) == len(heads):  # what is not applicable has fewer
+                said = {h: (s and s[1], t) for h, (s, t) in zip(heads, cells, strict=True)}
+                yield block.partition('"')[0], html.unescape(method), said
+
+
+def boards(site, records):
+    """Page of a board -> its records, found by their names alone."""
+    groups = defaultdict(list)
+    newest = {}
+    for record in records:
+        if record.status == "done" and not record.changed:
+            versions = record.protocol_version, record.track_version
+            key = record.protocol, record.track
+            newest[key] = max(newest.get(key, versions), versions)
+            groups[*key, versions].append(record)
+    for (protocol, track, versions), members in groups.items():
+        if newest[protocol, track] == versions:
+            page = site / "boards" / f"{file_name(protocol, track)}.html"
+            yield page.read_text(encoding="utf-8"), members
+
+
+def test_each_number_of_a_boards_tables_is_the_records(built):
+    checked = 0
+    for page, records in boards(*built):
+        for metric, method, said in rankings(page):
+            own = [record for record in records if record.method == method]
+            scale = 100 if numbers.metric(metric).unit == "share" else 1
+            for case in own[0].scores:
+                values = [
+                    record.scores[case].get(metric) for record in own if case in record.scores
+                ]
+                if case not in said or len(values) < len(own) or None in values:
+                    continue
+                mean = fmean(values)
+                sort, text = said[case]
+                assert float(sort) == pytest.approx(mean, rel=1e-5, abs=1e-12), (method, case)
+                assert float(text.split()[0]) == pytest.approx(scale * mean, abs=0.0501)
+                checked += 1
+    assert checked > 100
+
+
+def test_each_share_that_is_kept_is_the_records(built):
+    """Of boards with one update and nothing backfilled: within each seed, then the mean."""
+    checked = 0
+    for page, records in boards(*built):
+        first = records[0]
+        if len(first.models) > 2 or any(r.backfilling and r.orders for r in records):
+            continue
+        for metric, method, said in rankings(page):
+            sort, text = said["keeps"]
+            shares = []
+            for record in (r for r in records if r.method == method):
+                cross = record.scores.get("new/old", {}).get(metric)
+                low = record.bounds.get("lower", {}).get(metric)
+                high = record.bounds.get("upper", {}).get(metric)
+                if None not in (cross, low, high):
+                    shares.append((cross - low) / (high - low) if abs(high - low) > 0.02 else None)
+            if not sort or not shares or None in shares:
+                continue
+            assert float(sort) == pytest.approx(fmean(shares), rel=1e-4, abs=1e-6), (method, metric)
+            assert int(text.split()[0]) == pytest.approx(100 * fmean(shares), abs=0.501)
+            checked += 1
+    assert checked > 20
+
+
+def test_each_number_of_a_records_page_is_the_records(built):
+    site, records = built
+    for record in [r for r in records if r.status == "done" and not r.changed][::7]:
+        folder = site / "records" / file_name(record.protocol, record.track)
+        path = folder / f"{file_name(record.method)}-seed-{record.seed}.html"
+        if not path.is_file():  # of an older version
+            continue
+        table = (
+            path.read_text(encoding="utf-8").partition('id="numbers"')[2].partition("</table>")[0]
+        )
+        heads = [plain(head) for head in HEAD.findall(table)][1:]
+        rows = [[plain(text) for _, text in CELL.findall(row)]
+                for row in re.findall("<tr>(.*?)</tr>", table)[1:]]  # fmt: skip
+        lines = {row[0]: dict(zip(heads, row[1:], strict=True)) for row in rows}
+        for case, scores in record.scores.items():
+            for key, value in scores.items():
+                about = numbers.metric(key)
+                text = lines[about.label][case]
+                if value is None:
+                    assert text in ("", numbers.DASH)
+                else:
+                    scale = 100 if about.unit == "share" else 1
+                    assert float(text.split()[0]) == pytest.approx(scale * value, abs=0.0501)
+
+
+def test_nothing_is_green_or_red_under_three_models(built):
+    site, _ = built
+    rows = 0
+    for path in (site / "boards").glob("*.html"):
+        for method, row in ROW.findall(path.read_text(encoding="utf-8")):
+            if re.search(r">[12] models?<", row):
+                rows += 1
+                assert not re.search('class="(?:[^"]* )?(?:yes|no|best)[" ]', row), (path, method)
+    assert rows
+
+
+def test_seen_and_unseen_classes_are_never_beside_each_other(built):
+    """No group of the heatmap, and no board, has both kinds."""
+    site, _ = built
+    kinds = {}
+    for path in (site / "boards").glob("*.html"):
+        about = path.read_text(encoding="utf-8").partition('class="about">')[2].partition("</p>")[0]
+        kinds[path.name] = {kind for kind, words in CLASSES.items() if words and words in about}
+        assert len(kinds[path.name]) < 2
+    page = (site / "index.html").read_text(encoding="utf-8")
+    head = page[page.index('class="heat') :].partition("</thead>")[0]
+    columns = re.findall(r'<th scope="col" data-part="(\d+)"><a href="boards/(.*?)"', head)
+    assert columns
+    for part in {part for part, _ in columns}:
+        found = set().union(*(kinds[name] for each, name in columns if each == part))
+        assert len(found) < 2, part  # of seen, never seen, and of both
+
+
+def test_who_is_first_on_a_backfilling_board_beats_waiting(built):
+    """By the records' own areas: nobody that has a rank lies below the independent model."""
+    for page, records in boards(*built):
+        areas = defaultdict(dict)
+        for record in records:
+            for name, order in record.orders.items():
+                areas[record.method, name][record.seed] = order.area.get("cmc_at_1")
+        without = areas.get(("independent", "random"))
+        if not without or None in without.values():
+            continue
+        for metric, method, said in rankings(page):
+            if metric != "cmc_at_1" or said["rank"][1] in ("", "-") or method == "independent":
+                continue
+            seeds = sorted(r.seed for r in records if r.method == method)
+            value = float(said["area"][0])
+            assert value > fmean(without[seed] for seed in seeds if seed in without), method
