@@ -42,6 +42,18 @@ class FrozenBoard(Model):
     ranked_by: Text
     methods: Mapping[Text, Standing]
 
+    @property
+    def in_order(self) -> list[tuple[str, Standing]]:
+        """Methods by rank, the others behind them by what they keep."""
+        return sorted(
+            self.methods.items(),
+            key=lambda each: (
+                each[1].rank or len(self.methods) + 1,
+                -(each[1].share or 0),
+                each[0],
+            ),
+        )
+
 
 class Release(Model):
     """Standings as they were when a release was made."""
@@ -103,10 +115,15 @@ def write_release(release: Release, folder: Path) -> Path:
     path = folder / f"{release.release}.json"
     if path.exists():
         raise BenchError(f"{path}: this release is frozen already; take another version")
-    text = json.dumps(release.model_dump(), indent=1, sort_keys=True, ensure_ascii=False)
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text + "\n")
+    write_whole(path, release_text(release))
     return path
+
+
+def release_text(release: Release) -> str:
+    """A release as a file."""
+    text = json.dumps(release.model_dump(), indent=1, sort_keys=True, ensure_ascii=False)
+    return f"{text}\n"
 
 
 def read_releases(folder: Path) -> list[Release]:

@@ -264,7 +264,7 @@ class _Site:
         )  # fmt: skip
         for release in self.releases:
             self._page("release", f"releases/{release.release}.html", release=release)
-            text = json.dumps(release.model_dump(), indent=1) + "\n"
+            text = changes.release_text(release)
             self._write(f"releases/{release.release}.json", text.encode("utf-8", "replace"))
         self._write("feed.xml", changes.feed(self.boards, self.releases).encode("utf-8", "replace"))
 

@@ -316,6 +316,8 @@ def test_releases_are_frozen_and_compared(several, curves, tmp_path):
     assert not changes.moves(found[1], found[2])
     (new,) = changes.moves(first, changes.freeze("1", [several, curves]))
     assert (new.slug, new.words) == (curves.slug, "new board")
+    names = [name for name, _ in first.boards[several.slug].in_order]
+    assert names[:3] == ["l2", "fct", "bct"] and names[3] == "linear:query"
     method = first.boards[several.slug].methods["fct"]
     assert (method.rank, method.share, method.models) == (2, 0.5, 3)
     before = first.model_copy(deep=True)

@@ -185,6 +185,9 @@ def test_changes_name_the_last_release(site, make, tmp_path):
     text = (tmp_path / "site" / "changes.html").read_text()
     moved = " ".join(re.sub(r"<[^>]+>", " ", text).split())
     assert "Since release 0.1.0" in moved and "bct : rank 1 to 2" in moved and "l2 : new" in moved
+    assert (tmp_path / "site" / "releases" / "0.1.0.json").read_bytes() == (
+        tmp_path / "releases" / "0.1.0.json"
+    ).read_bytes()
     frozen = (tmp_path / "site" / "releases" / "0.1.0.html").read_text()
     assert "rank 1" in frozen and "l2" not in frozen
     assert (tmp_path / "site" / "feed.xml").read_text().count("<entry>") == 2

@@ -3,9 +3,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from matplotlib.colors import to_hex
 
 from benchmark.errors import BenchError
-from benchmark.report.plots import curves, plot, style, tradeoff
+from benchmark.report import colours
+from benchmark.report.plots import bars, curves, frames, plot, style, tradeoff
 from benchmark.report.ranks import front
 from leaderboard.cards import card
 
@@ -70,6 +72,33 @@ def test_names_do_not_overlap(make):
         texts = {text.get_text(): text for text in figure.axes[0].texts}
         boxes = [texts[method].get_window_extent() for method in methods]
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[i + 1 :])
+
+
+def test_at_most_eight_methods_are_highlighted(make):
+    """The best and the front first; of the others only points, in one grey."""
+    records = [make("independent", 0.01, 0.95), *(
+        make(f"m{i}", 0.6 + 0.01 * i, 0.9 - 0.02 * (i % 3)) for i in range(13)
+    ), make("edge", 0.55, 0.94)]  # fmt: skip
+    lit = frames.highlighted(records, "cmc_at_1")
+    assert lit[0] == "m12" and "edge" in lit and "independent" not in lit
+    assert len(lit) == colours.MOST
+    with style.styled():
+        figure = tradeoff.draw(records, "cmc_at_1")
+        axes = figure.axes[0]
+        texts = {text.get_text().partition(" (")[0] for text in axes.texts}
+        rest = [c for c in axes.collections if c.get_label() == "6 other methods"]
+        bars_of = bars.draw(records, "cmc_at_1").axes[0].patches
+    assert texts == {*lit, "independent"}
+    assert len(rest) == 1 and to_hex(rest[0].get_facecolor()[0]) == colours.REST
+    shown = {to_hex(bar.get_facecolor()) for bar in bars_of} - {colours.REST, colours.GREY}
+    assert shown <= {colours.colour(method).lower() for method in lit}
+
+
+def test_few_methods_are_all_highlighted(make):
+    records = [make(m, 0.6, 0.8) for m in ("bct", "fct", "keep-old")]
+    assert set(frames.highlighted(records, "cmc_at_1")) == {"bct", "fct"}
+    looks = style.looks(["bct", "fct"], ["fct"])
+    assert looks["palette"] == {"bct": colours.REST, "fct": colours.colour("fct")}
 
 
 def test_curves_share_what_is_trained_once(make):
