@@ -45,13 +45,10 @@ class FrozenBoard(Model):
     @property
     def in_order(self) -> list[tuple[str, Standing]]:
         """Methods by rank, the others behind them by what they keep."""
+        last = len(self.methods) + 1
         return sorted(
             self.methods.items(),
-            key=lambda each: (
-                each[1].rank or len(self.methods) + 1,
-                -(each[1].share or 0),
-                each[0],
-            ),
+            key=lambda item: (item[1].rank or last, -(item[1].share or 0), item[0]),
         )
 
 
