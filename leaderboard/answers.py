@@ -124,11 +124,11 @@ def advice(board: Board, ways: Sequence[Way], who: str, root: str = "") -> Advic
 
 
 def caveat(effect: Effect) -> str:
-    """What an interval that leaves in zero means."""
+    """What an interval that has zero in it means."""
     low = effect.share.low
     if low is None or low > 0:
         return ""
-    return "Its interval leaves in that it is no better than keeping the old model."
+    return "By its interval it may be no better than keeping the old model."
 
 
 def _given(ways: Sequence[Way]) -> set[str]:

@@ -33,14 +33,21 @@ def _more(board: Board, effect: Effect) -> float:
     return (effect.share.value or 0.0) - share_without(board)
 
 
+def _is_good(board: Board, effect: Effect) -> bool:
+    """Whether it keeps more than doing without, beyond the interval where there is one."""
+    low = effect.share.low
+    sure = not effect.enough or low is None or low > share_without(board)
+    return sure and not effect.hurts and _more(board, effect) >= _GOOD
+
+
 def _good(found: Sequence[tuple[Board, Effect]]) -> str:
     """The boards on which it keeps most beyond doing without, those of enough models first."""
-    kept = [(b, e) for b, e in found if not e.hurts and _more(b, e) >= _GOOD]
+    kept = [each for each in found if _is_good(*each)]
     best = sorted(kept, key=lambda each: (not each[1].enough, -_more(*each)))
     if not best:
         return (
             f"nothing that was measured here: nowhere does it keep {100 * _GOOD:.0f} % of the "
-            "upgrade more than no method, without hurting new/new."
+            "upgrade more than no method, beyond its interval and without hurting new/new."
         )
     return "; ".join(_on(*each) for each in best[:_MOST]) + "."
 

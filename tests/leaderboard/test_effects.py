@@ -247,6 +247,9 @@ def test_three_sentences(several):
     )
     assert found["Bad for"].startswith("nothing that was measured here")
     assert found["Costs"].endswith("256 bytes an item.")
+    shaky = boards([*three("independent", (-1.2, -1.5, -0.7)), *three("fct", (0.1, 0.9, -0.4))])
+    none = dict(sentences.sentences(method_info("fct"), shaky))["Good for"]
+    assert none.startswith("nothing that was measured here")  # 20 % on average, and nothing sure
     bad = dict(sentences.sentences(method_info("l2"), [several]))["Bad for"]
     assert bad == "new/new, which it lowers on 1 of 1 boards."
 
