@@ -1,7 +1,7 @@
 """The page of a board, and its rows as files."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,10 +17,9 @@ from leaderboard.citing import method_bibtex
 from leaderboard.curves import curve_tables
 from leaderboard.method_page import record_links
 from leaderboard.old_models import old_models_data
+from leaderboard.packing import Rows, pack
 from leaderboard.published import make_tables as published_tables
 from leaderboard.record_page import command, versions
-
-Rows = Sequence[Mapping[str, Any]]
 
 
 def downloads(board: Board, rows: Rows) -> dict[str, bytes]:
@@ -52,8 +51,12 @@ def board_page(
     records = board.records
     beside = published.beside(numbers_of_papers, records)
     labels = (TextColumn("case", heading=True),)
-    data = board_data(board, boards) | {"old_models": old_models_data(board)}
-    data |= {"columns": tuple(rows[0]), "rows": [list(row.values()) for row in rows]}
+    old_models = old_models_data(board)
+    shared, lines = pack([rows, *(part["rows"] for part in old_models)], board.cost_keys)
+    data = board_data(board, boards) | shared | {"rows": lines[0]}
+    data["old_models"] = [
+        part | {"rows": own} for part, own in zip(old_models, lines[1:], strict=True)
+    ]
     return {
         "board": board,
         "answer": answers.board_answer(board),

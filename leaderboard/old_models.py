@@ -44,7 +44,7 @@ def _part(board: Board, seeds: Sequence[int], quality: tuple[float, float]) -> d
             key: {name: about[name] for name in ("lower", "upper", "front")}
             for key, about in metrics.items()
         },
-        "rows": [list(row.values()) for row in number_rows(some)],
+        "rows": number_rows(some),
     }
 
 

@@ -2,6 +2,14 @@
 window.kit = (() => {
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);
+  // Rows come as lines: scores in millionths, and places of all other values among the words.
+  const value = (part, i) => {
+    if (!data.scores[i]) return data.words[part];
+    return part === "" ? null : Number(part) / 1e6;
+  };
+  for (const part of [data, ...(data.old_models || [])]) {
+    if (part.rows) part.rows = part.rows.map((line) => line.split("|").map(value));
+  }
   const SYMBOLS = ["circle", "square", "triangle", "diamond", "cross", "star", "wye"];
   const MOST = 8;
   const REST = "var(--rest)";

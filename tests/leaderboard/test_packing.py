@@ -1,0 +1,43 @@
+"""Rows that a page carries: nothing is lost, and much is saved."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaderboard.boards import rounded
+from leaderboard.packing import pack
+
+SCORES = st.none() | st.floats(-100, 100).map(rounded)
+WORDS = st.none() | st.sampled_from(["", "bct", "1", "a|b"]) | st.integers(0, 9) | st.booleans()
+
+
+def unpacked(shared, lines):
+    """As ``assets/kit.js`` has it."""
+
+    def value(part, is_score):
+        if not is_score:
+            return shared["words"][int(part)]
+        return None if part == "" else int(part) / 1e6
+
+    return [
+        {c: value(part, s) for c, part, s in
+         zip(shared["columns"], line.split("|"), shared["scores"], strict=True)}
+        for line in lines
+    ]  # fmt: skip
+
+
+@given(st.lists(st.tuples(WORDS, SCORES, st.just(256.5)), min_size=1))
+def test_every_value_comes_back(values):
+    rows = [{"name": a, "new/old": b, "bytes": c} for a, b, c in values]
+    shared, (lines, again) = pack([rows, rows[:1]], exact=["bytes"])
+    assert unpacked(shared, lines) == rows and unpacked(shared, again) == rows[:1]
+    json.dumps([shared, lines], allow_nan=False)
+
+
+def test_a_board_of_many_methods_is_small():
+    row = {"kind": "method", "rank": None, "seeds": "0 1 2"} | {
+        f"score {i}": 0.123456 for i in range(15)
+    }
+    rows = [row | {"method": f"method-{i}"} for i in range(200)]
+    assert len(json.dumps(pack([rows]))) < 0.6 * len(json.dumps([list(r.values()) for r in rows]))
