@@ -4,6 +4,7 @@ What is within them can be read, compared, printed and drawn in seconds, whateve
 """
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,8 @@ def _is_plain(part: dict[str, Any] | list[Any]) -> bool:
     A site reads millions of values, most of them in curves. Where it is False, a look at each
     value says which one is wrong, if any.
     """
-    keys, values = (part, part.values()) if isinstance(part, dict) else ((), part)
+    keys: Collection[str] = part if isinstance(part, dict) else ()
+    values: Collection[Any] = part.values() if isinstance(part, dict) else part
     found = [value for value in values if type(value) in _NUMBERS]
     texts = [value for value in values if type(value) is str]
     return (

@@ -86,7 +86,11 @@ def _best(data: pd.DataFrame, higher: bool) -> list[str]:
     """The methods with the best areas in the order that all have; at most eight."""
     areas = data[data["panel"].str.startswith("methods by ")].groupby("line")["score"].mean()
     ranked = areas.sort_values(ascending=not higher, kind="stable").index
-    rivals = [line for line in ranked if line != OFFLINE and colours.colour(line) != colours.GREY]
+    rivals = [
+        line
+        for line in map(str, ranked)
+        if line != OFFLINE and colours.colour(line) != colours.GREY
+    ]
     return rivals[: colours.MOST]
 
 

@@ -73,9 +73,9 @@ def highlighted(records: Sequence[Record], metric: str) -> list[str]:
     out = {m for m in table.index if colours.colour(m) == colours.GREY}
     rivals = table.drop(index=[*(out | select.unsealed(records)) & {*table.index}])
     higher = numbers.metric(metric).higher_is_better is not False
-    best = list(rivals.sort_values(cross, ascending=not higher, kind="stable").index)
-    both = rivals.dropna()
-    points = dict(zip(both.index, both.itertuples(index=False, name=None), strict=True))
+    ranked = rivals.sort_values(cross, ascending=not higher, kind="stable")
+    best = [str(method) for method in ranked.index]
+    points = {str(m): (float(x), float(y)) for m, x, y in rivals.dropna().itertuples(name=None)}
     edge = front(points, higher=higher)
     return list(dict.fromkeys([*best[:1], *edge, *best]))[: colours.MOST]
 

@@ -72,7 +72,8 @@ def _best(data: pd.DataFrame, metric: str) -> list[str]:
     higher = numbers.metric(metric).higher_is_better is not False
     lines = data[data["line"].map(colours.colour) != colours.GREY].groupby("line")["value"]
     reached = lines.max() if higher else lines.min()
-    return list(reached.sort_values(ascending=not higher, kind="stable").index[: colours.MOST])
+    ranked = reached.sort_values(ascending=not higher, kind="stable").index
+    return [str(line) for line in ranked[: colours.MOST]]
 
 
 def draw(table: SweepTable, metric: str) -> Figure | None:
