@@ -4,7 +4,6 @@ What is within them can be read, compared, printed and drawn in seconds, whateve
 """
 
 import re
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ LONGEST_TEXT = 10_000
 _LARGEST_WHOLE = 2**63
 _LARGEST = 1e100
 """Sums and squares of such numbers are finite."""
-_NESTED, _NUMBERS = (dict, list), (int, float, bool)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters but tab and line feed, and lone surrogates."""
 
@@ -37,8 +35,47 @@ def parse_json(text: bytes, where: str | Path) -> Any:
         value = from_json(text, allow_inf_nan=False)  # JSON has no NaN
     except ValueError as error:
         raise BenchError(f"{where}: not valid JSON: {error}") from error
-    _check(value, str(where))
+    if not _is_plain(value):
+        _check(value, str(where))
     return value
+
+
+def _is_plain(document: Any) -> bool:
+    """Whether nothing in a document is wrong, told of all its values at once.
+
+    A site reads thousands of documents; where it is False, :func:`_check` says what is wrong, if
+    anything is.
+    """
+    level: list[Any] = [[document]]
+    n = depth = 0
+    keys: list[str] = []
+    texts: list[str] = []
+    found: list[float] = []
+    while level:
+        below: list[Any] = []
+        for part in level:
+            n += len(part)
+            if type(part) is dict:
+                keys += part
+            for value in part.values() if type(part) is dict else part:
+                kind = type(value)
+                if kind is float or kind is int:
+                    found.append(value)
+                elif kind is str:
+                    texts.append(value)
+                elif kind is dict or kind is list:
+                    below.append(value)
+        level, depth = below, depth + 1
+        if n > MOST_VALUES or (level and depth > DEEPEST):
+            return False
+    return (
+        max(found, default=0) < _LARGEST_WHOLE
+        and min(found, default=0) >= -_LARGEST_WHOLE
+        and max(map(len, keys), default=0) <= LONGEST_KEY
+        and max(map(len, texts), default=0) <= LONGEST_TEXT
+        and "".join(keys).isprintable()
+        and "".join(texts).isprintable()
+    )
 
 
 def _check(document: Any, where: str) -> None:
@@ -51,40 +88,17 @@ def _check(document: Any, where: str) -> None:
             raise BenchError(f"{where}: expected at most {MOST_VALUES} values")
         if depth > DEEPEST:
             raise BenchError(f"{where}: nested more than {DEEPEST} deep at {place:.60}")
-        pairs = part.items() if isinstance(part, dict) else enumerate(part)
-        todo += [(v, f"{place}.{k}".strip("."), depth + 1) for k, v in pairs if type(v) in _NESTED]
-        if not _is_plain(part):
-            _check_each(part, place, where)
-
-
-def _is_plain(part: dict[str, Any] | list[Any]) -> bool:
-    """Whether nothing in a mapping or list is wrong, told of all its values at once.
-
-    A site reads millions of values, most of them in curves. Where it is False, a look at each
-    value says which one is wrong, if any.
-    """
-    keys: Collection[str] = part if isinstance(part, dict) else ()
-    values: Collection[Any] = part.values() if isinstance(part, dict) else part
-    found = [value for value in values if type(value) in _NUMBERS]
-    texts = [value for value in values if type(value) is str]
-    return (
-        (not found or (min(found) >= -_LARGEST_WHOLE and max(found) < _LARGEST_WHOLE))
-        and max(map(len, keys), default=0) <= LONGEST_KEY
-        and max(map(len, texts), default=0) <= LONGEST_TEXT
-        and "".join([*keys, *texts]).isprintable()
-    )
-
-
-def _check_each(part: dict[str, Any] | list[Any], place: str, where: str) -> None:
-    for key, value in part.items() if isinstance(part, dict) else enumerate(part):
-        if isinstance(key, str) and not (len(key) <= LONGEST_KEY and key.isprintable()):
-            raise BenchError(
-                f"{where}: {place:.60}: expected a key of at most {LONGEST_KEY} printable "
-                f"characters, got {key!r:.60}"
-            )
-        if not isinstance(value, dict | list) and (wrong := _wrong(value)):
-            name = f"{place}.{key}".strip(".")
-            raise BenchError(f"{where}: {name:.200}: {wrong}, got {value!r:.60}")
+        for key, value in part.items() if isinstance(part, dict) else enumerate(part):
+            if isinstance(key, str) and not (len(key) <= LONGEST_KEY and key.isprintable()):
+                raise BenchError(
+                    f"{where}: {place:.60}: expected a key of at most {LONGEST_KEY} printable "
+                    f"characters, got {key!r:.60}"
+                )
+            if isinstance(value, dict | list):
+                todo.append((value, f"{place}.{key}".strip("."), depth + 1))
+            elif wrong := _wrong(value):
+                name = f"{place}.{key}".strip(".")
+                raise BenchError(f"{where}: {name:.200}: {wrong}, got {value!r:.60}")
 
 
 def _wrong(value: Any) -> str:

@@ -86,12 +86,8 @@ def _best(data: pd.DataFrame, higher: bool) -> list[str]:
     """The methods with the best areas in the order that all have; at most eight."""
     areas = data[data["panel"].str.startswith("methods by ")].groupby("line")["score"].mean()
     ranked = areas.sort_values(ascending=not higher, kind="stable").index
-    rivals = [
-        line
-        for line in map(str, ranked)
-        if line != OFFLINE and colours.colour(line) != colours.GREY
-    ]
-    return rivals[: colours.MOST]
+    names = [line for line in map(str, ranked) if line != OFFLINE]
+    return [name for name in names if colours.colour(name) != colours.GREY][: colours.MOST]
 
 
 def _looks(
