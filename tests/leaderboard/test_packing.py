@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leaderboard.boards import rounded
@@ -27,7 +27,7 @@ def unpacked(shared, lines):
     ]  # fmt: skip
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(WORDS, SCORES, st.just(256.5)), min_size=1))
 def test_every_value_comes_back(values):
     rows = [{"name": a, "new/old": b, "bytes": c} for a, b, c in values]
