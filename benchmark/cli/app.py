@@ -12,7 +12,7 @@ from typer import Argument, Option
 from typer.exceptions import TyperException
 
 from benchmark import __version__
-from benchmark.cli import evidence, options, records, results, submitting, upgrading, vectors
+from benchmark.cli import data, evidence, options, records, results, submitting, upgrading, vectors
 from benchmark.cli import store as store_verbs
 from benchmark.cli.output import echo, fail, plain_errors
 from benchmark.errors import BenchError, nearest, unknown
@@ -157,6 +157,7 @@ app.add_typer(upgrading.app)
 app.add_typer(vectors.app)
 app.add_typer(store_verbs.app, name="store")
 app.add_typer(results.app, name="results")
+app.add_typer(data.app, name="data")
 
 
 @app.command(

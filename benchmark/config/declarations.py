@@ -84,6 +84,60 @@ class EvaluationSet:
 
 
 @dataclass(frozen=True)
+class Download:
+    """A file that may be downloaded, and what it must be."""
+
+    name: str  # below the data root
+    url: str  # the official address
+    sha256: str
+    n_bytes: int
+    part_of: str = ""  # another file that holds all of it: downloaded only where asked for
+
+
+@dataclass(frozen=True)
+class PublishedSplit:
+    """Images of a generation as a paper counts them; intervals as of a protocol."""
+
+    title: str
+    images: tuple[float, float]
+    classes: tuple[float, float]
+    n_images: int
+    n_classes: int
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a dataset comes from, and how large it is.
+
+    Attributes:
+        page: Its official page.
+        licence: The licence that is stated with the files; empty: none is, or whoever asks for them
+            is told the terms.
+        how: How to have what may not be downloaded without asking.
+        downloads: Files that may be.
+        counts: Published numbers, in the words of ``bench data check``.
+        source: Where these numbers are published.
+        splits: Training images of generations as a paper counts them, and which.
+    """
+
+    page: str
+    licence: str = ""
+    how: str = ""
+    downloads: tuple[Download, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    source: str = ""
+    splits: tuple[PublishedSplit, ...] = ()
+
+    @property
+    def terms(self) -> str:
+        """The licence in words."""
+        if self.licence:
+            return self.licence
+        asked = f"terms of its provider, who is asked for it: {self.page}"
+        return f"no licence is stated on {self.page}" if self.downloads else asked
+
+
+@dataclass(frozen=True)
 class Offer:
     """What a dataset offers, as far as is known: as the attributes of its declaration."""
 
@@ -102,6 +156,7 @@ class DatasetDeclaration(ABC):
         more: What a user may do about columns that it has not, in words; empty: nothing.
         pictures: Whether its licence lets small pictures of its items be passed on.
         needs_root: Whether it is read from a folder.
+        origin: Where its files come from; ``None`` where it is drawn, or the user's own.
     """
 
     __pydantic_config__ = STRICT
@@ -110,6 +165,7 @@ class DatasetDeclaration(ABC):
     more: ClassVar[str] = ""
     pictures: ClassVar[bool] = False
     needs_root: ClassVar[bool] = False
+    origin: ClassVar[Origin | None] = None
 
     @property
     def members(self) -> tuple[str, ...]:

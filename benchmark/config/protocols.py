@@ -78,6 +78,9 @@ class ProtocolRules(Model):
     10 is before 9)."""
     image_order: Literal["seeded", "dataset"] = "seeded"
     """Images of a class count in a seeded order, or in the dataset's own."""
+    every_class: bool = False
+    """Whether an interval of images leaves every class at least one, as MixBCT's code has it: the
+    only image of a class is then in each generation."""
     upper: Literal["new", "all"] = "new"
     """Training data of the upper bound of the update gain: the new generation's (BCT), or all
     generations' together (MixBCT 4.1)."""

@@ -60,7 +60,7 @@ class Setup:
         """Which training images a generation sees, as stages name it."""
         protocol, g = self.protocol, self.protocol.generations[generation]
         split = {"classes": g.classes, "images": g.images, **self._order()}
-        split |= protocol.model_dump(include={"image_order"}, exclude_defaults=True)
+        split |= protocol.model_dump(include={"image_order", "every_class"}, exclude_defaults=True)
         if g.groups:
             split["groups"] = self.members(g.groups)
         if g.thinned:

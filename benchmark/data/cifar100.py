@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from benchmark.config.checks import Seed
-from benchmark.config.declarations import EvaluationSet, Offer
+from benchmark.config.declarations import Download, EvaluationSet, Offer, Origin
 from benchmark.config.files import read_bytes
 from benchmark.config.split_sizes import boundary
 from benchmark.data.base import Dataset, ImageSet, Ints, Pixels
@@ -47,6 +47,19 @@ class Cifar100(FileDatasetReader):
 
     columns: ClassVar = frozenset({"templates", "texts"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(), "seen": EvaluationSet()}
+    origin: ClassVar = Origin(
+        "https://www.cs.toronto.edu/~kriz/cifar.html",
+        downloads=(Download(
+            ARCHIVE, f"https://www.cs.toronto.edu/~kriz/{ARCHIVE}",
+            "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec", 168_513_733,
+        ),),
+        counts={
+            "training classes": 100, "training images": 50_000, "smallest training class": 500,
+            "largest training class": 500, "test classes": 100, "test images": 10_000,
+            "test groups": 20,
+        },
+        source="Krizhevsky, 2009",
+    )  # fmt: skip
 
     # decides which items are enrolled, in which gallery, and which classes are held out
     seed: Seed = 0

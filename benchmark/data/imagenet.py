@@ -10,9 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
+from benchmark.config.declarations import Origin
 from benchmark.data.base import Dataset
 from benchmark.data.files import Files, Labelled, first_of, images_by_class, matches, names_in
 from benchmark.data.readers import PhotographDatasetReader
@@ -26,6 +28,17 @@ _SOLUTION = re.compile(r"(?:ImageId,PredictionString|(\w+),n(\d{8})(?: .*)?)")
 @dataclass(frozen=True)
 class ImageNet(PhotographDatasetReader):
     """Photographs of 1,000 classes."""
+
+    origin: ClassVar = Origin(
+        "https://www.image-net.org/download.php",
+        how="register there for ILSVRC2012_img_train.tar and ILSVRC2012_img_val.tar, or on Kaggle "
+        "for imagenet-object-localization-challenge",
+        counts={
+            "training classes": 1_000, "training images": 1_281_167, "test classes": 1_000,
+            "test images": 50_000, "smallest test class": 50, "largest test class": 50,
+        },
+        source="FastFill A.1; images a test class: Russakovsky et al., 2015",
+    )  # fmt: skip
 
     def folder(self, root: Path) -> Path:
         """The competition's folder, or the root."""

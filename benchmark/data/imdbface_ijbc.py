@@ -9,7 +9,9 @@ the pictures of that table; people are in the order of these numbers. And IJB-C'
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
+from benchmark.config.declarations import Origin
 from benchmark.data.base import Ints
 from benchmark.data.files import Files, first_of, images_by_class
 from benchmark.data.ijbc import IjbcDatasetReader, tables
@@ -22,6 +24,18 @@ _PERSON = re.compile(r"nm(\d{1,12})")
 @dataclass(frozen=True)
 class ImdbFaceIjbc(IjbcDatasetReader):
     """Faces of IMDB-Face and of IJB-C."""
+
+    origin: ClassVar = Origin(
+        "https://github.com/fwang91/IMDb-Face",
+        how="the list IMDb-Face.csv is linked there, with the addresses of the pictures, which are "
+        "cut out by its rectangles; IJB-C is asked for at "
+        "https://www.nist.gov/programs-projects/face-challenges, its lists are insightface's",
+        counts={
+            "test images": 469_375, "pairs": 15_658_489, "probe templates": 19_593,
+            "gallery templates": 3_531,
+        },
+        source="insightface's lists of IJB-C; of IMDB-Face fewer pictures can be had each year",
+    )  # fmt: skip
 
     def files(self, root: Path) -> list[Path]:
         """The images to train on, and IJB-C's tables."""

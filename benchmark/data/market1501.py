@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.config.declarations import EvaluationSet
+from benchmark.config.declarations import EvaluationSet, Origin
 from benchmark.data.base import JUNK, Dataset, Evaluation, ImageSet, Ints
 from benchmark.data.files import Files, first_of, names_in
 from benchmark.data.images import Side, View, images_of
@@ -36,6 +36,15 @@ class Market1501(FileDatasetReader):
     evaluation_sets: ClassVar = {
         "test": EvaluationSet(unseen=True, rules_out=_RANKED_WITHOUT_CAMERAS)
     }
+    origin: ClassVar = Origin(
+        "https://zheng-lab.cecs.anu.edu.au/Project/project_reid.html",
+        how="follow the links there for Market-1501-v15.09.15.zip",
+        counts={
+            "training classes": 751, "training images": 12_936, "query classes": 750,
+            "test queries": 3_368, "test gallery": 19_732, "cameras": 6,
+        },
+        source="MixBCT C.3",
+    )  # fmt: skip
 
     height: Side = 256  # of an image, pixels
     width: Side = 128  # boxes are stretched to it

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from benchmark.config.checks import Seed
-from benchmark.config.declarations import EvaluationSet
+from benchmark.config.declarations import Download, EvaluationSet, Origin
 from benchmark.config.files import file_size, read_bytes
 from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import templates_of_views
@@ -32,6 +32,15 @@ ARCHIVES = (
 SIZE = 32
 SEEN_WRITERS = 4
 WRITERS_PER_TEMPLATE = 2
+
+_ADDRESS = "https://github.com/brendenlake/omniglot"
+_FILES = (
+    (9_464_212, "ad41ab679c8b5d90b271ef46be6987cc81211774a695c29dcc5367b2b26ee640"),
+    (6_462_886, "1f61a8f3366785b057fc117d9228e78a16e3d976c8953b2a10fcc74cf0609cee"),
+    (1_319_022, "f38eb80f801274ac2b4dff5b24289016bfaba4a7d5bb50deebf27104ad6cb8a4"),
+    (1_580_917, "3ccaa407515a8778e5d0861875af38b17e418f301ad5bb3b5a6b65d901a41c7f"),
+)
+"""Bytes and SHA-256 of the archives."""
 
 _NAME = re.compile(r"(?:images_\w+/)?([^/\\]+)/(character\d{2,})/(\d{4,})_(\d{2})\.png")
 _STRAY = re.compile(r"(?:.*/)?(?:\.[^/]*|__MACOSX/.*|Thumbs\.db)")
@@ -52,6 +61,22 @@ class Omniglot(FileDatasetReader):
     columns: ClassVar = frozenset({"cameras", "templates", "groups"})
     pictures: ClassVar = True  # MIT licence
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True), "seen": EvaluationSet()}
+    origin: ClassVar = Origin(
+        _ADDRESS,
+        "MIT License, Copyright (c) 2015 Brenden Lake",
+        downloads=tuple(
+            Download(
+                f"{stem}.zip",
+                f"{_ADDRESS}/raw/master/python/{stem}.zip",
+                sha256,
+                n_bytes,
+                part_of=f"{ARCHIVES[0]}.zip" if "small" in stem else "",
+            )
+            for stem, (n_bytes, sha256) in zip(ARCHIVES, _FILES, strict=True)
+        ),
+        counts={"classes": 1_623, "groups": 50, "cameras": 20},
+        source="Lake et al., 2015",
+    )
 
     seed: Seed = 0  # order of the classes, their split, the writers held out, the templates
 

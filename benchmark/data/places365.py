@@ -9,10 +9,11 @@ Classes are in the order of the numbers in the lists: "the first 182" of FCT and
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from benchmark.config.declarations import Origin
 from benchmark.data.files import Files, Labelled, data_root, first_of, matches
 from benchmark.data.readers import PhotographDatasetReader
 from benchmark.errors import BenchError
@@ -31,6 +32,18 @@ _LISTED = re.compile(r"/?([\w./-]+\.jpg) (\d{1,9})")
 @dataclass(frozen=True)
 class Places365(PhotographDatasetReader):
     """Photographs of 365 kinds of scenes."""
+
+    origin: ClassVar = Origin(
+        "http://places2.csail.mit.edu/download.html",
+        how="accept the terms there for Places365-Standard: the lists, and the small images "
+        "(256 x 256) or the large ones",
+        counts={
+            "training classes": 365, "training images": 1_803_460, "smallest training class": 3_068,
+            "largest training class": 5_000, "test classes": 365, "test images": 36_500,
+            "smallest test class": 100, "largest test class": 100,
+        },
+        source="FastFill A.1; training images: Zhou et al., 2017",
+    )  # fmt: skip
 
     def files(self, root: Path) -> list[Path]:
         """The lists, which stand for the images."""

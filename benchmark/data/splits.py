@@ -39,7 +39,7 @@ def two_thirds(n: int) -> int:
 def select(
     labels: Ints, *, classes: Interval = (0.0, 1.0), images: Interval = (0.0, 1.0),
     order: Order = "seeded", image_order: Order = "seeded", seed: int = 0,
-    only: Ints | None = None, thinned: Sequence[tuple[Ints, float]] = (),
+    only: Ints | None = None, thinned: Sequence[tuple[Ints, float]] = (), every_class: bool = False,
 ) -> Ints:  # fmt: skip
     """Ascending rows of a fraction of the classes and, in each, a fraction of the images, ``[k]``.
 
@@ -55,6 +55,7 @@ def select(
         seed: Drives both permutations; the classes' does not depend on the images.
         only: Classes that may be taken; fractions count within them.
         thinned: Classes, and the fraction of those taken that stays, the first in the order.
+        every_class: A class whose share of the images is none keeps the nearest one.
 
     Raises:
         BenchError: For an interval outside [0, 1], empty or reversed, or a split without a row.
@@ -72,6 +73,9 @@ def select(
         sizes, size = np.unique(count, return_inverse=True)
         ends = (np.array([boundary(share, n) for n in sizes.tolist()]) for share in images)
         first, end = (places[size][label] for places in ends)
+        if every_class:
+            first = np.minimum(first, count[label] - 1)
+            end = np.maximum(end, first + 1)
         rows = rows[((place >= first) & (place < end))[rows]]
     if not len(rows):
         raise BenchError(

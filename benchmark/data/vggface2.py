@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from benchmark.config.checks import Seed
-from benchmark.config.declarations import EvaluationSet
+from benchmark.config.declarations import EvaluationSet, Origin
 from benchmark.data.base import Dataset, Images, ImageSet, Ints
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import Files, Labelled, images_by_class, matches
@@ -39,6 +39,15 @@ class VggFace2(FileDatasetReader):
 
     columns: ClassVar = frozenset({"templates", "groups"})
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True)}
+    origin: ClassVar = Origin(
+        "https://www.robots.ox.ac.uk/~vgg/data/vgg_face2/",
+        how="its authors no longer hand it out; a lab that has it names the folder",
+        counts={
+            "training classes": 8_631, "training images": 3_141_890, "test classes": 500,
+            "test images": 25_000, "smallest test class": 50, "largest test class": 50,
+        },
+        source="FCT 4.1; training images: Cao et al., 2018",
+    )  # fmt: skip
 
     image_size: Side = 224  # pixels; FCT found it better than the usual 112
     # images of each test subject that are evaluated (FCT 4.1)

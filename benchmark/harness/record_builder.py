@@ -103,7 +103,9 @@ def _dataset(setup: Setup, result: Result, metas: Metas) -> dict[str, Any]:
         facts = metas[model.name]["facts"]
         generations[generation.name] = {"images": facts["n_images"], "classes": facts["n_classes"]}
     data = next(m["facts"] for m in metas.values() if m["kind"] == "data")
-    return {"name": setup.track.dataset, **data, "generations": generations}
+    origin = registry.check_options(setup.track.dataset, setup.track.data, "track").origin
+    licence = {} if origin is None else {"licence": origin.terms}
+    return {"name": setup.track.dataset, **data, **licence, "generations": generations}
 
 
 def _models(setup: Setup, result: Result, metas: Metas) -> list[ModelSpec]:

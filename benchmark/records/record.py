@@ -23,9 +23,8 @@ from benchmark.config.tracks import TrackRules
 SCHEMA = 4
 """Version of the layout. 4 adds ``seal``; records without one are never ranked. 3 added
 ``training``, and empty ``backfilling`` and ``side`` are null; the calibration workload's seconds
-have another name. 2 added ``details``, ``adapter``,
-``parameters``, multiply-adds and bytes to ``cost``, ``generations`` to ``dataset``, ``seconds``
-and ``peak_memory_bytes`` to ``run``."""
+have another name. 2 added ``details``, ``adapter``, ``parameters``, multiply-adds and bytes to
+``cost``, ``generations`` to ``dataset``, ``seconds`` and ``peak_memory_bytes`` to ``run``."""
 OLDEST = 1
 SEALED_SINCE = 4
 """From this version on every record has a seal."""
@@ -107,7 +106,9 @@ class DatasetFacts(Model):
     n_test: int = 0
     n_classes: int = 0
     facts: Mapping[str, JsonValue] = {}
-    """The dataset's own facts: options, reading version, files."""
+    """Options, reading version, files."""
+    licence: str = ""
+    """As stated with the files, or that none is; empty where they are drawn, or the user's own."""
     generations: Mapping[str, TrainingSize] = {}
 
 
