@@ -15,14 +15,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from pydantic import Field
 
-from benchmark.config.files import file_size
+from benchmark.config.files import file_size, read_bytes
+from benchmark.data import jpeg
 from benchmark.data.base import Ints, Pixels
 from benchmark.data.files import Files
 from benchmark.data.recordio import Records
@@ -42,6 +43,8 @@ _HEADER_BYTES = 1024
 _PORTABLE = re.compile(rb"P[456](?:(?:\s|#[^\r\n]*[\r\n])+\d+){2}\s")
 _MOST_SCALED = 2**22
 """Pixels of a portable image whose values Pillow brings to 8 or 16 bits one by one."""
+_REDUCED = 4
+"""Times as large as the view in both directions: Pillow then leaves out three of four pixels."""
 _SEE_THROUGH = frozenset(("LA", "La", "PA", "RGBA", "RGBa"))
 
 Side = Annotated[int, Field(ge=8, le=2048)]
@@ -78,7 +81,7 @@ _FACE_SIDE = 112.0
 
 def decode_view(
     encoded: Path | bytes, view: View, where: str, geometry: NDArray[np.float32] | None = None,
-    most_pixels: int = MOST_PIXELS,
+    most_pixels: int = MOST_PIXELS, fast: bool = False,
 ) -> Pixels:  # fmt: skip
     """Decode the first frame of an image: ``[channels, height, width]`` uint8, over white.
 
@@ -88,11 +91,18 @@ def decode_view(
         where: What a BenchError names, if it cannot be decoded or the box lies outside.
         geometry: ``x, y, width, height`` of its box, or x and y of five landmarks.
         most_pixels: Larger pictures are refused before a pixel is decoded.
+        fast: As torchvision's ``Resize``: bilinear, not bicubic; JPEGs by its decoder, their
+            boxes rounded to whole pixels.
     """
-    if isinstance(encoded, Path):
+    if fast:
+        encoded = read_bytes(encoded, MOST_BYTES) if isinstance(encoded, Path) else encoded
+        pixels = _by_torchvision(encoded, view, where, geometry, most_pixels)
+        if pixels is not None:
+            return pixels
+    elif isinstance(encoded, Path):
         file_size(encoded, MOST_BYTES)
     try:
-        return _decoded(encoded, view, where, geometry, most_pixels)
+        return _decoded(encoded, view, where, geometry, most_pixels, fast)
     except BenchError:
         raise
     except Exception as error:  # Pillow's readers raise whatever damaged bytes make of them
@@ -102,9 +112,36 @@ def decode_view(
         raise BenchError(f"{where}: image cannot be decoded: {reason:.300}") from error
 
 
+def _by_torchvision(
+    encoded: bytes, view: View, where: str, geometry: NDArray[np.float32] | None, most_pixels: int
+) -> Pixels | None:
+    """A JPEG by torchvision's decoder; None where that is not for it."""
+    if not _is_fast(jpeg.header(encoded), view, most_pixels):
+        return None
+    try:
+        (decoded,) = jpeg.decode([encoded], upright=view.fit in ("middle", "whole"))
+    except (RuntimeError, ImportError):
+        return None  # Pillow says why
+    if view.fit in ("middle", "whole"):
+        height, width = decoded.shape[1:]
+        box = _rectangle((width, height), view, None, where)
+        made: Pixels = jpeg.resize(decoded, box, (view.height, view.width)).numpy()
+        return made
+    plain = Image.fromarray(decoded.permute(1, 2, 0).numpy())
+    return _shaped(plain, view, geometry, where, Image.Resampling.BILINEAR)
+
+
+def _is_fast(header: jpeg.Header | None, view: View, most_pixels: int) -> bool:
+    """Whether a picture is one for torchvision: Pillow alone decodes large ones at a half."""
+    if header is None or view.channels != 3 or header.width * header.height > most_pixels:
+        return False
+    large = min(header.width / view.width, header.height / view.height) >= _REDUCED
+    return not large or view.fit not in ("middle", "whole")
+
+
 def _decoded(
     encoded: Path | bytes, view: View, where: str, geometry: NDArray[np.float32] | None,
-    most_pixels: int,
+    most_pixels: int, fast: bool,
 ) -> Pixels:  # fmt: skip
     size = (view.width, view.height)
     opened = io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded
@@ -120,6 +157,16 @@ def _decoded(
             upright = ImageOps.exif_transpose(image)
         sixteen = image.format == "PPM" and image.mode == "I"
         plain = _plain(upright, "RGB" if view.channels == 3 else "L", sixteen)
+    smooth = Image.Resampling.BILINEAR if fast else Image.Resampling.BICUBIC
+    return _shaped(plain, view, geometry, where, smooth)
+
+
+def _shaped(
+    plain: Image.Image, view: View, geometry: NDArray[np.float32] | None, where: str,
+    smooth: Image.Resampling,
+) -> Pixels:  # fmt: skip
+    """Pixels of a view, ``[channels, height, width]``."""
+    size = (view.width, view.height)
     if view.fit == "align":
         affine = _alignment(np.asarray(geometry, np.float64).reshape(5, 2), view)
         if not np.isfinite(affine).all():
@@ -129,7 +176,7 @@ def _decoded(
         )
     else:
         box = _rectangle(plain.size, view, geometry, where)
-        shaped = plain.resize(size, Image.Resampling.BICUBIC, box=box)
+        shaped = plain.resize(size, smooth, box=box)
     return np.asarray(shaped, np.uint8).reshape(*size[::-1], view.channels).transpose(2, 0, 1)
 
 
@@ -236,7 +283,9 @@ class EncodedImages:
         if geometry is not None and len(geometry) != len(source):
             raise ValueError(f"geometry: expected {len(source)} rows, got {len(geometry)}")
         self.source, self.view, self.geometry = source, view, geometry
-        self._ahead: tuple[bytes, Future[Pixels]] | None = None
+        self.threads = min(32, os.cpu_count() or 1)
+        self._device = ""  # of the last batch; pixels that come next are brought there too
+        self._ahead: tuple[bytes, Future[Any]] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -247,17 +296,36 @@ class EncodedImages:
         return len(self.source)
 
     def __getitem__(self, rows: Ints) -> Pixels:
-        rows = np.asarray(rows, np.int64)
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead[0] == rows.tobytes():
-            return ahead[1].result()
-        return self._decoded(rows)
+        pixels: Pixels = self._next(rows, "")
+        return pixels
+
+    def on_device(self, rows: Ints, device: str) -> Any:
+        """The images of ``rows`` as a tensor on a device, decoded there as far as it can.
+
+        A GPU's decoder rounds otherwise than the CPU's.
+        """
+        return self._next(rows, device)
 
     def prefetch(self, rows: Ints) -> None:
-        """Begin to decode the rows that come next."""
+        """Begin to decode the rows that come next, to where the last ones were asked for."""
         rows = np.asarray(rows, np.int64)
         # A pool of its own: a job that waits for others of the same pool could wait for ever.
-        self._ahead = rows.tobytes(), _pool("prefetch", 1).submit(self._decoded, rows)
+        job = _pool("prefetch", 1).submit(self._made, rows, self._device)
+        self._ahead = self._key(rows, self._device), job
+
+    def _next(self, rows: Ints, device: str) -> Any:
+        rows, self._device = np.asarray(rows, np.int64), device
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[0] == self._key(rows, device):
+            return ahead[1].result()
+        return self._made(rows, device)
+
+    def _made(self, rows: Ints, device: str) -> Any:
+        return self._tensor(rows, device) if device else self._decoded(rows)
+
+    @staticmethod
+    def _key(rows: Ints, device: str) -> bytes:
+        return device.encode() + rows.tobytes()
 
     def take_rows(self, rows: Ints) -> EncodedImages:
         """Some of the images, still in their files."""
@@ -271,9 +339,37 @@ class EncodedImages:
             row = int(rows[place])
             where, encoded = self.source.read(row)
             geometry = None if self.geometry is None else self.geometry[row]
-            out[place] = decode_view(encoded, self.view, where, geometry)
+            out[place] = decode_view(encoded, self.view, where, geometry, fast=True)
 
-        list(_pool("decode", min(32, os.cpu_count() or 1)).map(fill, range(len(rows))))
+        list(_pool("decode", self.threads).map(fill, range(len(rows))))
+        return out
+
+    def _tensor(self, rows: Ints, device: str) -> Any:
+        """``[k, c, h, w]`` uint8: JPEGs by the device's decoder, all else by the CPU's."""
+        import torch
+
+        out = torch.empty((len(rows), *self.shape[1:]), dtype=torch.uint8, device=device)
+
+        def read(row: int) -> bytes | None:
+            _, encoded = self.source.read(row)
+            raw = read_bytes(encoded, MOST_BYTES) if isinstance(encoded, Path) else encoded
+            head = jpeg.header(raw)
+            turned = head is None or head.has_exif or self.view.fit not in ("middle", "whole")
+            return raw if _is_fast(head, self.view, MOST_PIXELS) and not turned else None
+
+        raws = list(_pool("decode", self.threads).map(read, rows.tolist()))
+        there = [place for place, raw in enumerate(raws) if raw is not None]
+        try:
+            decoded = jpeg.decode([raw for raw in raws if raw is not None], device)
+        except (RuntimeError, ImportError):  # one is damaged: the CPU's decoder says which
+            there, decoded = [], []
+        for place, pixels in zip(there, decoded, strict=True):
+            height, width = pixels.shape[1:]
+            box = _rectangle((width, height), self.view, None, "")
+            out[place] = jpeg.resize(pixels, box, (self.view.height, self.view.width))
+        others = np.setdiff1d(np.arange(len(rows)), there)
+        if len(others):
+            out[torch.from_numpy(others)] = torch.from_numpy(self._decoded(rows[others])).to(device)
         return out
 
     def fingerprint(self) -> str:

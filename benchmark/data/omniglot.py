@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import PIL
 
 from benchmark.config.checks import Seed
 from benchmark.config.declarations import Download, EvaluationSet, Origin
@@ -84,6 +85,11 @@ class Omniglot(FileDatasetReader):
         """The archives, or everything in the folders they extract to."""
         places = [place.rglob("*") if place.is_dir() else [place] for place in _places(root)]
         return [path for paths in places for path in paths if path.is_file()]
+
+    @property
+    def decoder(self) -> str:
+        """Pillow alone: drawings are PNG."""
+        return f"pillow {PIL.__version__}"
 
     def class_group(self, class_name: str) -> str:
         """The alphabet of a class."""

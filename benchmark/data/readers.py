@@ -4,6 +4,7 @@ import dataclasses
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -49,12 +50,18 @@ class FileDatasetReader(DatasetReader):
         """What the files' names are relative to."""
         return root
 
+    @property
+    def decoder(self) -> str:
+        """Packages that decode the images, which may move a pixel between releases."""
+        torchvision = version("torchvision").partition("+")[0]
+        return f"pillow {PIL.__version__}, torchvision {torchvision}"
+
     def source(self, root: Path | None) -> dict[str, Any]:
         """What determines the images: options, reading version, decoder, hash of the files."""
         root = data_root(root, self.name)
         return self._options(root) | {
             "reading": self.reading,
-            "decoder": f"pillow {PIL.__version__}",  # may move a pixel between releases
+            "decoder": self.decoder,
             "files": content_hash(self.folder(root), self.files(root)),
         }
 

@@ -1,6 +1,7 @@
 """Embedding models: initial weights, training, and embeddings of images."""
 
 import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from benchmark.config.recipes import Augment, ModelSpec
 from benchmark.config.seeds import drawing_from, generator
 from benchmark.data.base import Images
+from benchmark.data.images import EncodedImages
 from benchmark.models.backbones import Encoder, to_unit
 from benchmark.models.heads import Head
 from benchmark.models.weights import load_weights, statistics_of, weights_file
@@ -198,8 +200,11 @@ def train_embedding(
 
 def load_images(images: Images, rows: Tensor, device: torch.device) -> Tensor:
     """Rows of images as ``[k, c, h, w]`` float in [-1, 1] on the device, channels last."""
-    pixels = torch.from_numpy(images[rows.numpy()])
-    return to_unit(pixels.to(device)).contiguous(memory_format=torch.channels_last)
+    if device.type == "cuda" and isinstance(images, EncodedImages):
+        pixels = images.on_device(rows.numpy(), str(device))
+    else:
+        pixels = torch.from_numpy(images[rows.numpy()]).to(device)
+    return to_unit(pixels).contiguous(memory_format=torch.channels_last)
 
 
 @torch.inference_mode()
@@ -210,9 +215,14 @@ def embed(
     """Embeddings of all images, ``[n, d]`` float32, not normalised; ``change`` is of a batch."""
     model = model.to(device, memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
     chunks = torch.split(torch.arange(images.shape[0]), batch)
-    return np.concatenate(
-        [model(change(load_images(images, rows, device))).float().cpu().numpy() for rows in chunks]
-    )
+    prefetch: Callable[[Any], None] | None = getattr(images, "prefetch", None)
+    made = []
+    for rows, following in itertools.zip_longest(chunks, chunks[1:]):
+        pixels = load_images(images, rows, device)
+        if prefetch is not None and following is not None:
+            prefetch(following.numpy())
+        made.append(model(change(pixels)).float().cpu().numpy())
+    return np.concatenate(made)
 
 
 def mirror(images: Tensor) -> Tensor:
