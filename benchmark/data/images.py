@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -26,6 +27,7 @@ from benchmark.config.files import file_size, read_bytes
 from benchmark.data import jpeg
 from benchmark.data.base import Ints, Pixels
 from benchmark.data.files import Files
+from benchmark.data.modes import plain_pixels
 from benchmark.data.recordio import Records
 from benchmark.errors import BenchError
 
@@ -45,7 +47,6 @@ _MOST_SCALED = 2**22
 """Pixels of a portable image whose values Pillow brings to 8 or 16 bits one by one."""
 _REDUCED = 4
 """Times as large as the view in both directions: Pillow then leaves out three of four pixels."""
-_SEE_THROUGH = frozenset(("LA", "La", "PA", "RGBA", "RGBa"))
 
 Side = Annotated[int, Field(ge=8, le=2048)]
 Share = Annotated[float, Field(ge=0.1, le=10)]
@@ -156,7 +157,7 @@ def _decoded(
             image.draft(None, (2 * size[0], 2 * size[1]))
             upright = ImageOps.exif_transpose(image)
         sixteen = image.format == "PPM" and image.mode == "I"
-        plain = _plain(upright, "RGB" if view.channels == 3 else "L", sixteen)
+        plain = plain_pixels(upright, "RGB" if view.channels == 3 else "L", sixteen)
     smooth = Image.Resampling.BILINEAR if fast else Image.Resampling.BICUBIC
     return _shaped(plain, view, geometry, where, smooth)
 
@@ -247,30 +248,6 @@ def _alignment(points: NDArray[np.float64], view: View) -> NDArray[np.float64]:
     return affine
 
 
-def _plain(image: Image.Image, mode: str, sixteen: bool = False) -> Image.Image:
-    """Eight bits a channel, without transparency; of 16 bits where only the format says so."""
-    if sixteen:
-        return Image.fromarray(_eight_bits(np.asarray(image).astype(np.uint16))).convert(mode)
-    if image.mode in ("F", "I") or image.mode.startswith("I;16"):
-        return Image.fromarray(_eight_bits(np.asarray(image))).convert(mode)
-    if image.mode in _SEE_THROUGH or "transparency" in image.info:
-        over = image.convert("RGBA")
-        white = Image.new("RGBA", over.size, "white")
-        return Image.alpha_composite(white, over).convert(mode)
-    return image.convert("RGB").convert(mode) if image.mode != "L" else image.convert(mode)
-
-
-def _eight_bits(values: NDArray[np.generic]) -> Pixels:
-    """Integers beyond 255 are 16 bit; floating point up to 1 is a share, else out of 255."""
-    wide = np.nan_to_num(values.astype(np.float64))
-    most = float(wide.max(initial=0.0))
-    if values.dtype.itemsize == 2 or (values.dtype.kind in "iu" and most > 255):
-        wide /= 257
-    elif values.dtype.kind == "f" and most <= 1:
-        wide *= 255
-    return np.clip(np.rint(wide), 0, 255).astype(np.uint8)
-
-
 class EncodedImages:
     """Random access to images that are decoded on demand: ``[n, c, h, w]`` uint8.
 
@@ -333,16 +310,26 @@ class EncodedImages:
         return EncodedImages(self.source.take(rows), self.view, geometry)
 
     def _decoded(self, rows: Ints) -> Pixels:
-        out = np.empty((len(rows), *self.shape[1:]), np.uint8)
+        view = self.view
+        # Channels last, as decoders write and networks read them.
+        out = np.empty((len(rows), view.height, view.width, view.channels), np.uint8)
+        pixels = out.transpose(0, 3, 1, 2)
 
-        def fill(place: int) -> None:
-            row = int(rows[place])
-            where, encoded = self.source.read(row)
-            geometry = None if self.geometry is None else self.geometry[row]
-            out[place] = decode_view(encoded, self.view, where, geometry, fast=True)
+        def fill(places: range) -> None:
+            for place in places:
+                row = int(rows[place])
+                where, encoded = self.source.read(row)
+                geometry = None if self.geometry is None else self.geometry[row]
+                pixels[place] = decode_view(encoded, view, where, geometry, fast=True)
 
-        list(_pool("decode", self.threads).map(fill, range(len(rows))))
-        return out
+        self._share(fill, len(rows))
+        return pixels
+
+    def _share(self, work: Callable[[range], None], n: int) -> None:
+        """Carry out work on ``range(n)`` in threads, some at a time: to wake one takes long."""
+        step = max(1, min(16, n // self.threads))
+        pieces = [range(first, min(first + step, n)) for first in range(0, n, step)]
+        list(_pool("decode", self.threads).map(work, pieces))
 
     def _tensor(self, rows: Ints, device: str) -> Any:
         """``[k, c, h, w]`` uint8: JPEGs by the device's decoder, all else by the CPU's."""
@@ -350,14 +337,18 @@ class EncodedImages:
 
         out = torch.empty((len(rows), *self.shape[1:]), dtype=torch.uint8, device=device)
 
-        def read(row: int) -> bytes | None:
-            _, encoded = self.source.read(row)
-            raw = read_bytes(encoded, MOST_BYTES) if isinstance(encoded, Path) else encoded
-            head = jpeg.header(raw)
-            turned = head is None or head.has_exif or self.view.fit not in ("middle", "whole")
-            return raw if _is_fast(head, self.view, MOST_PIXELS) and not turned else None
+        raws: list[bytes | None] = [None] * len(rows)
 
-        raws = list(_pool("decode", self.threads).map(read, rows.tolist()))
+        def read(places: range) -> None:
+            for place in places:
+                _, encoded = self.source.read(int(rows[place]))
+                raw = read_bytes(encoded, MOST_BYTES) if isinstance(encoded, Path) else encoded
+                head = jpeg.header(raw)
+                turned = head is None or head.has_exif or self.view.fit not in ("middle", "whole")
+                if _is_fast(head, self.view, MOST_PIXELS) and not turned:
+                    raws[place] = raw
+
+        self._share(read, len(rows))
         there = [place for place, raw in enumerate(raws) if raw is not None]
         try:
             decoded = jpeg.decode([raw for raw in raws if raw is not None], device)

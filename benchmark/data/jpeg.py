@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -77,13 +78,14 @@ def resize(pixels: Tensor, box: tuple[float, float, float, float], size: tuple[i
 
     Bilinear with antialiasing: torchvision's ``Resize``, which the papers' code uses.
     """
-    from torchvision.transforms.v2.functional import InterpolationMode
-    from torchvision.transforms.v2.functional import resize as resized
+    import torch
 
     left, top = round(box[0]), round(box[1])
     right, bottom = max(left + 1, round(box[2])), max(top + 1, round(box[3]))
-    part = pixels[:, top:bottom, left:right]
-    if part.shape[1:] == size:
-        return part
-    made: Tensor = resized(part, list(size), InterpolationMode.BILINEAR, antialias=True)
-    return made
+    part = pixels[None, :, top:bottom, left:right]
+    if part.shape[2:] == size:
+        return part[0]
+    smooth = partial(torch.nn.functional.interpolate, size=size, mode="bilinear", antialias=True)
+    if part.device.type == "cpu":  # whole numbers, as torchvision has them on CPUs
+        return smooth(part)[0]
+    return smooth(part.float())[0].round().clamp(0, 255).to(torch.uint8)
