@@ -195,6 +195,9 @@ class Recipe(Model):
     """As Lightning Fabric names it; used for training, embeddings are float32. ``bf16-mixed`` is
     ``32-true`` on a CPU without bfloat16 instructions, where it would be slower; records say what
     was used."""
+    compile: bool = False
+    """Whether the network is compiled for training by torch on GPUs: other last bits, more steps a
+    second. Elsewhere, and where classifier and network share a neck, it is not."""
     transform_steps: Annotated[int, Field(ge=1, le=10**8)] | Passes = 600
     """Steps of a learned conversion on cached embeddings, or ``80 epochs`` over its pairs."""
     transform_batch: int = Field(256, ge=1, le=2**24)

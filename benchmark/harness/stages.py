@@ -41,6 +41,7 @@ from benchmark.harness.evaluation.side_info import score_side_information
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextModel, embed_texts
 from benchmark.models.weights import weights_file
+from benchmark.ranking.device import CPU, on_device
 from benchmark.tasks.base import Task
 from benchmark.training import embedding
 from benchmark.training.data import resized
@@ -199,9 +200,24 @@ def evaluate(params: Params, inputs: Inputs, context: Context) -> Facts:
     dataset = read_dataset(inputs["data"])
     items = _evaluated_items(dataset, params, context.local)
     tasks = [registry.task(name) for name in params["tasks"]]
+    details = DetailsCollector(params, inputs, items, dataset.class_names)
+    with on_device(_engine(context.device)):
+        return _scored(params, inputs, context, items, tasks, details)
+
+
+def _engine(device: Device) -> str:
+    """Where scores are computed: on a GPU with the run, else exactly, on the CPU."""
+    chosen = torch_device(device)
+    return str(chosen) if chosen.type == "cuda" else CPU
+
+
+def _scored(
+    params: Params, inputs: Inputs, context: Context, items: Evaluation, tasks: Sequence[Any],
+    details: DetailsCollector,
+) -> Facts:  # fmt: skip
+    """Score and write every case."""
     by_case = [task for task in tasks if isinstance(task, Task)]
     results: dict[str, dict[str, Any]] = {}
-    details = DetailsCollector(params, inputs, items, dataset.class_names)
     for case in build_cases(params, inputs):
         scored = [
             task.evaluate(case.query, case.gallery, items, params)

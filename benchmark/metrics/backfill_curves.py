@@ -94,11 +94,16 @@ def curves(
         points: Points of the curve; 0 % and 100 % are the first and the last.
         **options: See :class:`benchmark.ranking.ranks.Options`; ``l2`` needs equal dimensions.
     """
-    from benchmark.ranking import backfill_engine
+    from benchmark.ranking import backfill_engine, device
 
+    run = backfill_engine.Run
+    if device.current() != device.CPU:
+        from benchmark.ranking.torch_backfill import DeviceRun
+
+        run = DeviceRun
     steps = moments(len(arrays.plain(gallery_labels)), points)
     sides = (old_query, old_gallery), (new_query, new_gallery), (query_labels, gallery_labels)
-    return Curves(steps[0], *backfill_engine.Run(*sides, order, steps, **options).curves())
+    return Curves(steps[0], *run(*sides, order, steps, **options).curves())
 
 
 @dataclass(frozen=True)

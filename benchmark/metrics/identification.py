@@ -63,7 +63,7 @@ def search(
     threads: int | None = None,
 ) -> Search:  # fmt: skip
     """Score every probe against the whole gallery by cosine, in CPU threads (all by default)."""
-    from benchmark.ranking import engine, pair_kernels
+    from benchmark.ranking import blocks, engine, pair_kernels
 
     names = "probe_vectors", "gallery_vectors"
     scorer = engine.Scorer(probe_vectors, gallery_vectors, names=names, threads=threads)
@@ -77,7 +77,7 @@ def search(
         here = (column[first:last] for column in (result.rank, result.own, result.best))
         pair_kernels.search(scores, ps[first:last], gs, *here)
 
-    scorer.blocks(work)
+    blocks.blocks(scorer, work)
     return result
 
 

@@ -11,7 +11,7 @@ import resource
 import struct
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,7 +104,7 @@ def _faces(root: Path, n: int, workers: int) -> list[dict[str, Any]]:
 
 
 def _table(
-    calls: dict[str, Callable[[], object]], n: int, size: str, base: str
+    calls: Mapping[str, Callable[[], object]], n: int, size: str, base: str
 ) -> list[dict[str, Any]]:
     """The best of some rounds of each, in turn."""
     best: dict[str, _Rate] = {}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from benchmark.ranking import arrays, backfill_kernels, engine, kernels, threshold_search
 from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.blocks import blocks
 from benchmark.ranking.engine import Panels, Scorer
 from benchmark.ranking.grouping import Grouped, Labels, Ragged, grouped, spread
 
@@ -88,6 +89,14 @@ class Run:
         needed = np.arange(1, len(widths) + 1) * widths * self.points * self.cells.itemsize
         return first + max(1, int(np.searchsorted(needed, _CELLS, "right")))
 
+    def _class_scores(self, scorer: Scorer, by: Grouped) -> Floats:
+        """Scores of each ordered query's items, one query after the other."""
+        return scorer.class_scores(by)
+
+    def _pairs(self, scorer: Scorer, by: Grouped, rows: Ints, items: Ints) -> Floats:
+        """Scores of places among the ordered queries and of items."""
+        return scorer.pairs(by.q_order[rows], items)
+
     def _chunk(self, by: Grouped, rank: Ints, ap: NDArray[np.float64]) -> Ints:
         """Fill in rank and average precision ``[query, point]`` of some; returns their matches."""
         n = len(by.q_order)
@@ -123,13 +132,13 @@ class Run:
     def _scores(self, by: Grouped) -> tuple[tuple[Ragged, ...], tuple[Ragged, ...]]:
         """Old scores, new scores and moments, of the matches and of the items left out."""
         moments = self.moment_of[by.g_order[spread(by.start, by.stop)]]
-        columns = [*(scorer.class_scores(by) for scorer in self.scorers), moments]
+        columns = [*(self._class_scores(scorer, by) for scorer in self.scorers), moments]
         mask = self.old.left_out(by, self.labels)
         split = [Ragged(by.offset, column).split(*mask) for column in columns]
         matches, left_out = zip(*split, strict=True)
         rows, items = self.labels.strangers(by.q_order)
         if len(rows):
-            more = [scorer.pairs(by.q_order[rows], items) for scorer in self.scorers]
+            more = [self._pairs(scorer, by, rows, items) for scorer in self.scorers]
             pairs = zip(left_out, [*more, self.moment_of[items]], strict=True)
             left_out = tuple(column.added(rows, extra) for column, extra in pairs)
         return matches, left_out
@@ -194,5 +203,5 @@ def search(
             target[first:last] = np.maximum(target[first:last], best)
 
     for scorer, is_old in zip(both, (True, False), strict=True):
-        scorer.blocks(functools.partial(add, is_old), g_rows=rows)
+        blocks(scorer, functools.partial(add, is_old), g_rows=rows)
     return own.T, other.T, np.isin(ps, gs)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.ranking import arrays, kernels, matching, threshold_search, tile_counts
+from benchmark.ranking import arrays, device, kernels, matching, threshold_search, tile_counts
 from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.ranking.grouping import Grouped, Labels, Ragged, offsets
 from benchmark.ranking.nearest_kernels import Best, count_and_find
@@ -177,6 +177,7 @@ class Scorer:
         if distance not in ("cosine", "l2"):
             raise ValueError(f"distance: expected 'cosine' or 'l2', got {distance!r}")
         self.l2, self.threads = distance == "l2", n_threads(threads)
+        self.device = device.current()
         side = functools.partial(Side, l2=self.l2, threads=self.threads)
         self.query = side(names[0], query, dim=None, keep=True)
         self.dim = self.query.x.shape[1]

@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmark.ranking import arrays, engine, pair_kernels
 from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.blocks import blocks
 
 
 def scorer(left: Any, right: Any, threads: int | None = None) -> engine.Scorer:
@@ -49,7 +50,8 @@ def listed(
     )
     start, order = pair_kernels.by_row(i, n)
     out = np.empty(len(order), np.float32)
-    pairs.blocks(
+    blocks(
+        pairs,
         lambda first, last, scores: pair_kernels.pick(scores, first, last, start, order, j, out),
         *(np.flatnonzero(mask) for mask in used),
     )
@@ -78,7 +80,7 @@ def all_pairs(
             same, other = same & known, other & known
         parts[first] = scores[same], scores[other]
 
-    pairs.blocks(split)
+    blocks(pairs, split)
     nothing = np.empty(0, np.float32), np.empty(0, np.float32)
     genuine, impostor = zip(nothing, *(parts[first] for first in sorted(parts)), strict=True)
     return np.concatenate(genuine), np.concatenate(impostor)

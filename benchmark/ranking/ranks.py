@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from benchmark.ranking import engine, matching
 from benchmark.ranking.arrays import Ints, Mask
+from benchmark.ranking.device import CPU
 from benchmark.ranking.grouping import Grouped, Labels, Ragged
 
 _PAIRS = 2_000_000  # matches whose scores and counts are held at a time
@@ -82,7 +83,7 @@ class Matches(NamedTuple):
 
 
 def rank(
-    query: Any, gallery: Any, query_labels: Any, gallery_labels: Any, *, device: str = "cpu",
+    query: Any, gallery: Any, query_labels: Any, gallery_labels: Any, *, device: str | None = None,
     **options: Unpack[RankOptions],
 ) -> Ranking:  # fmt: skip
     """Rank the gallery for every query, exactly.
@@ -97,7 +98,8 @@ def rank(
         gallery: Gallery vectors, ``[n_gallery, d]``.
         query_labels: Integers or strings, ``[n_query]``.
         gallery_labels: As these, ``[n_gallery]``; a label that no query has is a distractor's.
-        device: ``cpu``, or a torch device such as ``cuda`` or ``torch:cpu``.
+        device: ``cpu``, or a torch device such as ``cuda`` or ``torch:cpu``; by default the one
+            chosen by :func:`benchmark.ranking.device.on_device`.
         **options: See :class:`RankOptions`.
 
     Example:
@@ -107,10 +109,10 @@ def rank(
         array([1, 1, 1, 3])
     """
     problem = Problem(query, gallery, query_labels, gallery_labels, **options)
-    if device != "cpu":
+    device = problem.scorer.device if device is None else device
+    if device != CPU:
         from benchmark.ranking import torch_backend
 
-        device = device.removeprefix("torch:")
         return ranking_of(*torch_backend.count(problem.scorer, problem.labels, device))
     n = problem.scorer.shape[0]
     result = Ranking(*(np.empty(n, dtype) for dtype in (np.int64, float, float, np.int64)))

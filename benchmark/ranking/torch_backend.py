@@ -6,7 +6,7 @@ gives the same bits, so a match is compared with scores of its own kernel. Where
 as on small integers, L2 counts equal the CPU path's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.ranking.arrays import Ints
-from benchmark.ranking.engine import Scorer, Side, spans
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.device import torch_device
+from benchmark.ranking.engine import Scorer, Side, share, spans
 from benchmark.ranking.grouping import Labels, Ragged, offsets
 
 _ROWS, _COLUMNS = 1024, 8192
+_BLOCK = 1 << 29  # bytes of scores that are brought to the CPU at a time
 
 
 def count(scorer: Scorer, labels: Labels, device: str) -> tuple[Ragged, Ints]:
@@ -26,16 +28,79 @@ def count(scorer: Scorer, labels: Labels, device: str) -> tuple[Ragged, Ints]:
 
     A ValueError says that the torch device does not exist.
     """
-    try:
-        where = torch.device(device)
-    except RuntimeError as error:
-        raise ValueError(f"device: expected 'cpu' or a torch device, got {device!r}") from error
-    if where.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError("device: expected one that is present, got 'cuda' without CUDA")
+    where = torch_device(device)
     pieces = spans(len(labels.query), _ROWS) or [(0, 0)]
     parts = [_Rows(scorer, labels, where, *piece).count() for piece in pieces]
     sizes, scores, above = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Ragged(offsets(sizes), scores), above
+
+
+class Grid:
+    """Scores of some queries and items, ordered, in tiles of one shape.
+
+    Asked for twice, a tile has the same bits: a score is compared with one of its own kernel.
+    """
+
+    def __init__(self, scorer: Scorer, q_rows: Ints, g_rows: Ints) -> None:
+        self.scorer, self.where = scorer, torch_device(scorer.device)
+        self.q_rows, self.g_rows = q_rows, g_rows
+
+    def tiles(self) -> Iterator[tuple[slice, slice, Tensor]]:
+        """Places in the order of queries, in that of items, and their scores on the device."""
+        for first, last in spans(len(self.q_rows), _ROWS):
+            query = unit(self.scorer.query, self.q_rows[first:last], _ROWS, self.where)
+            for a, b in spans(len(self.g_rows), _COLUMNS):
+                items = unit(self.scorer.gallery, self.g_rows[a:b], _COLUMNS, self.where)
+                scores = tile_scores(query, items, l2=self.scorer.l2)
+                yield slice(first, last), slice(a, b), scores[: last - first, : b - a]
+
+    def listed(self, rows: Ints, columns: Ints) -> Floats:
+        """Scores of pairs of places in both orders, ``[p]``."""
+        across = -(-len(self.g_rows) // _COLUMNS)
+        tile_of = rows // _ROWS * across + columns // _COLUMNS
+        order = np.argsort(tile_of, kind="stable")
+        out, begin = np.empty(len(rows), np.float32), 0
+        for number, (down, right, scores) in enumerate(self.tiles()):
+            end = begin + int(np.searchsorted(tile_of[order[begin:]], number, "right"))
+            some, begin = order[begin:end], end
+            if len(some):
+                places = (
+                    torch.from_numpy(x[some] - side.start).to(self.where)
+                    for x, side in ((rows, down), (columns, right))
+                )
+                out[some] = scores[tuple(places)].cpu().numpy()
+        return out
+
+
+def blocks(
+    scorer: Scorer, work: Callable[[int, int, Floats], None], q_rows: Ints, g_rows: Ints
+) -> None:
+    """As ``Scorer.blocks``: products on the device, ``work`` in threads on the CPU."""
+    step = max(1, min(_ROWS, _BLOCK // max(1, 4 * len(g_rows))))
+    for first, last in spans(len(q_rows), step):
+        tiles = Grid(scorer, q_rows[first:last], g_rows).tiles()
+        rows = np.concatenate([scores.cpu().numpy() for *_, scores in tiles], axis=1)
+
+        def some(a: int, b: int, first: int = first, rows: Floats = rows) -> None:
+            work(first + a, first + b, rows[a:b])
+
+        share(some, spans(last - first, max(1, -(-len(rows) // scorer.threads))), scorer.threads)
+
+
+def unit(side: Side, rows: Ints, height: int, where: torch.device) -> Tensor:
+    """Vectors as they are scored, and zeros up to a height."""
+    x, places, scale = side.part(rows)
+    made = torch.from_numpy((x[places] * scale[:, None]).astype(np.float32)).to(where)
+    return torch.nn.functional.pad(made, (0, 0, 0, height - len(rows)))
+
+
+def tile_scores(query: Tensor, items: Tensor, *, l2: bool) -> Tensor:
+    """Cosines, or negative squared distances, of unit vectors of both sides."""
+    scores = product(query, items)
+    if l2:
+        squares = (query * query).sum(1)[:, None] + (items * items).sum(1)
+        scores = 2.0 * scores - squares
+    return scores
 
 
 class _Rows:
@@ -46,16 +111,10 @@ class _Rows:
     ) -> None:
         self.scorer, self.labels, self.where, self.rows = scorer, labels, where, slice(first, last)
         self.n = last - first
-        self.query = self._unit(scorer.query, first, last, _ROWS)
+        self.query = unit(scorer.query, np.arange(first, last), _ROWS, where)
 
     def _move(self, array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.where)
-
-    def _unit(self, side: Side, first: int, last: int, height: int) -> Tensor:
-        """Vectors as they are scored, and zeros up to a height."""
-        x, rows, scale = side.part(np.arange(first, last))
-        unit = self._move((x[rows] * scale[:, None]).astype(np.float32))
-        return torch.nn.functional.pad(unit, (0, 0, 0, height - len(rows)))
 
     def _equal(self, query: Ints, gallery: Ints, items: slice) -> Tensor:
         return self._move(query[self.rows])[:, None] == self._move(gallery[items])
@@ -64,11 +123,9 @@ class _Rows:
         """Scores of some items, and which of these match and which count, one tile at a time."""
         labels, rules = self.labels, self.labels.rules
         for a, b in spans(self.scorer.shape[1], _COLUMNS):
-            items, here = self._unit(self.scorer.gallery, a, b, _COLUMNS), slice(a, b)
-            scores = product(self.query, items)
-            if self.scorer.l2:
-                squares = (self.query * self.query).sum(1)[:, None] + (items * items).sum(1)
-                scores = 2.0 * scores - squares
+            here = slice(a, b)
+            items = unit(self.scorer.gallery, np.arange(a, b), _COLUMNS, self.where)
+            scores = tile_scores(self.query, items, l2=self.scorer.l2)
             same = self._equal(labels.query, labels.gallery, here)
             left_out = torch.zeros_like(same)
             if labels.junk is not None:

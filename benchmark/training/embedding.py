@@ -136,6 +136,8 @@ class _Learner(ImageSystem):
         self.old = (torch.empty(len(data), 0) if old is None else old).to(self.device)
         self.progress, self.one_step, self.triplet = 0.0, 1 / steps, triplet
         self.prefetch = getattr(data.images, "prefetch", None)  # of images that lie in files
+        wanted = trainer.recipe.compile and self.device.type == "cuda" and not triplet
+        self.embed = compiled(encoder) if wanted else encoder.__call__
         self.choices = torch.Generator()  # a method's draws must not change the augmentation
 
     def start(self, epoch: int, progress: float, rng: torch.Generator) -> None:
@@ -147,7 +149,7 @@ class _Learner(ImageSystem):
         if self.triplet and isinstance(self.encoder, Encoder):
             before_neck, new = self.encoder.around_neck(images)
         else:
-            before_neck = new = self.encoder(images)
+            before_neck = new = self.embed(images)
         # Logits at scale 64 lose their differences in bfloat16: losses are float32.
         with torch.autocast(self.device.type, enabled=False):
             batch = Batch(
@@ -196,6 +198,12 @@ def train_embedding(
         on_epoch(Epoch(epoch, progress, encoder, learner.device))
 
     return trainer.run(learner, len(data), budget, on_epoch=before, order=order, name=name)
+
+
+def compiled(encoder: nn.Module) -> Callable[[Tensor], Tensor]:
+    """A network compiled by torch, of the same parameters; it is no module, so checkpoints stay."""
+    forward: Callable[[Tensor], Tensor] = torch.compile(encoder.forward, dynamic=False)
+    return forward
 
 
 def load_images(images: Images, rows: Tensor, device: torch.device) -> Tensor:
