@@ -37,6 +37,9 @@ def convert(
     ] = "float32",
     batch: Annotated[int, Option(min=1, max=2**20, help="Rows at a time.")] = 8192,
     force: Annotated[bool, Option("--force", help="Write over files that exist.")] = False,
+    engine: Annotated[
+        Literal["local", "ray"], Option(help="`local`, or `ray` for a cluster.")
+    ] = "local",
 ) -> None:  # fmt: skip
     """Convert stored vectors from disk to disk, in the formats people have."""
     from rich import progress
@@ -54,7 +57,7 @@ def convert(
         task = bar.add_task("", total=1.0)
         done = carry_out(
             Conversion.load(conversion), source, target, side=side, side_target=side_output,
-            dtype=dtype, batch=batch, force=force,
+            dtype=dtype, batch=batch, force=force, engine=engine,
             progress=lambda share: bar.update(task, completed=share),
         )  # fmt: skip
     if done.joined is not None:

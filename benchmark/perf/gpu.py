@@ -110,7 +110,7 @@ def _bare(
     rng = torch.Generator().manual_seed(0)
     mixed, batch = recipe.precision == "bf16-mixed", recipe.batch_size
     labels = data.labels.to(device)
-    for rows in torch.randperm(len(data), generator=rng).split(batch):
+    for rows in torch.split(torch.randperm(len(data), generator=rng), batch):
         images = augment(load_images(data.images, rows, device), recipe.augment, rng)
         with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
             features = forward(images)

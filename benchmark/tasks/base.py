@@ -119,10 +119,10 @@ def rank_items(
     query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options
 ) -> "Ranking":
     """Rank the gallery for every query; an item never finds itself."""
-    from benchmark.ranking.ranks import rank
+    from benchmark.ranking.spread import rank_anywhere
 
     q, g = items.query, items.gallery
-    return rank(
+    return rank_anywhere(
         query[q], gallery[g], items.labels[q], items.labels[g],
         query_ids=items.ids[q], gallery_ids=items.ids[g], distance=options["distance"],
     )  # fmt: skip

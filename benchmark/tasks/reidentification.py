@@ -27,11 +27,11 @@ class Reidentification(Task):
         self, query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options
     ) -> TaskResult:
         """CMC, mAP and mINP, and how many items are junk."""
-        from benchmark.ranking.ranks import rank
+        from benchmark.ranking.spread import rank_anywhere
 
         q, g = items.query, items.gallery
         junk = items.labels[g] == JUNK
-        ranking = rank(
+        ranking = rank_anywhere(
             query[q], gallery[g], items.labels[q], items.labels[g],
             query_cameras=items.camera[q], gallery_cameras=items.camera[g], junk=junk,
             distance=options["distance"],

@@ -32,12 +32,14 @@ class TextRetrieval(Task):
         self, query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options
     ) -> TaskResult:
         """CMC and mAP; ``query`` has for each item the embedding of its text."""
-        from benchmark.ranking.ranks import rank
+        from benchmark.ranking.spread import rank_anywhere
 
         g = items.gallery
         q = items.query
         if items.texts is None:
             q = q[np.unique(items.labels[q], return_index=True)[1]]
         classes = items.labels[q]
-        ranking = rank(query[q], gallery[g], classes, items.labels[g], distance=options["distance"])
+        ranking = rank_anywhere(
+            query[q], gallery[g], classes, items.labels[g], distance=options["distance"]
+        )
         return ranking_result(ranking, classes, len(g))

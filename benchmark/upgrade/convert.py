@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class Converted:
 def convert(
     conversion: Conversion, source: str | Path, target: str | Path, *,
     side: str | Path | None = None, side_target: str | Path | None = None,
-    dtype: str = "float32", batch: int = BATCH, force: bool = False,
+    dtype: str = "float32", batch: int = BATCH, force: bool = False, engine: str = "local",
     progress: Callable[[float], object] = lambda share: None,
 ) -> Converted:  # fmt: skip
     """Convert stored vectors of any format into a file of any format; ids come along.
@@ -62,6 +63,7 @@ def convert(
         dtype: Of the files written, ``float32`` or ``float16``.
         batch: Rows at a time: memory grows with it, not with the number of rows.
         force: Write over files that exist.
+        engine: ``local``, or ``ray``: batches are read and written here and converted on a cluster.
         progress: Called with the share that is done.
 
     Returns:
@@ -81,14 +83,14 @@ def convert(
     joined = None if beside is None else _joined(vectors, beside)
     started, done = time.perf_counter(), 0
     with writing(sinks):
-        for old, old_side in _batches(vectors, beside, joined, batch, targets[0].parent):
-            if conversion.distance == "cosine":
-                _require_directions(vectors, old, done)
-            new = conversion.convert(old, old_side)
+        batches = _batches(vectors, beside, joined, batch, targets[0].parent)
+        if conversion.distance == "cosine":
+            batches = _directed(vectors, batches)
+        for new in _converted(conversion, batches, engine):
             parts = new if conversion.maps_side else (new,)
             for sink, part in zip(sinks, parts, strict=True):
                 sink.write(part)
-            done += len(old)
+            done += len(parts[0])
             progress(done / vectors.rows)
     return Converted(
         rows=done,
@@ -165,6 +167,31 @@ def _batches(
         return
     for _, old, beside in pairs(vectors, side, joined, size, folder):
         yield old, beside
+
+
+Batch = tuple[Vectors, Vectors | None]
+
+
+def _converted(conversion: Conversion, batches: Iterator[Batch], engine: str) -> Iterator[Any]:
+    """Each batch after the conversion, in order."""
+    if engine == "ray":
+        from benchmark.harness.ray import in_order
+
+        return in_order(_convert_one, conversion, batches)
+    return (conversion.convert(*each) for each in batches)
+
+
+def _convert_one(conversion: Conversion, batch: Batch) -> Any:
+    return conversion.convert(*batch)
+
+
+def _directed(vectors: Source, batches: Iterator[Batch]) -> Iterator[Batch]:
+    """The same batches; BenchError where a vector has no direction."""
+    done = 0
+    for old, side in batches:
+        _require_directions(vectors, old, done)
+        done += len(old)
+        yield old, side
 
 
 def _require_directions(vectors: Source, rows: Vectors, first: int) -> None:
