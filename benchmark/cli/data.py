@@ -112,6 +112,35 @@ def check(name: Name, data_root: Root = None) -> None:
         )
 
 
+@app.command(
+    epilog="Example: `bench data resize imagenet --data-root DIR --out /fast/disk/imagenet`"
+)
+def resize(
+    name: Name,
+    out: Annotated[Path, Option(help="Folder of the copy: a data root.")],
+    data_root: Root = None,
+    side: Annotated[
+        int, Option(min=32, max=2048, help="Pixels of the short side; smaller pictures stay.")
+    ] = 256,
+) -> None:
+    """Keep a copy of photographs at the size that networks see; it goes on where it stopped."""
+    from rich import progress
+    from rich.console import Console
+
+    from benchmark.data.resized_copy import resize_dataset
+
+    console = Console(stderr=True)
+    with progress.Progress(
+        progress.TextColumn("resizing"), progress.BarColumn(bar_width=24),
+        progress.TaskProgressColumn(), progress.TimeRemainingColumn(compact=True),
+        console=console, transient=True, disable=not console.is_terminal,
+    ) as bar:  # fmt: skip
+        task = bar.add_task("", total=1.0)
+        done = resize_dataset(_reader(name), data_root, out, side, partial(_tell, bar, task))
+    before, after = (f"{n / 1e6:,.1f} MB" for n in done.n_bytes)
+    echo(f"{done.images:,} images, {done.new:,} of them written now: {before} to {after} in {out}")
+
+
 def _reader(name: str) -> "DatasetReader":
     """A dataset by its name, or with the options of a track."""
     from benchmark.config import registry
@@ -134,8 +163,8 @@ def _had(name: str, origin: "Origin") -> dict[str, str]:
     return {"how": f"bench data get {name} downloads {size / 1e6:.0f} MB from {origin.page}"}
 
 
-def _tell(bars: Any, bar: Any, n_bytes: int) -> None:
-    bars.update(bar, completed=n_bytes)
+def _tell(bars: Any, bar: Any, done: float) -> None:
+    bars.update(bar, completed=done)
 
 
 def _text(value: int | str | None) -> str:

@@ -10,15 +10,39 @@ from typing import Any, ClassVar
 
 import numpy as np
 import PIL
+from pydantic_core import from_json
 
 from benchmark.config.checks import Seed
 from benchmark.config.declarations import EvaluationSet
-from benchmark.config.files import file_digest
+from benchmark.config.files import file_digest, read_bytes
+from benchmark.config.reading import build
 from benchmark.data.annotations import AS_TEXT, below, in_order, listed_order, read_captions
 from benchmark.data.base import Dataset, DatasetReader, ImageSet
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import Labelled, check_names, content_hash, data_root
 from benchmark.data.images import Share, Side, View, images_of
+from benchmark.errors import BenchError
+
+RESIZED = "resized.json"
+"""Of a copy at another size: what was done."""
+
+
+@dataclass(frozen=True)
+class _ResizedCopy:
+    """What ``resized.json`` says."""
+
+    side: int  # of a picture's short side, pixels
+    quality: int  # of JPEG
+    of: str  # hash of the originals
+
+
+def read_copy(path: Path) -> dict[str, Any]:
+    """What a ``resized.json`` says; BenchError if it is none."""
+    try:
+        value = from_json(read_bytes(path, 2**16))
+    except ValueError as error:
+        raise BenchError(f"{path}: expected JSON: {error}") from error
+    return asdict(build(_ResizedCopy, value, str(path)))
 
 
 @dataclass(frozen=True)
@@ -59,11 +83,13 @@ class FileDatasetReader(DatasetReader):
     def source(self, root: Path | None) -> dict[str, Any]:
         """What determines the images: options, reading version, decoder, hash of the files."""
         root = data_root(root, self.name)
-        return self._options(root) | {
+        known = self._options(root) | {
             "reading": self.reading,
             "decoder": self.decoder,
             "files": content_hash(self.folder(root), self.files(root)),
         }
+        copy = root / RESIZED  # what `bench data resize` did
+        return known | ({"resized": read_copy(copy)} if copy.is_file() else {})
 
     def load(self, root: Path | None) -> Dataset:
         """Read the dataset; large sets are decoded while they are used."""

@@ -43,6 +43,34 @@ def test_training_costs_are_beside_the_model_alone(monkeypatch):
         assert set(row) == KEYS and row["against"] == alone and row["ratio"] > 0
 
 
+def test_data(monkeypatch):
+    """Folders and a .rec that the benchmark writes, beside torchvision's loaders."""
+    from benchmark.perf import data
+
+    monkeypatch.setattr(data, "ROUNDS", 1)
+    rows = {row["name"]: row for row in perf.run("data", queries=6, items=20, samples=1)}
+    loader, alone = (
+        "torchvision: ImageFolder, decode_image, v2 transforms",
+        "torchvision: decode_jpeg alone, from memory",
+    )
+    assert {row["against"] for row in rows.values()} == {None, loader, alone}
+    assert {"folder, one thread", ".rec, one thread"} <= set(rows)
+    for row in rows.values():
+        assert set(row) == KEYS and "images/s a core" in row["size"]
+
+
+@pytest.mark.slow
+def test_gpu_on_a_cpu_says_so(monkeypatch):
+    from benchmark.perf import gpu
+
+    monkeypatch.setattr(gpu, "ROUNDS", 1)
+    rows = perf.run("gpu", queries=40, gallery=60, dim=8, classes=4, samples=2, side=32)
+    ranked, trained = rows[:2], rows[2:]
+    assert [row["against"] for row in rows] == [None, ranked[0]["name"], None, "bare loop"]
+    assert "means within" in ranked[1]["size"] and "steps/s" in trained[1]["size"]
+    assert "no accelerator" in ranked[1]["name"] + trained[0]["size"]
+
+
 def test_store():
     rows = perf.run("store", items=500, dim=8)
     assert [(row["name"], row["against"]) for row in rows] == [
