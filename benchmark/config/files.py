@@ -63,7 +63,10 @@ def read_bytes(path: Path, limit: int) -> bytes:
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode):
                 raise BenchError(f"{path}: expected a regular file")
-            content = file.read(limit + 1)
+            # Not the limit at once, for which Python would make room first.
+            content = file.read(min(limit, about.st_size) + 1)
+            if len(content) > about.st_size:  # it grew, or says no size as those of /proc do
+                content += file.read(limit + 1 - len(content))
     except (OSError, ValueError) as error:  # a ValueError: a path with a null character
         reason = getattr(error, "strerror", None) or str(error)
         raise BenchError(f"{path}: cannot be read: {reason}") from error

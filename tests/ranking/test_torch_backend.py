@@ -116,6 +116,8 @@ def test_a_device_that_is_not_there_is_refused():
 
 @pytest.mark.gpu
 def test_curves_on_cuda():
+    if not pytest.importorskip("torch").cuda.is_available():
+        pytest.skip("needs a CUDA device")
     rng = np.random.default_rng(0)
     sides = [rng.integers(-4, 5, (n, 32)).astype(np.float32) for n in (600, 5000, 600, 5000)]
     ql, gl = rng.integers(0, 50, 600), rng.integers(0, 50, 5000)
