@@ -108,8 +108,8 @@ class _Site:
     """The command on a folder of records, and the least processor time that it took."""
 
     def __init__(self, root: Path, out: Path) -> None:
-        self.command = [sys.executable, "-m", "benchmark.cli.app", "leaderboard", root]
-        self.command += ["--out", out]
+        self.command = [sys.executable, "-m", "benchmark.cli.app", "leaderboard", str(root)]
+        self.command += ["--out", str(out)]
         self.processor = float("inf")
 
     def build(self) -> None:
