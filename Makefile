@@ -37,6 +37,8 @@ TRAINED := bct,bct-extra,l2,mixbct,contrast,unibct,nccl,advbct,bt2,d-simplex,lwf
 VARIANTS := bct:distill,bct:synthesize,l2:denoised,mixbct:plain,contrast:fastfill,contrast:top10,advbct:border,bt2:transformer,d-simplex:hoc,oca:published,asymmetric:contrastive,csd:d3still,matryoshka-bct:half,matryoshka-bct:quarter,matryoshka-bt2:half,matryoshka-bt2:quarter
 CONTROLS := random,keep-old,oracle-concat,linear-500,class-mean
 MAPS := fct,fct:simclr,fastfill,lce,rbt,procrustes,linear,low-rank,residual-mlp,lambda-orthogonal,lambda-orthogonal-full,relative,mini-vec2vec
+QUERIES := slerp,slerp:midpoint,slerp:nlerp,qdc,drift-adapter,drift-adapter:procrustes,drift-adapter:low-rank,local-drift
+LISTS := rank-merge,rrf,score-merge,score-merge:z-score,score-merge:min-max,cascade,cascade:top-20
 SIDES := fct,fct:autoencoder,fct:alternative,fct:mixup,fct:simclr,fct:simclr-64,fct:simclr-next,fct:simclr-binary,fct:simclr-other,fct:simclr-alone
 FILLS := fct,fastfill,fastfill:l2,fastfill:disc,fastfill:no-uncertainty,fastfill:l2-no-uncertainty,fastfill:disc-no-uncertainty,fastfill:diagonal,lambda-orthogonal-full
 ABLATIONS := fct:kl,fct:reversed-kl,fct:layer-norm,fct:width-512,fct:width-1024,fct:width-4096,rbt:kl,lce:mlp,procrustes:query,linear:query,low-rank:query,residual-mlp:query,lambda-orthogonal:query,lambda-orthogonal-full:relaxed,lambda-orthogonal-full:pairs,lambda-orthogonal-full:no-contrast
@@ -57,7 +59,8 @@ results: $(STAMP)  ## The core board, then every other record: goes on where it 
 	$(if $(BOARD),,$(MAKE) others)
 
 others: $(STAMP)  ## Records outside of the core board.
-	for p in extended-class open-class; do $(RUN) -p $$p --seeds 0-2 -m $(CONTROLS),$(MAPS),$(TRAINED) || exit; done
+	for p in extended-class open-class; do $(RUN) -p $$p --seeds 0-2 -m $(CONTROLS),$(MAPS),$(TRAINED),$(QUERIES),$(LISTS) || exit; done
+	$(RUN) -p backfill -m rank-merge,rrf,score-merge,score-merge:z-score
 	$(RUN) -p extended-class -m $(ABLATIONS),fastfill:simclr
 	for p in ijbc-1v1 ijbc-1vn; do $(RUN) -p $$p -m $(KEPT) || exit; done
 	$(RUN) -p side-information -m $(SIDES)
@@ -90,7 +93,7 @@ figures: $(STAMP)  ## The figures of benchmark/perf/README.md and of docs/metric
 	$(PERF) ranking --queries 20000 --gallery 1000000 --classes 20000 --json $(FIGURES)/growth-large.json
 	$(PERF) backfill --json $(FIGURES)/backfill.json
 	$(PERF) backfill --queries 20000 --gallery 20000 --classes 400 --json $(FIGURES)/backfill-small.json
-	for name in verification identification training data gpu convert upgrade tolerance store site; do $(PERF) $$name --json $(FIGURES)/$$name.json || exit; done
+	for name in lists verification identification training data gpu convert upgrade tolerance store site; do $(PERF) $$name --json $(FIGURES)/$$name.json || exit; done
 	$(PERF) upgrade --items 10000000 --dim 768 --queries 1000 --json $(FIGURES)/upgrade-large.json
 	$(PERF) coverage --json docs/figures/coverage.json
 	$(BIN)/python -m benchmark.perf.readme

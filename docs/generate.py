@@ -163,6 +163,8 @@ def _methods() -> Iterator[str]:
         yield f"- Source: {card['paper']}."
         yield f"- Needs: {', '.join(card['needs'])}."
         yield f"- Changes: {', '.join(card['changes']) or 'nothing'}. Trains: {card['trains']}."
+        if "a query takes" in card:
+            yield f"- A query takes: {card['a query takes']}."
         for name, text in card["parameters"].items():
             default, _, note = text.partition("  # ")
             yield f"- `{name} = {default}`{': ' if note else ''}{_markdown(note)}"

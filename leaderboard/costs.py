@@ -13,6 +13,9 @@ COSTS = {
     "convert_multiply_adds": "multiply-adds to convert",
     "query_multiply_adds": "added multiply-adds a query",
     "multiply_adds": "multiply-adds an image",
+    "model_runs": "model runs a query",
+    "indexes": "indexes kept",
+    "new_embeddings": "new embeddings a query",
 }
 """Costs in words, in reading order."""
 

@@ -26,6 +26,8 @@ class MethodDeclaration(ABC):
             new one; such a method cannot serve text queries, whose old model reads texts.
         reads_old_head: False when it makes nothing of the old classifier where a protocol keeps it:
             then a training is shared with protocols that discard it.
+        model_runs: Embedding models that run on a query.
+        indexes: Indexes of the gallery that are kept, at most at one time.
         control: Is it a control, which a page shows without a rank?
         trains: What is trained at an update, in words for its card; empty: a new model, or none
             without ``own_model``.
@@ -38,6 +40,8 @@ class MethodDeclaration(ABC):
     own_first: ClassVar[bool] = False
     runs_old_model: ClassVar[bool] = False
     reads_old_head: ClassVar[bool] = True
+    model_runs: ClassVar[int] = 1
+    indexes: ClassVar[int] = 1
     control: ClassVar[bool] = False
     trains: ClassVar[str] = ""
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -51,6 +55,11 @@ class MethodDeclaration(ABC):
     def uses(self) -> tuple[str, ...]:
         """What else it reads of what every plan has, in words for its card."""
         return ()
+
+    @property
+    def new_embeddings(self) -> int:
+        """Items that the new model embeds while a query waits, at most."""
+        return 0
 
     @property
     def changes(self) -> tuple[str, ...]:

@@ -4,6 +4,8 @@ from benchmark.config.seeds import drawing_from
 from benchmark.contract.bases import CompatibleTraining, FeatureTransformation, FittedMap, VectorMap
 from benchmark.contract.classifiers import OldClassifier, OldClassifierTraining
 from benchmark.contract.conversion import Conversion
+from benchmark.contract.fusion import RankFusion, RankMerge, RescoredList, ScoreMerge
+from benchmark.contract.interpolation import Between, best_share, turn
 from benchmark.contract.lists import TwoLists
 from benchmark.contract.maps import (
     LearnedMap,
@@ -14,19 +16,23 @@ from benchmark.contract.maps import (
     squared_distance,
 )
 from benchmark.contract.method import Generation, Method, Step, Update, UpdateJob
+from benchmark.contract.other import vector_map
 from benchmark.contract.pairs import Fitted, Pairs
+from benchmark.contract.two_models import JointQuery, ResultLists
 from benchmark.errors import BenchError, RefusedError
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
+from benchmark.ranking.score_scale import Scale
 from benchmark.training.data import TrainingData
 from benchmark.training.embedding import Batch, Epoch
 from benchmark.training.loop import Curve, Trainer
 
 __all__ = [
-    "Batch", "BenchError", "CompatibleTraining", "Conversion", "Curve", "Epoch",
-    "FeatureTransformation", "Fitted", "FittedMap", "Generation", "Head", "LearnedMap", "Method",
-    "OldClassifier", "OldClassifierTraining", "Pairs", "Portable", "RefusedError",
-    "SideInformationMap", "Step", "TrainedVectorMap", "Trainer", "TrainingData", "TwoLists",
-    "Update", "UpdateJob", "VectorMap", "drawing_from", "fit_map", "kl_divergence",
-    "squared_distance",
+    "Batch", "BenchError", "Between", "CompatibleTraining", "Conversion", "Curve", "Epoch",
+    "FeatureTransformation", "Fitted", "FittedMap", "Generation", "Head", "JointQuery",
+    "LearnedMap", "Method", "OldClassifier", "OldClassifierTraining", "Pairs", "Portable",
+    "RankFusion", "RankMerge", "RefusedError", "RescoredList", "ResultLists", "Scale", "ScoreMerge",
+    "SideInformationMap", "Step", "TrainedVectorMap", "Trainer",
+    "TrainingData", "TwoLists", "Update", "UpdateJob", "VectorMap", "best_share", "drawing_from",
+    "fit_map", "kl_divergence", "squared_distance", "turn", "vector_map",
 ]  # fmt: skip

@@ -22,12 +22,13 @@ from benchmark.contract.arrays import (
     require_direction,
     require_finite,
 )
+from benchmark.contract.lists import TwoLists
 from benchmark.errors import BenchError, located
 from benchmark.metrics.backfill_orders import by_score
 from benchmark.models.module import Portable, load_module, save_module
 from benchmark.training.loop import Curve
 
-PartName = Literal["convert", "query_view", "priority"]
+PartName = Literal["convert", "query_view", "joint_view", "merge", "priority"]
 PARTS: tuple[str, ...] = get_args(PartName)
 META = "conversion.json"
 _MOST_META = 2**20
@@ -64,7 +65,7 @@ class Conversion:
     distance: str  # how the deployment compares embeddings, ``cosine`` or ``l2``
     dims: Dims
     maps_side: bool  # whether it brings side-information to the new generation too
-    # ``convert``, ``query_view``, ``priority``: those that the method has
+    # ``convert``, ``query_view``, ``joint_view``, ``merge``, ``priority``: those that it has
     parts: Mapping[str, Portable]
     # training curves by name; they are not saved
     curves: Mapping[str, Curve] = field(default_factory=dict)
@@ -81,11 +82,34 @@ class Conversion:
         converted, new_side = self._convert(*self._stored(vectors, side))
         return (converted, new_side) if self.maps_side else converted
 
-    def view(self, queries: ArrayLike) -> Vectors:
-        """New queries ``[n, d_new]`` in the space of the converted gallery, ``[n, d]``."""
-        vectors = as_vectors("queries", queries, self.dims.new)
-        require_direction("queries", vectors, self.distance)
-        return apply(self.parts["query_view"], vectors) if "query_view" in self.parts else vectors
+    def view(self, queries: ArrayLike, old_queries: ArrayLike | None = None) -> Vectors:
+        """New queries ``[n, d_new]`` in the space of the converted gallery, ``[n, d]``.
+
+        Methods that run the old model too need the same queries by it, ``[n, d_old]``; a BenchError
+        says so.
+        """
+        vectors = self._queries("queries", queries, self.dims.new)
+        if "joint_view" not in self.parts:
+            return (
+                apply(self.parts["query_view"], vectors) if "query_view" in self.parts else vectors
+            )
+        if old_queries is None:
+            raise BenchError(f"old_queries: {self.method} needs queries by the old model, got none")
+        old = self._queries("old_queries", old_queries, self.dims.old)
+        if len(old) != len(vectors):
+            raise BenchError(f"old_queries: expected {len(vectors)} as queries, got {len(old)}")
+        return apply(self.parts["joint_view"], vectors, old)
+
+    def _queries(self, name: str, queries: ArrayLike, dim: int) -> Vectors:
+        vectors = as_vectors(name, queries, dim)
+        require_direction(name, vectors, self.distance)
+        return vectors
+
+    @property
+    def merge(self) -> TwoLists | None:
+        """How results by :meth:`view` and by new queries become one ranking; None: by score."""
+        part = self.parts.get("merge")
+        return part if isinstance(part, TwoLists) else None
 
     def priority(self, vectors: ArrayLike, side: ArrayLike | None = None) -> Vectors:
         """Priority of stored items in backfilling, ``[n]``; a BenchError if there is none."""
@@ -177,7 +201,10 @@ class Conversion:
         dims = self.dims
         old, new = np.ones((1, dims.old), np.float32), np.ones((1, dims.new), np.float32)
         side = np.ones((1, dims.side), np.float32) if dims.side else None
-        queries = _shape(_tried("query_view", self.view, new))
+        view = "joint_view" if "joint_view" in self.parts else "query_view"
+        queries = _shape(_tried(view, self.view, new, old))
+        if "merge" in self.parts:
+            self._try_merge()
         converted = _tried("convert", self._convert, old, side)
         if not isinstance(converted, tuple) or len(converted) != 2:
             raise BenchError("convert: expected vectors and side-information")
@@ -189,6 +216,14 @@ class Conversion:
             priority = _shape(_tried("priority", apply, self.parts["priority"], old, side))
             if priority != (1,):
                 raise BenchError(f"priority: expected a number an item, got {priority}")
+
+    def _try_merge(self) -> None:
+        block = np.ones((1, 2), np.float32)
+        if self.merge is None:
+            raise BenchError("merge: expected a merge of two lists")
+        merged = _tried("merge", self.merge.merge, block, block)
+        if _shape(merged) != block.shape or not np.isfinite(merged).all():
+            raise BenchError(f"merge: expected a number an item, got {_shape(merged)}")
 
     def _convert(self, vectors: Vectors, side: Vectors | None) -> tuple[Vectors, Vectors | None]:
         part = self.parts.get("convert")

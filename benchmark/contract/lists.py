@@ -1,35 +1,60 @@
 """Methods that rank two result lists: two score blocks in, one ranking out."""
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
-Scores = NDArray[np.floating]
+from benchmark.models.module import Portable
+from benchmark.ranking.kernels import jit
+from benchmark.ranking.score_scale import Scale
+
+Scores = NDArray[np.floating[Any]]
 
 
-@dataclass(frozen=True)
-class TwoLists(ABC):
-    """How two lists of the same queries become one; its fields are its parameters.
+class TwoLists(Portable):
+    """How two lists of the same queries become one; constructor arguments are its parameters.
+
+    In a partly backfilled gallery the first list has the unfilled items, by the query that goes to
+    them, and the second one the filled items, by the new query. Where the old index is kept beside
+    the new one, both lists have all items. Items of equal result have equal places.
 
     Class attributes:
         searches: Whether both lists are searched for, each in an index of its own; else the second
             one scores what the first has found.
-        model_runs: Embedding models that run on a query.
+        places_by: How an item that only one list has is placed. By its ``score`` there, after
+            :attr:`scale`; by its ``rank`` there; or as :meth:`merge` says, which takes longer.
+        fuses: Whether an item that both lists have is placed by both.
     """
 
     searches: ClassVar[bool] = True
-    model_runs: ClassVar[int] = 2
+    places_by: ClassVar[Literal["score", "rank", "merge"]] = "merge"
+    fuses: ClassVar[bool] = True
 
-    window: int = 1000
-    """Items taken from the beginning of a list."""
+    def __init__(self, window: int = 1000) -> None:
+        """``window``: items taken from the beginning of a list, where an index is searched."""
+        super().__init__()
+        self.window = window
 
     @property
     def new_embeddings(self) -> int:
         """Items that the new model embeds while a query waits, where none is kept."""
         return 0 if self.searches else self.window
+
+    @property
+    def scale(self) -> Scale | None:
+        """What brings scores of the first list to the second one's scale; None: nothing does."""
+        return None
+
+    @property
+    def weight(self) -> float | None:
+        """An item of both lists is placed by this times its first score plus its second one.
+
+        None: as :meth:`merge` says, which takes longer.
+        """
+        return None
 
     @abstractmethod
     def merge(self, first: Scores, second: Scores) -> Scores:
@@ -37,13 +62,18 @@ class TwoLists(ABC):
 
         Args:
             first: Scores of the candidates of each query in the first list, ``[n, k]``; NaN where
-                an item is not among the first ``window`` of it, as items that are filled already,
-                or not yet.
+                an item is not in it, as items that are filled already, or lie beyond the window.
             second: As ``first``, in the second list.
 
         Returns:
             Finite numbers where an item is in either list; NaN elsewhere.
         """
+
+    def forward(self, first: Tensor, second: Tensor) -> Tensor:
+        """:meth:`merge` of tensors."""
+        import torch
+
+        return torch.from_numpy(np.asarray(self.merge(first.numpy(), second.numpy())))
 
 
 def ranks(scores: Scores) -> Scores:
@@ -53,9 +83,18 @@ def ranks(scores: Scores) -> Scores:
         >>> ranks(np.array([[0.5, 0.9, 0.5, np.nan]]))
         array([[ 3.,  1.,  3., nan]])
     """
-    ordered = np.sort(scores, axis=1)  # ascending, NaN last
-    known = (~np.isnan(scores)).sum(axis=1)
-    out = np.empty(scores.shape)
-    for row, values, mine, n in zip(out, scores, ordered, known, strict=True):
-        row[:] = n - np.searchsorted(mine[:n], values)
-    return np.where(np.isnan(scores), np.nan, out)
+    out = np.full(scores.shape, np.nan)
+    _rank_rows(scores, out)
+    return out
+
+
+@jit
+def _rank_rows(scores: Any, out: Any) -> None:
+    for i in range(len(scores)):
+        order = np.argsort(scores[i])  # ascending, NaN last
+        n = scores.shape[1] - np.int64(np.isnan(scores[i]).sum())
+        rank = n
+        for k in range(n):
+            if k and scores[i, order[k]] != scores[i, order[k - 1]]:
+                rank = n - k
+            out[i, order[k]] = rank

@@ -14,6 +14,7 @@ from torch import Tensor
 from benchmark.config.checks import in_range
 from benchmark.config.declarations import MethodDeclaration
 from benchmark.config.recipes import ModelSpec
+from benchmark.contract.lists import TwoLists
 from benchmark.errors import BenchError
 from benchmark.models.backbones import Encoder
 from benchmark.models.heads import Head
@@ -97,6 +98,10 @@ class Update:
             ``[n, s]`` or ``None`` -> the same two; by default the identity.
         query_view: New query vectors -> the space of the converted gallery (BT2: the first d_old
             dimensions); by default the identity.
+        joint_view: In its place where the old model embeds queries too: the query's vectors by the
+            new and by the old model, ``[n, d_new]`` and ``[n, d_old]``, -> the same space.
+        merge: How results by that query and results by the new one become one ranking; by default
+            scores are compared as they are.
         priority: Stored gallery -> ``[n]``; larger is backfilled first, ties by id.
         curves: Training curves by name.
     """
@@ -105,6 +110,8 @@ class Update:
     head: Head | None
     convert: Portable | None = None
     query_view: Portable | None = None
+    joint_view: Portable | None = None
+    merge: TwoLists | None = None
     priority: Portable | None = None
     curves: Mapping[str, Curve] = field(default_factory=dict)
 

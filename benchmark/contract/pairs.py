@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from torch import Tensor
 from torch.nn import functional as F
 
+from benchmark.contract.lists import TwoLists
 from benchmark.errors import BenchError
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
@@ -102,5 +103,7 @@ class Fitted:
 
     convert: Portable | None = None
     query_view: Portable | None = None
+    joint_view: Portable | None = None
+    merge: TwoLists | None = None
     priority: Portable | None = None
     curves: Mapping[str, Curve] = field(default_factory=dict)

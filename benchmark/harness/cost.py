@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from benchmark.config import registry
 from benchmark.data.serialization import read_dataset
 from benchmark.harness.artifacts import n_generations
 from benchmark.harness.graph import Result, Stage
@@ -27,7 +28,16 @@ def cost(result: Result, metas: Mapping[str, Any], store: Store) -> Cost:
     new_model = next((f for f in reversed(facts) if "parameters" in f), trained[-1])
     added = sum(f.get("added_parameters", 0) for f in facts)
     work = {} if result.evaluation is None else _work(result.evaluation, metas, store)
-    return Cost(parameters=new_model["parameters"], added_parameters=added, **work)
+    parameters = {"parameters": new_model["parameters"], "added_parameters": added}
+    return Cost(**parameters, **work, **_at_query_time(result))
+
+
+def _at_query_time(result: Result) -> dict[str, int]:
+    """What a query costs beyond one model run and one index; nothing where that is all."""
+    method = registry.method(result.label, result.config)
+    usual = {"model_runs": 1, "indexes": 1, "new_embeddings": 0}
+    declared = {name: getattr(method, name) for name in usual}
+    return {} if declared == usual else declared
 
 
 def _work(evaluation: Stage, metas: Mapping[str, Any], store: Store) -> dict[str, Any]:
@@ -46,8 +56,12 @@ def _work(evaluation: Stage, metas: Mapping[str, Any], store: Store) -> dict[str
     for folder in updates:
         work, stored = _apply(folder / "convert.safetensors", *stored)
         convert += work
-    for folder in reversed(updates):
-        work, queries = _apply(folder / "query_view.safetensors", *queries)
+    for i, folder in reversed(list(enumerate(updates))):
+        if (folder / "joint_view.safetensors").exists():
+            dim = metas[embedded[i].name]["facts"]["dim"]
+            work, queries = _apply(folder / "joint_view.safetensors", *queries, torch.zeros(1, dim))
+        else:
+            work, queries = _apply(folder / "query_view.safetensors", *queries)
         query += work
     # Side-information that a conversion computes has numbers where the first may have bits.
     beside = side["bytes"] if stored[1] is first_side else _FLOAT * stored[1].shape[1]

@@ -42,7 +42,7 @@ from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextModel, embed_texts
 from benchmark.models.weights import weights_file
 from benchmark.ranking.device import CPU, on_device
-from benchmark.tasks.base import Task
+from benchmark.tasks.base import RankingTask, Task, TaskResult
 from benchmark.training import embedding
 from benchmark.training.data import resized
 from benchmark.training.device import Device, torch_device
@@ -219,11 +219,7 @@ def _scored(
     by_case = [task for task in tasks if isinstance(task, Task)]
     results: dict[str, dict[str, Any]] = {}
     for case in build_cases(params, inputs):
-        scored = [
-            task.evaluate(case.query, case.gallery, items, params)
-            for task in by_case
-            if _evaluates(task, case)
-        ]
+        scored = [_score(task, case, items, params) for task in by_case if _evaluates(task, case)]
         if scored:
             results[case.name] = {
                 part: {k: v for result in scored for k, v in getattr(result, part).items()}
@@ -241,7 +237,15 @@ def _scored(
 def _evaluates(task: Task, case: Case) -> bool:
     if task.text_queries or case.texts:
         return case.texts and task.text_queries
+    if case.second is not None and not isinstance(task, RankingTask):
+        return False
     return not case.swapped or task.both_directions
+
+
+def _score(task: Task, case: Case, items: Evaluation, params: Params) -> TaskResult:
+    if isinstance(task, RankingTask):
+        return task.evaluate(case.query, case.gallery, items, params, case.second)
+    return task.evaluate(case.query, case.gallery, items, params)
 
 
 def _evaluated_items(dataset: Dataset, params: Params, local: Params) -> Evaluation:

@@ -24,6 +24,8 @@ from benchmark.ranking.arrays import Floats, Ints, Mask
 
 if TYPE_CHECKING:
     from benchmark.ranking.ranks import Options, Ranking
+    from benchmark.ranking.score_scale import Scale
+    from benchmark.ranking.two_lists import Merging
 
 Values = NDArray[np.float64]
 
@@ -76,7 +78,8 @@ def moments(n: int, points: int = 101) -> tuple[Ints, NDArray[np.int32]]:
 
 def curves(
     old_query: Any, old_gallery: Any, new_query: Any, new_gallery: Any, query_labels: Any,
-    gallery_labels: Any, order: Any, *, points: int = 101, **options: Unpack[Options],
+    gallery_labels: Any, order: Any, *, points: int = 101, merge: Merging | None = None,
+    **options: Unpack[Options],
 ) -> Curves:  # fmt: skip
     """Ranks and average precisions at every point of a backfilling curve.
 
@@ -92,18 +95,19 @@ def curves(
         gallery_labels: As these, ``[m]``.
         order: The items' rows, the first to be filled first, ``[m]``.
         points: Points of the curve; 0 % and 100 % are the first and the last.
+        merge: How the list of unfilled items and that of filled ones become one; by default scores
+            are compared as they are.
         **options: See :class:`benchmark.ranking.ranks.Options`; ``l2`` needs equal dimensions.
     """
-    from benchmark.ranking import backfill_engine, device
+    from benchmark.ranking import device, two_lists
 
-    run = backfill_engine.Run
-    if device.current() != device.CPU:
-        from benchmark.ranking.torch_backfill import DeviceRun
-
-        run = DeviceRun
     steps = moments(len(arrays.plain(gallery_labels)), points)
     sides = (old_query, old_gallery), (new_query, new_gallery), (query_labels, gallery_labels)
-    return Curves(steps[0], *run(*sides, order, steps, **options).curves())
+    if merge is None and device.current() != device.CPU:
+        from benchmark.ranking.torch_backfill import DeviceRun
+
+        return Curves(steps[0], *DeviceRun(*sides, order, steps, **options).curves())
+    return Curves(steps[0], *two_lists.curves(*sides, order, steps, merge, **options))
 
 
 @dataclass(frozen=True)
@@ -128,17 +132,19 @@ class SearchCurves:
 
 def search_curves(
     old_probe: Any, old_gallery: Any, new_probe: Any, new_gallery: Any, probe_subjects: Any,
-    gallery_subjects: Any, order: Any, *, points: int = 101, threads: int | None = None,
+    gallery_subjects: Any, order: Any, *, points: int = 101, scale: Scale | None = None,
+    threads: int | None = None,
 ) -> SearchCurves:  # fmt: skip
     """Open-set identification at every point of a backfilling curve, by cosine.
 
-    Arguments are those of :func:`curves`, with probes as queries and subjects as labels.
+    Arguments are those of :func:`curves`, with probes as queries and subjects as labels; ``scale``
+    maps the scores of unfilled items.
     """
     from benchmark.ranking import backfill_engine
 
     steps = moments(len(arrays.plain(gallery_subjects)), points)
     sides = (old_probe, old_gallery), (new_probe, new_gallery), (probe_subjects, gallery_subjects)
-    return SearchCurves(steps[0], *backfill_engine.search(*sides, order, steps, threads))
+    return SearchCurves(steps[0], *backfill_engine.search(*sides, order, steps, threads, scale))
 
 
 @metric(

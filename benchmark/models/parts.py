@@ -55,6 +55,14 @@ class Directions(Portable):
         return self.map(F.normalize(vectors) if self.normalise else vectors)
 
 
+class OldQuery(Portable):
+    """The query by the old model, of both models' vectors."""
+
+    def forward(self, new: Tensor, old: Tensor) -> Tensor:  # noqa: ARG002
+        """``[n, d_new]`` and ``[n, d_old]`` -> ``[n, d_old]``."""
+        return old
+
+
 class KeepSide(Portable):
     """A map of vectors as a conversion of the gallery; side-information stays as it is."""
 

@@ -13,6 +13,7 @@ from benchmark.ranking.arrays import Floats, Ints
 from benchmark.ranking.blocks import blocks
 from benchmark.ranking.engine import Panels, Scorer
 from benchmark.ranking.grouping import Grouped, Labels, Ragged, grouped, spread
+from benchmark.ranking.score_scale import Scale, rounded_up
 
 _CELLS = 64 << 20  # bytes of histograms at a time; threads wait for each other in between
 _PACKED = 64 << 20  # bytes of packed items at a time
@@ -52,21 +53,26 @@ class Run:
 
     def __init__(
         self, old: Sides, new: Sides, labels: Sides, order: Any, steps: Steps, *,
-        distance: str = "cosine", threads: int | None = None, **rules: Any,
+        distance: str = "cosine", threads: int | None = None, scale: Scale | None = None,
+        **rules: Any,
     ) -> None:  # fmt: skip
-        """Check the arguments of ``backfill_curves.curves``."""
+        """Check the arguments of ``backfill_curves.curves``.
+
+        ``scale`` maps old scores before they are ranked with new ones.
+        """
+        self.scale = scale
         self.scorers = scorers(old, new, distance, threads)
         self.old, self.threads = self.scorers[0], self.scorers[0].threads
         self.labels = Labels.checked(self.old.shape, *labels, **rules)
         self.order = arrays.permutation(order, self.old.shape[1])
-        filled, self.moment = steps  # moments of the items in order
-        self.points = len(filled)
+        self.filled, self.moment = steps  # moments of the items in order
+        self.points = len(self.filled)
         self.moment_of = np.empty(len(self.order), np.int32)  # moments of the items as they lie
         self.moment_of[self.order] = self.moment
         by = grouped(self.labels.query, self.labels.gallery[self.order])
         self.by = by._replace(g_order=self.order[by.g_order])
-        most = int(np.diff(filled).max(initial=0))  # items that change at one point
-        self.cells = np.zeros(0, np.int16 if most < 1 << 14 else np.int32)
+        most = int(np.diff(self.filled).max(initial=0))  # items that change at one point
+        self.cells = [np.zeros(0, np.int16 if most < 1 << 14 else np.int32) for _ in range(2)]
         self.kept: dict[Scorer, Panels] = {}
 
     def curves(self) -> tuple[Ints, NDArray[np.float64], Ints]:
@@ -86,7 +92,7 @@ class Run:
     def _chunk_end(self, first: int) -> int:
         """Where the chunk of queries that begins at ``first`` ends: its histograms must fit."""
         widths = 2 * np.maximum.accumulate(np.diff(self.by.offset)[first:]) + 1
-        needed = np.arange(1, len(widths) + 1) * widths * self.points * self.cells.itemsize
+        needed = np.arange(1, len(widths) + 1) * widths * self.points * self.cells[0].itemsize
         return first + max(1, int(np.searchsorted(needed, _CELLS, "right")))
 
     def _class_scores(self, scorer: Scorer, by: Grouped) -> Floats:
@@ -102,32 +108,33 @@ class Run:
         n = len(by.q_order)
         matches, left_out = self._scores(by)
         old, new, _ = matches
-        thresholds = Ragged(2 * old.offset, np.empty(2 * len(old.values), np.float32))
-
-        def merge(first: int, last: int) -> None:
-            backfill_kernels.two_by_two(old, new, first, last, thresholds.values)
-            engine.sort(thresholds, first, last)
-
-        engine.share(merge, engine.spans(n, 1024), self.threads)
-        cells = self._cells(n, int(thresholds.sizes.max(initial=0)) + 1)
+        thresholds = self._thresholds(old, new)
+        cells = self._cells(n, int(thresholds[0].sizes.max(initial=0)) + 1)
 
         def summarise(first: int, last: int) -> None:
             backfill_kernels.summarise(
-                thresholds, matches, left_out, cells, first, last, by.q_order, rank, ap
+                *thresholds, matches, left_out, cells, first, last, by.q_order, rank, ap
             )
 
-        nodes = 1 << threshold_search.depth_of(cells.width - 1)
+        room, pieces = self._room(n, cells.width)
+        stages = itertools.chain(self._counting(by.q_order, thresholds, room, cells), [summarise])
+        self._carry_out(stages, pieces)
+        return old.sizes
+
+    def _room(self, n: int, width: int) -> tuple[engine.Workspace, list[engine.Span]]:
+        """Buffers for counting, and the pieces that ``n`` queries are counted in."""
+        nodes = 1 << threshold_search.depth_of(width - 1)
         tiles = max(1, min(16, _TABLES // (4 * (nodes + kernels.CAPACITY) * kernels.ROWS)))
-        room = engine.Workspace(tiles * kernels.ROWS, nodes)
         pieces = engine.even(n, tiles * kernels.ROWS, kernels.ROWS, self.threads)
-        counting = self._counting(by.q_order, thresholds, room, cells)
-        stages: Iterable[Stage] = itertools.chain(counting, [summarise])
+        return engine.Workspace(tiles * kernels.ROWS, nodes), pieces
+
+    def _carry_out(self, stages: Iterable[Stage], pieces: list[engine.Span]) -> None:
+        """Carry out stages, one after another, for every piece."""
         if all(self._fits(scorer) for scorer in self.scorers):
             every = list(stages)  # each piece goes its way, none waits for another
             stages = [lambda *span: [stage(*span) for stage in every]]
         for stage in stages:
             engine.share(stage, pieces, self.threads)
-        return old.sizes
 
     def _scores(self, by: Grouped) -> tuple[tuple[Ragged, ...], tuple[Ragged, ...]]:
         """Old scores, new scores and moments, of the matches and of the items left out."""
@@ -143,16 +150,38 @@ class Run:
             left_out = tuple(column.added(rows, extra) for column, extra in pairs)
         return matches, left_out
 
-    def _cells(self, n: int, width: int) -> Cells:
-        """Room for histograms, all zero; each chunk leaves it so."""
+    def _thresholds(self, old: Ragged, new: Ragged) -> tuple[Ragged, Ragged]:
+        """Scores that reach a match before or after its moment: in the old list, in the new one."""
+        scale, start = self.scale, 2 * old.offset
+        kind = np.float32 if scale is None else np.float64
+        merged = Ragged(start, np.empty(start[-1], kind))
+        scores = old if scale is None else Ragged(old.offset, scale(old.values))
+
+        def merge(first: int, last: int) -> None:
+            backfill_kernels.two_by_two(scores, new, first, last, merged.values)
+            engine.sort(merged, first, last)
+
+        engine.share(merge, engine.spans(len(old.sizes), 1024), self.threads)
+        if scale is None:
+            return merged, merged
+        least = np.empty(start[-1], np.float32)
+
+        def invert(first: int, last: int) -> None:
+            least[first:last] = scale.reaching(merged.values[first:last])
+
+        engine.share(invert, engine.spans(len(least), 1 << 16), self.threads)
+        return Ragged(start, least), Ragged(start, rounded_up(merged.values))
+
+    def _cells(self, n: int, width: int, of: int = 0) -> Cells:
+        """Room for histograms, all zero; each chunk leaves it so. ``of`` tells two apart."""
         shape = n, self.points * width
-        if len(self.cells) < n * shape[1]:
-            self.cells = np.zeros(n * shape[1], self.cells.dtype)
-        changes = self.cells[: n * shape[1]].reshape(shape)
+        if len(self.cells[of]) < n * shape[1]:
+            self.cells[of] = np.zeros(n * shape[1], self.cells[of].dtype)
+        changes = self.cells[of][: n * shape[1]].reshape(shape)
         return Cells(changes, np.zeros((n, width), np.int32), self.points, width)
 
     def _counting(
-        self, rows: Ints, thresholds: Ragged, room: engine.Workspace, cells: Cells
+        self, rows: Ints, thresholds: tuple[Ragged, Ragged], room: engine.Workspace, cells: Cells
     ) -> Iterator[Stage]:
         """Stages that count all items into the cells, with old and then with new vectors.
 
@@ -160,22 +189,26 @@ class Run:
         """
         if cells.width == 1:
             return
+        yield from self._count(self.old, rows, thresholds[0], room, cells)
+        yield functools.partial(backfill_kernels.taken, cells)
+        yield from self._count(self.scorers[1], rows, thresholds[1], room, cells)
 
-        def count(panels: tuple[Any, ...], change: int, first: int, last: int) -> None:
+    def _count(
+        self, scorer: Scorer, rows: Ints, thresholds: Ragged, room: engine.Workspace, cells: Cells
+    ) -> Iterator[Stage]:
+        """Stages that count one list's items: old ones leave at their moment, new ones come."""
+        change, queries = (-1 if scorer is self.old else 1), scorer.queries(rows)
+
+        def count(panels: tuple[Any, ...], a: int, b: int) -> None:
             backfill_kernels.fill_cells(
-                *panels, self.old.l2, change, thresholds, first, last, room.arrays, cells
+                *panels, self.old.l2, change, thresholds, a, b, room.arrays, cells
             )
 
-        for scorer, change in zip(self.scorers, (-1, 1), strict=True):
-            queries = scorer.queries(rows)
-            for first, last in engine.spans(len(self.order), scorer.step(_PACKED)):
-                items = self.kept.get(scorer) or scorer.items(self.order[first:last])
-                if self._fits(scorer):
-                    self.kept[scorer] = items
-                panels = queries, items, self.moment[first:last]
-                yield functools.partial(count, panels, change)
-            if scorer is self.old:
-                yield functools.partial(backfill_kernels.taken, cells)
+        for first, last in engine.spans(len(self.order), scorer.step(_PACKED)):
+            items = self.kept.get(scorer) or scorer.items(self.order[first:last])
+            if self._fits(scorer):
+                self.kept[scorer] = items
+            yield functools.partial(count, (queries, items, self.moment[first:last]))
 
     def _fits(self, scorer: Scorer) -> bool:
         """Whether all items are packed together, and kept."""
@@ -183,18 +216,22 @@ class Run:
 
 
 def search(
-    old: Sides, new: Sides, subjects: Sides, order: Any, steps: Steps, threads: int | None
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    old: Sides, new: Sides, subjects: Sides, order: Any, steps: Steps, threads: int | None,
+    scale: Scale | None = None,
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:  # fmt: skip
     """Best scores of each probe's subject and of others ``[points, n]``, and who is enrolled."""
     both = scorers(old, new, "cosine", threads)
     n, m = both[0].shape
     ps, gs = arrays.codes("subjects", subjects, (n, m))
     rows, points = arrays.permutation(order, m), len(steps[0])
-    own, other = (np.full((n, points), -np.inf, np.float32) for _ in range(2))
+    kind = np.float32 if scale is None else np.float64
+    own, other = (np.full((n, points), -np.inf, kind) for _ in range(2))
 
     def add(is_old: bool, first: int, last: int, scores: Floats) -> None:
-        peaks = np.full((2, last - first, points + 1), -np.inf, np.float32)
+        peaks: NDArray[Any] = np.full((2, last - first, points + 1), -np.inf, np.float32)
         backfill_kernels.peaks(scores, steps[1], gs[rows], ps[first:last], *peaks)
+        if is_old and scale is not None:
+            peaks = np.where(np.isfinite(peaks), scale(np.maximum(peaks, -1.0)), -np.inf)
         if is_old:  # at point p those of moments > p count, of new ones those of moments <= p
             peaks = np.maximum.accumulate(peaks[:, :, ::-1], axis=2)[:, :, -2::-1]
         else:

@@ -156,7 +156,7 @@ def _terms(m: int, n: int, numbers: Any, above: Any, falling: Any, terms: Any) -
 
 
 @jit
-def _change(row: Any, p: int, width: int, held: Any) -> None:
+def change(row: Any, p: int, width: int, held: Any) -> None:
     """Make the changes of one point, and leave its cells clean for the next chunk."""
     first = np.uint64(p) * np.uint64(width)
     for k in range(np.uint64(width)):
@@ -166,12 +166,13 @@ def _change(row: Any, p: int, width: int, held: Any) -> None:
 
 @jit
 def summarise(
-    thresholds: Any, matches: Any, left_out: Any, cells: Any, first: int, last: int, q_order: Any,
-    rank: Any, ap: Any,
+    thresholds: Any, of_new: Any, matches: Any, left_out: Any, cells: Any, first: int, last: int,
+    q_order: Any, rank: Any, ap: Any,
 ) -> None:  # fmt: skip
     """Ranks and average precisions of queries ``first`` ... at every point of the curve.
 
-    ``matches`` and ``left_out`` are old scores, new scores and moments, three ``Ragged``.
+    Thresholds are those of old and of new scores, in one order; ``matches`` and ``left_out`` are
+    old scores, new scores and moments, three ``Ragged``.
     """
     old, new, moment = matches
     left_old, left_new, left_moment = left_out
@@ -184,6 +185,7 @@ def summarise(
     before, after = np.empty(most + 16, np.int32), np.empty(most + 16, np.int32)
     for i in range(first, last):
         t = thresholds.values[thresholds.offset[i] : thresholds.offset[i + 1]]
+        t_new = of_new.values[thresholds.offset[i] : thresholds.offset[i + 1]]
         slots = len(t) + 1
         a, b = old.offset[i], old.offset[i + 1]
         n = b - a
@@ -195,12 +197,12 @@ def summarise(
             slot = np.searchsorted(t, left_old.values[x], "right")
             held[slot] -= 1
             row[place + slot] += 1
-            row[place + np.searchsorted(t, left_new.values[x], "right")] -= 1
+            row[place + np.searchsorted(t_new, left_new.values[x], "right")] -= 1
         numbers[:] = 0
         occupied[:] = 0
         following, m = a, np.int64(0)  # the next match to be filled; slots with a match
-        depth = plant(t, tree)
-        for scores, slot in ((old.values, before), (new.values, after)):
+        for own, scores, slot in ((t, old.values, before), (t_new, new.values, after)):
+            depth = plant(own, tree)
             room[:n] = scores[a:b]
             reached(room, n, tree, depth, 1, slot)
         for x in range(n):
@@ -211,7 +213,7 @@ def summarise(
                 m += _put(numbers, occupied, before[following - a], -1)
                 m += _put(numbers, occupied, after[following - a], 1)
                 following += 1
-            _change(row, p, width, held)
+            change(row, p, width, held)
             _above(slots, held, occupied, m, above)
             best = _terms(m, n, numbers, above, falling, terms)
             rank[query, p] = 1 + np.int64(above[m]) - best

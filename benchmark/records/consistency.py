@@ -9,6 +9,7 @@ from benchmark.metrics.catalog import describe
 from benchmark.records.details import Details, QueryResults
 from benchmark.records.record import Record
 from benchmark.records.verdicts import verdicts
+from benchmark.tasks.base import RankingTask
 
 _NEAR = 1e-9
 _OF_CURVES = 1e-4
@@ -60,10 +61,18 @@ def _missing(record: Record) -> Iterator[str]:
     cases = [] if texts else [case for case in record.scores if not _swapped(case, names)]
     for name, task in zip(record.parameters.protocol.tasks, tasks, strict=True):
         for case in cases:
+            if _merged(record, case) and not isinstance(task, RankingTask):
+                continue
             if task.scores and not any(m.startswith(task.scores) for m in record.scores[case]):
                 yield f"scores: {case} has none of task {name}: {', '.join(task.scores)}"
     if "backfilling" in record.parameters.protocol.tasks and record.backfilling is None:
         yield "backfilling: missing, though the protocol asks for it"
+
+
+def _merged(record: Record, case: str) -> bool:
+    """Whether a case ranks two lists: of both indexes, or rescored by the new model."""
+    query, _, gallery = case.partition("/")
+    return "+" in case or (bool(record.cost.new_embeddings) and query != gallery)
 
 
 def _swapped(case: str, names: Sequence[str]) -> bool:

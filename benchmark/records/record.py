@@ -22,9 +22,8 @@ from benchmark.config.tracks import TrackRules
 
 SCHEMA = 4
 """Version of the layout. 4 adds ``seal``; records without one are never ranked. 3 added
-``training``, and empty ``backfilling`` and ``side`` are null; the calibration workload's seconds
-have another name. 2 added ``details``, ``adapter``, ``parameters``, multiply-adds and bytes to
-``cost``, ``generations`` to ``dataset``, ``seconds`` and ``peak_memory_bytes`` to ``run``."""
+``training``, and empty ``backfilling`` and ``side`` are null. 2 added ``details``, ``adapter``,
+``parameters``, work and bytes to ``cost``, ``generations`` to ``dataset``, times to ``run``."""
 OLDEST = 1
 SEALED_SINCE = 4
 """From this version on every record has a seal."""
@@ -81,6 +80,9 @@ class Cost(Model):
     """Multiply-adds of converting an item of the gallery, over all updates."""
     query_multiply_adds: NotNegative | None = None
     """Multiply-adds of a query's view, over all updates."""
+    model_runs: NotNegative | None = Field(None, description="Of a query; null for one.")
+    indexes: NotNegative | None = Field(None, description="Kept at one time; null for one.")
+    new_embeddings: NotNegative | None = Field(None, description="At most, a query; null: 0.")
     bytes_before: Amount | None = None
     """Bytes of an item as the old model stores it with its side-information, in float32."""
     bytes_after: Amount | None = None

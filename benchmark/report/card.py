@@ -42,11 +42,23 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
         "needs": _needs(method) or ["nothing but new data"],
         "changes": list(method.changes),
         "trains": method.trains or _TRAINS[method.own_model],
+        **_query_costs(method),
         "parameters": option_notes(method),
         "variants": {k: dict(v) for k, v in method.variants.items()},
         **_costs(name, measured),
         "file": f"methods/{file.path.name}",
     }
+
+
+def _query_costs(method: MethodDeclaration) -> dict[str, str]:
+    """What a query costs, where that is more than one model run in one index."""
+    if (method.model_runs, method.indexes, method.new_embeddings) == (1, 1, 0):
+        return {}
+    indexes = "index" if method.indexes == 1 else "indexes"
+    words = [f"{method.model_runs} model runs", f"{method.indexes} {indexes}"]
+    if method.new_embeddings:
+        words.append(f"at most {method.new_embeddings} new embeddings")
+    return {"a query takes": ", ".join(words)}
 
 
 def option_notes(declared: MethodDeclaration | DatasetDeclaration) -> dict[str, str]:

@@ -96,9 +96,28 @@ def notes(records: Sequence[Record], shown: Sequence[str]) -> list[str]:
     rest = [key for key in select.metrics(records, "all") if key not in shown]
     left_out = f"Also measured: {', '.join(numbers.metric(key).label for key in rest)}."
     return [
-        *_reading(records, shown), *([left_out] if rest else []), *_warnings(records),
+        *_reading(records, shown), *query_costs(records), *([left_out] if rest else []),
+        *_warnings(records),
         *outcome.warnings(records, shown),
     ]  # fmt: skip
+
+
+def query_costs(records: Sequence[Record]) -> Iterator[str]:
+    """What methods take at query time beyond one model run and one index, if any does."""
+    words = {}
+    for record in records:
+        cost = record.cost
+        if cost.model_runs is None:
+            continue
+        parts = [f"{cost.model_runs} model runs"]
+        if (cost.indexes or 1) > 1:
+            parts.append(f"{cost.indexes} indexes")
+        if cost.new_embeddings:
+            parts.append(f"up to {cost.new_embeddings} new embeddings")
+        words[record.method] = ", ".join(parts)
+    kinds = {text: [m for m in words if words[m] == text] for text in words.values()}
+    if kinds:
+        yield "A query takes " + "; ".join(f"{k} ({', '.join(m)})" for k, m in kinds.items()) + "."
 
 
 def interval_words(records: Sequence[Record], metrics: Sequence[str] = ()) -> str:

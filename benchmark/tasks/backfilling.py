@@ -112,6 +112,7 @@ class _Run:
         ranked = backfill_curves.curves(
             *self.embeddings, items.labels[q], items.labels[g], order, points=POINTS,
             query_ids=items.ids[q], gallery_ids=items.ids[g], distance=self.options["distance"],
+            merge=self.state.merge,
         )  # fmt: skip
         per_query = {"cmc_at_1": ranked.cmc(1), "cmc_at_5": ranked.cmc(5), "map": ranked.map()}
         classes = items.labels[q][ranked.answered]
@@ -142,14 +143,19 @@ class _Run:
         }
 
     def _search_curves(self, place: Ints) -> dict[str, list[float]]:
-        """TPIR@FPIR, the mean over the enrolment galleries."""
+        """TPIR@FPIR, the mean over the enrolment galleries; none where ranks are merged."""
+        merge = self.state.merge
+        if merge is not None and merge.places_by != "score":
+            return {}
         parts: dict[str, list[Floats]] = {}
         for arguments, template in self.searches:
             last = np.full(len(arguments[5]), -1)
             known = template >= 0
             np.maximum.at(last, template[known], place[known])
             order = np.argsort(last, kind="stable")
-            searched = backfill_curves.search_curves(*arguments, order=order, points=POINTS)
+            searched = backfill_curves.search_curves(
+                *arguments, order=order, points=POINTS, scale=merge.scale if merge else None
+            )
             for target in self._targets(searched.mated):
                 name = base.key("tpir_at_fpir", target)
                 parts.setdefault(name, []).append(searched.tpir_at_fpir(target))

@@ -17,6 +17,7 @@ from benchmark.metrics.templates import templates
 
 if TYPE_CHECKING:  # numba takes a third of the time that an answer from records has
     from benchmark.ranking.ranks import Ranking
+    from benchmark.ranking.two_lists import Merging
 
 Embeddings = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -78,6 +79,15 @@ class TaskResult:
 
 
 @dataclass(frozen=True)
+class SecondList:
+    """Another list of the same items, and how it becomes one with a case's own list."""
+
+    query: Embeddings  # of all items by the query model, [n, e]
+    gallery: Embeddings  # of all items as the second gallery has them, [n, e]
+    merge: "Merging"
+
+
+@dataclass(frozen=True)
 class Task(TaskDeclaration):
     """Base of a task that evaluates case by case; a file of ``benchmark/tasks`` holds one."""
 
@@ -96,6 +106,21 @@ class Task(TaskDeclaration):
 
 
 @dataclass(frozen=True)
+class RankingTask(Task):
+    """Base of a task that ranks items, by one list or by two.
+
+    A merged list is an order: what it is sorted by has no threshold that queries could share.
+    """
+
+    @abstractmethod
+    def evaluate(
+        self, query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options,
+        second: SecondList | None = None,
+    ) -> TaskResult:  # fmt: skip
+        """Score one case, as :meth:`Task.evaluate`; ``second`` is ranked along."""
+
+
+@dataclass(frozen=True)
 class BackfillState:
     """Embeddings of all items around an update, for a gallery that is backfilled item by item."""
 
@@ -103,6 +128,7 @@ class BackfillState:
     stored: Embeddings  # the same after the method's conversion: what an unfilled item has, [n, d]
     view: Embeddings  # new queries in the space of the unfilled gallery, [n, d]
     new: Embeddings  # by the new model, [n, d_new]: queries, and what a filled item has
+    merge: "Merging | None" = None  # of both lists; None: scores are compared as they are
 
 
 @dataclass(frozen=True)
@@ -116,16 +142,29 @@ def mean(values: NDArray[Any]) -> float:
 
 
 def rank_items(
-    query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options
-) -> "Ranking":
+    query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options,
+    second: SecondList | None = None,
+) -> "Ranking":  # fmt: skip
     """Rank the gallery for every query; an item never finds itself."""
+    q, g = items.query, items.gallery
+    rules = {"query_ids": items.ids[q], "gallery_ids": items.ids[g]}
+    return rank_lists(query, gallery, items, second, distance=options["distance"], **rules)
+
+
+def rank_lists(
+    query: Embeddings, gallery: Embeddings, items: Evaluation, second: SecondList | None,
+    **options: Any,
+) -> "Ranking":  # fmt: skip
+    """Rank the gallery for every query, by one list or by two."""
+    from benchmark.ranking import two_lists
     from benchmark.ranking.spread import rank_anywhere
 
     q, g = items.query, items.gallery
-    return rank_anywhere(
-        query[q], gallery[g], items.labels[q], items.labels[g],
-        query_ids=items.ids[q], gallery_ids=items.ids[g], distance=options["distance"],
-    )  # fmt: skip
+    labels = items.labels[q], items.labels[g]
+    if second is None:
+        return rank_anywhere(query[q], gallery[g], *labels, **options)
+    sides = (query[q], gallery[g]), (second.query[q], second.gallery[g])
+    return two_lists.rank(*sides, labels, second.merge, **options)
 
 
 def ranking_result(

@@ -5,11 +5,20 @@ from typing import ClassVar
 
 from benchmark.data.base import JUNK, Evaluation
 from benchmark.metrics.retrieval import inverse_negative_penalty
-from benchmark.tasks.base import IDENTITIES, Embeddings, Options, Task, TaskResult, ranking_result
+from benchmark.tasks.base import (
+    IDENTITIES,
+    Embeddings,
+    Options,
+    RankingTask,
+    SecondList,
+    TaskResult,
+    rank_lists,
+    ranking_result,
+)
 
 
 @dataclass(frozen=True)
-class Reidentification(Task):
+class Reidentification(RankingTask):
     """Rank the gallery for every query item, across cameras.
 
     For each query, items of its identity and its camera are left out, itself among them. Junk is
@@ -24,17 +33,15 @@ class Reidentification(Task):
     needs: ClassVar = ("cameras",)
 
     def evaluate(
-        self, query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options
-    ) -> TaskResult:
+        self, query: Embeddings, gallery: Embeddings, items: Evaluation, options: Options,
+        second: SecondList | None = None,
+    ) -> TaskResult:  # fmt: skip
         """CMC, mAP and mINP, and how many items are junk."""
-        from benchmark.ranking.spread import rank_anywhere
-
         q, g = items.query, items.gallery
         junk = items.labels[g] == JUNK
-        ranking = rank_anywhere(
-            query[q], gallery[g], items.labels[q], items.labels[g],
-            query_cameras=items.camera[q], gallery_cameras=items.camera[g], junk=junk,
-            distance=options["distance"],
+        ranking = rank_lists(
+            query, gallery, items, second, query_cameras=items.camera[q],
+            gallery_cameras=items.camera[g], junk=junk, distance=options["distance"],
         )  # fmt: skip
         result = ranking_result(ranking, items.labels[q], len(g), (1, 5, 10), IDENTITIES)
         identity = result.identities["map"]

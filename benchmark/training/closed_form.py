@@ -7,20 +7,20 @@ SHARES = tuple(10.0 ** (k / 2) for k in range(-12, 5))
 """Strengths of ridge regression to choose from."""
 
 
-def rotation(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def rotation(source: Tensor, target: Tensor, *, centred: bool = True) -> tuple[Tensor, Tensor]:
     """The orthogonal W ``[d_out, d_in]``, and b ``[d_out]``, of the least mean ||W x + b - y||^2.
 
     x ``[n, d_in]`` is the source, y ``[n, d_out]`` the target; the result is float64.
     W = U V^T from the singular value decomposition of the centred y^T x. Reflections are allowed,
     scaling is not. Between unequal dimensions W is semi-orthogonal: it lays the smaller space into
     the larger one, or projects on a part of it; the latter has the largest trace of W x^T y, which
-    no closed form turns into the least squared distance.
+    no closed form turns into the least squared distance. Without ``centred`` b is zero.
 
     Source:
         Schönemann (1966), A Generalized Solution of the Orthogonal Procrustes Problem.
     """
     x, y = source.double(), target.double()
-    mean_x, mean_y = x.mean(0), y.mean(0)
+    mean_x, mean_y = (z.mean(0) if centred else torch.zeros_like(z[0]) for z in (x, y))
     left, _, right = torch.linalg.svd((y - mean_y).T @ (x - mean_x), full_matrices=False)
     weight = left @ right
     return weight, mean_y - weight @ mean_x

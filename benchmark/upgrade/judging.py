@@ -10,14 +10,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 
+from benchmark.contract.arrays import apply
+from benchmark.contract.interpolation import SHARES, Between, turn
 from benchmark.errors import BenchError
+from benchmark.models.parts import Affine
 from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.upgrade import maps as map_fits
 from benchmark.upgrade.evaluation import AGREEMENT, Evaluated, Scores, Values, evaluate
 from benchmark.upgrade.gallery import Block, Blocks, Sample, StandIn, Whole, unit
 from benchmark.upgrade.inputs import Inputs
-from benchmark.upgrade.interpolation import SHARES, rotated, slerp
 from benchmark.upgrade.maps import FittedMap
 from benchmark.upgrade.search import Relevant, ResultList
 from benchmark.upgrade.strategies import REEMBED, Plan, Strategy, make_plan
@@ -158,13 +161,14 @@ def study(
     fits, refused = map_fits.fit_all(labels, *pairs, distance, seed, tell)
     best = _closest(fits, items)
     tell("choosing between queries")
-    turned = between = None
+    middle = between = None
     shares: tuple[float, ...] = ()
     if inputs.old_queries is not None and distance == "cosine":
-        turned = rotated(*pairs, inputs.queries)
+        turned = turn(*(torch.from_numpy(np.ascontiguousarray(side)) for side in pairs))
+        middle = apply(Between(turned, 0.5), inputs.queries, inputs.old_queries)
         between, shares = _between(inputs, turned, items.blocks, relevant, known)
     plan = make_plan(
-        gallery, inputs.queries, inputs.old_queries, turned, between, fits, best, distance
+        gallery, inputs.queries, inputs.old_queries, middle, between, fits, best, distance
     )
     plan.left_out.update(refused)
     tell(f"searching {items.held.sum():,} held-out items")
@@ -243,13 +247,16 @@ def _closest(fits: Sequence[FittedMap], items: Sample) -> FittedMap | None:
 
 
 def _between(
-    inputs: Inputs, turned: Floats, sample: Blocks, relevant: Relevant, known: Block
+    inputs: Inputs, turned: Affine, sample: Blocks, relevant: Relevant, known: Block
 ) -> tuple[Floats, tuple[float, ...]]:
     """Queries on the circle; each half of them goes as far as serves the other half best."""
     old = inputs.old_queries
     if old is None:
         raise ValueError("inputs: expected queries by the old model")
-    lists = {str(a): ResultList(slerp(old, turned, a), lambda block: block.old) for a in SHARES}
+    lists = {
+        str(a): ResultList(apply(Between(turned, a), inputs.queries, old), lambda block: block.old)
+        for a in SHARES
+    }
     lists["new"] = ResultList(inputs.queries, lambda block: block.new)
     plan = Plan([Strategy(name, "", uses=(name,)) for name in lists], lists)
     result = evaluate(

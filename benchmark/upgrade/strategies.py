@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from benchmark.contract.fusion import RankFusion, RescoredList
 from benchmark.contract.lists import TwoLists
 from benchmark.ranking.arrays import Floats
-from benchmark.upgrade.fusion import Cascade, RankFusion
 from benchmark.upgrade.gallery import Gallery
-from benchmark.upgrade.interpolation import midpoint
 from benchmark.upgrade.maps import FittedMap
 from benchmark.upgrade.search import ResultList
 
@@ -92,7 +91,7 @@ class Plan:
 
 
 def make_plan(
-    gallery: Gallery, queries: Floats, old_queries: Floats | None, turned: Floats | None,
+    gallery: Gallery, queries: Floats, old_queries: Floats | None, middle: Floats | None,
     between: Floats | None, maps: Sequence[FittedMap], best: FittedMap | None, distance: str,
 ) -> Plan:  # fmt: skip
     """All strategies that the vectors allow; constraints come later.
@@ -101,7 +100,7 @@ def make_plan(
         gallery: Stored vectors.
         queries: By the new model.
         old_queries: By the old model; None if there are none.
-        turned: New queries in the old space.
+        middle: Queries half-way between old and new ones.
         between: Queries on the circle between old and new ones, by the share that was chosen.
         maps: That have been fitted.
         best: The map of stored vectors that second indexes are made with.
@@ -120,8 +119,8 @@ def make_plan(
     _add_naive(plan, queries, d_old, d_new)
     for each in maps:
         _add_map(plan, each, queries)
-    if old_queries is not None and turned is not None and between is not None:
-        _add_between(plan, old_queries, turned, between)
+    if old_queries is not None and middle is not None and between is not None:
+        _add_between(plan, middle, between)
     elif old_queries is not None:
         plan.left_out.update(
             dict.fromkeys(("midpoint", "slerp"), f"only for cosine, not {distance}")
@@ -174,10 +173,10 @@ def _add_map(plan: Plan, each: FittedMap, queries: Floats) -> None:
     ))  # fmt: skip
 
 
-def _add_between(plan: Plan, old: Floats, turned: Floats, between: Floats) -> None:
+def _add_between(plan: Plan, middle: Floats, between: Floats) -> None:
     needs = frozenset({"old_model", "extra_runs"})
     for name, title, queries in (
-        ("midpoint", "queries between both, half-way", midpoint(old, turned)),
+        ("midpoint", "queries between both, half-way", middle),
         ("slerp", "queries between both, best share", between),
     ):
         plan.lists[name] = ResultList(queries, lambda block: block.old)
@@ -186,7 +185,7 @@ def _add_between(plan: Plan, old: Floats, turned: Floats, between: Floats) -> No
 
 def _add_pairs(plan: Plan, best: FittedMap | None) -> None:
     """Strategies of two lists."""
-    both, fusion, cascade = frozenset({"extra_runs", "index"}), RankFusion(), Cascade()
+    both, fusion, cascade = frozenset({"extra_runs", "index"}), RankFusion(), RescoredList()
     old_runs = both | {"old_model"}
     if "old" in plan.lists:
         if best is not None:

@@ -8,12 +8,21 @@ from benchmark.config import registry
 from benchmark.config.recipes import Recipe
 from benchmark.contract.arrays import BLOCK
 from benchmark.contract.bases import FeatureTransformation
+from benchmark.contract.two_models import TwoModels
 
 CLASSES = {name: registry.method_class(name) for name in registry.method_files()}
-NAMES = [n for n, cls in CLASSES.items() if issubclass(cls, FeatureTransformation)]
-QUERIES = [f"{n}:query" for n in NAMES if "query" in CLASSES[n].variants]
+NAMES = [
+    n for n, cls in CLASSES.items()
+    if issubclass(cls, FeatureTransformation) and not issubclass(cls, TwoModels)
+    and "gallery" in registry.method(n).changes
+]  # fmt: skip
+QUERIES = [
+    *(f"{n}:query" for n in NAMES if "query" in CLASSES[n].variants),
+    "drift-adapter", "drift-adapter:procrustes", "drift-adapter:low-rank", "local-drift",
+]  # fmt: skip
 OTHERS = [  # other architectures
-    "fct:layer-norm", "fastfill:diagonal", "lce:mlp", "rbt:chain", "lambda-orthogonal-full:relaxed",
+    "local-drift:gallery", "fct:layer-norm", "fastfill:diagonal", "lce:mlp", "rbt:chain",
+    "lambda-orthogonal-full:relaxed",
 ]  # fmt: skip
 QUICK = {"runs": 2, "restarts": 2, "refinements": 2}  # of what has no budget of steps
 PRIORITY = ("fastfill", "lambda-orthogonal-full")
@@ -27,7 +36,7 @@ def test_all_maps_are_found():
         "linear", "linear-500", "low-rank", "mini-vec2vec", "procrustes", "rbt", "relative",
         "residual-mlp",
     } <= set(NAMES)  # fmt: skip
-    assert len(QUERIES) >= 7
+    assert len(QUERIES) >= 11
 
 
 @pytest.fixture(scope="module")

@@ -102,7 +102,8 @@ def test_how_items_lie_does_not_matter(state, items, found):
     other = dataclasses.replace(
         items, **columns, query=back[items.query], gallery=back[items.gallery]
     )
-    turned = BackfillState(*(getattr(state, f.name)[moved] for f in dataclasses.fields(state)))
+    rows = ("old", "stored", "view", "new")
+    turned = BackfillState(*(getattr(state, name)[moved] for name in rows))
     again = Backfilling().evaluate(turned, orders_of(turned, other), other, OPTIONS)
     for name, each in found["orders"].items():
         for metric, curve in each["curves"].items():

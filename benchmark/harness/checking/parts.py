@@ -16,8 +16,10 @@ from benchmark.contract.conversion import PARTS
 from benchmark.data.base import Images
 from benchmark.errors import BenchError
 from benchmark.harness.artifacts import HEAD, Stored
+from benchmark.harness.checking.lists import check_lists
 from benchmark.harness.checking.replay import applied
 from benchmark.harness.cost import multiply_adds
+from benchmark.harness.evaluation.cases import load_merge
 from benchmark.models.backbones import Encoder
 from benchmark.models.module import Portable, load_module
 from benchmark.training.embedding import embed
@@ -66,11 +68,13 @@ class Given:
 
     def files(self) -> list[tuple[Path, tuple[Any, ...]]]:
         """Their files, each with the arrays that it is applied to."""
-        paths = {name: self.folder / f"{name}.safetensors" for name in PARTS}
+        paths = {name: self.folder / f"{name}.safetensors" for name in PARTS if name != "merge"}
         return [(path, self.inputs(name)) for name, path in paths.items() if path.exists()]
 
     def inputs(self, part: str) -> tuple[Any, ...]:
         """What a part is applied to."""
+        if part == "joint_view":
+            return self.new, self.stored[0]
         return (self.new,) if part == "query_view" else self.stored
 
     def outputs(self) -> dict[str, tuple[Vectors, ...]]:
@@ -89,6 +93,7 @@ def check_parts(given: Given) -> None:
     check_finite(outputs)
     check_sizes(given, outputs)
     check_changes(given, outputs)
+    check_lists(given.method, "joint_view" in outputs, load_merge(given.folder))
     check_each_alone(given)
     check_cost(given)
 
@@ -118,7 +123,7 @@ def check_sizes(given: Given, outputs: Mapping[str, Sequence[Vectors]]) -> None:
             f"{given.spec.dim}, and 'dimension' is not among changes"
         )
     gallery = outputs.get("convert", (given.stored[0],))[0]
-    queries = outputs.get("query_view", (given.new,))[0]
+    queries = outputs.get("joint_view", outputs.get("query_view", (given.new,)))[0]
     if changes and queries.shape[1:] != gallery.shape[1:]:
         raise BenchError(
             f"wrong size: new queries have {list(queries.shape[1:])}, items of the gallery after "
@@ -147,8 +152,9 @@ def check_changes(given: Given, outputs: Mapping[str, Sequence[Vectors]]) -> Non
     """Refuse a gallery or queries that change, or do not, against what the adapter declares."""
     parts, changes = given.parts(), given.method.changes
     # What only cuts a longer embedding is a part of that.
+    queries = "joint_view" if "joint_view" in parts else "query_view"
     declared = {
-        "convert": ("gallery", {"gallery"}), "query_view": ("queries", {"queries", "dimension"})
+        "convert": ("gallery", {"gallery"}), queries: ("queries", {"queries", "dimension"})
     }  # fmt: skip
     for part, (word, enough) in declared.items():
         if part in parts and not enough & {*changes}:

@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.contract import TwoLists
 from benchmark.contract.arrays import apply_part
+from benchmark.errors import BenchError
 from benchmark.harness import artifacts
 from benchmark.harness.artifacts import Inputs, Stored
+from benchmark.models.module import load_module
+from benchmark.tasks.base import SecondList
 
 Vectors = NDArray[np.float32]
 
@@ -28,6 +32,7 @@ class Case:
     gallery: Vectors  # [n, d] of all items
     swapped: bool = False
     texts: bool = False
+    second: SecondList | None = None  # another list of the same items, and how the two become one
 
 
 def build_cases(params: Mapping[str, Any], inputs: Inputs) -> Iterator[Case]:
@@ -41,6 +46,10 @@ def build_cases(params: Mapping[str, Any], inputs: Inputs) -> Iterator[Case]:
     ``old/old`` has text queries, ``old/old images`` image queries, and ``old/new`` text queries
     in the gallery of the new model, which the update makes comparable: converted texts, viewed
     images.
+
+    Where an update ranks two lists, the new queries in the new gallery are the second one. In i/j
+    they score what the first has found, if that is how the method goes; in ``j+i/j+i`` every item
+    is in both indexes.
     """
     n = artifacts.n_generations(inputs)
     # With a model chain shorter than the names (an upper bound) the last ones are meant.
@@ -60,28 +69,38 @@ def build_cases(params: Mapping[str, Any], inputs: Inputs) -> Iterator[Case]:
         converted = [before or has_part(update, "convert") for before in converted]
         query = vectors
         for j in range(i - 1, -1, -1):
-            query = view(query, inputs.get(f"update{j + 1}"))
+            query = view(query, inputs.get(f"update{j + 1}"), fresh[j][0])
             marks = "'" * (i - j) if converted[j] else ""
             if j == 0 and "images0" in inputs:
                 if query.shape[1] == galleries[0][0].shape[1]:
                     yield Case(f"{names[0]}/{names[i]}", galleries[0][0], query, texts=True)
                 continue
-            yield from _cross_cases(names[i], names[j], query, galleries[j][0], marks)
+            merge = load_merge(update)
+            second = None if merge is None else SecondList(vectors, vectors, merge)
+            if merge is not None and merge.searches:
+                both = f"{names[j]}+{names[i]}"
+                if merge.fuses and j == i - 1:
+                    yield Case(f"{both}/{both}", query, galleries[j][0], second=second)
+                second = None
+            yield from _cross_cases(
+                names[i], names[j], query, galleries[j][0], marks, second=second
+            )
             direct = inputs.get(f"direct{j}-{i}")
             if direct is not None:
                 gallery, _ = convert(fresh[j], direct)
-                queries = view(vectors, direct)
+                queries = view(vectors, direct, fresh[j][0])
                 yield from _cross_cases(names[i], names[j], queries, gallery, way=" direct")
         galleries.append(fresh[i])
         converted.append(False)
 
 
 def _cross_cases(
-    new: str, old: str, query: Vectors, gallery: Vectors, marks: str = "", way: str = ""
-) -> Iterator[Case]:
+    new: str, old: str, query: Vectors, gallery: Vectors, marks: str = "", way: str = "",
+    second: SecondList | None = None,
+) -> Iterator[Case]:  # fmt: skip
     # Embeddings of unequal size have no score, so there is no such case.
     if query.shape[1] == gallery.shape[1]:
-        yield Case(f"{new}/{old}{way}", query, gallery)
+        yield Case(f"{new}/{old}{way}", query, gallery, second=second)
         yield Case(f"{old}/{new}{way}", gallery, query, swapped=True)
     if marks:
         yield Case(f"{old}{marks}/{old}{marks}", gallery, gallery)
@@ -98,7 +117,19 @@ def convert(stored: Stored, update: Path | None) -> Stored:
     return stored if converted is None else converted
 
 
-def view(queries: Vectors, update: Path | None) -> Vectors:
-    """New queries in the space of the gallery that an update leaves."""
+def view(queries: Vectors, update: Path | None, old: Vectors) -> Vectors:
+    """New queries, by the old model ``old``, in the space of the gallery that an update leaves."""
+    if has_part(update, "joint_view"):
+        return apply_part(update, "joint_view", queries, old)  # type: ignore[arg-type]
     viewed = None if update is None else apply_part(update, "query_view", queries)
     return queries if viewed is None else viewed
+
+
+def load_merge(update: Path | None) -> TwoLists | None:
+    """How an update makes two lists one; ``None`` where it says nothing of it."""
+    if update is None or not has_part(update, "merge"):
+        return None
+    merge = load_module(update / "merge.safetensors")
+    if not isinstance(merge, TwoLists):
+        raise BenchError(f"{update}: merge: expected one of two lists, got {type(merge).__name__}")
+    return merge

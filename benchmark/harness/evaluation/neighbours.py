@@ -29,11 +29,18 @@ class NearestItems:
         if case.name not in self.cases or case.swapped:
             return
         items, gallery = self.items, self.items.gallery
-        vectors = case.query[self.queries], case.gallery[gallery]
-        scores = _scores(*(scaled(each, self.distance) for each in vectors))
-        scores[items.ids[self.queries][:, None] == items.ids[gallery]] = -np.inf
+        own = items.ids[self.queries][:, None] == items.ids[gallery]
+        scores = self._scores(case.query, case.gallery)
+        if case.second is not None:
+            both = scores, self._scores(case.second.query, case.second.gallery)
+            scores = case.second.merge.merge(*(np.where(own, np.nan, each) for each in both))
+        scores[own] = -np.inf
         count = min(_ITEMS, len(gallery) - 1)
         self._found[case.name] = gallery[np.argsort(-scores, axis=1, kind="stable")[:, :count]]
+
+    def _scores(self, query: Vectors, gallery: Vectors) -> Vectors:
+        vectors = query[self.queries], gallery[self.items.gallery]
+        return _scores(*(scaled(each, self.distance) for each in vectors))
 
     def found(self) -> Nearest | None:
         """What was gathered; ``None`` without queries, or where there is nothing to find."""

@@ -15,13 +15,16 @@ from benchmark.contract.arrays import apply, apply_part
 from benchmark.data.base import Evaluation
 from benchmark.errors import BenchError
 from benchmark.harness.artifacts import HEAD, Inputs, load_stored, n_generations
-from benchmark.harness.evaluation.cases import convert, has_part, view
+from benchmark.harness.evaluation.cases import convert, has_part, load_merge, view
 from benchmark.metrics import backfill_orders
 from benchmark.models.module import load_module
 from benchmark.tasks.base import BackfillState
 
 _DIGITS = 4
 """Curves are for plots; areas keep their precision."""
+
+_MOST = 1_000_000
+"""Scores at each point of a curve of lists that are merged block by block."""
 
 Floats = NDArray[np.float32]
 
@@ -38,14 +41,21 @@ class LastUpdate:
         self.params, self.inputs, self.folder = params, inputs, inputs.get(f"update{last}")
         self.stored, (new, _) = load_stored(inputs, last - 1), load_stored(inputs, last)
         converted, _ = convert(self.stored, self.folder)
-        self.state = BackfillState(self.stored[0], converted, view(new, self.folder), new)
+        queries = view(new, self.folder, self.stored[0])
+        merge = load_merge(self.folder)
+        self.state = BackfillState(self.stored[0], converted, queries, new, merge)
 
-    def incomparable(self) -> str | None:
-        """Why old and new embeddings cannot be ranked together; ``None`` if they can."""
+    def incomparable(self, n_scores: int = 0) -> str | None:
+        """Why old and new embeddings cannot be ranked together; ``None`` if they can.
+
+        ``n_scores`` are the pairs of a query and an item.
+        """
         state = self.state
         query, stored, new = (x.shape[1] for x in (state.view, state.stored, state.new))
         if query != stored:
             return f"queries of {query} dimensions cannot rank a gallery of {stored}"
+        if state.merge is not None and state.merge.places_by == "merge" and n_scores > _MOST:
+            return f"its lists are merged block by block, for at most {_MOST:.0e} scores a point"
         if self.params["distance"] == "l2" and stored != new:
             return f"l2 distances in {stored} and {new} dimensions cannot be ranked together"
         return None
@@ -75,7 +85,7 @@ class LastUpdate:
         head = _head(self.inputs.get("head_new"))
         if head is None:
             return None, "the method leaves no new classifier"
-        if has_part(self.folder, "query_view"):
+        if has_part(self.folder, "query_view") or has_part(self.folder, "joint_view"):
             return None, "queries go to the old space, which the new classifier does not know"
         if head.dim != self.state.stored.shape[1]:
             return None, "the new classifier reads vectors of another size than the stored ones"
@@ -118,7 +128,7 @@ def evaluate_backfilling(
     """
     update = LastUpdate(params, inputs)
     names = dict(zip(("old", "new"), params["generations"][-2:], strict=True))
-    reason = update.incomparable()
+    reason = update.incomparable(len(items.query) * len(items.gallery))
     if reason is not None:
         return {**names, "reason": reason}
     orders, omitted = backfill_orders.make_orders(params["orders"], update.known_items(items))

@@ -1,0 +1,79 @@
+"""What an adapter declares of result lists and of work at query time, held to what its parts do."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.config.declarations import MethodDeclaration
+from benchmark.contract import TwoLists
+from benchmark.contract.lists import ranks
+from benchmark.errors import BenchError
+
+_QUERIES, _ITEMS = 5, 40
+Scores = NDArray[np.floating]
+
+
+def check_lists(method: MethodDeclaration, has_joint_view: bool, merge: TwoLists | None) -> None:
+    """Every check of this module, on made-up scores without ties.
+
+    Raises:
+        BenchError: Naming the first fault.
+    """
+    _check_declared(method, has_joint_view, merge)
+    if merge is None:
+        return
+    rng = np.random.default_rng(0)
+    both = rng.uniform(-1, 1, (2, _QUERIES, _ITEMS)).astype(np.float32)
+    filled = rng.random(_ITEMS) < 0.5
+    first, second = both.copy()
+    first[:, filled], second[:, ~filled] = np.nan, np.nan
+    for one, two in (both, (first, second if merge.searches else both[1])):
+        _check_block(merge, one, two)
+    if merge.searches and merge.places_by != "merge":
+        _check_places(merge, first, second)
+    if merge.weight is not None:
+        total = merge.weight * both[0].astype(np.float64) + both[1]
+        if not np.array_equal(ranks(merge.merge(*both)), ranks(total)):
+            raise BenchError("merge does not place items of both lists as weight says")
+
+
+def _check_declared(
+    method: MethodDeclaration, has_joint_view: bool, merge: TwoLists | None
+) -> None:
+    if has_joint_view and not (method.runs_old_model and method.model_runs > 1):
+        raise BenchError(
+            "declared cost that is not true: a joint view needs queries by both models: declare "
+            "runs_old_model and two model_runs"
+        )
+    embedded = 0 if merge is None else merge.new_embeddings
+    if method.new_embeddings != embedded:
+        raise BenchError(
+            f"declared cost that is not true: {embedded} new embeddings a query, declared are "
+            f"{method.new_embeddings}"
+        )
+
+
+def _check_block(merge: TwoLists, first: Scores, second: Scores) -> None:
+    """Refuse a merge that gives no number, or one that depends on what stands beside it."""
+    merged = merge.merge(first, second)
+    if merged.shape != first.shape or not np.isfinite(merged).all():
+        raise BenchError("merge: expected a finite number for each item in either list")
+    order = np.random.default_rng(1).permutation(_ITEMS)
+    if not np.array_equal(merge.merge(first[:, order], second[:, order]), merged[:, order]):
+        raise BenchError("merge depends on the order of the items")
+    for i in range(_QUERIES):
+        if not np.array_equal(merge.merge(first[i : i + 1], second[i : i + 1])[0], merged[i]):
+            raise BenchError("merge depends on the queries beside one")
+
+
+def _check_places(merge: TwoLists, first: Scores, second: Scores) -> None:
+    """Refuse items of one list alone that stand elsewhere than ``places_by`` says."""
+    if merge.places_by == "score":
+        left = first if merge.scale is None else merge.scale(first)
+        expected = np.where(np.isnan(second), left, second)
+    else:
+        expected = -np.where(np.isnan(second), ranks(first), ranks(second))
+    if not np.array_equal(ranks(merge.merge(first, second)), ranks(expected)):
+        raise BenchError(
+            f"merge does not place items by their {merge.places_by}, as places_by says: declare "
+            "'merge'"
+        )

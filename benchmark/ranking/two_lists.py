@@ -1,0 +1,209 @@
+"""One exact ranking of two lists of the same queries: two score blocks in, one ranking out.
+
+Blocks of queries are scored against both galleries; nothing is held for all pairs. This serves any
+merge. Where an item has its place by the score or the rank in its own list alone, backfilling
+curves are counted without the blocks: see ``backfill_engine`` and ``backfill_by_rank``.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.ranking import arrays, backfill_engine, engine, kernels, ranks
+from benchmark.ranking.arrays import Floats, Ints, Mask
+from benchmark.ranking.backfill_by_rank import RunByRank
+from benchmark.ranking.backfill_engine import Sides, Steps
+from benchmark.ranking.engine import Scorer
+from benchmark.ranking.grouping import Labels, Ragged, offsets
+from benchmark.ranking.kernels import jit
+from benchmark.ranking.ranks import Ranking, ranking_of
+from benchmark.ranking.score_scale import Scale
+
+_SCORES = 8 << 20  # bytes of a block of scores of one list
+Scores = NDArray[np.floating[Any]]
+Work = Callable[[int, int, Floats, Floats], None]
+
+
+class Merging(Protocol):
+    """How two lists become one, as ``benchmark.contract.TwoLists`` says it."""
+
+    places_by: ClassVar[Literal["score", "rank", "merge"]]
+    searches: ClassVar[bool]
+
+    @property
+    def scale(self) -> Scale | None:
+        """What brings scores of the first list to the second one's scale."""
+
+    @property
+    def weight(self) -> float | None:
+        """An item of both lists is placed by this times its first score plus its second one."""
+
+    def merge(self, first: Scores, second: Scores) -> Scores:
+        """One score for each item in either list."""
+
+
+def rank(
+    first: Sides, second: Sides, labels: Sides, merge: Merging, *, filled: Mask | None = None,
+    distance: str = "cosine", threads: int | None = None, **rules: Any,
+) -> Ranking:  # fmt: skip
+    """Rank the items of two lists, exactly.
+
+    Items that the lists do not have come last, tied. Where all items are in both lists and a sum of
+    scores places them, it is the score of longer vectors, which are ranked as one list: it may
+    differ from the merge in its last bits.
+
+    Args:
+        first: Queries ``[n, d]`` and gallery ``[m, d]`` of the first list.
+        second: Of the second one, ``[n, e]`` and ``[m, e]``, of the same items.
+        labels: Of queries and gallery, integers or strings.
+        merge: Gets both lists' scores of some queries, ``[k, m]``, NaN for what is left out.
+        filled: Items that are in the second list alone, bool ``[m]``; no others are in it, but
+            where it scores what the first has found. By default all are in both.
+        distance: ``cosine`` or ``l2``.
+        threads: CPU threads; all by default. No result depends on it.
+        **rules: As of :func:`benchmark.ranking.ranks.rank`.
+    """
+    if filled is None and merge.weight is not None:
+        longer = (
+            _side_by_side(*pair, weight, distance)
+            for pair, weight in zip(
+                zip(first, second, strict=True), _shares(merge.weight, distance), strict=True
+            )
+        )
+        return ranks.rank(*longer, *labels, distance=distance, threads=threads, **rules)
+    a, b = _scorers(first, second, distance, threads)
+    checked = Labels.checked(a.shape, *labels, **rules)
+    absent = filled, None if filled is None or not merge.searches else ~filled
+    parts: dict[int, tuple[Ragged, Ints]] = {}
+
+    def work(start: int, stop: int, one: Floats, two: Floats) -> None:
+        rows = np.arange(start, stop)
+        out = np.zeros(one.shape, bool)
+        _leave_out(checked, rows, out)
+        for scores, gone in zip((one, two), absent, strict=True):
+            scores[out] = np.nan
+            if gone is not None:
+                scores[:, gone] = np.nan
+        merged = np.asarray(merge.merge(one, two), np.float64)
+        merged[np.isnan(merged)] = -np.inf
+        parts[start] = _count(merged, out, checked.query[rows], checked.gallery)
+
+    _blocks(a, b, work)
+    found = [ranking_of(*parts[start]) for start in sorted(parts)]
+    fields = [field.name for field in dataclasses.fields(Ranking)]
+    empty = ranking_of(Ragged(np.zeros(1, np.int64), np.empty(0)), np.empty(0, np.int64))
+    return Ranking(*(np.concatenate([getattr(p, f) for p in found or [empty]]) for f in fields))
+
+
+def _shares(weight: float, distance: str) -> tuple[float, float]:
+    """What the first vectors of queries and gallery are multiplied by."""
+    return (weight, 1.0) if distance == "cosine" else (weight**0.5, weight**0.5)
+
+
+def _side_by_side(first: Any, second: Any, weight: float, distance: str) -> Floats:
+    """Vectors by both models as one, ``[n, d + e]``: their score is the weighted sum of both."""
+    parts = []
+    for vectors, factor in ((first, weight), (second, 1.0)):
+        x = arrays.plain(vectors).astype(np.float64)
+        if distance == "cosine":
+            lengths = np.linalg.norm(x, axis=1, keepdims=True)
+            x /= np.where(lengths > 0, lengths, 1.0)
+        parts.append((factor * x).astype(np.float32))
+    return np.concatenate(parts, axis=1)
+
+
+def curves(
+    first: Sides, second: Sides, labels: Sides, order: Any, steps: Steps, merge: Merging | None,
+    **options: Any,
+) -> tuple[Ints, NDArray[np.float64], Ints]:  # fmt: skip
+    """Ranks and average precisions ``[points, n]``, and matches ``[n]``, while items are filled.
+
+    Unfilled items are in the first list, filled ones in the second; arguments are as of
+    ``backfill_engine.Run``. Without ``merge`` scores are compared as they are.
+    """
+    sides = first, second, labels, order, steps
+    if merge is None or merge.places_by == "score":
+        scale = None if merge is None else merge.scale
+        return backfill_engine.Run(*sides, scale=scale, **options).curves()
+    if merge.places_by == "rank":
+        return RunByRank(*sides, **options).curves()
+    moment = np.empty(len(steps[1]), np.int32)
+    moment[order] = steps[1]
+    points = [
+        rank(first, second, labels, merge, filled=moment <= p, **options)
+        for p in range(len(steps[0]))
+    ]
+    return (
+        np.stack([p.first_rank for p in points]), np.stack([p.average_precision for p in points]),
+        points[0].n_positives,
+    )  # fmt: skip
+
+
+def _scorers(
+    first: Sides, second: Sides, distance: str, threads: int | None
+) -> tuple[Scorer, Scorer]:
+    a, b = (
+        Scorer(*side, names=(f"{name}_query", f"{name}_gallery"), distance=distance,
+               threads=threads)
+        for name, side in (("first", first), ("second", second))
+    )  # fmt: skip
+    for name, expected, rows in zip(("query", "gallery"), a.shape, b.shape, strict=True):
+        if rows != expected:
+            raise ValueError(f"second_{name}: expected {expected} rows, got {rows}")
+    return a, b
+
+
+def _blocks(a: Scorer, b: Scorer, work: Work) -> None:
+    """Call ``work(first, last, scores, scores)`` for all queries, in threads."""
+    every = np.arange(a.shape[1])
+    items, others = a.items(every), b.items(every)
+    step = max(1, _SCORES // (4 * max(1, items.n)) // kernels.ROWS) * kernels.ROWS
+
+    def block(first: int, last: int) -> None:
+        rows = np.arange(first, last)
+        one, two = (
+            engine.tile(scorer.query.packed(rows, kernels.ROWS, 1), of, l2=scorer.l2)
+            for scorer, of in ((a, items), (b, others))
+        )
+        work(first, last, one, two)
+
+    engine.share(block, engine.spans(a.shape[0], step), a.threads)
+
+
+def _leave_out(labels: Labels, rows: Ints, out: Mask) -> None:
+    """Mark what the rules leave out for some queries."""
+    rules = labels.rules
+    if labels.junk is not None:
+        out |= labels.junk
+    if len(rules.query_ids):
+        out |= rules.query_ids[rows, None] == rules.gallery_ids
+    if len(rules.query_cameras):
+        same = labels.query[rows, None] == labels.gallery
+        out |= same & (rules.query_cameras[rows, None] == rules.gallery_cameras)
+
+
+def _count(merged: Scores, out: Mask, ql: Ints, gl: Ints) -> tuple[Ragged, Ints]:
+    """Ascending scores of the matches of each query, and how many others score at least each."""
+    match = (ql[:, None] == gl) & ~out
+    offset = offsets(match.sum(axis=1))
+    scores, above = np.empty(offset[-1]), np.zeros(offset[-1], np.int64)
+    _count_rows(merged, match, out, offset, scores, above)
+    return Ragged(offset, scores), above
+
+
+@jit
+def _count_rows(merged: Any, match: Any, out: Any, offset: Any, scores: Any, above: Any) -> None:
+    for i in range(len(merged)):
+        a, b = offset[i], offset[i + 1]
+        if a == b:
+            continue
+        scores[a:b] = np.sort(merged[i][match[i]])
+        lowest = scores[a]
+        for j in range(merged.shape[1]):
+            if merged[i, j] >= lowest and not match[i, j] and not out[i, j]:
+                above[a + np.searchsorted(scores[a:b], merged[i, j], "right") - 1] += 1
+        for k in range(b - 2, a - 1, -1):
+            above[k] += above[k + 1]
