@@ -46,7 +46,7 @@ class Slerp(JointQuery):
 
     def _chosen(self, pairs: Pairs, trainer: Trainer) -> float:
         classes = torch.arange(len(pairs.old)) if pairs.labels is None else pairs.labels
-        known, place = classes.unique(return_inverse=True)
+        known, place = torch.unique(classes, return_inverse=True)
         n = min(max(round(self.held_out * len(known)), 1), len(known) - 1)
         with drawing_from(trainer.seed, "slerp"):
             held = (torch.randperm(len(known)) < n)[place]

@@ -110,10 +110,10 @@ class Update:
     head: Head | None
     convert: Portable | None = None
     query_view: Portable | None = None
-    joint_view: Portable | None = None
-    merge: TwoLists | None = None
     priority: Portable | None = None
     curves: Mapping[str, Curve] = field(default_factory=dict)
+    joint_view: Portable | None = None
+    merge: TwoLists | None = None
 
 
 @dataclass(frozen=True)

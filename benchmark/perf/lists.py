@@ -1,6 +1,6 @@
 """Two result lists as one ranking, and their backfilling curves, against one of each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -54,14 +54,14 @@ def rows(
             calls["first 200 rescored"] = partial(whole, RescoredList(200))
         return calls
 
-    def along(n: int, m: int) -> dict[str, Callable[[], object]]:
+    def along(n: int, m: int) -> Mapping[str, Callable[[], object]]:
         sides = oq[:n], og[:m], nq[:n], ng[:m], ql[:n], gl[:m], order[order < m]
         curves = partial(backfill_curves.curves, *sides)
         names = {f"101 points, by {name}": merge for name, merge in merges.items()}
         return {_CURVES: curves} | {k: partial(curves, merge=m) for k, m in names.items()}
 
     few = min(queries, gallery, 300)
-    for call in (once(few, few) | along(few, few)).values():
+    for call in (*once(few, few).values(), *along(few, few).values()):
         call()
     size = f"{queries} x {gallery} x {dim}, {gallery / classes:g} matches a query"
     out = measure.rows(measure.together(once(queries, gallery), 2), size, _RANK)

@@ -7,7 +7,7 @@ curves are counted without the blocks: see ``backfill_engine`` and ``backfill_by
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,13 @@ Work = Callable[[int, int, Floats, Floats], None]
 class Merging(Protocol):
     """How two lists become one, as ``benchmark.contract.TwoLists`` says it."""
 
-    places_by: ClassVar[Literal["score", "rank", "merge"]]
-    searches: ClassVar[bool]
+    @property
+    def places_by(self) -> str:
+        """``score``, ``rank`` or ``merge``."""
+
+    @property
+    def searches(self) -> bool:
+        """Whether both lists are searched for; else the second scores what the first has found."""
 
     @property
     def scale(self) -> Scale | None:
@@ -67,13 +72,11 @@ def rank(
         **rules: As of :func:`benchmark.ranking.ranks.rank`.
     """
     if filled is None and merge.weight is not None:
-        longer = (
-            _side_by_side(*pair, weight, distance)
-            for pair, weight in zip(
-                zip(first, second, strict=True), _shares(merge.weight, distance), strict=True
-            )
-        )
-        return ranks.rank(*longer, *labels, distance=distance, threads=threads, **rules)
+        of_query, of_item = _shares(merge.weight, distance)
+        query = _side_by_side(first[0], second[0], of_query, distance)
+        gallery = _side_by_side(first[1], second[1], of_item, distance)
+        rules = {"distance": distance, "threads": threads, **rules}
+        return ranks.rank(query, gallery, *labels, **rules)
     a, b = _scorers(first, second, distance, threads)
     checked = Labels.checked(a.shape, *labels, **rules)
     absent = filled, None if filled is None or not merge.searches else ~filled

@@ -164,7 +164,8 @@ def study(
     middle = between = None
     shares: tuple[float, ...] = ()
     if inputs.old_queries is not None and distance == "cosine":
-        turned = turn(*(torch.from_numpy(np.ascontiguousarray(side)) for side in pairs))
+        old, new = (torch.from_numpy(np.ascontiguousarray(side)) for side in pairs)
+        turned = turn(old, new)
         middle = apply(Between(turned, 0.5), inputs.queries, inputs.old_queries)
         between, shares = _between(inputs, turned, items.blocks, relevant, known)
     plan = make_plan(

@@ -44,6 +44,10 @@ def _check_declared(
             "declared cost that is not true: a joint view needs queries by both models: declare "
             "runs_old_model and two model_runs"
         )
+    if method.runs_old_model and not method.own_model and not has_joint_view:
+        raise BenchError(
+            "declared cost that is not true: runs_old_model, and no joint view takes its queries"
+        )
     embedded = 0 if merge is None else merge.new_embeddings
     if method.new_embeddings != embedded:
         raise BenchError(
