@@ -34,12 +34,13 @@ class DeviceRun(Run):
         return Grid(scorer, by.q_order, self.order).listed(rows, self.place[items])
 
     def _counting(  # the CPU's workspace is of no use here
-        self, rows: Ints, thresholds: Ragged, room: engine.Workspace, cells: Cells  # noqa: ARG002
+        self, rows: Ints, thresholds: tuple[Ragged, Ragged],
+        room: engine.Workspace, cells: Cells,  # noqa: ARG002
     ) -> Iterator[Stage]:  # fmt: skip
         """Fill the cells; nothing is left for the threads but to sum up."""
         if cells.width > 1:
-            for scorer, change in zip(self.scorers, (-1, 1), strict=True):
-                self._fill(Grid(scorer, rows, self.order), thresholds, change, cells)
+            for scorer, own, change in zip(self.scorers, thresholds, (-1, 1), strict=True):
+                self._fill(Grid(scorer, rows, self.order), own, change, cells)
                 if scorer is self.old:
                     backfill_kernels.taken(cells, 0, len(rows))
         return iter(())

@@ -21,12 +21,10 @@ from benchmark.config.recipes import ModelSpec, Recipe
 from benchmark.config.tracks import TrackRules
 
 SCHEMA = 4
-"""Version of the layout. 4 adds ``seal``; records without one are never ranked. 3 added
-``training``, and empty ``backfilling`` and ``side`` are null. 2 added ``details``, ``adapter``,
-``parameters``, work and bytes to ``cost``, ``generations`` to ``dataset``, times to ``run``."""
+"""Version of the layout. 4 adds ``seal``, 3 ``training``, and nulls for empty parts, 2 ``details``,
+``adapter``, ``parameters`` and more of cost, dataset and run."""
 OLDEST = 1
-SEALED_SINCE = 4
-"""From this version on every record has a seal."""
+SEALED_SINCE = 4  # from this version on; what has no seal is never ranked
 _MOST_GENERATIONS = 50
 _MOST_CASES = 1500
 _MOST_METRICS = 300
