@@ -19,6 +19,7 @@ from benchmark.report.tables import transfer as transfer_tables
 from benchmark.report.transfer import Transfer, TransferRules, compare_all, read_rules
 
 FIGURES = "assets/figures"
+_FEW = 3  # claims of a list on the first page
 
 
 def has_evidence(records: Sequence[Record]) -> bool:
@@ -49,6 +50,21 @@ def evidence_page(records: Sequence[Record], published: Published) -> dict[str, 
         "transfer": transfer_tables.tables(compared, rules),
         "figures": figures,
     }
+
+
+def told_lists(records: Sequence[Record]) -> list[tuple[str, int, list[str]]]:
+    """What holds on photographs, what on other pictures alone, what is open.
+
+    Returns:
+        Headings, how many claims, and the first of them in words.
+    """
+    found = answers(read_claims(), records)
+    lists = []
+    for status in ("holds", "elsewhere", "open"):
+        own = [answer for answer in found if answer.status == status]
+        words = [claim_tables.list_words(answer) for answer in own[:_FEW]]
+        lists.append((claim_tables.STATUSES[status], len(own), words))
+    return lists
 
 
 def _of(found: Sequence[Answer], status: str) -> list[Answer]:

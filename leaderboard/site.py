@@ -29,7 +29,7 @@ from leaderboard.boards import Board, make_boards, number_rows
 from leaderboard.cards import MethodInfo, method_info
 from leaderboard.citing import board_bibtex
 from leaderboard.effort import effort
-from leaderboard.evidence import FIGURES, evidence_page, has_evidence
+from leaderboard.evidence import FIGURES, evidence_page, has_evidence, told_lists
 from leaderboard.heatmap import heatmap
 from leaderboard.method_page import method_page
 from leaderboard.names import file_name, method_href, record_address
@@ -146,7 +146,9 @@ class _Site:
         self._write_many()
         guide = self._guide()
         first = overview.index(self.boards, self.info)
-        self._page("index", "index.html", n_skipped=len(self.skipped), guide=guide, **first)
+        told = told_lists([e.record for e in self.entries]) if self.evidence else []
+        about = {"n_skipped": len(self.skipped), "guide": guide, "told": told}
+        self._page("index", "index.html", **about, **first)
         self._page("boards", "boards.html", **self._scenarios())
         self._page("methods", "methods.html", families=self._methods())
         self._published()

@@ -44,6 +44,10 @@ def test_failures_are_shown_and_rendered_boards_link(make, site) -> None:
     page = (out / "evidence.html").read_text()
     assert "does not transfer" in page and "cifar100-small and glyphs" in page
     assert "Holds on photographs" in page and "bt2-" in page
+    first = (out / "index.html").read_text()
+    for heading in ("Holds on photographs", "Told on drawings or rendered characters only", "Open"):
+        (n,) = re.findall(rf"{heading} \((\d+)\)", page)
+        assert re.search(rf">{heading}</a> <small>{n} claim", first)
     for name in re.findall(r'<img src="([^"]+)"', page):
         assert (out / name).read_bytes().startswith(b"<?xml")
     boards = {path.name: path.read_text() for path in (out / "boards").glob("*.html")}
