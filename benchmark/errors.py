@@ -53,6 +53,9 @@ def located(where: str) -> Iterator[None]:
         raise type(error)(f"{where}: {error}" if where else str(error)) from error
 
 
+_LISTED = 20  # known names that an error lists; all of them hide what follows
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """``"; did you mean 'bct'?"`` for a near miss, else the known names.
 
@@ -64,7 +67,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if close:
         return f"; did you mean '{close[0]}'?"
-    return f"; known: {', '.join(names)}" if names else ""
+    more = [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED + 1 else []
+    listed = names[:_LISTED] if more else names
+    return f"; known: {', '.join([*listed, *more])}" if names else ""
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> BenchError:

@@ -90,7 +90,7 @@ def test_protocols_refused(changes, words):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"epochs": 0}, "epochs"), ({"batch_size": 0}, "batch_size"),
+        ({"epochs": -1}, "epochs"), ({"batch_size": 0}, "batch_size"),
         ({"transform_steps": -1}, "transform_steps"), ({"side_epochs": 0}, "side_epochs"),
         ({"warmup": 1.0}, "warmup"), ({"warmup": -0.1}, "warmup"),
         ({"optimizer": "lion"}, "optimizer"), ({"schedule": "step"}, "schedule"),
@@ -263,7 +263,7 @@ def test_the_track_itself_stays(toy):
         ("old.dim", 0, "dim: expected at least 1"),
         ("old.dim", "wide", "dim: expected a whole number"),
         ("recipe.epoch", 3, "did you mean 'epochs'"),
-        ("recipe.epochs", 0, "epochs: expected at least 1"),
+        ("recipe.epochs", -1, "epochs: expected at least 0"),
         ("recipe.augment.rotat", 3, "did you mean 'rotate'"),
         ("recipe.augmen.rotate", 3, "did you mean 'recipe.augment'"),
         ("track.distance", "l1", "distance: expected 'cosine' or 'l2'"),

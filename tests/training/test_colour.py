@@ -135,7 +135,7 @@ def test_photographs(images, channels):
 def test_local_crops_keep_their_place():
     every = Augment(
         rotate=1, scale=1, shift=1, crop=0.5, aspect=2, contrast=1, brightness=1, flip=True,
-        saturation=1, hue=0.1, jitter=0.5, grey=0.1, blur=0.1,
+        saturation=1, hue=0.1, jitter=0.5, grey=0.1, blur=0.1, erase=0.5,
     )  # fmt: skip
     plain = Augment().model_dump()
     changed = {k for k, v in without_geometry(every).model_dump().items() if v != plain[k]}

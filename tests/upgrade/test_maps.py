@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from benchmark.upgrade.gallery import Sample
 from benchmark.upgrade.judging import _closest
 from benchmark.upgrade.maps import fit_all, map_labels
 
@@ -32,9 +33,6 @@ def test_a_map_that_refuses_is_left_out_with_its_reason():
 def test_the_closest_map_is_one_to_the_new_space():
     """Cosines to anchors are no new vectors, whatever their size."""
 
-    class Embedded:
-        old, new = vectors()
-
     fits, refused = fit_all(
         ["relative", "procrustes", "linear", "linear:query"],
         *vectors(),
@@ -45,5 +43,6 @@ def test_the_closest_map_is_one_to_the_new_space():
     assert not refused
     assert [each.to_new for each in fits] == [False, True, True, False]
     held = np.arange(120) % 2 == 0
-    assert _closest(fits, Embedded, held).label == "linear"
-    assert _closest(fits[:1], Embedded, held) is None
+    items = Sample(np.arange(120), *vectors(), ~held, held)
+    assert _closest(fits, items).label == "linear"
+    assert _closest(fits[:1], items) is None

@@ -98,7 +98,7 @@ def _contents() -> Iterator[tuple[str, bytes]]:
             first = next(iter(content.values()), 0)
             made = values.replaced(whole, path, {**content, text: first})
             yield f"{values.name(path)}-has-key-{name}", sealed(made)
-    places = [path for path in values.paths(whole) if path != ("schema",)]
+    places = [path for path in values.paths(whole) if path not in (("schema",), *FREE)]
     for start, path in enumerate(places[:: max(1, len(places) // 90)]):
         for name, wrong in values.rotating(values.WRONG, start, 1):
             yield f"{values.name(path)}-is-{name}", sealed(values.replaced(whole, path, wrong))
