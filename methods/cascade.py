@@ -23,7 +23,7 @@ class Cascade(ResultLists):
     }  # fmt: skip
     ranges = {"top": "[1, inf)"}
 
-    top: int = 200  # N
+    top: int = 200  # N; ours, from the published code of rebasis
 
     @property
     def new_embeddings(self) -> int:

@@ -49,8 +49,8 @@ class LocalDrift(VectorMap):
     ranges = {"clusters": "[1, inf)", "tau": "(0, inf)"}
 
     direction: Literal["gallery", "query"] = "query"  # ours: the gallery is not touched
-    clusters: int = 32  # configs/base.yaml; 2 to 64 were tried
-    tau: float = 0.1  # configs/base.yaml
+    clusters: int = 32  # published configuration, base.yaml; 2 to 64 were tried
+    tau: float = 0.1  # published configuration, base.yaml
 
     def fit_vectors(self, source: Tensor, target: Tensor, trainer: Trainer) -> FittedMap:
         """K-means of the sources and a rotation for each cluster, in float64."""

@@ -22,8 +22,8 @@ class RRF(ResultLists):
     ranges = {"k": "[0, inf)", "window": "[1, inf)"}
 
     k: float = 60.0  # Cormack et al., section 2
-    window: int = 1000
-    """Ours: items taken from each list where indexes are searched; the harness ranks whole lists"""
+    # where indexes are searched; the harness ranks whole lists
+    window: int = 1000  # ours: items taken from each list
 
     def fit_merge(self, pairs: Pairs, trainer: Trainer) -> RankFusion:
         """Nothing is fitted."""

@@ -32,7 +32,8 @@ class ScoreMerge(ResultLists):
     variants = {"z-score": {"scale": "z-score"}, "min-max": {"scale": "min-max"}}
     ranges = {"items": "[3, inf)", "window": "[1, inf)"}
 
-    scale: Literal["isotonic", "z-score", "min-max"] = "isotonic"
+    # Isotonic, the default, needs no unit of either score.
+    scale: Literal["isotonic", "z-score", "min-max"] = "isotonic"  # ours
     items: int = 1000  # ours: training items that are compared with each other
     window: int = 1000  # ours: as in rrf
 

@@ -32,9 +32,9 @@ class Slerp(JointQuery):
     variants = {"midpoint": {"share": 0.5}, "nlerp": {"path": "nlerp"}}
     ranges = {"share": "[0, 1]", "held_out": "(0, 1)"}
 
-    share: float | None = None
-    """a; by default the best of 0, 0.1, ..., 1, of equal ones the smallest (paper, section 4)"""
-    path: Literal["slerp", "nlerp"] = "slerp"
+    # a; by default the best of 0, 0.1, ..., 1, of equal ones the smallest
+    share: float | None = None  # section 4
+    path: Literal["slerp", "nlerp"] = "slerp"  # section 3; nlerp is a control, ours
     held_out: float = 0.2  # ours: share of the training classes that a is chosen on
 
     def fit_view(self, pairs: Pairs, trainer: Trainer) -> Between:
