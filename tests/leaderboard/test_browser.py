@@ -60,7 +60,9 @@ def visit(browser, site):
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on(
             "request",
-            lambda r: None if r.url.startswith(("file:", "blob:", "data:")) else wrong.append(r.url),
+            lambda r: (
+                None if r.url.startswith(("file:", "blob:", "data:")) else wrong.append(r.url)
+            ),
         )
         page.goto((site / f"{name}.html").as_uri())
         scripts = options.get("java_script_enabled", True)
