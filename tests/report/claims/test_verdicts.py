@@ -239,7 +239,7 @@ def test_committed_claims_are_those_of_the_papers() -> None:
         counts[paper] = counts.get(paper, 0) + 1
         assert int(number) == counts[paper]
     five = {"bct": 11, "fct": 12, "bt2": 7, "fastfill": 7, "mixbct": 9}
-    assert counts == five | {"lambda": 3, "aml": 1}
+    assert counts == five | {"lambda": 3, "aml": 1, "slerp": 2, "rank-merge": 1}
 
 
 def test_no_verdict_is_typed() -> None:
