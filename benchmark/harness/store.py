@@ -142,7 +142,8 @@ class Store:
         writable(self.root, "--store")
         work = self._work(name)
         with plain_io_errors(self.root):
-            work.mkdir(parents=True, exist_ok=True)
+            # Only its parent: whoever has the lock may be taking the folder itself away.
+            work.parent.mkdir(parents=True, exist_ok=True)
             with self._lock(name):
                 if self.has(name) and self.damage(name) is None:
                     shutil.rmtree(work, ignore_errors=True)

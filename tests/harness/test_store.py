@@ -137,14 +137,15 @@ def test_work_outlives_a_failure(store):
     assert not store.has("train-1")
 
 
-def test_runs_that_want_the_same_stage_take_turns(store):
+@pytest.mark.parametrize("stage", [f"train-{i}" for i in range(20)])
+def test_runs_that_want_the_same_stage_take_turns(store, stage):
     order = []
 
     def run(name):
-        with store.writing("train-1") as work:
+        with store.writing(stage) as work:
             order.append((name, work is None))
             if work is not None:
-                store.publish("train-1", {"title": "", "kind": "", "facts": {}, "run": {}})
+                store.publish(stage, {"title": "", "kind": "", "facts": {}, "run": {}})
 
     threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]
     for thread in threads:
