@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from benchmark.cli.output import echo, echo_json
+from benchmark.cli.output import echo, echo_json, progress_bar
 from benchmark.errors import BenchError
 
 if TYPE_CHECKING:
@@ -124,19 +124,10 @@ def resize(
     ] = 256,
 ) -> None:
     """Keep a copy of photographs at the size that networks see; it goes on where it stopped."""
-    from rich import progress
-    from rich.console import Console
-
     from benchmark.data.resized_copy import resize_dataset
 
-    console = Console(stderr=True)
-    with progress.Progress(
-        progress.TextColumn("resizing"), progress.BarColumn(bar_width=24),
-        progress.TaskProgressColumn(), progress.TimeRemainingColumn(compact=True),
-        console=console, transient=True, disable=not console.is_terminal,
-    ) as bar:  # fmt: skip
-        task = bar.add_task("", total=1.0)
-        done = resize_dataset(_reader(name), data_root, out, side, partial(_tell, bar, task))
+    with progress_bar("resizing") as progress:
+        done = resize_dataset(_reader(name), data_root, out, side, progress)
     before, after = (f"{n / 1e6:,.1f} MB" for n in done.n_bytes)
     echo(f"{done.images:,} images, {done.new:,} of them written now: {before} to {after} in {out}")
 

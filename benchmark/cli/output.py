@@ -4,7 +4,7 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, TextIO
 
@@ -49,6 +49,22 @@ def plain_errors() -> Iterator[None]:
     except OSError as error:
         _drop(sys.stdout)
         fail(_line(error))
+
+
+@contextmanager
+def progress_bar(words: str) -> Iterator[Callable[[float], None]]:
+    """A bar on a terminal; gives a function that is told the share that is done, 0 to 1."""
+    from rich import progress
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with progress.Progress(
+        progress.TextColumn(words), progress.BarColumn(bar_width=24),
+        progress.TaskProgressColumn(), progress.TimeRemainingColumn(compact=True),
+        console=console, transient=True, disable=not console.is_terminal,
+    ) as bar:  # fmt: skip
+        task = bar.add_task("", total=1.0)
+        yield lambda share: bar.update(task, completed=share)
 
 
 def _line(error: OSError) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from benchmark.cli.output import echo
+from benchmark.cli.output import echo, progress_bar
 
 app = typer.Typer()
 
@@ -42,23 +42,14 @@ def convert(
     ] = "local",
 ) -> None:  # fmt: skip
     """Convert stored vectors from disk to disk, in the formats people have."""
-    from rich import progress
-    from rich.console import Console
-
     from benchmark.contract.conversion import Conversion
     from benchmark.upgrade.convert import convert as carry_out
 
-    console = Console(stderr=True)
-    with progress.Progress(
-        progress.TextColumn("converting"), progress.BarColumn(bar_width=24),
-        progress.TaskProgressColumn(), progress.TimeRemainingColumn(compact=True),
-        console=console, transient=True, disable=not console.is_terminal,
-    ) as bar:  # fmt: skip
-        task = bar.add_task("", total=1.0)
+    with progress_bar("converting") as progress:
         done = carry_out(
             Conversion.load(conversion), source, target, side=side, side_target=side_output,
             dtype=dtype, batch=batch, force=force, engine=engine,
-            progress=lambda share: bar.update(task, completed=share),
+            progress=progress,
         )  # fmt: skip
     if done.joined is not None:
         echo(done.joined)

@@ -8,8 +8,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from benchmark.errors import BenchError
-
 T = TypeVar("T")
 _LEAST = 4096
 """Rows of a part."""
@@ -24,14 +22,9 @@ class Cluster:
         Raises:
             BenchError: If Ray is not installed.
         """
-        try:
-            import ray
-        except ImportError as error:
-            message = "engine ray: Ray is not installed; pip install 'compatbench[ray]'"
-            raise BenchError(message) from error
-        if not ray.is_initialized():
-            ray.init(log_to_driver=False, logging_level="error")
-        self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        from benchmark.harness.ray import connected  # the harness loads torch
+
+        self.workers = max(1, int(connected().cluster_resources().get("CPU", 1)))
 
     def parts(self, rows: int) -> list[tuple[int, int]]:
         """First and last row of about equal parts, one a worker."""
