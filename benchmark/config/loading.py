@@ -8,7 +8,7 @@ from benchmark.config import overrides, registry, suitability
 from benchmark.config.data_roots import Root
 from benchmark.config.protocols import Protocol
 from benchmark.config.reading import build, read_yaml
-from benchmark.config.recipes import OF_BACKBONE
+from benchmark.config.recipes import OF_BACKBONE, OF_HEAD
 from benchmark.config.setup import Setup
 from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, located
@@ -84,10 +84,13 @@ def _extended(path: Path, value: dict[str, Any], seen: tuple[str, ...]) -> dict[
 
 
 def _kept(model: Any, above: Any) -> Any:
-    """What a model that another changes keeps: of another backbone nothing that is said of one."""
-    if not isinstance(model, dict) or not isinstance(above, dict) or "backbone" not in above:
+    """What a model that another changes keeps: of another backbone or head nothing said of one."""
+    if not isinstance(model, dict) or not isinstance(above, dict):
         return model
-    return {key: value for key, value in model.items() if key not in OF_BACKBONE}
+    gone = OF_BACKBONE if "backbone" in above else ()
+    if above.get("head", model.get("head")) != model.get("head"):
+        gone = (*gone, *OF_HEAD)
+    return {key: value for key, value in model.items() if key not in gone}
 
 
 def _merged(below: Any, above: Any) -> Any:

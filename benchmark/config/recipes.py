@@ -41,6 +41,8 @@ MARGINS: Mapping[str, float] = {"arcface": 0.5, "cosface": 0.35}
 
 OF_BACKBONE = ("weights", "weights_sha256", "input_size", "project", "last_stride")
 """What is said of one backbone, and holds no more where a model gets another."""
+OF_HEAD = ("scale", "margin")
+"""Of one head, likewise."""
 
 
 def is_weights_file(weights: str) -> bool:

@@ -63,6 +63,7 @@ class Glyphs(DatasetReader):
 
     columns: ClassVar = frozenset({"cameras", "templates", "groups", "texts"})
     pictures: ClassVar = True  # rendered here
+    channels: ClassVar = 1
     evaluation_sets: ClassVar = {
         "test": EvaluationSet(unseen=True),
         "seen": EvaluationSet(),
@@ -98,6 +99,18 @@ class Glyphs(DatasetReader):
             return across(dataset.evaluations["test"])
         return super().evaluation(dataset, name)
 
+    def render(self, ink: Pixels, row: int, rng: np.random.Generator) -> Pixels:
+        """Draw one character in every face, distorted as ``rng`` says: ``[12, c, 32, 32]`` uint8.
+
+        Args:
+            ink: Of all characters, ``[n, 12, 64, 64]`` uint8.
+            row: The character's.
+            rng: Its stream of this draw.
+        """
+        uniform = rng.random((FACES, PARAMETERS), np.float32) * 2 - 1
+        noise = rng.standard_normal((FACES, OUT, OUT), np.float32)
+        return distort(ink[row], uniform, noise, self.strength, AMOUNTS[self.version])[:, None]
+
     def load(self, root: Path | None) -> Dataset:  # noqa: ARG002
         """Draw the dataset: training images draw by draw, so that more draws only append.
 
@@ -115,6 +128,7 @@ class Glyphs(DatasetReader):
         train, test = np.split(np.arange(n), [TRAIN_CLASSES])
         if self.tuning:
             train, test = np.split(train, [TRAIN_CLASSES - TUNING_CLASSES])
+        train = train[: self.sizes()["train_classes"]]
         images = _images(ink, codes, train, part=_TRAIN, draws=self.draws, options=self)
         labels = np.tile(np.repeat(train, FACES), self.draws)
         evaluations = {
@@ -130,22 +144,19 @@ class Glyphs(DatasetReader):
 def _images(
     ink: Pixels, codes: list[int], classes: Ints, *, part: int, draws: int, options: Glyphs
 ) -> Pixels:
-    """``[draws * n_class * 12, 1, 32, 32]`` uint8: draw by draw, class by class, face by face."""
-    images = np.empty((draws, len(classes), FACES, OUT, OUT), np.uint8)
+    """``[draws * n_class * 12, c, 32, 32]`` uint8: draw by draw, class by class, face by face."""
+    images = np.empty((draws, len(classes), FACES, options.channels, OUT, OUT), np.uint8)
 
     def fill(job: tuple[int, int]) -> None:
         draw, row = job
         c = int(classes[row])
         # Its own stream for each class and draw: neither more draws nor another class moves it.
         stream = generator(options.seed, options.version, part, draw, codes[c])
-        uniform = stream.random((FACES, PARAMETERS), np.float32) * 2 - 1
-        noise = stream.standard_normal((FACES, OUT, OUT), np.float32)
-        amounts = AMOUNTS[options.version]
-        images[draw, row] = distort(ink[c], uniform, noise, options.strength, amounts)
+        images[draw, row] = options.render(ink, c, stream)
 
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         list(pool.map(fill, itertools.product(range(draws), range(len(classes)))))
-    return images.reshape(-1, 1, OUT, OUT)
+    return images.reshape(-1, options.channels, OUT, OUT)
 
 
 def _evaluation(

@@ -34,6 +34,8 @@ faces at 32 px: homoglyphs of two scripts, and accents that melt into a capital.
 
 OUT = 32
 PARAMETERS = 12
+PLACE = 6
+"""Of them, those that say where the ink is."""
 PAPER, INK = np.float32(0.95), np.float32(0.05)
 MOST_PAPER, MOST_CONTRAST = np.float32(0.4), np.float32(0.75)
 """However strong the distortion, paper stays lighter than ink."""
@@ -178,21 +180,40 @@ def distort(
         amounts: How far each distortion reaches at strength 1.
     """
     a, draws = amounts, (uniform * np.float32(strength)).T[:, :, None, None]  # [12, k, 1, 1]
-    covered = _warp(ink, draws[:6], a)
-    contrast, paper, slope_x, slope_y, bowl, grain = draws[6:]
-    unit = ((np.arange(OUT, dtype=np.float32) + np.float32(0.5)) * 2 / OUT - 1)[None]
-    x, y = unit[:, None, :], unit[:, :, None]
+    covered = warp(ink, draws[:PLACE], a)
+    contrast, paper = draws[PLACE:8]
     bright = PAPER - np.minimum(np.abs(paper) * a.paper, MOST_PAPER)
     dark = (bright - INK) * (1 - np.minimum(np.abs(contrast) * a.contrast, MOST_CONTRAST))
     value: Floats = bright - dark * covered
+    return expose(value, draws[8:], noise, a)
+
+
+def expose(value: Floats, draws: Floats, noise: Floats, a: Amounts) -> Pixels:
+    """Light brightness unevenly, add noise and round, ``[..., k, 32, 32]`` float32 to uint8.
+
+    Args:
+        value: In [0, 1]; changed in place.
+        draws: Of slopes, bowl and noise, ``[4, k, 1, 1]``.
+        noise: Standard normal, ``[k, 32, 32]``.
+        a: How far each reaches.
+    """
+    slope_x, slope_y, bowl, grain = draws
+    unit = ((np.arange(OUT, dtype=np.float32) + np.float32(0.5)) * 2 / OUT - 1)[None]
+    x, y = unit[:, None, :], unit[:, :, None]
     value += slope_x * a.slope * x + slope_y * a.slope * y
     value += bowl * a.bowl * (x * x + y * y - 1)
     value += np.abs(grain) * a.noise * noise
     return np.clip(np.rint(value * 255), 0, 255).astype(np.uint8)
 
 
-def _warp(ink: Pixels, draws: Floats, a: Amounts) -> Floats:
-    """Share of each output pixel that ink covers, ``[k, 32, 32]``."""
+def warp(ink: Pixels, draws: Floats, a: Amounts) -> Floats:
+    """Share of each output pixel that ink covers, ``[k, 32, 32]``.
+
+    Args:
+        ink: ``[k, h, h]`` uint8.
+        draws: The first :data:`PLACE` parameters, ``[6, k, 1, 1]`` float32.
+        a: How far each reaches.
+    """
     rotation, shear, scale, aspect, shift_x, shift_y = draws
     k, size = ink.shape[:2]
     step = np.float32(size / OUT)

@@ -172,6 +172,16 @@ def test_a_track_extends_another(tmp_path):
     assert (made.id, made.version, made.dataset) == ("mine", 3, "toy")
 
 
+def test_another_head_keeps_nothing_that_was_said_of_one(tmp_path):
+    """The scale and margin of arcface would be refused beside softmax."""
+    value = {"id": "mine", "version": 1, "title": "Mine", "extends": "glyphs",
+             "models": {"new": {"head": "softmax"}, "mobile": {"dim": 32}}}  # fmt: skip
+    made = load_track(write(tmp_path, "mine", value))
+    usual = load_track("toy").models["old"]
+    assert (made.models["new"].head, made.models["new"].scale) == ("softmax", usual.scale)
+    assert (made.models["mobile"].head, made.models["mobile"].scale) == ("arcface", 16)
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [
