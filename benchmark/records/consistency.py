@@ -153,14 +153,18 @@ def _apart(score: float, results: QueryResults) -> str | None:
     """Why a score is not the mean of its queries' values; ``None`` if it is.
 
     Values in steps are rounded at random, and of many queries some are kept: six deviations are
-    allowed then, beyond which chance explains nothing.
+    allowed then, beyond which chance explains nothing. Of rare hits none may be among those kept,
+    so the deviation is at least what the score itself allows.
     """
     values = results.values
     if len(values) == 0:
         return None
     allowed = _NEAR + 3 * results.step / float(np.sqrt(len(values)))
     if len(values) < results.n_queries:
-        allowed += 6 * float(values.std()) / float(np.sqrt(len(values))) + 1 / len(values)
+        rare = np.sqrt(np.clip(score * (1 - score), 0, None))
+        allowed += 6 * float(max(values.std(), rare)) / float(np.sqrt(len(values))) + 1 / len(
+            values
+        )
     mean = float(values.mean())
     if abs(mean - score) <= allowed:
         return None
