@@ -118,6 +118,7 @@ def test_what_is_missing_and_how_it_is_to_be_had(tmp_path, capsys, monkeypatch, 
     assert expected[harm] in error
 
 
+@pytest.mark.slow  # five million labels
 def test_mixbct_table_1_exactly():
     """Its code leaves every class an image in each part, so twelve people's only one counts twice.
 

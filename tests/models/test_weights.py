@@ -147,6 +147,7 @@ except BenchError as error:
 """
 
 
+@pytest.mark.slow  # a process that imports timm, twice
 def test_a_tag_is_taken_from_the_hub_s_cache_or_refused_without_a_network(tmp_path, monkeypatch):
     """The hub's own layout of a cache, and its own switch for machines without a network."""
     import os

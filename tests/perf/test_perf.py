@@ -14,7 +14,10 @@ from benchmark.perf import measure, readme
 KEYS = {"name", "seconds", "against", "ratio", "memory_mib", "size"}
 
 
-@pytest.mark.parametrize("name", ["ranking", "verification", "identification", "backfill"])
+SLOW = [pytest.param(n, marks=pytest.mark.slow) for n in ("ranking", "verification", "backfill")]
+
+
+@pytest.mark.parametrize("name", ["identification", *SLOW])
 def test_rows(name, monkeypatch):
     from benchmark.perf import peers
 
@@ -28,6 +31,7 @@ def test_rows(name, monkeypatch):
     json.dumps(rows)
 
 
+@pytest.mark.slow
 def test_training_costs_are_beside_the_model_alone(monkeypatch):
     """Every method that trains under a constraint has a row; the harness is beside a bare loop."""
     from benchmark.perf import training
@@ -43,6 +47,7 @@ def test_training_costs_are_beside_the_model_alone(monkeypatch):
         assert set(row) == KEYS and row["against"] == alone and row["ratio"] > 0
 
 
+@pytest.mark.slow
 def test_data(monkeypatch):
     """Folders and a .rec that the benchmark writes, beside torchvision's loaders."""
     from benchmark.perf import data
@@ -71,6 +76,7 @@ def test_gpu_on_a_cpu_says_so(monkeypatch):
     assert "no accelerator" in ranked[1]["name"] + trained[0]["size"]
 
 
+@pytest.mark.slow
 def test_store():
     rows = perf.run("store", items=500, dim=8)
     assert [(row["name"], row["against"]) for row in rows] == [
@@ -104,6 +110,7 @@ def test_site():
     assert re.match(r"30 records, [\d.]+ MB with details; [\d,]+ pages, [\d.]+ s of", built["size"])
 
 
+@pytest.mark.slow
 def test_upgrade():
     """The report on files that the benchmark writes, beside products for each of its lists."""
     products, report, *busy = perf.run("upgrade", items=1500, dim=8, queries=30)
@@ -117,6 +124,7 @@ def test_upgrade():
     assert re.match(r"30 queries, 1,500 x 8 float16, 1,500 anew, (9|1\d) lists$", report["size"])
 
 
+@pytest.mark.slow
 def test_convert(monkeypatch, tmp_path, capsys):
     """The map of FCT's appendix D.1 against a model, multiply-adds counted by hand."""
     from benchmark.perf import convert
@@ -200,6 +208,7 @@ def test_refusals():
         perf.run("ranking", dim=0)
 
 
+@pytest.mark.slow
 def test_a_device_stays_within_its_tolerance():
     rows = perf.run("tolerance", queries=40, gallery=300, classes=5)
     assert {(row["dim"], row["vectors"], row["order"]) for row in rows} == {
