@@ -20,7 +20,7 @@ class RankMerge(TwoLists):
     """
 
     places_by = "score"
-    fuses = False
+    fused_by = "second"
 
     def merge(self, first: Scores, second: Scores) -> Scores:
         """The second list's score where an item is in it."""
@@ -40,6 +40,7 @@ class RankFusion(TwoLists):
     """
 
     places_by = "rank"
+    fused_by = "ranks"
 
     def __init__(self, window: int = 1000, k: float = 60.0) -> None:
         """``k``: 60 in Cormack et al., section 2."""
@@ -61,6 +62,7 @@ class ScoreMerge(TwoLists):
     """
 
     places_by = "score"
+    fused_by = "mean"
 
     def __init__(
         self, window: int = 1000, knots: int = 2, low: float = 0.0, step: float = 1.0
@@ -84,12 +86,6 @@ class ScoreMerge(TwoLists):
         """The first list's scores on the scale of the second."""
         return Scale.checked(self.low, self.step, self.values.numpy())
 
-    @property
-    def weight(self) -> float | None:
-        """The slope of a straight scale."""
-        rise = float(self.values[-1] - self.values[0])
-        return rise / self.step if len(self.values) == 2 else None
-
     def merge(self, first: Scores, second: Scores) -> Scores:
         """An item in one list only has that list's score."""
         known = ~np.isnan(first)
@@ -107,6 +103,7 @@ class RescoredList(TwoLists):
     """
 
     searches = False
+    fused_by = "window"
 
     def __init__(self, window: int = 200) -> None:
         """``window``: items that are rescored; 200 is ours."""

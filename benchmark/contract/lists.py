@@ -26,12 +26,15 @@ class TwoLists(Portable):
             one scores what the first has found.
         places_by: How an item that only one list has is placed. By its ``score`` there, after
             :attr:`scale`; by its ``rank`` there; or as :meth:`merge` says, which takes longer.
-        fuses: Whether an item that both lists have is placed by both.
+        fused_by: How an item that both lists have is placed. By the ``mean`` of its scores, the
+            first one after :attr:`scale`; by its ``ranks``, the sum of 1 / (``k`` + rank); by its
+            second score in a ``window`` of the first list, behind it by the first; by the
+            ``second`` list alone; or as :meth:`merge` says, which takes longer.
     """
 
     searches: ClassVar[bool] = True
     places_by: ClassVar[Literal["score", "rank", "merge"]] = "merge"
-    fuses: ClassVar[bool] = True
+    fused_by: ClassVar[Literal["mean", "ranks", "window", "second", "merge"]] = "merge"
 
     def __init__(self, window: int = 1000) -> None:
         """``window``: items taken from the beginning of a list, where an index is searched."""
@@ -46,14 +49,6 @@ class TwoLists(Portable):
     @property
     def scale(self) -> Scale | None:
         """What brings scores of the first list to the second one's scale; None: nothing does."""
-        return None
-
-    @property
-    def weight(self) -> float | None:
-        """An item of both lists is placed by this times its first score plus its second one.
-
-        None: as :meth:`merge` says, which takes longer.
-        """
         return None
 
     @abstractmethod

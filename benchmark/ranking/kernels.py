@@ -119,7 +119,7 @@ def _accumulate(builder: Any, q: Any, g: Any, dim: Any, l2: bool) -> list[list[A
     return new
 
 
-def _each_row(
+def each_row(
     context: Any, builder: Any, sig: Any, args: Any, use: Callable[[int, list[Any]], None]
 ) -> Any:
     """Score a tile and hand each row's vectors to ``use``; ``args`` begin q, q0, g, g0, dim, l2."""
@@ -133,7 +133,7 @@ def _each_row(
     return context.get_dummy_value()
 
 
-def _tile(q: Any, g: Any, *others: Any) -> Any:
+def tile_signature(q: Any, g: Any, *others: Any) -> Any:
     """The signature of an intrinsic whose arguments begin q, q0, g, g0, dim, l2."""
     return types.void(q, types.int64, g, types.int64, types.int64, types.boolean, *others)
 
@@ -149,9 +149,9 @@ def store(typing: Any, q: Any, q0: Any, g: Any, g0: Any, dim: Any, l2: Any, out:
             for v, value in enumerate(line):
                 save(builder, value, at(builder, target, m * COLUMNS + v * LANES))
 
-        return _each_row(context, builder, sig, args, write)
+        return each_row(context, builder, sig, args, write)
 
-    return _tile(q, g, out), generate
+    return tile_signature(q, g, out), generate
 
 
 @intrinsic
@@ -192,10 +192,10 @@ def keep(
                 count = builder.add(count, builder.zext(number, _I))
             builder.store(count, at(builder, fills, m))
 
-        return _each_row(context, builder, sig, args, append)
+        return each_row(context, builder, sig, args, append)
 
     bits = types.none if isinstance(early, types.NoneType) else types.uint32
-    return _tile(q, g, low, fill, types.int64, out, bits, split), generate
+    return tile_signature(q, g, low, fill, types.int64, out, bits, split), generate
 
 
 @intrinsic

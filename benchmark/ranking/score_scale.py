@@ -34,6 +34,12 @@ class Scale(NamedTuple):
             raise ValueError(f"low, step: expected finite numbers and a step above 0, got {step}")
         return cls(float(low), float(step), images)
 
+    @property
+    def slope(self) -> float | None:
+        """Of a straight map; None where it bends."""
+        rise = float(self.values[-1] - self.values[0])
+        return rise / self.step if len(self.values) == 2 else None
+
     def __call__(self, scores: Any) -> Images:
         """The images of scores of any shape, float64: where the map is flat float32 would tie.
 
@@ -63,7 +69,7 @@ def rounded_up(values: Images) -> Floats:
 
 
 @jit
-def _image(score: Any, scale: Any) -> Any:
+def image(score: Any, scale: Any) -> Any:
     values = scale.values
     last = len(values) - 2
     place = (np.float64(score) - scale.low) / scale.step
@@ -76,11 +82,11 @@ def _image(score: Any, scale: Any) -> Any:
 @jit
 def _images(scores: Any, scale: Any, out: Any) -> None:
     for i in range(len(scores)):
-        out[i] = _image(scores[i], scale)
+        out[i] = image(scores[i], scale)
 
 
 @jit
-def _number(key: int, room: Any) -> Any:
+def key_float(key: int, room: Any) -> Any:
     """The float32 of a place among all finite ones, ascending: minus the largest is ``-_LARGEST``.
 
     ``room`` is an int32 array ``[1]``.
@@ -90,17 +96,79 @@ def _number(key: int, room: Any) -> Any:
 
 
 @jit
+def float_key(score: Any, room: Any) -> Any:
+    """The place of a float32 among all finite ones; see ``key_float``."""
+    room.view(np.float32)[0] = score
+    bits = np.int64(room[0])
+    return bits if bits >= 0 else -(bits + np.int64(2147483648))
+
+
+@jit
+def _guess(goal: Any, scale: Any) -> Any:
+    """A score whose image is about the goal, on the line that reaches it."""
+    values = scale.values
+    k: Any = min(max(np.searchsorted(values, goal), 1), len(values) - 1) - 1
+    rise = values[k + 1] - values[k]
+    place = k + ((goal - values[k]) / rise if rise > 0 else 0.0)
+    score = scale.low + scale.step * place
+    most = 3.4028234e38
+    return np.float32(min(max(score, -most), most))
+
+
+@jit
 def _reaching(goals: Any, scale: Any, out: Any) -> None:
     room = np.empty(1, np.int32)
     for i in range(len(goals)):
-        low, high = -_LARGEST, _LARGEST
-        if not _image(_number(high, room), scale) >= goals[i]:
+        goal = goals[i]
+        if not image(key_float(_LARGEST, room), scale) >= goal:
             out[i] = np.inf
             continue
-        while low < high:
-            middle = (low + high) >> 1
-            if _image(_number(middle, room), scale) >= goals[i]:
+        low, high = np.int64(-_LARGEST), np.int64(_LARGEST)
+        middle, step = float_key(_guess(goal, scale), room), np.int64(1)
+        while low < high:  # ever longer steps from the guess, until it is passed; then halves
+            if image(key_float(middle, room), scale) >= goal:
                 high = middle
+                middle = high - step
             else:
                 low = middle + 1
-        out[i] = _number(low, room)
+                middle = low + step
+            if middle < low or middle >= high or step > (high - low) // 2:
+                middle = (low + high) >> 1
+            step *= 2
+        out[i] = key_float(low, room)
+
+
+class Bins(NamedTuple):
+    """Straight lines that are nowhere below a scale, of even widths, and one at either end."""
+
+    first: np.float32  # the number of a score's line is the whole part of first + steps * score
+    steps: np.float32
+    lines: Floats  # where they begin, then how they rise, float32 [2 * count]
+    size: float  # the largest beginning
+
+
+def bins(scale: Scale, count: int) -> Bins:
+    """Bound a scale from above by ``count`` lines, which few instructions look up."""
+    values, last = scale.values, len(scale.values) - 1
+    width = scale.step * last / (count - 2)
+    edges = scale.low + width * np.arange(-1, count)
+    knots = scale.low + scale.step * np.arange(last + 1)
+    begin, rise = np.empty(count), np.empty(count)
+    for k in range(count):
+        # A score's place is rounded, so a line serves a little more than its bin.
+        left, right = edges[k] - 1e-3 * width, edges[k + 1] + 1e-3 * width
+        inner = knots[(knots > left) & (knots < right)]
+        places = np.concatenate([[left], inner, [right]])
+        high = np.interp(places, knots, values)
+        high += np.minimum(places - knots[0], 0) * (values[1] - values[0]) / scale.step
+        high += np.maximum(places - knots[-1], 0) * (values[-1] - values[-2]) / scale.step
+        rise[k] = (high[-1] - high[0]) / (right - left)
+        if k == 0:
+            rise[k] = (values[1] - values[0]) / scale.step
+        elif k == count - 1:
+            rise[k] = (values[-1] - values[-2]) / scale.step
+        begin[k] = (high - rise[k] * places).max()
+    lines = np.concatenate([begin, rise]).astype(np.float32)
+    size = float(np.abs(begin).max() + np.abs(values).max())
+    place = np.float32(1 - scale.low / width), np.float32(1 / width)
+    return Bins(*place, lines, size)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.ranking import arrays, backfill_engine, engine, kernels, ranks
+from benchmark.ranking import arrays, backfill_engine, engine, kernels, ranks, whole_lists
 from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.ranking.backfill_by_rank import RunByRank
 from benchmark.ranking.backfill_engine import Sides, Steps
@@ -43,8 +43,12 @@ class Merging(Protocol):
         """What brings scores of the first list to the second one's scale."""
 
     @property
-    def weight(self) -> float | None:
-        """An item of both lists is placed by this times its first score plus its second one."""
+    def fused_by(self) -> str:
+        """``mean``, ``ranks``, ``window``, ``second`` or ``merge``."""
+
+    @property
+    def window(self) -> int:
+        """Items of the first list's beginning."""
 
     def merge(self, first: Scores, second: Scores) -> Scores:
         """One score for each item in either list."""
@@ -71,14 +75,10 @@ def rank(
         threads: CPU threads; all by default. No result depends on it.
         **rules: As of :func:`benchmark.ranking.ranks.rank`.
     """
-    if filled is None and merge.weight is not None:
-        of_query, of_item = _shares(merge.weight, distance)
-        query = _side_by_side(first[0], second[0], of_query, distance)
-        gallery = _side_by_side(first[1], second[1], of_item, distance)
-        rules = {"distance": distance, "threads": threads, **rules}
-        return ranks.rank(query, gallery, *labels, **rules)
-    a, b = _scorers(first, second, distance, threads)
-    checked = Labels.checked(a.shape, *labels, **rules)
+    rules = {"distance": distance, "threads": threads, **rules}
+    if filled is None and merge.fused_by != "merge":
+        return _whole(first, second, labels, merge, rules)
+    a, b, checked = _checked(first, second, labels, **rules)
     absent = filled, None if filled is None or not merge.searches else ~filled
     parts: dict[int, tuple[Ragged, Ints]] = {}
 
@@ -99,6 +99,36 @@ def rank(
     fields = [field.name for field in dataclasses.fields(Ranking)]
     empty = ranking_of(Ragged(np.zeros(1, np.int64), np.empty(0)), np.empty(0, np.int64))
     return Ranking(*(np.concatenate([getattr(p, f) for p in found or [empty]]) for f in fields))
+
+
+def _whole(
+    first: Sides, second: Sides, labels: Sides, merge: Merging, options: dict[str, Any]
+) -> Ranking:
+    """Rank all items by both lists, in one of the ways that the kernels know."""
+    scale, distance = merge.scale, options["distance"]
+    if merge.fused_by == "second":
+        _checked(first, second, labels, **options)
+        return ranks.rank(*second, *labels, **options)
+    if merge.fused_by == "mean" and (scale is None or scale.slope is not None):
+        weight = 1.0 if scale is None else scale.slope or 0.0
+        of_query, of_item = _shares(weight, distance)
+        query = _side_by_side(first[0], second[0], of_query, distance)
+        gallery = _side_by_side(first[1], second[1], of_item, distance)
+        return ranks.rank(query, gallery, *labels, **options)
+    both = _checked(first, second, labels, **options)
+    if merge.fused_by == "window":
+        return whole_lists.by_window(*both, merge.window)
+    if merge.fused_by == "ranks":
+        return whole_lists.by_ranks(*both, merge.k)
+    return whole_lists.by_mean(*both, scale)
+
+
+def _checked(
+    first: Sides, second: Sides, labels: Sides, *, distance: str, threads: int | None, **rules: Any
+) -> tuple[Scorer, Scorer, Labels]:
+    """Both lists and the labels, checked against each other."""
+    a, b = _scorers(first, second, distance, threads)
+    return a, b, Labels.checked(a.shape, *labels, **rules)
 
 
 def _shares(weight: float, distance: str) -> tuple[float, float]:

@@ -217,11 +217,11 @@ def test_a_weighted_sum_is_one_list_of_longer_vectors(distance):
     ]
     labels = rng.integers(0, 6, 30), rng.integers(0, 6, 90)
     merge = ScoreMerge.of(Scale.checked(0.3, 2.0, [0.1, 1.5]))
-    assert merge.weight == pytest.approx(0.7)
+    assert merge.scale.slope == pytest.approx(0.7)
     found = two_lists.rank(x[:2], x[2:], labels, merge, distance=distance)
     tables = [naive.table(q, g, l2=distance == "l2") for q, g in (x[:2], x[2:])]
     expected = naive.ranking(0.7 * tables[0] + tables[1], *labels)
     np.testing.assert_array_equal(found.first_rank, expected[0])
     np.testing.assert_allclose(found.average_precision, expected[1], rtol=1e-9)
     steps = ScoreMerge.of(Scale.checked(-40.0, 20.0, [-28.0, -14.0, 0.0]))  # the same line, bent
-    assert steps.weight is None
+    assert steps.scale.slope is None

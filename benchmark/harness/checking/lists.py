@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.config.declarations import MethodDeclaration
-from benchmark.contract import TwoLists
+from benchmark.contract import RescoredList, TwoLists
 from benchmark.contract.lists import ranks
 from benchmark.errors import BenchError
 
@@ -30,10 +30,8 @@ def check_lists(method: MethodDeclaration, has_joint_view: bool, merge: TwoLists
         _check_block(merge, one, two)
     if merge.searches and merge.places_by != "merge":
         _check_places(merge, first, second)
-    if merge.weight is not None:
-        total = merge.weight * both[0].astype(np.float64) + both[1]
-        if not np.array_equal(ranks(merge.merge(*both)), ranks(total)):
-            raise BenchError("merge does not place items of both lists as weight says")
+    if merge.fused_by != "merge":
+        _check_fused(merge, *both)
 
 
 def _check_declared(
@@ -80,4 +78,21 @@ def _check_places(merge: TwoLists, first: Scores, second: Scores) -> None:
         raise BenchError(
             f"merge does not place items by their {merge.places_by}, as places_by says: declare "
             "'merge'"
+        )
+
+
+def _check_fused(merge: TwoLists, first: Scores, second: Scores) -> None:
+    """Refuse items of both lists that stand elsewhere than ``fused_by`` says."""
+    if merge.fused_by == "second":
+        expected = second
+    elif merge.fused_by == "mean":
+        expected = second + (first if merge.scale is None else merge.scale(first))
+    elif merge.fused_by == "ranks":
+        expected = sum(1.0 / (merge.k + ranks(scores)) for scores in (first, second))
+    else:
+        expected = RescoredList(merge.window).merge(first, second)
+    if not np.array_equal(ranks(merge.merge(first, second)), ranks(expected)):
+        raise BenchError(
+            f"merge does not place items of both lists by their {merge.fused_by}, as fused_by "
+            "says: declare 'merge'"
         )

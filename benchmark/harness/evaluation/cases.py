@@ -79,7 +79,7 @@ def build_cases(params: Mapping[str, Any], inputs: Inputs) -> Iterator[Case]:
             second = None if merge is None else SecondList(vectors, vectors, merge)
             if merge is not None and merge.searches:
                 both = f"{names[j]}+{names[i]}"
-                if merge.fuses and j == i - 1:
+                if merge.fused_by != "second" and j == i - 1:
                     yield Case(f"{both}/{both}", query, galleries[j][0], second=second)
                 second = None
             yield from _cross_cases(

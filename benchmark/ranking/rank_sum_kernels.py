@@ -1,0 +1,181 @@
+"""Rankings by the sum of reciprocal ranks in two rows of scores, without sorting either.
+
+A row's scores fall into many narrow buckets; how many lie above a bucket bounds the rank of an item
+in it from both sides. Nearly always both bounds of its sum reach as many matches. Of the others the
+buckets are looked into.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from benchmark.ranking.kernels import jit
+from benchmark.ranking.row_kernels import CHUNK, high
+from benchmark.ranking.threshold_search import COPIES
+from benchmark.ranking.whole_list_kernels import count_high, forget, upwards
+
+_BUCKETS = 2048
+_SAMPLE = 512
+
+
+@jit
+def _fill(row: Any, absent: int, bucket: Any, above: Any, edges: Any) -> None:
+    """Sort scores into buckets: each one's number, and how many lie above each bucket.
+
+    ``above`` has one place more than there are buckets, for all items; ``absent`` of the scores are
+    infinite. ``edges`` gets the least score of a bucket 0 and the width of all.
+    """
+    total, squares, n = 0.0, 0.0, 0
+    for j in range(0, len(row), max(1, len(row) // _SAMPLE)):
+        if row[j] > -np.inf:
+            total += np.float64(row[j])
+            squares += np.float64(row[j]) * np.float64(row[j])
+            n += 1
+    mean = total / max(n, 1)
+    spread = np.sqrt(max(squares / max(n, 1) - mean * mean, 0.0))
+    width = max(10 * spread / _BUCKETS, abs(mean) * 1e-6, 1e-30)
+    low = np.float32(mean - 4.5 * spread)
+    factor, last = np.float32(1 / width), np.float32(_BUCKETS - 1)
+    for j in range(np.uint64(len(row))):
+        bucket[j] = np.int32(min(max((row[j] - low) * factor, np.float32(0.0)), last))
+    counts = np.zeros((4, _BUCKETS), np.int32)
+    for j in range(0, len(row), 4):  # a count need not wait for the one before it
+        for c in range(np.uint64(4)):
+            counts[c, np.uint64(bucket[np.uint64(j) + c])] += 1
+    counts[0, 0] -= absent
+    n = 0
+    for k in range(_BUCKETS - 1, -1, -1):
+        above[k + 1] = n
+        n += counts[0, k] + counts[1, k] + counts[2, k] + counts[3, k]
+    above[0] = n
+    edges[0], edges[1] = low, width
+
+
+@jit
+def _least(above: Any, edges: Any, rank: int) -> Any:
+    """A score that all items of a rank up to ``rank`` have at least."""
+    k = _BUCKETS - 1
+    while k > 0 and above[k] < rank:
+        k -= 1
+    # Scores are put in buckets in float32: one bucket more takes in what that rounds.
+    return np.float32(edges[0] + (k - 1) * edges[1]) if k > 1 else np.float32(-3.4028235e38)
+
+
+@jit
+def _reached(sums: Any, value: Any) -> Any:
+    """How many of the ascending sums are at most a value."""
+    low, n = 0, len(sums)
+    while n > 0:
+        half = n >> 1
+        if sums[low + half] <= value:
+            low += half + 1
+            n -= half + 1
+        else:
+            n = half
+    return low
+
+
+@jit
+def _worst(share: Any, least: Any) -> Any:
+    """The last rank of at least a share."""
+    low, high = 0, len(share) - 1
+    while low < high:
+        middle = (low + high + 1) >> 1
+        if share[middle] >= least:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@jit
+def _look_into(row: Any, bucket: Any, above: Any, some: Any, rank: Any) -> None:
+    """The ranks of some items: what lies above their buckets, and what is as high in them."""
+    start = np.full(_BUCKETS, -1, np.int32)
+    n = 0
+    for x in range(len(some)):
+        k = bucket[some[x]]
+        if start[k] < 0:
+            start[k] = n
+            n += above[k] - above[k + 1]
+    fill, scores = start.copy(), np.empty(n, np.float32)
+    for j in range(np.uint64(len(row))):
+        k = np.uint64(bucket[j])
+        if start[k] >= 0 and row[j] > -np.inf:
+            scores[np.uint64(fill[k])] = row[j]
+            fill[k] += 1
+    for x in range(len(some)):
+        k, score = bucket[some[x]], row[some[x]]
+        n = above[k + 1]
+        for y in range(np.uint64(start[k]), np.uint64(fill[k])):
+            n += np.int32(scores[y] >= score)
+        rank[x] = n
+
+
+@jit
+def _own(row: Any, columns: Any, share: Any, counts: Any, sums: Any) -> None:
+    """Add the shares of the matches' ranks in one row to their sums."""
+    scores = row[columns]
+    t = np.sort(scores)
+    rank = np.empty(len(t), np.int64)
+    count_high(row, t, counts, rank)
+    for x in range(len(t)):
+        sums[x] += share[rank[np.searchsorted(t, scores[x])]]
+
+
+@jit
+def by_ranks(
+    one: Any, two: Any, n_items: int, matches: Any, gone: Any, share: Any, keys: Any, above: Any
+) -> None:
+    """The sum of ``share[rank]`` in both rows; ``share`` falls."""
+    size = one.shape[1]
+    counts = np.empty(COPIES * (np.diff(matches.offset).max() + 1), np.uint32)
+    buckets, places = np.empty((2, size), np.int32), np.empty(CHUNK + 16, np.int32)
+    over, edges = np.empty((2, _BUCKETS + 1), np.int32), np.empty((2, 2))
+    open_ones, least = np.empty(size, np.int32), np.empty(2, np.float32)
+    for i in range(len(one)):
+        rows = one[i], two[i]
+        first, last = matches.offset[i], matches.offset[i + 1]
+        if first == last:
+            continue
+        columns, sums = matches.values[first:last], keys[first:last]
+        sums[:] = 0
+        absent = size - n_items + gone.offset[i + 1] - gone.offset[i]
+        for s in range(2):
+            row = rows[s]
+            forget(row, gone.values, gone.offset[i], gone.offset[i + 1])
+            _own(row, columns, share, counts, sums)
+            _fill(row, absent, buckets[s], over[s], edges[s])
+        sums.sort()
+        rank = 1 + _worst(share, 0.5 * sums[0])  # halves are exact
+        for s in range(2):
+            least[s] = _least(over[s], edges[s], rank)
+        own, n_open = np.zeros(len(sums) + 1, np.int64), 0
+        left, right = buckets[0], buckets[1]
+        for s in range(2):
+            for c in range(0, size, CHUNK):
+                n = high(rows[s], c, min(CHUNK, size - c), least[s], places)
+                for x in range(n):
+                    j = np.uint64(c) + np.uint64(places[x])
+                    if s and rows[0][j] >= least[0]:
+                        continue  # counted before
+                    k, m = np.uint64(left[j]), np.uint64(right[j])
+                    most = share[over[0, k + np.uint64(1)] + 1]
+                    most += share[over[1, m + np.uint64(1)] + 1]
+                    if most < sums[0]:
+                        continue
+                    slot = _reached(sums, most)
+                    if share[over[0, k]] + share[over[1, m]] >= sums[slot - 1]:
+                        own[slot] += 1
+                    else:
+                        open_ones[n_open] = j
+                        n_open += 1
+        some = open_ones[:n_open]
+        ranks = np.empty((2, n_open), np.int32)
+        for s in range(2):
+            _look_into(rows[s], buckets[s], over[s], some, ranks[s])
+        for x in range(n_open):
+            own[_reached(sums, share[ranks[0, x]] + share[ranks[1, x]])] += 1
+        for x in range(len(sums)):  # the matches themselves are among the items
+            own[_reached(sums, sums[x])] -= 1
+        upwards(own, 1, len(sums), above[first:last])
