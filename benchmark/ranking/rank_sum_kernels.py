@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmark.ranking.kernels import jit
 from benchmark.ranking.row_kernels import CHUNK, high
-from benchmark.ranking.threshold_search import COPIES
-from benchmark.ranking.whole_list_kernels import count_high, forget, upwards
+from benchmark.ranking.threshold_search import COPIES, plant, reached
+from benchmark.ranking.whole_list_kernels import count_high, forget, nodes, upwards
 
 _BUCKETS = 2048
 _SAMPLE = 512
@@ -120,7 +120,7 @@ def _own(row: Any, columns: Any, share: Any, counts: Any, sums: Any) -> None:
     rank = np.empty(len(t), np.int64)
     count_high(row, t, counts, rank)
     for x in range(len(t)):
-        sums[x] += share[rank[np.searchsorted(t, scores[x])]]
+        sums[x] += share[rank[_reached(t, scores[x]) - 1]]
 
 
 @jit
@@ -132,7 +132,10 @@ def by_ranks(
     counts = np.empty(COPIES * (np.diff(matches.offset).max() + 1), np.uint32)
     buckets, places = np.empty((2, size), np.int32), np.empty(CHUNK + 16, np.int32)
     over, edges = np.empty((2, _BUCKETS + 1), np.int32), np.empty((2, 2))
-    open_ones, least = np.empty(size, np.int32), np.empty(2, np.float32)
+    open_ones, least = np.empty(size + 1, np.int32), np.empty(2, np.float32)
+    most, least_share = np.empty((2, _BUCKETS)), np.empty((2, _BUCKETS))
+    bounds, slots = np.empty((2, CHUNK + 16), np.float32), np.empty((2, CHUNK + 16), np.int32)
+    tree = nodes(len(counts) // COPIES)
     for i in range(len(one)):
         rows = one[i], two[i]
         first, last = matches.offset[i], matches.offset[i + 1]
@@ -151,25 +154,30 @@ def by_ranks(
         for s in range(2):
             least[s] = _least(over[s], edges[s], rank)
         own, n_open = np.zeros(len(sums) + 1, np.int64), 0
+        for s in range(2):
+            for k in range(_BUCKETS):
+                most[s, k], least_share[s, k] = share[over[s, k + 1] + 1], share[over[s, k]]
+        nearly = sums.astype(np.float32)
+        depth = plant(nearly, tree)
         left, right = buckets[0], buckets[1]
         for s in range(2):
             for c in range(0, size, CHUNK):
                 n = high(rows[s], c, min(CHUNK, size - c), least[s], places)
-                for x in range(n):
+                for x in range(np.uint64(n)):
                     j = np.uint64(c) + np.uint64(places[x])
-                    if s and rows[0][j] >= least[0]:
-                        continue  # counted before
                     k, m = np.uint64(left[j]), np.uint64(right[j])
-                    most = share[over[0, k + np.uint64(1)] + 1]
-                    most += share[over[1, m + np.uint64(1)] + 1]
-                    if most < sums[0]:
-                        continue
-                    slot = _reached(sums, most)
-                    if share[over[0, k]] + share[over[1, m]] >= sums[slot - 1]:
-                        own[slot] += 1
-                    else:
-                        open_ones[n_open] = j
-                        n_open += 1
+                    bounds[0, x] = most[0, k] + most[1, m]
+                    low = np.float32(least_share[0, k] + least_share[1, m])
+                    bounds[1, x] = low - low * np.float32(2e-7)  # below what rounds to it
+                reached(bounds[0], n, tree, depth, 1, slots[0])
+                reached(bounds[1], n, tree, depth, 1, slots[1])
+                for x in range(np.uint64(n)):
+                    j = np.uint64(c) + np.uint64(places[x])
+                    new = s == 0 or rows[0][j] < least[0]  # else it was counted before
+                    same = slots[0, x] == slots[1, x]
+                    own[np.uint64(slots[0, x])] += np.int64(new and same)
+                    open_ones[n_open] = j
+                    n_open += np.int64(new and not same)
         some = open_ones[:n_open]
         ranks = np.empty((2, n_open), np.int32)
         for s in range(2):

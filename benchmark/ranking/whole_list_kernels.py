@@ -25,7 +25,7 @@ def forget(row: Any, columns: Any, first: int, last: int) -> None:
 
 
 @jit
-def _nodes(most: int) -> Any:
+def nodes(most: int) -> Any:
     """Room for a tree of so many thresholds."""
     size = 256
     while size <= 2 * most:
@@ -37,7 +37,7 @@ def _nodes(most: int) -> Any:
 def count_high(row: Any, t: Any, counts: Any, out: Any) -> None:
     """Write how many scores of a row are at least each of the ascending thresholds ``t``."""
     places, room = np.empty(CHUNK + 16, np.int32), np.empty(CHUNK + 16, np.float32)
-    steps, tree = np.empty(CHUNK + 16, np.int32), _nodes(len(t))
+    steps, tree = np.empty(CHUNK + 16, np.int32), nodes(len(t))
     depth = plant(t, tree)
     counts[: COPIES * (len(t) + 1)] = 0
     for c in range(0, len(row), CHUNK):
@@ -208,7 +208,7 @@ def by_mean(
 ) -> None:
     """The mean of both scores, the first one's after a scale; ``bins`` bound that from above."""
     most = np.diff(matches.offset).max()
-    tree, counts = _nodes(most), np.empty(COPIES * (most + 1), np.int64)
+    tree, counts = nodes(most), np.empty(COPIES * (most + 1), np.int64)
     places, near = np.empty(CHUNK + 16, np.int32), np.empty(CHUNK + 16, np.float32)
     steps, mean = np.empty(CHUNK + 16, np.int32), np.empty(CHUNK + 16)
     for i in range(len(one)):

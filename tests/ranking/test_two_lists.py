@@ -225,3 +225,55 @@ def test_a_weighted_sum_is_one_list_of_longer_vectors(distance):
     np.testing.assert_allclose(found.average_precision, expected[1], rtol=1e-9)
     steps = ScoreMerge.of(Scale.checked(-40.0, 20.0, [-28.0, -14.0, 0.0]))  # the same line, bent
     assert steps.scale.slope is None
+
+
+def problem_of_rows(rng, *, ties):
+    """Two lists of some thousand items, with ids, cameras and junk; small integers tie."""
+    n, m = 25, 3000
+    sizes = ((n, 6), (m, 6), (n, 9), (m, 9))
+    x = [rng.normal(size=size).astype(np.float32) for size in sizes]
+    if ties:
+        x = [rng.integers(-2, 3, size).astype(np.float32) for size in sizes]
+    labels = rng.integers(0, 7, n), rng.integers(0, 8, m)
+    rules = {
+        "query_ids": np.arange(n), "gallery_ids": rng.integers(0, 60, m),
+        "query_cameras": rng.integers(0, 3, n), "gallery_cameras": rng.integers(0, 3, m),
+        "junk": rng.random(m) < 0.1, "distance": "l2" if ties else "cosine",
+    }  # fmt: skip
+    return x, labels, rules
+
+
+BENT = Scale.checked(-1.0, 0.02, np.sort(np.random.default_rng(5).uniform(-1, 1, 101)))
+BENT_L2 = Scale.checked(-60.0, 1.5, np.sort(np.random.default_rng(6).integers(-40, 1, 41)))
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("matches", ["as they are", "few", "many"])
+@pytest.mark.parametrize(
+    "merge",
+    [RankMerge(), RankFusion(), RankFusion(k=0.0), RescoredList(20), RescoredList(700), "bent"],
+    ids=["raw", "ranks", "ranks, k 0", "window 20", "window 700", "bent"],
+)  # fmt: skip
+def test_rows_and_score_blocks_agree(merge, matches, ties):
+    """What is counted row by row is what the merge says of whole score blocks, ties included."""
+    x, (ql, gl), rules = problem_of_rows(np.random.default_rng(3), ties=ties)
+    if matches == "few":
+        gl = np.where(np.arange(len(gl)) % 500 == 0, gl, 99)
+    elif matches == "many":
+        gl = np.where(np.arange(len(gl)) % 3 == 0, gl, 3)
+    if merge == "bent":
+        merge = ScoreMerge.of(BENT_L2 if ties else BENT)
+    found = two_lists.rank(x[:2], x[2:], (ql, gl), merge, threads=2, **rules)
+    slow = type(merge).__new__(type(merge))
+    slow.__dict__.update(merge.__dict__)
+    slow.fused_by = "merge"
+    expected = two_lists.rank(x[:2], x[2:], (ql, gl), slow, **rules)
+    assert expected.answered.any()
+    np.testing.assert_array_equal(found.n_positives, expected.n_positives)
+    np.testing.assert_array_equal(found.first_rank, expected.first_rank)
+    np.testing.assert_allclose(
+        found.average_precision, expected.average_precision, rtol=1e-12
+    )
+    np.testing.assert_array_equal(
+        found.inverse_negative_penalty, expected.inverse_negative_penalty
+    )
