@@ -9,12 +9,12 @@ import numpy as np
 from benchmark.contract.fusion import RankFusion, RankMerge, RescoredList, ScoreMerge
 from benchmark.metrics import backfill_curves, backfill_orders
 from benchmark.perf import measure, problems
-from benchmark.ranking import ranks, two_lists
+from benchmark.ranking import engine, ranks, two_lists
 from benchmark.ranking.score_scale import Scale
 from benchmark.ranking.two_lists import Merging
 
 _RANK, _CURVES = "one full evaluation (rank, new/new)", "101 points, one query embedding"
-_MOST = 10**7  # scores of a list that are merged block by block
+_SORTED = 200  # queries whose scores are sorted, to compare with
 
 
 def rows(
@@ -22,8 +22,8 @@ def rows(
 ) -> list[dict[str, Any]]:
     """Time what two lists take; see ``benchmark.perf.run``.
 
-    Each item is scored in both lists. Merges that are not counted but ranked block by block are
-    left out beyond a size.
+    Each item is scored in both lists. Ranks of all items are usually had by sorting: what NumPy
+    takes for that alone, without any score product, stands beside them, for some queries.
     """
     rng = np.random.default_rng(0)
     nq, ng, ql, gl = problems.clustered((queries, gallery), dim, classes, 1.5, rng)
@@ -48,10 +48,10 @@ def rows(
         for name, merge in merges.items():
             calls[f"none, half, all filled, by {name}"] = partial(half, merge)
         calls["whole lists, sum of scores"] = partial(whole, ScoreMerge())
-        if n * m <= _MOST:
-            calls["whole lists, sum of bent scores"] = partial(whole, merges["scaled scores"])
-            calls["whole lists, by ranks"] = partial(whole, merges["ranks"])
-            calls["first 200 rescored"] = partial(whole, RescoredList(200))
+        calls["whole lists, sum of bent scores"] = partial(whole, merges["scaled scores"])
+        calls["whole lists, by ranks"] = partial(whole, merges["ranks"])
+        for top in (200, 1000):
+            calls[f"first {top} rescored"] = partial(whole, RescoredList(top))
         return calls
 
     def along(n: int, m: int) -> Mapping[str, Callable[[], object]]:
@@ -64,5 +64,24 @@ def rows(
     for call in (*once(few, few).values(), *along(few, few).values()):
         call()
     size = f"{queries} x {gallery} x {dim}, {gallery / classes:g} matches a query"
-    out = measure.rows(measure.together(once(queries, gallery), 2), size, _RANK)
+    timings = measure.together(once(queries, gallery), 2)
+    out = measure.rows(timings, size, _RANK) + _sorting(oq, og, nq, ng, timings[_RANK])
     return out + measure.rows(measure.together(along(queries, gallery), 2), size, _CURVES)
+
+
+def _sorting(oq: Any, og: Any, nq: Any, ng: Any, whole: measure.Timing) -> list[dict[str, Any]]:
+    """Time the order of all items in both lists, for some queries, from their scores."""
+    some = [q[:_SORTED] @ g.T for q, g in ((oq, og), (nq, ng))]
+
+    def sort() -> object:
+        def work(first: int, last: int) -> None:
+            for scores in some:
+                np.argsort(scores[first:last], axis=1)
+
+        engine.share(work, engine.spans(len(some[0]), 10), engine.n_threads(None))
+        return None
+
+    base = f"{_RANK} (as many queries)"
+    part = measure.Timing(whole.seconds * len(some[0]) / len(oq), None)
+    timings = {base: part, "argsort of both lists' scores": measure.once(sort)}
+    return measure.rows(timings, f"{len(some[0])} x {len(og)}", base)[1:]
