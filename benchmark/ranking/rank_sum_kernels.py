@@ -12,7 +12,7 @@ import numpy as np
 from benchmark.ranking.kernels import jit
 from benchmark.ranking.row_kernels import CHUNK, high
 from benchmark.ranking.threshold_search import COPIES, plant, reached
-from benchmark.ranking.whole_list_kernels import count_high, forget, nodes, upwards
+from benchmark.ranking.whole_list_kernels import bisect, count_high, forget, nodes, upwards
 
 _BUCKETS = 2048
 _SAMPLE = 512
@@ -62,20 +62,6 @@ def _least(above: Any, edges: Any, rank: int) -> Any:
 
 
 @jit
-def _reached(sums: Any, value: Any) -> Any:
-    """How many of the ascending sums are at most a value."""
-    low, n = 0, len(sums)
-    while n > 0:
-        half = n >> 1
-        if sums[low + half] <= value:
-            low += half + 1
-            n -= half + 1
-        else:
-            n = half
-    return low
-
-
-@jit
 def _worst(share: Any, least: Any) -> Any:
     """The last rank of at least a share."""
     low, high = 0, len(share) - 1
@@ -120,7 +106,7 @@ def _own(row: Any, columns: Any, share: Any, counts: Any, sums: Any) -> None:
     rank = np.empty(len(t), np.int64)
     count_high(row, t, counts, rank)
     for x in range(len(t)):
-        sums[x] += share[rank[_reached(t, scores[x]) - 1]]
+        sums[x] += share[rank[bisect(t, scores[x]) - 1]]
 
 
 @jit
@@ -183,7 +169,7 @@ def by_ranks(
         for s in range(2):
             _look_into(rows[s], buckets[s], over[s], some, ranks[s])
         for x in range(n_open):
-            own[_reached(sums, share[ranks[0, x]] + share[ranks[1, x]])] += 1
+            own[bisect(sums, share[ranks[0, x]] + share[ranks[1, x]])] += 1
         for x in range(len(sums)):  # the matches themselves are among the items
-            own[_reached(sums, sums[x])] -= 1
+            own[bisect(sums, sums[x])] -= 1
         upwards(own, 1, len(sums), above[first:last])

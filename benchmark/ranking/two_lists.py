@@ -163,6 +163,10 @@ def curves(
         return backfill_engine.Run(*sides, scale=scale, **options).curves()
     if merge.places_by == "rank":
         return RunByRank(*sides, **options).curves()
+    if merge.fused_by == "window" and not merge.searches:
+        a, b, checked = _checked(first, second, labels, **{"distance": "cosine", "threads": None} | options)
+        order = arrays.permutation(order, a.shape[1])
+        return whole_lists.window_curves(a, b, checked, order, steps[0], merge.window)
     moment = np.empty(len(steps[1]), np.int32)
     moment[order] = steps[1]
     points = [

@@ -15,13 +15,27 @@ from benchmark.ranking.score_scale import float_key, image, key_float
 from benchmark.ranking.threshold_search import COPIES, plant, reached
 from benchmark.ranking.tile_counts import tally
 
-_LEAST = np.float32(-3.4028235e38)
+LEAST = np.float32(-3.4028235e38)
 
 
 @jit
 def forget(row: Any, columns: Any, first: int, last: int) -> None:
     for x in range(first, last):
         row[columns[x]] = -np.inf
+
+
+@jit
+def bisect(ascending: Any, value: Any) -> Any:
+    """How many of some numbers are at most a value."""
+    low, n = 0, len(ascending)
+    while n > 0:
+        half = n >> 1
+        if ascending[low + half] <= value:
+            low += half + 1
+            n -= half + 1
+        else:
+            n = half
+    return low
 
 
 @jit
@@ -78,7 +92,7 @@ def _nth_largest(x: Any, n: int) -> Any:
 def window_of(row: Any, window: int, places: Any) -> Any:
     """The least score of the first ``window`` items of a row; of ties across its end none is in."""
     room = np.empty(2 * window + 2 * CHUNK, np.float32)
-    least, n = _LEAST, 0
+    least, n = LEAST, 0
     for c in range(0, len(row), CHUNK):
         if n > len(room) - CHUNK:
             least, kept = _nth_largest(room[:n], window), 0
@@ -92,7 +106,7 @@ def window_of(row: Any, window: int, places: Any) -> Any:
             room[np.uint64(n) + x] = row[np.uint64(c) + np.uint64(places[x])]
         n += some
     if n < window:
-        return _LEAST
+        return LEAST
     least, reach = _nth_largest(room[:n], window), 0
     for c in range(0, len(row), CHUNK):
         reach += high(row, c, min(CHUNK, len(row) - c), least, places)

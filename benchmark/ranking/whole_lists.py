@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmark.ranking import (
     engine,
@@ -16,6 +17,7 @@ from benchmark.ranking import (
     rank_sum_kernels,
     row_kernels,
     whole_list_kernels,
+    window_curve_kernels,
 )
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.ranking.engine import Scorer
@@ -30,6 +32,10 @@ Rows = tuple[Floats, Floats | None]
 Count = Callable[[Rows, Ints, Ragged, Ragged, Floats, Ints], None]
 """Writes keys and counts of the matches: of rows of scores, their queries, columns of the matches
 and of what is left out."""
+
+
+Work = Callable[[int, Rows, Ints, Ragged, Ragged], None]
+"""Gets the number of the first of some queries, rows, queries, columns of matches and left out."""
 
 
 class _Room(threading.local):
@@ -87,9 +93,52 @@ def _kept(labels: Labels) -> Ints:
     return np.arange(n) if labels.junk is None else np.flatnonzero(~labels.junk)
 
 
+def window_curves(
+    first: Scorer, second: Scorer, labels: Labels, order: Ints, filled: Ints, window: int
+) -> tuple[Ints, NDArray[np.float64], Ints]:
+    """Ranks and average precisions ``[points, n]`` of a window, and matches ``[n]``.
+
+    ``order`` has the items' rows, the first to be filled first, of which ``filled`` are so at each
+    point; those are ranked among the window.
+    """
+    shape = first.shape[0], len(filled)
+    rank, ap = np.zeros(shape, np.int64), np.full(shape, np.nan)
+    number, window = np.zeros(shape[0], np.int64), min(window, len(order))
+
+    def work(_: int, rows: Rows, q_rows: Ints, matches: Ragged, gone: Ragged) -> None:
+        ranks, precisions = rank[q_rows], ap[q_rows]
+        window_curve_kernels.by_window(*rows, filled, matches, gone, window, ranks, precisions)
+        rank[q_rows], ap[q_rows], number[q_rows] = ranks, precisions, matches.sizes
+
+    _blocks(first, second, labels, order, work)
+    return rank.T, ap.T, number
+
+
 def _rank(first: Scorer, second: Scorer | None, labels: Labels, count: Count) -> Ranking:
     """Rank all items for all queries as ``count`` says, which gets rows of each list given."""
-    kept = _kept(labels)
+    parts: dict[int, tuple[Ragged, Ints]] = {}
+
+    def work(start: int, rows: Rows, q_rows: Ints, matches: Ragged, gone: Ragged) -> None:
+        keys, above = np.empty(matches.offset[-1]), np.zeros(matches.offset[-1], np.int64)
+        if len(keys):
+            count(rows, q_rows, matches, gone, keys, above)
+        parts[start] = Ragged(matches.offset, keys), above
+
+    order = _blocks(first, second, labels, _kept(labels), work)
+    found = [parts[start] for start in sorted(parts)]
+    sizes = np.concatenate([np.zeros(0, np.int64), *(keys.sizes for keys, _ in found)])
+    values = np.concatenate([np.zeros(0), *(keys.values for keys, _ in found)])
+    numbers = np.concatenate([np.zeros(0, np.int64), *(above for _, above in found)])
+    return _put_back(ranking_of(Ragged(offsets(sizes), values), numbers), order)
+
+
+def _blocks(
+    first: Scorer, second: Scorer | None, labels: Labels, kept: Ints, work: Work
+) -> Ints:
+    """Call ``work`` for all queries, some at a time, in threads; returns their order.
+
+    The rows' columns are the items ``kept``, in their order.
+    """
     column = np.empty(len(labels.gallery), np.int64)
     column[kept] = np.arange(len(kept))
     sides = [(side, side.items(kept)) for side in (first, second) if side is not None]
@@ -97,29 +146,21 @@ def _rank(first: Scorer, second: Scorer | None, labels: Labels, count: Count) ->
     strangers = labels.strangers(by.q_order)
     stride = max(1, -(-len(kept) // kernels.COLUMNS)) * kernels.COLUMNS
     step = max(1, _SCORES // (4 * stride * kernels.ROWS)) * kernels.ROWS
-    room = _Room(step * stride)
-    parts: dict[int, tuple[Ragged, Ints]] = {}
+    room = _Room(step * stride + kernels.COLUMNS)
 
-    def work(start: int, stop: int) -> None:
+    def block(start: int, stop: int) -> None:
         some = by.some(slice(start, stop))
-        matches, gone = _columns(some, labels, strangers, start, column)
-        keys, above = np.empty(matches.offset[-1]), np.zeros(matches.offset[-1], np.int64)
-        if len(keys):
-            rows: list[Floats | None] = [None, None]
-            for k, (side, items) in enumerate(sides):
-                queries, out = side.query.packed(some.q_order, kernels.ROWS, 1), room.both[k]
-                row_kernels.score_rows(queries, items, side.l2, out, stride)
-                rows[k] = out[: (stop - start) * stride].reshape(-1, stride)
-            count((rows[0], rows[1]), some.q_order, matches, gone, keys, above)
-        parts[start] = Ragged(matches.offset, keys), above
+        columns = _columns(some, labels, strangers, start, column)
+        rows: list[Floats | None] = [None, None]
+        for k, (side, items) in enumerate(sides):
+            queries, out = side.query.packed(some.q_order, kernels.ROWS, 1), room.both[k]
+            row_kernels.score_rows(queries, items, side.l2, out, stride)
+            rows[k] = out[: (stop - start) * stride].reshape(-1, stride)
+        work(start, (rows[0], rows[1]), some.q_order, *columns)
 
     n = len(by.q_order)
-    engine.share(work, engine.even(n, step, kernels.ROWS, first.threads), first.threads)
-    found = [parts[start] for start in sorted(parts)]
-    sizes = np.concatenate([np.zeros(0, np.int64), *(keys.sizes for keys, _ in found)])
-    values = np.concatenate([np.zeros(0), *(keys.values for keys, _ in found)])
-    numbers = np.concatenate([np.zeros(0, np.int64), *(above for _, above in found)])
-    return _put_back(ranking_of(Ragged(offsets(sizes), values), numbers), by.q_order)
+    engine.share(block, engine.even(n, step, kernels.ROWS, first.threads), first.threads)
+    return by.q_order
 
 
 def _columns(

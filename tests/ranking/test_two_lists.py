@@ -277,3 +277,38 @@ def test_rows_and_score_blocks_agree(merge, matches, ties):
     np.testing.assert_array_equal(
         found.inverse_negative_penalty, expected.inverse_negative_penalty
     )
+
+@some
+@given(problems(most=40, junk=False), st.integers(1, 12), st.integers(2, 6), st.integers(1, 3))
+def test_curves_of_a_cascade(p, window, points, threads):
+    old, order = old_side(p), p.rng.permutation(len(p.g))
+    merge = RescoredList(window)
+    found = backfill_curves.curves(
+        *old, p.q, p.g, p.ql, p.gl, order, points=points, merge=merge, distance="l2",
+        threads=threads, **p.rules(),
+    )  # fmt: skip
+    for point, count in enumerate(found.filled):
+        filled = np.isin(np.arange(len(p.g)), order[:count])
+        expected = two_lists.rank(
+            old, (p.q, p.g), (p.ql, p.gl), merge, filled=filled, distance="l2", **p.rules()
+        )
+        np.testing.assert_array_equal(found.first_rank[point], expected.first_rank)
+        np.testing.assert_allclose(
+            found.average_precision[point], expected.average_precision, rtol=1e-12
+        )
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("window", [20, 700])
+def test_curves_of_a_cascade_of_thousands(window, ties):
+    x, labels, rules = problem_of_rows(np.random.default_rng(4), ties=ties)
+    del rules["junk"]
+    order, merge = np.random.default_rng(5).permutation(len(x[1])), RescoredList(window)
+    found = backfill_curves.curves(*x, *labels, order, points=7, merge=merge, **rules)
+    for point, count in enumerate(found.filled):
+        filled = np.isin(np.arange(len(order)), order[:count])
+        expected = two_lists.rank(x[:2], x[2:], labels, merge, filled=filled, **rules)
+        np.testing.assert_array_equal(found.first_rank[point], expected.first_rank)
+        np.testing.assert_allclose(
+            found.average_precision[point], expected.average_precision, rtol=1e-12
+        )
