@@ -57,7 +57,8 @@ def rows(
     def along(n: int, m: int) -> Mapping[str, Callable[[], object]]:
         sides = oq[:n], og[:m], nq[:n], ng[:m], ql[:n], gl[:m], order[order < m]
         curves = partial(backfill_curves.curves, *sides)
-        names = {f"101 points, by {name}": merge for name, merge in merges.items()}
+        both = merges | {"first 200 rescored": RescoredList(200)}
+        names = {f"101 points, by {name}": merge for name, merge in both.items()}
         return {_CURVES: curves} | {k: partial(curves, merge=m) for k, m in names.items()}
 
     few = min(queries, gallery, 300)

@@ -110,17 +110,52 @@ def _own(row: Any, columns: Any, share: Any, counts: Any, sums: Any) -> None:
 
 
 @jit
+def _count_clear(
+    rows: Any, least: Any, buckets: Any, over: Any, share: Any, sums: Any, tree: Any, own: Any,
+    open_ones: Any,
+) -> Any:  # fmt: skip
+    """Count the items of which both bounds reach as many sums; the others are listed, how many."""
+    places, size = np.empty(CHUNK + 16, np.int32), len(rows[0])
+    most, least_share = np.empty((2, _BUCKETS)), np.empty((2, _BUCKETS))
+    bounds, slots = np.empty((2, CHUNK + 16), np.float32), np.empty((2, CHUNK + 16), np.int32)
+    n_open = 0
+    for s in range(2):
+        for k in range(_BUCKETS):
+            most[s, k], least_share[s, k] = share[over[s, k + 1] + 1], share[over[s, k]]
+    nearly = sums.astype(np.float32)
+    depth = plant(nearly, tree)
+    left, right = buckets[0], buckets[1]
+    for s in range(2):
+        for c in range(0, size, CHUNK):
+            n = high(rows[s], c, min(CHUNK, size - c), least[s], places)
+            for x in range(np.uint64(n)):
+                j = np.uint64(c) + np.uint64(places[x])
+                k, m = np.uint64(left[j]), np.uint64(right[j])
+                bounds[0, x] = most[0, k] + most[1, m]
+                low = np.float32(least_share[0, k] + least_share[1, m])
+                bounds[1, x] = low - low * np.float32(2e-7)  # below what rounds to it
+            reached(bounds[0], n, tree, depth, 1, slots[0])
+            reached(bounds[1], n, tree, depth, 1, slots[1])
+            for x in range(np.uint64(n)):
+                j = np.uint64(c) + np.uint64(places[x])
+                new = s == 0 or rows[0][j] < least[0]  # else it was counted before
+                same = slots[0, x] == slots[1, x]
+                own[np.uint64(slots[0, x])] += np.int64(new and same)
+                open_ones[n_open] = j
+                n_open += np.int64(new and not same)
+    return n_open
+
+
+@jit
 def by_ranks(
     one: Any, two: Any, n_items: int, matches: Any, gone: Any, share: Any, keys: Any, above: Any
 ) -> None:
     """The sum of ``share[rank]`` in both rows; ``share`` falls."""
     size = one.shape[1]
     counts = np.empty(COPIES * (np.diff(matches.offset).max() + 1), np.uint32)
-    buckets, places = np.empty((2, size), np.int32), np.empty(CHUNK + 16, np.int32)
+    buckets = np.empty((2, size), np.int32)
     over, edges = np.empty((2, _BUCKETS + 1), np.int32), np.empty((2, 2))
     open_ones, least = np.empty(size + 1, np.int32), np.empty(2, np.float32)
-    most, least_share = np.empty((2, _BUCKETS)), np.empty((2, _BUCKETS))
-    bounds, slots = np.empty((2, CHUNK + 16), np.float32), np.empty((2, CHUNK + 16), np.int32)
     tree = nodes(len(counts) // COPIES)
     for i in range(len(one)):
         rows = one[i], two[i]
@@ -139,31 +174,8 @@ def by_ranks(
         rank = 1 + _worst(share, 0.5 * sums[0])  # halves are exact
         for s in range(2):
             least[s] = _least(over[s], edges[s], rank)
-        own, n_open = np.zeros(len(sums) + 1, np.int64), 0
-        for s in range(2):
-            for k in range(_BUCKETS):
-                most[s, k], least_share[s, k] = share[over[s, k + 1] + 1], share[over[s, k]]
-        nearly = sums.astype(np.float32)
-        depth = plant(nearly, tree)
-        left, right = buckets[0], buckets[1]
-        for s in range(2):
-            for c in range(0, size, CHUNK):
-                n = high(rows[s], c, min(CHUNK, size - c), least[s], places)
-                for x in range(np.uint64(n)):
-                    j = np.uint64(c) + np.uint64(places[x])
-                    k, m = np.uint64(left[j]), np.uint64(right[j])
-                    bounds[0, x] = most[0, k] + most[1, m]
-                    low = np.float32(least_share[0, k] + least_share[1, m])
-                    bounds[1, x] = low - low * np.float32(2e-7)  # below what rounds to it
-                reached(bounds[0], n, tree, depth, 1, slots[0])
-                reached(bounds[1], n, tree, depth, 1, slots[1])
-                for x in range(np.uint64(n)):
-                    j = np.uint64(c) + np.uint64(places[x])
-                    new = s == 0 or rows[0][j] < least[0]  # else it was counted before
-                    same = slots[0, x] == slots[1, x]
-                    own[np.uint64(slots[0, x])] += np.int64(new and same)
-                    open_ones[n_open] = j
-                    n_open += np.int64(new and not same)
+        own = np.zeros(len(sums) + 1, np.int64)
+        n_open = _count_clear(rows, least, buckets, over, share, sums, tree, own, open_ones)
         some = open_ones[:n_open]
         ranks = np.empty((2, n_open), np.int32)
         for s in range(2):

@@ -73,9 +73,7 @@ def score_rows(queries: Any, items: Any, l2: bool, out: Any, stride: int) -> Non
         out[r * stride + items.n : (r + 1) * stride] = -np.inf
 
 
-def _collect(
-    context: Any, builder: Any, n: Any, target: Any, passes: Callable[[Any], Any]
-) -> Any:
+def _collect(context: Any, builder: Any, n: Any, target: Any, passes: Callable[[Any], Any]) -> Any:
     """Write the positions below ``n`` where ``passes(position)`` is set; returns how many."""
     count = cgutils.alloca_once_value(builder, ir.Constant(_I, 0))  # type: ignore[no-untyped-call]
     lanes = ir.Constant(_WHOLE, list(range(LANES)))

@@ -70,6 +70,7 @@ def rounded_up(values: Images) -> Floats:
 
 @jit
 def image(score: Any, scale: Any) -> Any:
+    """The image of one score, float64."""
     values = scale.values
     last = len(values) - 2
     place = (np.float64(score) - scale.low) / scale.step

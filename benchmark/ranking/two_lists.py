@@ -1,8 +1,9 @@
 """One exact ranking of two lists of the same queries: two score blocks in, one ranking out.
 
 Blocks of queries are scored against both galleries; nothing is held for all pairs. This serves any
-merge. Where an item has its place by the score or the rank in its own list alone, backfilling
-curves are counted without the blocks: see ``backfill_engine`` and ``backfill_by_rank``.
+merge. What a merge declares is counted without its blocks: where an item has its place by the score
+or the rank in its own list alone, see ``backfill_engine`` and ``backfill_by_rank``; of whole lists
+and of windows, see ``whole_lists``.
 """
 
 import dataclasses
@@ -164,7 +165,8 @@ def curves(
     if merge.places_by == "rank":
         return RunByRank(*sides, **options).curves()
     if merge.fused_by == "window" and not merge.searches:
-        a, b, checked = _checked(first, second, labels, **{"distance": "cosine", "threads": None} | options)
+        given = {"distance": "cosine", "threads": None, **options}
+        a, b, checked = _checked(first, second, labels, **given)
         order = arrays.permutation(order, a.shape[1])
         return whole_lists.window_curves(a, b, checked, order, steps[0], merge.window)
     moment = np.empty(len(steps[1]), np.int32)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.ranking.kernels import LANES, fetch, fma, jit
-from benchmark.ranking.row_kernels import BINS, CHUNK, bent, high
+from benchmark.ranking.row_kernels import CHUNK, bent, high
 from benchmark.ranking.score_scale import float_key, image, key_float
 from benchmark.ranking.threshold_search import COPIES, plant, reached
 from benchmark.ranking.tile_counts import tally
@@ -20,6 +20,7 @@ LEAST = np.float32(-3.4028235e38)
 
 @jit
 def forget(row: Any, columns: Any, first: int, last: int) -> None:
+    """Let some columns count nowhere."""
     for x in range(first, last):
         row[columns[x]] = -np.inf
 
@@ -50,6 +51,8 @@ def nodes(most: int) -> Any:
 @jit
 def count_high(row: Any, t: Any, counts: Any, out: Any) -> None:
     """Write how many scores of a row are at least each of the ascending thresholds ``t``."""
+    if len(t) == 0:
+        return
     places, room = np.empty(CHUNK + 16, np.int32), np.empty(CHUNK + 16, np.float32)
     steps, tree = np.empty(CHUNK + 16, np.int32), nodes(len(t))
     depth = plant(t, tree)
@@ -64,6 +67,7 @@ def count_high(row: Any, t: Any, counts: Any, out: Any) -> None:
 
 @jit
 def upwards(counts: Any, copies: int, n: int, out: Any) -> None:
+    """How many scores reach each of ``n`` thresholds, from ``copies`` of a counter each."""
     above = np.int64(0)
     for k in range(n, 0, -1):
         for copy in range(copies):
@@ -154,6 +158,14 @@ def _scores(query: Any, items: Any, columns: Any, l2: bool, room: Any, out: Any)
 
 
 @jit
+def _number(t: Any, key: float, keys: Any) -> None:
+    """Keys above one given for ascending scores, equal ones of equal scores."""
+    for k in range(len(t)):
+        key += np.float64(k == 0 or t[k] != t[k - 1])
+        keys[k] = key
+
+
+@jit
 def by_window(
     one: Any, two: Any, sides: Any, l2: bool, matches: Any, gone: Any, window: int, keys: Any,
     above: Any,
@@ -202,18 +214,12 @@ def by_window(
         split = first + n_behind
         behind[:n_behind].sort()
         front[:n_front].sort()
-        if n_behind:
-            t = behind[:n_behind]
-            count_high(a, t, counts, above[first:split])
-        if n_front:
-            rest = found[n_front : n_front + -(-(n - n_front) // 16) * 16]
-            rest[n - n_front :] = -np.inf
-            count_high(rest, front[:n_front], counts, above[split:last])
-        key = 0.0
-        for x in range(first, last):
-            t, k = (behind, x - first) if x < split else (front, x - split)
-            key += np.float64(k == 0 or t[k] != t[k - 1])
-            keys[x] = key
+        count_high(a, behind[:n_behind], counts, above[first:split])
+        rest = found[n_front : n_front + -(-(n - n_front) // 16) * 16]
+        rest[n - n_front :] = -np.inf
+        count_high(rest, front[:n_front], counts, above[split:last])
+        _number(behind[:n_behind], 0.0, keys[first:split])
+        _number(front[:n_front], np.float64(n_behind), keys[split:last])
 
 
 @jit

@@ -132,9 +132,7 @@ def _rank(first: Scorer, second: Scorer | None, labels: Labels, count: Count) ->
     return _put_back(ranking_of(Ragged(offsets(sizes), values), numbers), order)
 
 
-def _blocks(
-    first: Scorer, second: Scorer | None, labels: Labels, kept: Ints, work: Work
-) -> Ints:
+def _blocks(first: Scorer, second: Scorer | None, labels: Labels, kept: Ints, work: Work) -> Ints:
     """Call ``work`` for all queries, some at a time, in threads; returns their order.
 
     The rows' columns are the items ``kept``, in their order.

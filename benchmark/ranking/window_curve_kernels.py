@@ -42,6 +42,46 @@ def _pop(heap: Any, who: Any, n: int) -> None:
 
 
 @jit
+def _mark(name: int, change: int, counts: Any, in_window: Any) -> None:
+    """Count an item of the window: a match by its own number below 0, another by its slot."""
+    if name >= 0:
+        counts[name] += change
+    else:
+        in_window[-1 - name] = change > 0
+
+
+@jit
+def _enter(
+    heap: Any, who: Any, held: int, item: Any, least: Any, counts: Any, in_window: Any
+) -> Any:
+    """Let an item into the window, of which all that are alike leave where it is too long.
+
+    Returns how many it holds, and the least score that enters.
+    """
+    if not item[0] >= least:
+        return held, least
+    _mark(item[1], 1, counts, in_window)
+    _push(heap, who, held, item[0], item[1])
+    held += 1
+    if held < len(heap):
+        return held, least
+    low = heap[0]
+    while held and heap[0] == low:
+        _mark(who[0], -1, counts, in_window)
+        _pop(heap, who, held)
+        held -= 1
+    return held, np.nextafter(low, np.float32(np.inf))
+
+
+@jit
+def _moments(filled: Any, columns: Any, moment: Any, numbers: Any) -> None:
+    """The point at which each of some columns is filled, and how many are at each."""
+    for x in range(len(columns)):
+        moment[x] = bisect(filled, columns[x])
+        numbers[moment[x]] += 1
+
+
+@jit
 def _some(row: Any, first: int, last: int, least: Any, places: Any) -> Any:
     """Where scores of some columns are at least ``least``, counted from ``first``; how many."""
     n = high(row, first, -(-(last - first) // LANES) * LANES, least, places)
@@ -64,10 +104,31 @@ def _tally(row: Any, first: int, last: int, t: Any, tree: Any, depth: int, room:
 
 @jit
 def _suffixes(counts: Any, out: Any) -> None:
-    n = np.int64(0)
-    for k in range(len(counts) - 1, -1, -1):
-        n += counts[k]
-        out[k] = n
+    """Sums of each of three rows of counts from every place on."""
+    for row in range(3):
+        n = np.int64(0)
+        for k in range(len(counts[row]) - 1, -1, -1):
+            n += counts[row][k]
+            out[row, k] = n
+
+
+@jit
+def _slots(t: Any, scores: Any, out: Any) -> None:
+    for x in range(len(scores)):
+        out[x] = bisect(t, scores[x])
+
+
+@jit
+def _above(front: Any, slots: Any, new: Any, sums: Any, filled: int, above: Any) -> None:
+    """Other items that stand at least as high as each match.
+
+    ``new`` are those with as high a new score; ``sums`` the unfilled ones by old and by new score,
+    and those in the window by new score; ``filled`` all that are filled.
+    """
+    for x in range(len(front)):
+        k, m = slots[0][x], slots[1][x]
+        before = new[m - 1] - sums[1, m] + sums[2, m]
+        above[x] = before if front[x] else filled + sums[0, k]
 
 
 @jit
@@ -106,7 +167,7 @@ def by_window(
     counts, tree_old, tree_new = np.empty(COPIES * (most + 1), np.uint32), nodes(most), nodes(most)
     places, steps = np.empty(CHUNK + 16, np.int32), np.empty(CHUNK + 16, np.int32)
     room = np.empty(CHUNK + 16, np.float32)
-    heap, who = np.empty(window + 2, np.float32), np.empty(window + 2, np.int64)
+    heap, who = np.empty(window + 1, np.float32), np.empty(window + 1, np.int64)
     for i in range(len(one)):
         a, b = one[i], two[i]
         columns = matches.values[matches.offset[i] : matches.offset[i + 1]]
@@ -124,17 +185,15 @@ def by_window(
         count_high(b, t_new, counts, all_new)
         slot_old, slot_new = np.empty(n, np.int64), np.empty(n, np.int64)
         special, moment = np.zeros(points + 1, np.int64), np.empty(n, np.int64)
-        for x in range(n):
-            slot_old[x], slot_new[x] = bisect(t_old, old[x]), bisect(t_new, new[x])
-            moment[x] = bisect(filled, columns[x])
-            special[moment[x]] += 1
-        for x in range(len(left_out)):
-            special[bisect(filled, left_out[x])] += 1
+        _moments(filled, left_out, np.empty(len(left_out), np.int64), special)
+        _moments(filled, columns, moment, special)
+        _slots(t_old, old, slot_old)
+        _slots(t_new, new, slot_new)
         by_old, by_new = np.argsort(-old), np.argsort(-new)
         c_old, c_new = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
         c_window, sums = np.zeros(n + 1, np.int64), np.empty((3, n + 1), np.int64)
         in_window, front = np.zeros(n, np.bool_), np.empty(n, np.bool_)
-        behind, above, terms = np.empty(n, np.bool_), np.empty(n, np.int64), np.empty(n)
+        above, terms = np.empty(n, np.int64), np.empty(n)
         n_others = n_items - len(left_out) - n
         unfilled, held, least = np.int64(0), 0, LEAST
         for p in range(points - 1, -1, -1):
@@ -146,51 +205,16 @@ def by_window(
                 _tally(b, first, last, t_new, tree_new, depth_new, room, c_new, places, steps)
                 for x in range(_some(a, first, last, least, places)):
                     j = first + places[x]
-                    if a[j] >= least:
-                        slot = bisect(t_new, b[j])
-                        c_window[slot] += 1
-                        _push(heap, who, held, a[j], slot)
-                        held += 1
-                        held, least = _evict(
-                            heap, who, held, window, least, c_window, in_window
-                        )
+                    item = a[j], bisect(t_new, b[j])
+                    held, least = _enter(heap, who, held, item, least, c_window, in_window)
             for x in range(n):
-                if moment[x] == p + 1 and old[x] >= least:
-                    in_window[x] = True
-                    _push(heap, who, held, old[x], -1 - x)
-                    held += 1
-                    held, least = _evict(heap, who, held, window, least, c_window, in_window)
-            _suffixes(c_old, sums[0])
-            _suffixes(c_new, sums[1])
-            _suffixes(c_window, sums[2])
+                if moment[x] == p + 1:
+                    item = old[x], -1 - x
+                    held, least = _enter(heap, who, held, item, least, c_window, in_window)
+            _suffixes((c_old, c_new, c_window), sums)
             for x in range(n):
                 front[x] = in_window[x] or moment[x] <= p
-                behind[x] = not front[x]
-                if front[x]:
-                    s = slot_new[x]
-                    above[x] = all_new[s - 1] - sums[1, s] + sums[2, s]
-                else:
-                    above[x] = n_others - unfilled + sums[0, slot_old[x]]
+            _above(front, (slot_old, slot_new), all_new, sums, n_others - unfilled, above)
             done, best = _groups(by_new, new, front, above, 0, terms)
-            _, other = _groups(by_old, old, behind, above, done, terms)
-            rank[i, p] = 1 + (best if done else other)
-            ap[i, p] = total(terms, n) / n
-
-
-@jit
-def _evict(
-    heap: Any, who: Any, held: int, window: int, least: Any, counts: Any, in_window: Any
-) -> Any:
-    """Take out what is beyond the window, all that score alike; returns what is held and reached."""
-    if held <= window:
-        return held, least
-    low = heap[0]
-    while held and heap[0] == low:
-        name = who[0]
-        if name >= 0:
-            counts[name] -= 1
-        else:
-            in_window[-1 - name] = False
-        _pop(heap, who, held)
-        held -= 1
-    return held, np.nextafter(low, np.float32(np.inf))
+            _, other = _groups(by_old, old, ~front, above, done, terms)
+            rank[i, p], ap[i, p] = 1 + (best if done else other), total(terms, n) / n

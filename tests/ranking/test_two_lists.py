@@ -271,12 +271,9 @@ def test_rows_and_score_blocks_agree(merge, matches, ties):
     assert expected.answered.any()
     np.testing.assert_array_equal(found.n_positives, expected.n_positives)
     np.testing.assert_array_equal(found.first_rank, expected.first_rank)
-    np.testing.assert_allclose(
-        found.average_precision, expected.average_precision, rtol=1e-12
-    )
-    np.testing.assert_array_equal(
-        found.inverse_negative_penalty, expected.inverse_negative_penalty
-    )
+    np.testing.assert_allclose(found.average_precision, expected.average_precision, rtol=1e-12)
+    np.testing.assert_array_equal(found.inverse_negative_penalty, expected.inverse_negative_penalty)
+
 
 @some
 @given(problems(most=40, junk=False), st.integers(1, 12), st.integers(2, 6), st.integers(1, 3))

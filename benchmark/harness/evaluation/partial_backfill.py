@@ -54,7 +54,9 @@ class LastUpdate:
         query, stored, new = (x.shape[1] for x in (state.view, state.stored, state.new))
         if query != stored:
             return f"queries of {query} dimensions cannot rank a gallery of {stored}"
-        if state.merge is not None and state.merge.places_by == "merge" and n_scores > _MOST:
+        merge = state.merge
+        blocks = merge is not None and merge.places_by == "merge" and merge.fused_by != "window"
+        if blocks and n_scores > _MOST:
             return f"its lists are merged block by block, for at most {_MOST:.0e} scores a point"
         if self.params["distance"] == "l2" and stored != new:
             return f"l2 distances in {stored} and {new} dimensions cannot be ranked together"
