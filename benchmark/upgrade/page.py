@@ -34,7 +34,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line chart as the page draws it: places in a box of 340 x 170."""
+    """A line chart as the page draws it: places in a box of 340 x 180."""
 
     title: str
     x_title: str
@@ -92,7 +92,7 @@ def _tiles(document: Document) -> list[tuple[str, str]]:
     if chosen is None or again is None:
         return []
     share = wording.kept(chosen["kept"])
-    of = "of the upgrade kept" if wording.of(document, KEEP) else "of re-embedding's score"
+    of = f"of {document['verdict']['share_of']} kept"
     if name == KEEP:
         share, of = wording.score(chosen["score"]), f"{wording.label(document)}, as now"
     spent = [(c["cost"]["hours"], c["cost"]["money"]) for c in (chosen, again)]
@@ -137,7 +137,7 @@ def _curve(
     ys = [y for _, points in lines for p in points for y in p[1:]] + [y for y, _ in bounds]
     x, low, high = Scale(min(xs), max(xs), 38, 322), min(ys), max(ys)
     margin = 0.08 * max(high - low, 0.02)
-    y = Scale(low - margin, high + margin, 134, 8)
+    y = Scale(low - margin, high + margin, 144, 18)
     drawn = []
     for name, points in lines:
         line = [(x(p[0]), y(p[1])) for p in points]

@@ -88,7 +88,8 @@ def make_document(
         "prices": asdict(prices),
         "wanted": wanted,
         "verdict": {
-            "strategy": verdict.name, "reason": verdict.reason, "runner_up": verdict.runner_up,
+            "strategy": verdict.name, "reason": verdict.reason, "share_of": evidence.what,
+            "runner_up": verdict.runner_up,
             "changes": [{"if": words, "strategy": name} for words, name in verdict.changes],
         },
         "strategies": strategies,

@@ -67,7 +67,8 @@ def _scores(document: Mapping[str, Any]) -> TextTable:
         ])  # fmt: skip
     metric = wording.label(document)
     heads: list[str | TextColumn] = [
-        metric, "", "of the upgrade", "broken", "fixed", "agree@10", "possible",
+        metric, "", f"of {document['verdict']['share_of']}", "broken", "fixed", "agree@10",
+        "possible",
     ]  # fmt: skip
     return simple_table(
         f"Strategies, {metric} with 95 % intervals", "strategies", ("strategy",), heads, lines,

@@ -3,12 +3,14 @@
 The rule, in this order, among strategies that the user can follow:
 
 1. Where re-embedding is not better than keeping the old model (the interval of the difference holds
-   0 or less), keep the old model: there is no upgrade to keep a share of.
-2. Strategies come in four groups of effort: one model run a query and no item embedded; two runs a
-   query; items embedded while a query waits; every item embedded. In the first group that has one
-   which keeps at least the wanted share of the upgrade (90 %), by the lower end of its interval,
-   take the best of these. Where others cannot be told from the best (the interval of the paired
-   difference holds 0), one that leaves the index as it is goes first, then the better one.
+   0 or less), keep the old model, if it still runs.
+2. What must be kept is the wanted share (90 %) of the upgrade, the way from the old model's score to
+   that of re-embedding; of the latter score itself, where it is not better or where there are no
+   queries by the old model. Short of embedding every item, strategies come in three groups of
+   effort: one model run a query and no item embedded; two runs a query; items embedded while a
+   query waits. In the first group that has one which keeps the share by the lower end of its
+   interval, take the best of these. Where others cannot be told from the best (the interval of the
+   paired difference holds 0), one that leaves the index as it is goes first, then the better one.
 3. Otherwise embed everything again, if that is possible.
 4. Otherwise take the best strategy that is better than keeping the old model; else keep it, if it
    still runs; else take the best there is.
@@ -56,20 +58,38 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the rule reads: outcomes, and shares of the upgrade that strategies keep."""
+    """What the rule reads.
+
+    Attributes:
+        outcomes: Of all strategies, by name.
+        metric: The one that decides.
+        groups: Class of each query, where classes are what is judged by; else None.
+        better: Whether re-embedding measurably is; None where no old queries say.
+        shares: What strategies keep, of the upgrade where ``better``, else of re-embedding's score.
+    """
 
     outcomes: Mapping[str, Outcome]
     metric: str
     groups: object
+    better: bool | None
     shares: Mapping[str, Estimate | None]
 
     @classmethod
     def of(cls, outcomes: Mapping[str, Outcome], metric: str, groups: object) -> "Evidence":
         """Shares with their intervals."""
-        old = outcomes[KEEP].scores[metric] if KEEP in outcomes else None
-        new = outcomes[REEMBED].scores[metric]
-        shares = {n: share_kept(o.scores[metric], old, new, groups) for n, o in outcomes.items()}
-        return cls(outcomes, metric, groups, shares)
+        scores = {name: outcome.scores[metric] for name, outcome in outcomes.items()}
+        old, new, better = scores.get(KEEP), scores[REEMBED], None
+        if old is not None:
+            low = difference(new, old, groups).low
+            better = low is not None and low > 0
+        before = old if better else None
+        shares = {name: share_kept(values, before, new, groups) for name, values in scores.items()}
+        return cls(outcomes, metric, groups, better, shares)
+
+    @property
+    def what(self) -> str:
+        """What shares are of, in words."""
+        return "the upgrade" if self.better else "re-embedding's score"
 
     def values(self, name: str) -> Values:
         """Scores of a strategy."""
@@ -98,7 +118,7 @@ def decide(evidence: Evidence, constraints: Constraints, wanted: float = WANTED)
         changes.append((_OTHERWISE[field.name][not now], _choose(evidence, other, wanted)[0]))
     for share in _SHARES:
         if share != wanted:
-            words = f"if {share:.0%} of the upgrade were wanted"
+            words = f"if {100 * share:g} % of {evidence.what} were wanted"
             changes.append((words, _choose(evidence, constraints, share)[0]))
     kept = tuple((words, to) for words, to in changes if to is not None and to != name)
     return Verdict(name, reason, runner_up, kept)
@@ -115,9 +135,9 @@ def _choose(
     ]  # fmt: skip
     if not possible:
         return None, "nothing is left that can be done"
-    no_upgrade = KEEP in evidence.outcomes and not evidence.beats(REEMBED, KEEP)
-    if no_upgrade and KEEP in possible:
+    if evidence.better is False and KEEP in possible:
         return KEEP, "the new model is not measurably better here"
+    of = evidence.what
     for effort in range(3):
         group = [
             name for name in possible
@@ -126,11 +146,11 @@ def _choose(
             and kept.low is not None and kept.low >= wanted
         ]  # fmt: skip
         if group:
-            return _simplest(evidence, group), f"it keeps {wanted:.0%} of the upgrade or more"
+            return _simplest(evidence, group), f"it keeps {100 * wanted:g} % of {of} or more"
     if REEMBED in possible:
-        return REEMBED, f"nothing cheaper surely keeps {wanted:.0%} of the upgrade"
+        return REEMBED, f"nothing cheaper surely keeps {100 * wanted:g} % of {of}"
     best = max(possible, key=evidence.mean)
-    if KEEP in possible and best != KEEP and not evidence.beats(best, KEEP):
+    if KEEP in possible and not evidence.beats(best, KEEP):
         return KEEP, "nothing that can be done is measurably better"
     return best, "it is the best of what can be done"
 

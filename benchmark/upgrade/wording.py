@@ -130,8 +130,7 @@ def summary(document: Document) -> list[str]:
         return []
     lines = [f"Reason: {verdict['reason']}."]
     if name not in (KEEP, REEMBED):
-        what = "the upgrade" if old else "the score of embedding everything again"
-        lines.append(f"It keeps {kept(chosen['kept'], whole=True)} of {what}.")
+        lines.append(f"It keeps {kept(chosen['kept'], whole=True)} of {verdict['share_of']}.")
     parts = [f"{score(new['score'])} with everything embedded again"]
     if name not in (KEEP, REEMBED):
         parts.insert(0, f"{score(chosen['score'])} with this")
@@ -234,5 +233,5 @@ def pairs(document: Document) -> str:
         return ""
     most = curve["points"][-1]["pairs"]
     if curve["enough"] is None:
-        return f"{curve['map']}: {most:,} pairs are better than fewer; more may be better still."
+        return f"{curve['map']}: fewer than {most:,} pairs may lose a point or more; more may gain."
     return f"{curve['map']}: {curve['enough']:,} pairs do as well as {most:,}, within a point."

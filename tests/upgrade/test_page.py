@@ -56,7 +56,8 @@ def document():
         "constraints": {}, "wanted": 0.9,
         "prices": {"items": 40_000_000, "throughput": 200.0, "price": 0.01, "number_bytes": 4},
         "verdict": {
-            "strategy": "linear", "reason": "it keeps enough", "runner_up": "re-embed",
+            "strategy": "linear", "reason": "it keeps enough",
+            "share_of": "the upgrade", "runner_up": "re-embed",
             "changes": [{"if": "if the items were not kept", "strategy": "keep-old"}],
         },
         "strategies": strategies, "left_out": {"truncate": EVIL},
@@ -100,7 +101,8 @@ def test_the_page_stands_with_little(document):
     few["strategies"] = [strategy("naive", 0.2, kept=None, broken=None, fixed=None),
                          strategy("re-embed", 1.0, kept=None)]  # fmt: skip
     few["inputs"] |= {"judge": "agreement", "complete": True}
-    few["verdict"] = {"strategy": None, "reason": "nothing", "runner_up": None, "changes": []}
+    few["verdict"] = {"strategy": None, "reason": "nothing", "share_of": "the upgrade", "runner_up": None,
+                      "changes": []}
     few["worst"] = {"strategy": "re-embed", "against": "re-embed", "queries": []}
     assert "Nothing can be done" in render(few)
     assert len(tables(few)) == 4

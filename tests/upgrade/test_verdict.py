@@ -1,0 +1,144 @@
+"""The rule of the verdict on situations made by hand, each worked out beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmark.upgrade.judging import Outcome
+from benchmark.upgrade.strategies import KEEP, REEMBED, Constraints, Strategy
+from benchmark.upgrade.verdict import Evidence, Verdict, decide
+
+METRIC = "ndcg_at_10"
+QUERY_MAP = Strategy("linear:query", "map the queries", fitted=None)
+GALLERY_MAP = Strategy("linear", "convert", frozenset({"index"}), effort=0, rebuild=True)
+FUSED = Strategy("slerp", "between", frozenset({"old_model", "extra_runs"}), effort=1)
+CASCADE = Strategy("cascade", "rescored", frozenset({"rescoring", "sources"}), effort=2)
+OLD = Strategy(KEEP, "keep", frozenset({"old_model"}))
+NEW = Strategy(REEMBED, "again", frozenset({"sources", "index"}), effort=3, rebuild=True)
+EVERYTHING = Constraints(rescoring=True)
+
+
+def evidence(*scored: tuple[Strategy, list[float]]) -> Evidence:
+    """Of 100 queries: the given scores, again and again."""
+    outcomes = {
+        s.name: Outcome(s, {METRIC: np.resize(np.array(v, float), 100)}, False) for s, v in scored
+    }
+    return Evidence.of(outcomes, METRIC, None)
+
+
+def verdict(found: Evidence, constraints: Constraints = EVERYTHING, wanted: float = 0.9) -> Verdict:
+    return decide(found, constraints, wanted)
+
+
+# The old model answers 2 of 10 queries, the new one these and 6 more: the upgrade is 0.6. A strategy
+# that answers n of the 10 keeps (n - 2) / 6 of it, whatever queries are drawn.
+def of_ten(n: int) -> list[float]:
+    return [1.0] * n + [0.0] * (10 - n)
+
+
+def test_shares_kept_are_of_the_way_from_old_to_new():
+    found = evidence((OLD, of_ten(2)), (NEW, of_ten(8)), (QUERY_MAP, of_ten(5)))
+    assert found.better and found.what == "the upgrade"
+    shares = found.shares
+    assert shares["linear:query"].value == pytest.approx(0.5)
+    assert shares["linear:query"].low < 0.5 < shares["linear:query"].high
+    assert (shares[KEEP].value, shares[REEMBED].value) == (0.0, 1.0)
+    assert shares[REEMBED].low == shares[REEMBED].high == 1.0
+
+
+def test_little_is_kept_by_what_is_cheap():
+    """Half of the upgrade: embed again; the map where a third is enough or items are gone."""
+    found = evidence((OLD, of_ten(2)), (NEW, of_ten(8)), (QUERY_MAP, of_ten(5)))
+    said = verdict(found)
+    assert (said.name, said.runner_up) == (REEMBED, "linear:query")
+    assert "nothing cheaper surely keeps 90 % of the upgrade" in said.reason
+    assert dict(said.changes) == {
+        "if the items were not kept": "linear:query",
+        "if the index had to stay as it is": "linear:query",
+    }
+    assert verdict(found, wanted=0.3).name == "linear:query"
+
+
+def test_the_least_effort_that_keeps_enough_is_taken():
+    """The map loses 1 of 60 fixed queries, the others none: it comes before them."""
+    nearly = [*([1.0] * 10)[:8], 0.0, 0.0] * 9 + [*([1.0] * 10)[:7], 0.0, 0.0, 0.0]
+    found = evidence(
+        (OLD, of_ten(2)), (NEW, of_ten(8)), (QUERY_MAP, nearly), (FUSED, of_ten(8)),
+        (CASCADE, of_ten(8)),
+    )  # fmt: skip
+    assert found.shares["linear:query"].value == pytest.approx(59 / 60)
+    said = verdict(found)
+    assert (said.name, said.runner_up) == ("linear:query", "slerp")
+    assert said.reason == "it keeps 90 % of the upgrade or more"
+    assert ("if 99 % of the upgrade were wanted", "slerp") in said.changes
+    gone = verdict(found, replace(EVERYTHING, old_model=False))
+    assert (gone.name, gone.runner_up) == ("linear:query", "cascade")
+
+
+@pytest.mark.parametrize(
+    ("gallery", "taken"),
+    [
+        ([*of_ten(8)] * 9 + of_ten(7), "linear:query"),  # the map of queries is no worse
+        (of_ten(8), "linear:query"),  # both alike: the index stays as it is
+    ],
+)
+def test_of_two_alike_the_one_that_leaves_the_index(gallery, taken):
+    found = evidence(
+        (OLD, of_ten(2)), (NEW, of_ten(8)), (QUERY_MAP, of_ten(8)), (GALLERY_MAP, gallery)
+    )
+    assert verdict(found).name == taken
+
+
+def test_a_better_map_of_the_gallery_goes_before_one_of_queries():
+    """57 of 60 beside 60 of 60: both keep enough, and the difference is above 0 (5 of 100)."""
+    fewer = [*of_ten(8)] * 5 + [*of_ten(7)] * 5
+    found = evidence(
+        (OLD, of_ten(2)), (NEW, of_ten(8)), (QUERY_MAP, fewer), (GALLERY_MAP, of_ten(8))
+    )
+    said = verdict(found, wanted=0.8)
+    assert (said.name, said.runner_up) == ("linear", "linear:query")
+    assert ("if the index had to stay as it is", "linear:query") in said.changes
+
+
+def test_no_upgrade_keeps_the_old_model():
+    found = evidence((OLD, of_ten(8)), (NEW, of_ten(8)), (QUERY_MAP, of_ten(7)))
+    assert found.better is False
+    said = verdict(found)
+    assert said.name == KEEP and "not measurably better" in said.reason
+    assert dict(said.changes)["if the old model were gone"] == REEMBED
+
+
+def test_a_retired_model_that_was_as_good():
+    """No upgrade to keep a share of: the map is judged by what it keeps of the new score."""
+    nearly = [*of_ten(8)] * 9 + of_ten(7)
+    found = evidence((OLD, of_ten(8)), (NEW, of_ten(8)), (QUERY_MAP, nearly))
+    assert found.shares["linear:query"].value == pytest.approx(79 / 80)
+    said = verdict(found, replace(EVERYTHING, old_model=False))
+    assert (said.name, said.runner_up) == ("linear:query", REEMBED)
+    assert said.reason == "it keeps 90 % of re-embedding's score or more"
+    assert ("if the old model still ran", KEEP) in said.changes
+
+
+def test_without_old_queries_shares_are_of_the_new_score():
+    found = evidence((NEW, of_ten(8)), (QUERY_MAP, of_ten(6)))
+    assert found.better is None and found.shares["linear:query"].value == pytest.approx(0.75)
+    assert verdict(found).name == REEMBED
+    assert verdict(found, wanted=0.5).name == "linear:query"
+
+
+def test_what_is_left_where_nothing_can_be_embedded_again():
+    """The best that beats the old model; else the old model; without it the best there is."""
+    stuck = Constraints(sources=False, index=False, extra_runs=False)
+    helps = evidence((OLD, of_ten(2)), (NEW, of_ten(8)), (QUERY_MAP, of_ten(4)))
+    assert verdict(helps, stuck).name == "linear:query"
+    hurts = evidence((OLD, of_ten(2)), (NEW, of_ten(8)), (QUERY_MAP, of_ten(1)))
+    said = verdict(hurts, stuck)
+    assert said.name == KEEP and "nothing that can be done is measurably better" in said.reason
+    assert verdict(hurts, replace(stuck, old_model=False)).name == "linear:query"
+    nothing = evidence((OLD, of_ten(2)), (NEW, of_ten(8)))
+    assert verdict(nothing, replace(stuck, old_model=False)) == Verdict(
+        None, "nothing is left that can be done", None, ()
+    )
