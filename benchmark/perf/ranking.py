@@ -73,6 +73,7 @@ def products(q: Any, g: Any) -> None:
             torch.mm(part, tile.T, out=out)
 
     try:
-        engine.share(work, engine.spans(len(left), 2048), engine.n_threads(None))
+        threads = engine.n_threads(None)
+        engine.share(work, engine.even(len(left), 2048, 1, threads), threads)
     finally:
         torch.set_num_threads(before)

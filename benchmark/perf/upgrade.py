@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.perf import measure
+from benchmark.perf.ranking import products
 from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.formats import sink_class
 from benchmark.upgrade.formats.sink import writing
@@ -22,6 +23,7 @@ from benchmark.upgrade.run import upgrade
 _REPORT, _PRODUCTS = "whole report", "score products"
 _SAMPLE = 20_000
 _STEP = 4096
+_BLOCK = 1 << 16
 _LEAST = 1000
 _BUSY = ", processor time"
 
@@ -32,47 +34,38 @@ def rows(
     """Time a report by relevance on a float16 file of ``items``, ``samples`` of them embedded anew.
 
     Maps are those in closed form, as trained ones are timed by steps. The products are float32, one
-    for each list that the strategies search, with the scores thrown away; half of them before the
-    report and half after, so that a busy machine is busy for both. Processor time is of all
-    threads. See ``benchmark.perf.run``.
+    for each list that the strategies search, with the scores thrown away: two are timed, one before
+    the report and one after, so that a busy machine is busy for both, and stand for all. Processor
+    time is of all threads. See ``benchmark.perf.run``.
     """
     with tempfile.TemporaryDirectory(prefix="bench-perf-") as name:
         small = _Vectors(Path(name) / "small", max(_LEAST, _STEP // 4), dim, 50, samples)
         lists = small.lists()  # compiles what is compiled once, too
         small.report()
         whole = _Vectors(Path(name) / "whole", max(items, _LEAST), dim, queries, samples)
-        half = len(lists) // 2
-        before, report, after = (
-            _timed(call)
-            for call in (
-                partial(_products, whole.old_queries, whole.items, lists[:half]),
-                whole.report,
-                partial(_products, whole.old_queries, whole.items, lists[half:]),
-            )
-        )
-    products = before[0].seconds + after[0].seconds, before[1] + after[1]
-    memory = [each[0].memory_mib for each in (before, after)]
-    known = [each for each in memory if each is not None]
-    timing = measure.Timing(products[0], max(known) if len(known) == 2 else None)
+        one = partial(_products, whole.old_queries, whole.items)
+        before, report, after = (_timed(call) for call in (one, whole.report, one))
+    wanted, busy_wanted = (lists / 2 * (before[k] + after[k]) for k in (0, 1))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     size = (
         f"{queries:,} queries, {whole.items:,} x {dim} float16, {whole.embedded:,} anew, "
-        f"{len(lists)} lists"
+        f"{lists} lists"
     )
-    clock = measure.rows({_PRODUCTS: timing, _REPORT: report[0]}, size, _PRODUCTS)
-    busy = measure.rows(
-        {f"{_PRODUCTS}{_BUSY}": measure.Timing(products[1], None),
-         f"{_REPORT}{_BUSY}": measure.Timing(report[1], None)},
-        f"{size}; peak of the process {peak:.2f} GiB", f"{_PRODUCTS}{_BUSY}",
-    )  # fmt: skip
-    return clock + busy
+    timings = {_PRODUCTS: measure.Timing(wanted, None), _REPORT: report[2]}
+    busy = {
+        f"{_PRODUCTS}{_BUSY}": measure.Timing(busy_wanted, None),
+        f"{_REPORT}{_BUSY}": measure.Timing(report[1], None),
+    }
+    return measure.rows(timings, size, _PRODUCTS) + measure.rows(
+        busy, f"{size}; peak of the process {peak:.2f} GiB", f"{_PRODUCTS}{_BUSY}"
+    )
 
 
-def _timed(call: Callable[[], object]) -> tuple[measure.Timing, float]:
-    """A call's time and memory, and processor seconds of all its threads."""
+def _timed(call: Callable[[], object]) -> tuple[float, float, measure.Timing]:
+    """A call's seconds, processor seconds of all its threads, and its seconds with its memory."""
     before = time.process_time()
     timing = measure.once(call)
-    return timing, time.process_time() - before
+    return timing.seconds, time.process_time() - before, timing
 
 
 class _Vectors:
@@ -120,18 +113,14 @@ class _Vectors:
         """What is timed."""
         return upgrade(**self.given, **self.more, maps="quick")
 
-    def lists(self) -> list[int]:
-        """Dimensions of the lists that strategies search."""
+    def lists(self) -> int:
+        """How many lists strategies search, all of vectors of the same size."""
         plan = study(read_inputs(**self.given, **self.more), QUICK).plan
-        used = {name for each in plan.strategies for name in each.uses}
-        return [plan.lists[name].queries.shape[1] for name in used]
+        return len({name for each in plan.strategies for name in each.uses})
 
 
-def _products(queries: Floats, items: int, dims: list[int]) -> None:
-    block = np.ones((_STEP, queries.shape[1]), np.float32)
-    scores = np.empty((len(queries), _STEP), np.float32)
-    for dim in dims:
-        query, item = np.ascontiguousarray(queries[:, :dim]), np.ascontiguousarray(block[:, :dim])
-        for first in range(0, items, _STEP):
-            n = min(_STEP, items - first)
-            np.matmul(query, item[:n].T, out=scores[:, :n])
+def _products(queries: Floats, items: int) -> None:
+    """All products of the queries and as many items, which are the same ones again and again."""
+    block = np.ones((_BLOCK, queries.shape[1]), np.float32)
+    for first in range(0, items, _BLOCK):
+        products(queries, block[: items - first])

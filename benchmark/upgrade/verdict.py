@@ -4,13 +4,13 @@ The rule, in this order, among strategies that the user can follow:
 
 1. Where re-embedding is not better than keeping the old model (the interval of the difference holds
    0 or less), keep the old model, if it still runs.
-2. What must be kept is the wanted share (90 %) of the upgrade, the way from the old model's score to
-   that of re-embedding; of the latter score itself, where it is not better or where there are no
-   queries by the old model. Short of embedding every item, strategies come in three groups of
-   effort: one model run a query and no item embedded; two runs a query; items embedded while a
-   query waits. In the first group that has one which keeps the share by the lower end of its
-   interval, take the best of these. Where others cannot be told from the best (the interval of the
-   paired difference holds 0), one that leaves the index as it is goes first, then the better one.
+2. What must be kept is the wanted share (90 %) of the upgrade, the way from the old model's score
+   to that of re-embedding; of the latter score itself, where it is not better or where there are
+   no queries by the old model. Short of embedding every item, strategies come in three groups of
+   effort: one model run a query; two runs; items embedded while a query waits. In the first group
+   that has one which keeps the share by the lower end of its interval, take the best of these.
+   Where others cannot be told from the best (the interval of the paired difference holds 0), one
+   that leaves the index as it is goes first, then the better one.
 3. Otherwise embed everything again, if that is possible.
 4. Otherwise take the best strategy that is better than keeping the old model; else keep it, if it
    still runs; else take the best there is.

@@ -101,8 +101,7 @@ def test_the_page_stands_with_little(document):
     few["strategies"] = [strategy("naive", 0.2, kept=None, broken=None, fixed=None),
                          strategy("re-embed", 1.0, kept=None)]  # fmt: skip
     few["inputs"] |= {"judge": "agreement", "complete": True}
-    few["verdict"] = {"strategy": None, "reason": "nothing", "share_of": "the upgrade", "runner_up": None,
-                      "changes": []}
+    few["verdict"] |= {"strategy": None, "reason": "nothing", "runner_up": None, "changes": []}
     few["worst"] = {"strategy": "re-embed", "against": "re-embed", "queries": []}
     assert "Nothing can be done" in render(few)
     assert len(tables(few)) == 4

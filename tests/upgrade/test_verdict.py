@@ -33,9 +33,8 @@ def verdict(found: Evidence, constraints: Constraints = EVERYTHING, wanted: floa
     return decide(found, constraints, wanted)
 
 
-# The old model answers 2 of 10 queries, the new one these and 6 more: the upgrade is 0.6. A strategy
-# that answers n of the 10 keeps (n - 2) / 6 of it, whatever queries are drawn.
 def of_ten(n: int) -> list[float]:
+    """The old model answers 2 of 10 queries, the new one 8: who answers n keeps (n - 2) / 6."""
     return [1.0] * n + [0.0] * (10 - n)
 
 
