@@ -45,7 +45,8 @@ def rows(
         whole = _Vectors(Path(name) / "whole", max(items, _LEAST), dim, queries, samples)
         one = partial(_products, whole.old_queries, whole.items)
         before, report, after = (_timed(call) for call in (one, whole.report, one))
-    wanted, busy_wanted = (lists / 2 * (before[k] + after[k]) for k in (0, 1))
+    wanted = lists / 2 * (before[0] + after[0])
+    busy_wanted = lists / 2 * (before[1] + after[1])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     size = (
         f"{queries:,} queries, {whole.items:,} x {dim} float16, {whole.embedded:,} anew, "
