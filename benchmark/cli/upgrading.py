@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer import Option
 
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, located
 
 app = typer.Typer()
 Vectors = str | None
@@ -101,7 +101,6 @@ def upgrade(
     from rich.console import Console
 
     from benchmark.cli.output import echo
-    from benchmark.config.files import writable
     from benchmark.report.renderers import terminal
 
     arguments: dict[str, Any] = {
@@ -111,9 +110,9 @@ def upgrade(
         "labels": _labels(query_labels, gallery_labels),
     }  # fmt: skip
     _check(arguments, demo)
-    for option, path in (("--report", report), ("--json", as_json), ("--save-map", save_map)):
-        if path is not None:
-            writable(path.resolve().parent, option)
+    if save_map is None and report is not None:
+        save_map = report.with_suffix(".map")
+    _check_places(report, as_json, save_map)
     flags = {
         "old_model": old_model, "sources": sources, "index": index, "extra_runs": extra_runs,
         "rescoring": rescoring,
@@ -125,22 +124,24 @@ def upgrade(
         arguments = demo_arguments()
     console = Console(stderr=True)
     with console.status("loading") as status:
+        from benchmark.contract.conversion import require_place
         from benchmark.upgrade.run import upgrade as carry_out
         from benchmark.upgrade.tables import tables
 
+        if save_map is not None:
+            with located("--save-map"):
+                require_place(save_map)
         result = carry_out(
             **arguments, items=items, throughput=throughput, price=price, **constraints,
             wanted=wanted, seed=seed, engine=engine, approximate=approximate, tell=status.update,
         )  # fmt: skip
-        if as_json is not None:
-            result.save_json(as_json)
-        if save_map is None and report is not None:
-            save_map = report.with_suffix(".map")
-        if save_map is not None and result.conversion is not None:
-            result.conversion.save(save_map)
-        if report is not None:
-            result.save_page(report)
-    terminal.show(tables(result.document))
+    terminal.show(tables(result.document))  # first, as a disk may be full
+    if as_json is not None:
+        result.save_json(as_json)
+    if save_map is not None and result.conversion is not None:
+        result.conversion.save(save_map)
+    if report is not None:
+        result.save_page(report)
     if save_map is not None and result.conversion is not None:
         use = f"bench convert {save_map} INPUT OUTPUT"
         if "query_view" in result.conversion.parts:
@@ -171,6 +172,18 @@ def _check(arguments: dict[str, Any], demo: bool) -> None:
     missing = [option for name, option in needed.items() if name not in given]
     if not demo and missing:
         raise BenchError(f"upgrade: missing option '{missing[0]}'; try bench upgrade --demo")
+
+
+def _check_places(report: Path | None, as_json: Path | None, save_map: Path | None) -> None:
+    """What can be told before hours of work: whether results have a place."""
+    from benchmark.config.files import writable
+
+    for option, path in (("--report", report), ("--json", as_json), ("--save-map", save_map)):
+        if path is None:
+            continue
+        writable(path.resolve().parent, option)
+        if path != save_map and path.is_dir():
+            raise BenchError(f"{option}: expected a file, got the folder {path}")
 
 
 def _constraints(flags: dict[str, bool | None], *, ask: bool) -> dict[str, Any]:

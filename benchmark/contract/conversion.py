@@ -56,6 +56,12 @@ class _Meta(Model):
     parts: dict[PartName, str]
 
 
+def require_place(folder: str | Path) -> None:
+    """BenchError if a conversion saved there would take the place of something else."""
+    if Path(folder).exists() and not (Path(folder) / META).is_file():
+        raise BenchError(f"{folder}: there is something else than a conversion")
+
+
 @dataclass(frozen=True)
 class Conversion:
     """A fitted map, as a deployment needs it at update time, without the harness."""
@@ -145,8 +151,7 @@ class Conversion:
             BenchError: If it cannot be written, or holds something else than a conversion.
         """
         folder = Path(folder).resolve()
-        if folder.exists() and not (folder / META).is_file():
-            raise BenchError(f"{folder}: there is something else than a conversion")
+        require_place(folder)
         part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
         try:
             part.mkdir(parents=True)

@@ -173,6 +173,20 @@ def test_wrong_options(folder, changed, said):
     assert code == 2 and said in err and err.count("\n") == 1
 
 
+def test_a_place_that_is_taken_is_told_before_the_work(folder, tmp_path):
+    (tmp_path / "page.map").mkdir()
+    (tmp_path / "page.map" / "mine").touch()
+    for options, said in [
+        ({"report": tmp_path / "page.html"}, "--save-map: "),
+        ({"report": tmp_path}, "--report: expected a file, got the folder"),
+        ({"json": tmp_path}, "--json: expected a file, got the folder"),
+    ]:
+        # A file that is not there would be told first, if anything were read.
+        code, _, err = call("upgrade", *words(folder, old_gallery=tmp_path / "no.npy", **options))
+        assert code == 2 and said in err and err.count("\n") == 1
+    assert [path.name for path in tmp_path.rglob("*")] == ["page.map", "mine"]
+
+
 def test_the_demo_has_vectors_of_its_own(folder):
     code, _, err = call("upgrade", "--demo", *words(folder))
     assert code == 2 and "--demo has vectors of its own" in err
