@@ -139,6 +139,11 @@ def test_images_that_cannot_be_decoded(flat, raw):
     expect(flat, str(flat / "c" / "2.png"), "image cannot be decoded")
 
 
+def test_no_address_of_memory_is_told(flat):
+    (flat / "c" / "2.png").write_bytes(b"no image")
+    expect(flat, "2.png: image cannot be decoded: cannot identify image file its bytes")
+
+
 def test_truncated_image(flat):
     path = write_noise(flat / "c" / "9.jpg", size=(200, 200))
     path.write_bytes(path.read_bytes()[:-2000])
