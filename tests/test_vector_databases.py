@@ -115,12 +115,24 @@ def test_milvus(vectors, words):
     assert all(found[i]["text"] == f"of {i}" for i in ids)
 
 
-@pytest.mark.slow
-def test_pgvector(vectors):
-    """Where PGHOST, PGSERVICE and the like name a server with the extension."""
+@pytest.fixture
+def postgres(tmp_path_factory, monkeypatch):
+    """A server with the extension: the one that PGHOST or PGSERVICE names, else pgserver's."""
     psycopg = pytest.importorskip("psycopg")
-    if not {"PGHOST", "PGSERVICE"} & set(os.environ):
-        pytest.skip("no server: PGHOST or PGSERVICE is not set")
+    if {"PGHOST", "PGSERVICE"} & set(os.environ):
+        yield psycopg
+        return
+    package = pytest.importorskip("pgserver", reason="no PGHOST, PGSERVICE or package pgserver")
+    folder = tmp_path_factory.mktemp("pg")
+    with package.get_server(folder, cleanup_mode="stop"):
+        for name, value in (("HOST", folder), ("USER", "postgres"), ("DATABASE", "postgres")):
+            monkeypatch.setenv(f"PG{name}", str(value))
+        yield psycopg
+
+
+@pytest.mark.slow
+def test_pgvector(vectors, postgres):
+    psycopg = postgres
     ids = [3 * i for i in range(N)]
     with psycopg.connect() as db:
         db.execute("CREATE EXTENSION IF NOT EXISTS vector")
