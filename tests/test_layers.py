@@ -2,7 +2,10 @@
 
 import ast
 import graphlib
+import subprocess
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 ORDER = (
@@ -78,3 +81,14 @@ def test_no_arrow_against_the_order():
 def allowed_for_methods(other: str) -> bool:
     """An adapter takes the contract, and public parts of models and training."""
     return other == "benchmark.contract" or layer(other) in ("models", "training")
+
+
+def test_no_file_that_a_run_leaves_is_committed_to_the_root():
+    git = ["git", "-C", str(ROOT), "ls-files", "--", ":(glob)*"]
+    done = subprocess.run(git, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip("no checkout of git")
+    files = done.stdout.split()
+    assert "README.md" in files
+    kinds = {"", ".cff", ".md", ".toml"}
+    assert [name for name in files if Path(name).suffix not in kinds] == []
