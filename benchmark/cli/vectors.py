@@ -23,8 +23,8 @@ def convert(
         "`.hdf5`, `.fvecs`, `.bvecs`, `.safetensors`; `FILE:NAME` is one array of several.",
     )],
     target: Annotated[Path, Argument(
-        metavar="OUTPUT", help="File of the converted ones, of any of these endings but `.npz` "
-        "and `.bvecs`.",
+        metavar="OUTPUT", help="File of the converted ones, of any of these endings but "
+        "`.bvecs`.",
     )],
     side: Annotated[str | None, Option(
         help="Side-information, for a conversion that was fitted with it; joined by ids."

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from safetensors.numpy import save_file
 
 READ = (".npy", ".npz", ".parquet", ".pq", ".hdf5", ".h5", ".fvecs", ".safetensors")
-WRITTEN = (".npy", ".parquet", ".pq", ".hdf5", ".h5", ".fvecs", ".safetensors")
+WRITTEN = (".npy", ".npz", ".parquet", ".pq", ".hdf5", ".h5", ".fvecs", ".safetensors")
 
 
 def write(path: Path, vectors: np.ndarray, ids: Any = None) -> None:

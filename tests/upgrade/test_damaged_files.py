@@ -320,7 +320,7 @@ def test_names(name, said, tmp_path):
 
 def test_endings_that_are_not_written(tmp_path):
     for name, said in [
-        ("a.npz", ".npz is read, not written; expected one of .npy, "), ("a.bvecs", "is read, not"),
+        ("a.bvecs", ".bvecs is read, not written; expected one of .npy, .npz, "),
         ("a.safetensor", "did you mean '.safetensors'"), ("a", "got no ending; known: "),
     ]:  # fmt: skip
         with refused(said):

@@ -23,7 +23,8 @@ _SOURCES = {
     ".bvecs": "vecs:BvecsSource", ".safetensors": "tensors:SafetensorsSource",
 }  # fmt: skip
 _SINKS = {
-    ".npy": "numpy_files:NpySink", ".parquet": "parquet:ParquetSink", ".pq": "parquet:ParquetSink",
+    ".npy": "numpy_files:NpySink", ".npz": "numpy_files:NpzSink",
+    ".parquet": "parquet:ParquetSink", ".pq": "parquet:ParquetSink",
     ".hdf5": "hdf5:Hdf5Sink", ".h5": "hdf5:Hdf5Sink", ".fvecs": "vecs:FvecsSink",
     ".safetensors": "tensors:SafetensorsSink",
 }  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats.checks import MOST_NAMES, choose, cut, ids_of, require_file
 from benchmark.upgrade.formats.ids import LONGEST
-from benchmark.upgrade.formats.npy import read_header, write_header
+from benchmark.upgrade.formats.npy import read_header, write_flat, write_header
 from benchmark.upgrade.formats.sink import Sink
 from benchmark.upgrade.formats.source import MOST_BATCH, StreamedSource, Vectors
 
@@ -110,6 +110,21 @@ class NpySink(Sink):
 
     def _begin(self, dim: int) -> None:
         self._file = self._stack.enter_context(self.part.open("wb"))
+        write_header(self._file, (self.rows, dim), self.dtype)
+
+    def _append(self, vectors: Vectors) -> None:
+        self._file.write(vectors.data)
+
+
+class NpzSink(Sink):
+    """An npz file, not compressed: the array ``vectors``, and ``ids`` if there are some."""
+
+    def _begin(self, dim: int) -> None:
+        archive = self._stack.enter_context(zipfile.ZipFile(self.part, "w"))
+        if self.ids is not None:
+            with archive.open("ids.npy", "w", force_zip64=True) as file:
+                write_flat(file, self.ids)
+        self._file = self._stack.enter_context(archive.open("vectors.npy", "w", force_zip64=True))
         write_header(self._file, (self.rows, dim), self.dtype)
 
     def _append(self, vectors: Vectors) -> None:
