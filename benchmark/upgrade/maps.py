@@ -45,16 +45,17 @@ class FittedMap:
 
 
 def map_labels() -> list[str]:
-    """Labels of all maps that need pairs alone: of a method itself, or of its first such variant.
+    """Labels of all maps that need pairs alone, controls aside.
 
-    Maps of queries are variants too.
+    Of each method one map of stored vectors and one of queries: itself, or its first such variant.
     """
     labels = []
     for name, file in registry.method_files().items():
-        if not issubclass(registry.method_class(name), FeatureTransformation):
+        if file.control or not issubclass(registry.method_class(name), FeatureTransformation):
             continue
         found = [x for x in (name, *(f"{name}:{v}" for v in file.variants)) if _needs_pairs(x)]
-        labels += found[:1] + [x for x in found[1:] if _direction(x) == "query"]
+        first = {_direction(label): label for label in reversed(found)}
+        labels += [label for label in found if label in first.values()]
     return labels
 
 

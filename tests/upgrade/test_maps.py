@@ -16,8 +16,12 @@ def vectors(n=120, d_old=8, d_new=8):
 
 def test_maps_of_pairs_alone():
     labels = map_labels()
-    assert {"relative", "mini-vec2vec", "linear-500", "lambda-orthogonal-full:pairs"} <= {*labels}
+    assert {"relative", "mini-vec2vec", "lambda-orthogonal-full:pairs", "linear:query"} <= {*labels}
     assert not {"class-mean", "lambda-orthogonal-full"} & {*labels}  # labels too
+    assert not {"linear-500", "linear-500:query"} & {*labels}  # a control
+    # Of each method one map of stored vectors and one of queries, not each of its variants.
+    assert [x for x in labels if x.startswith("drift-adapter")] == ["drift-adapter"]
+    assert [x for x in labels if x.startswith("linear")] == ["linear", "linear:query"]
 
 
 def test_a_map_that_refuses_is_left_out_with_its_reason():
