@@ -89,7 +89,9 @@ def upgrade(
     )] = "local",
     seed: Annotated[int, Option(min=0, help="Of everything random.")] = 0,
     report: Annotated[Path | None, Option(help="Page to write, one HTML file.")] = None,
-    as_json: Annotated[Path | None, Option("--json", help="File of all numbers to write.")] = None,
+    as_json: Annotated[Path | None, Option(
+        "--json", help="File of all numbers to write; else beside the page."
+    )] = None,
     save_map: Annotated[Path | None, Option(
         help="Folder for the recommended map, for `bench convert`; else beside the page."
     )] = None,
@@ -110,8 +112,9 @@ def upgrade(
         "labels": _labels(query_labels, gallery_labels),
     }  # fmt: skip
     _check(arguments, demo)
-    if save_map is None and report is not None:
-        save_map = report.with_suffix(".map")
+    if report is not None:
+        save_map = save_map or report.with_suffix(".map")
+        as_json = as_json or _beside(report)
     _check_places(report, as_json, save_map)
     flags = {
         "old_model": old_model, "sources": sources, "index": index, "extra_runs": extra_runs,
@@ -172,6 +175,16 @@ def _check(arguments: dict[str, Any], demo: bool) -> None:
     missing = [option for name, option in needed.items() if name not in given]
     if not demo and missing:
         raise BenchError(f"upgrade: missing option '{missing[0]}'; try bench upgrade --demo")
+
+
+def _beside(report: Path) -> Path:
+    """The file of numbers beside the page; BenchError if it holds something else than a report."""
+    path = report.with_suffix(".json")
+    if path == report or (path.is_file() and '"verdict"' not in path.read_text(errors="replace")):
+        raise BenchError(
+            f"--report: {path} is something else than a report's numbers: --json names another file"
+        )
+    return path
 
 
 def _check_places(report: Path | None, as_json: Path | None, save_map: Path | None) -> None:

@@ -55,7 +55,7 @@ def test_a_report_from_files(folder, tmp_path):
     page, numbers = tmp_path / "upgrade.html", tmp_path / "upgrade.json"
     code, out, err = call(
         "upgrade", *words(folder), "--items", 40_000_000, "--no-second-model", "--wanted", 0.3,
-        "--report", page, "--json", numbers, "--query-texts", folder / "texts.tsv",
+        "--report", page, "--query-texts", folder / "texts.tsv",
         "--reads", folder / "reads.tsv",
     )  # fmt: skip
     assert (code, err) == (0, "")
@@ -176,15 +176,20 @@ def test_wrong_options(folder, changed, said):
 def test_a_place_that_is_taken_is_told_before_the_work(folder, tmp_path):
     (tmp_path / "page.map").mkdir()
     (tmp_path / "page.map" / "mine").touch()
+    (tmp_path / "mine.json").write_text("[1]")
     for options, said in [
         ({"report": tmp_path / "page.html"}, "--save-map: "),
-        ({"report": tmp_path}, "--report: expected a file, got the folder"),
+        ({"report": tmp_path / "mine.html"}, "mine.json is something else than a report's numbers"),
+        (
+            {"report": tmp_path, "json": tmp_path / "x.json"},
+            "--report: expected a file, got the folder",
+        ),
         ({"json": tmp_path}, "--json: expected a file, got the folder"),
     ]:
         # A file that is not there would be told first, if anything were read.
         code, _, err = call("upgrade", *words(folder, old_gallery=tmp_path / "no.npy", **options))
         assert code == 2 and said in err and err.count("\n") == 1
-    assert [path.name for path in tmp_path.rglob("*")] == ["page.map", "mine"]
+    assert {path.name for path in tmp_path.rglob("*")} == {"page.map", "mine", "mine.json"}
 
 
 def test_the_demo_has_vectors_of_its_own(folder):
