@@ -30,11 +30,13 @@ class TwoLists(Portable):
             first one after :attr:`scale`; by its ``ranks``, the sum of 1 / (``k`` + rank); by its
             second score in a ``window`` of the first list, behind it by the first; by the
             ``second`` list alone; or as :meth:`merge` says, which takes longer.
+        k: What is added to a rank, where ``fused_by`` is ``ranks``.
     """
 
     searches: ClassVar[bool] = True
     places_by: ClassVar[Literal["score", "rank", "merge"]] = "merge"
     fused_by: ClassVar[Literal["mean", "ranks", "window", "second", "merge"]] = "merge"
+    k: float = 60.0
 
     def __init__(self, window: int = 1000) -> None:
         """``window``: items taken from the beginning of a list, where an index is searched."""

@@ -130,9 +130,9 @@ def _count_clear(
             n = high(rows[s], c, min(CHUNK, size - c), least[s], places)
             for x in range(np.uint64(n)):
                 j = np.uint64(c) + np.uint64(places[x])
-                k, m = np.uint64(left[j]), np.uint64(right[j])
-                bounds[0, x] = most[0, k] + most[1, m]
-                low = np.float32(least_share[0, k] + least_share[1, m])
+                a, b = np.uint64(left[j]), np.uint64(right[j])
+                bounds[0, x] = most[0, a] + most[1, b]
+                low = np.float32(least_share[0, a] + least_share[1, b])
                 bounds[1, x] = low - low * np.float32(2e-7)  # below what rounds to it
             reached(bounds[0], n, tree, depth, 1, slots[0])
             reached(bounds[1], n, tree, depth, 1, slots[1])
@@ -142,7 +142,7 @@ def _count_clear(
                 same = slots[0, x] == slots[1, x]
                 own[np.uint64(slots[0, x])] += np.int64(new and same)
                 open_ones[n_open] = j
-                n_open += np.int64(new and not same)
+                n_open += int(new and not same)
     return n_open
 
 

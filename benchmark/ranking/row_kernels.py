@@ -120,7 +120,7 @@ def high(x: Any, x0: int, n: int, low: Any, out: Any) -> Any:
     count = 0
     for j in range(n):
         out[count] = j
-        count += np.int64(x[x0 + j] >= low)
+        count += int(x[x0 + j] >= low)
     return count
 
 
@@ -189,5 +189,5 @@ def bent(
         part = lines[BINS + k] * a
         total = lines[k] + part + b + np.float32(_SLACK) * (abs(part) + abs(b))
         out[count] = j
-        count += np.int64(total >= least)
+        count += int(total >= least)
     return count

@@ -51,6 +51,10 @@ class Merging(Protocol):
     def window(self) -> int:
         """Items of the first list's beginning."""
 
+    @property
+    def k(self) -> float:
+        """What is added to a rank, where lists are fused by ranks."""
+
     def merge(self, first: Scores, second: Scores) -> Scores:
         """One score for each item in either list."""
 
@@ -121,6 +125,7 @@ def _whole(
         return whole_lists.by_window(*both, merge.window)
     if merge.fused_by == "ranks":
         return whole_lists.by_ranks(*both, merge.k)
+    assert scale is not None  # no scale is a straight one
     return whole_lists.by_mean(*both, scale)
 
 

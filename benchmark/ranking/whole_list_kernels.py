@@ -102,7 +102,7 @@ def window_of(row: Any, window: int, places: Any) -> Any:
             least, kept = _nth_largest(room[:n], window), 0
             for x in range(np.uint64(n)):
                 room[np.uint64(kept)] = room[x]
-                kept += np.int64(room[x] > least)
+                kept += int(room[x] > least)
             room[kept:window] = least
             n = window
         some = high(row, c, min(CHUNK, len(row) - c), least, places)

@@ -149,7 +149,7 @@ def _blocks(first: Scorer, second: Scorer | None, labels: Labels, kept: Ints, wo
     def block(start: int, stop: int) -> None:
         some = by.some(slice(start, stop))
         columns = _columns(some, labels, strangers, start, column)
-        rows: list[Floats | None] = [None, None]
+        rows: list[Any] = [None, None]
         for k, (side, items) in enumerate(sides):
             queries, out = side.query.packed(some.q_order, kernels.ROWS, 1), room.both[k]
             row_kernels.score_rows(queries, items, side.l2, out, stride)

@@ -145,7 +145,7 @@ def _groups(order: Any, scores: Any, here: Any, above: Any, done: int, terms: An
             continue
         end, alike = k, 0
         while end < n and scores[order[end]] == scores[x]:
-            alike += np.int64(here[order[end]])
+            alike += int(here[order[end]])
             end += 1
         if best < 0:
             best = above[x]

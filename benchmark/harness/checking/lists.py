@@ -83,13 +83,12 @@ def _check_places(merge: TwoLists, first: Scores, second: Scores) -> None:
 
 def _check_fused(merge: TwoLists, first: Scores, second: Scores) -> None:
     """Refuse items of both lists that stand elsewhere than ``fused_by`` says."""
-    if merge.fused_by == "second":
-        expected = second
-    elif merge.fused_by == "mean":
+    expected = second
+    if merge.fused_by == "mean":
         expected = second + (first if merge.scale is None else merge.scale(first))
     elif merge.fused_by == "ranks":
-        expected = sum(1.0 / (merge.k + ranks(scores)) for scores in (first, second))
-    else:
+        expected = 1.0 / (merge.k + ranks(first)) + 1.0 / (merge.k + ranks(second))
+    elif merge.fused_by == "window":
         expected = RescoredList(merge.window).merge(first, second)
     if not np.array_equal(ranks(merge.merge(first, second)), ranks(expected)):
         raise BenchError(
