@@ -30,7 +30,7 @@ def _titled(table: TextTable) -> TextTable:
 def _without_spread(table: TextTable) -> TextTable:
     """An interval of one pair of models would look sure."""
     rows = (
-        replace(row, cells=tuple(tuple(replace(c, spread="") for c in part) for part in row.cells))
+        replace(row, cells=tuple(tuple(c._replace(spread="") for c in part) for part in row.cells))
         for row in table.rows
     )
     return replace(table, rows=tuple(rows))

@@ -24,6 +24,10 @@ from leaderboard.words import words
 Pair = tuple[str, str]
 # A text longer than this is cut on the page; the file has all of it.
 _LONGEST = 2000
+_TOLD = {
+    "cost", "config", "changed", "parameters", "models", "recipe", "dataset", "side", "adapter",
+    "checkpoints", "environment",
+}  # fmt: skip
 _PACKAGES = ("python", "torch", "lightning-fabric", "timm", "numpy", "cpu", "system")
 
 
@@ -158,7 +162,7 @@ def _tables(record: Record) -> Iterator[TextTable]:
 
 def _sections(record: Record) -> Iterator[tuple[str, tuple[Pair, ...]]]:
     """Everything else that the record says, part by part."""
-    plain = record.as_json()
+    plain = record.model_dump(mode="json", by_alias=True, include=_TOLD)
     parts = {
         "Cost": {key: value for key, value in plain["cost"].items() if value is not None},
         "Parameters of the method": plain["config"],

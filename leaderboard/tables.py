@@ -57,7 +57,7 @@ def answer_cell(answer: tuple[int, int] | None) -> TextCell:
 def rank_cell(place: Place, empty: str = numbers.DASH) -> TextCell:
     """Rank, and how many others cannot be told apart."""
     tied = f"tied with {place.tied}" if place.rank is not None and place.tied else ""
-    return replace(count_cell(place.rank, empty), small=tied)
+    return count_cell(place.rank, empty)._replace(small=tied)
 
 
 def share_cell(effect: Effect | None) -> TextCell:
@@ -307,9 +307,9 @@ def _linked(table: TextTable, boards: Mapping[str, Board]) -> TextTable:
     rows = []
     for row in table.rows:
         setting, method = row.labels
-        linked = replace(setting, href=f"{boards[setting.text].slug}.html")
+        linked = setting._replace(href=f"{boards[setting.text].slug}.html")
         few = len(boards[setting.text].table.seeds) < LEAST_MODELS
         # An interval of one pair of models would look sure.
-        cells = tuple(tuple(replace(c, spread="") if few else c for c in b) for b in row.cells)
+        cells = tuple(tuple(c._replace(spread="") if few else c for c in b) for b in row.cells)
         rows.append(replace(row, labels=(linked, method_cell(method.text, "../")), cells=cells))
     return replace(table, title=table.title.rpartition(": ")[2], rows=tuple(rows))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from benchmark.report import numbers
 from benchmark.report.scores import Score
@@ -19,8 +19,8 @@ NOT_APPLICABLE = "n/a"
 K = TypeVar("K")
 
 
-@dataclass(frozen=True)
-class TextCell:
+# A site has millions of cells; a named tuple is made in a third of a dataclass's time.
+class TextCell(NamedTuple):
     """A printed cell."""
 
     text: str = ""  # the value, or words

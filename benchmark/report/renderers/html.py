@@ -81,13 +81,13 @@ def _row(
     row: TextRow, cells: Sequence[tuple[TextColumn, TextCell]], width: int, *, sortable: bool
 ) -> str:
     about = "".join(_attribute(name, value) for name, value in row.attributes.items())
+    found = [_cell(column, cell, sortable=sortable) for column, cell in cells[:-1]]
     # The last cell spans what a short row leaves.
-    spans = [1] * (len(cells) - 1) + [width - len(cells) + 1]
-    found = (_cell(*cell, span, sortable=sortable) for cell, span in zip(cells, spans, strict=True))
+    found += [_cell(*cell, width - len(cells) + 1, sortable=sortable) for cell in cells[-1:]]
     return f"<tr{about}>{''.join(found)}</tr>"
 
 
-def _cell(column: TextColumn, cell: TextCell, span: int, *, sortable: bool) -> str:
+def _cell(column: TextColumn, cell: TextCell, span: int = 1, *, sortable: bool) -> str:
     # A site has millions of cells, most of them without any attribute.
     about = f' colspan="{span}"' if span > 1 else ""
     if sortable and cell.sort is not None:

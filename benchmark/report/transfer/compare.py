@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from benchmark.records.published import Published
 from benchmark.records.record import Record
@@ -114,6 +113,8 @@ def _transfer(left: Order, right: Order, rules: TransferRules) -> Transfer | Non
 
 
 def _tau(a: Floats, b: Floats, n: int, rng: np.random.Generator, *, weighted: bool) -> Tau:
+    from scipy import stats  # takes longer than anything that this package is asked for
+
     x, y = a.mean(axis=1), b.mean(axis=1)
     result = stats.weightedtau(x, y) if weighted else stats.kendalltau(x, y)
     value = float(result.statistic)
