@@ -1,6 +1,6 @@
 """Methods by boards: the share of the upgrade that each keeps, as shades."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmark.report.ranks import LEAST_MODELS
@@ -59,7 +59,10 @@ class Heatmap:
     without: tuple[HeatCell, ...]  # doing without any method
 
 
-def heatmap(boards: Sequence[Board], root: str = "", methods: Sequence[str] = ()) -> Heatmap:
+def heatmap(
+    boards: Sequence[Board], root: str = "", methods: Sequence[str] = (),
+    heads: Mapping[str, str] | None = None,
+) -> Heatmap:  # fmt: skip
     """The heatmap of some boards; seen and unseen classes never share a group.
 
     Args:
@@ -67,6 +70,7 @@ def heatmap(boards: Sequence[Board], root: str = "", methods: Sequence[str] = ()
         root: Leads to the site's root.
         methods: Rows; by default every method that may have a rank, by what it keeps on the first
             board, then by name.
+        heads: Headings by the names of boards, where these differ in one thing alone.
     """
     shown = [board for board in boards if _says(board)]
     ordered = sorted(shown, key=lambda board: _order(board.scenario))
@@ -82,7 +86,7 @@ def heatmap(boards: Sequence[Board], root: str = "", methods: Sequence[str] = ()
     return Heatmap(
         groups=tuple((n, sum(map(len, of))) for n, of in zip(names, parts, strict=True)),
         parts=tuple(labels),
-        columns=tuple(_column(board, root, places[board.slug]) for board in ordered),
+        columns=tuple(_column(b, root, places[b.slug], heads or {}) for b in ordered),
         rows=tuple(
             HeatRow(
                 method, f"{root}{method_href(method)}", ":" in method,
@@ -145,13 +149,15 @@ def _methods(boards: Sequence[Board]) -> list[str]:
     return sorted(every, key=order)
 
 
-def _column(board: Board, root: str, part: int) -> HeatColumn:
+def _column(board: Board, root: str, part: int, heads: Mapping[str, str]) -> HeatColumn:
     about = board.scenario
+    href, title = f"{root}boards/{board.slug}.html", f"{about.title} ({about.id})"
+    if board.slug in heads:
+        return HeatColumn(href, heads[board.slug], "", title, part)
     head = about.happens
     for words in _DROPPED:
         head = head.removeprefix(words)
-    href = f"{root}boards/{board.slug}.html"
-    return HeatColumn(href, head, about.subject, f"{about.title} ({about.id})", part)
+    return HeatColumn(href, head, about.subject, title, part)
 
 
 def cell(board: Board, method: str) -> HeatCell:

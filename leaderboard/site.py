@@ -271,7 +271,8 @@ class _Site:
         self._write("feed.xml", changes.feed(self.boards, self.releases).encode("utf-8", "replace"))
 
     def _family(self, family: tables.Family) -> None:
-        heat = heatmap([*family.boards.values()], "../")
+        heads = {board.slug: title for title, board in family.boards.items()}
+        heat = heatmap([*family.boards.values()], "../", heads=heads)
         self._page("family", f"boards/{family.slug}.html", family=family, heat=heat)
 
     def _method(self, info: MethodInfo) -> None:

@@ -277,16 +277,20 @@ class Family:
 
 
 def make_families(boards: Sequence[Board]) -> list[Family]:
-    """Protocols with settings, by name; of newest versions and unchanged tracks."""
-    of_settings = [board for board in boards if board.of_setting and board.current]
-    homes = {id(record): board for board in of_settings for record in board.records}
-    records = [record for board in of_settings for record in board.records]
-    return [_family(members, homes) for members in settings.setting_groups(records)]
+    """Protocols with settings, by name; of each setting's newest version and unchanged tracks."""
+    families: dict[tuple[str, str], list[Board]] = {}
+    for board in boards:
+        if board.of_setting and board.current:
+            key = board.first.protocol.partition(":")[0], board.first.track
+            families.setdefault(key, []).append(board)
+    return [_family(families[key]) for key in sorted(families)]
 
 
-def _family(members: Sequence[Record], homes: Mapping[int, Board]) -> Family:
-    first = members[0]
+def _family(boards: Sequence[Board]) -> Family:
+    homes = {id(record): board for board in boards for record in board.records}
+    members = [record for board in boards for record in board.records]
     by_title = {t: homes[id(own[0])] for t, own in settings.by_setting(members).items()}
+    first = next(iter(by_title.values())).first
     about = scenario(first)
     happens = about.happens.rpartition(": ")[0] or about.happens
     family = first.protocol.partition(":")[0]
@@ -298,7 +302,7 @@ def _family(members: Sequence[Record], homes: Mapping[int, Board]) -> Family:
         note=notes.track_note(first),
         kind=about.kind,
         boards=by_title,
-        tables=tuple(_linked(table, by_title) for table in settings.make_tables(members)),
+        tables=tuple(_linked(table, by_title) for table in settings.group_tables(members)),
     )
 
 

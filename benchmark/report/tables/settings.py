@@ -53,10 +53,13 @@ def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list
     Raises:
         BenchError: If a metric is in no record.
     """
-    return [table for group in setting_groups(records) for table in _tables(group, metrics)]
+    return [table for group in setting_groups(records) for table in group_tables(group, metrics)]
 
 
-def _tables(members: Sequence[Record], metrics: select.Names) -> Iterator[TextTable]:
+def group_tables(
+    members: Sequence[Record], metrics: select.Names = None
+) -> Iterator[TextTable]:
+    """A table a metric of the settings of one protocol, whatever the version of each."""
     first = members[0]
     family = first.protocol.partition(":")[0]
     settings = by_setting(members)
