@@ -97,15 +97,14 @@ class Advice:
     caveat: str
     runner_up: str
     runner_up_href: str
+    more: str  # what would keep more, and what it needs
     sure: bool  # whether it was measured on enough models
 
 
 def advice(board: Board, ways: Sequence[Way], who: str, root: str = "") -> Advice | None:
     """The first candidate of some ways that needs nothing beside pictures and vectors."""
-    fit = [
-        m for m in candidates(board)
-        if way(board.info[m]) in ways and not set(held(board.info[m])) - _given(ways)
-    ]  # fmt: skip
+    possible = [m for m in candidates(board) if way(board.info[m]) in ways]
+    fit = [m for m in possible if not _lacks(board, m, ways)]
     if not fit:
         return None
     method, *others = fit
@@ -120,6 +119,7 @@ def advice(board: Board, ways: Sequence[Way], who: str, root: str = "") -> Advic
         bill=bill_words(hours, assumed.price), caveat=caveat(effect),
         runner_up=_runner_up(board, method, others), sure=effect.enough,
         runner_up_href=f"{root}{method_href(others[0])}" if others else "",
+        more=_more(board, ways, possible, method),
     )  # fmt: skip
 
 
@@ -129,6 +129,20 @@ def caveat(effect: Effect) -> str:
     if low is None or low > 0:
         return ""
     return "By its interval it may be no better than keeping the old model."
+
+
+def _lacks(board: Board, method: str, ways: Sequence[Way]) -> list[str]:
+    """What a method needs that who can go some ways need not have."""
+    return [need for need in held(board.info[method]) if need not in _given(ways)]
+
+
+def _more(board: Board, ways: Sequence[Way], possible: Sequence[str], method: str) -> str:
+    """The first of the methods before the recommended one, and why it is not that."""
+    first = possible[0]
+    if first == method:
+        return ""
+    needs = " and ".join(HELD[need] for need in _lacks(board, first, ways))
+    return f"{first} {keeps(board.ranking.effects[first])}, but needs {needs}"
 
 
 def _given(ways: Sequence[Way]) -> set[str]:

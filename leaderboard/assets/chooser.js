@@ -132,7 +132,10 @@
       line(list, "Worst moment", best.worst);
       line(list, "Cost", `${bill(hours(best).all)}${parts(best)}`);
       const second = fit[1];
-      if (second) line(list, "Runner-up", `${second.method} ${second.keeps}; ${bill(hours(second).all)}`);
+      line(list, "Runner-up", second ? `${second.method} ${second.keeps}; ${bill(hours(second).all)}`
+        : "none: no other method that is possible here keeps anything");
+      const more = b.rows.find((row) => row.fits);
+      if (more !== best) line(list, "Keeps more", `${more.method} ${more.keeps}, but ${refused(more, have)}`);
     } else {
       const why = new Map();
       for (const row of b.rows.filter((r) => r.fits)) {

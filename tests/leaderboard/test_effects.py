@@ -201,6 +201,33 @@ def test_nothing_that_hurts_is_recommended(several):
     }  # fmt: skip
 
 
+def test_what_keeps_more_and_needs_more_is_said():
+    (board,) = boards([
+        *three("independent", (-0.7, -0.7, -0.7)), *three("bct", (0.3, 0.3, 0.3)),
+        *three("bt2", (0.6, 0.6, 0.6)),
+    ])  # fmt: skip
+    found = answers.advice(board, ("train",), "own")
+    assert found.method == "bct"
+    assert found.more == "bt2 keeps 60 % ± 0 of the upgrade, but needs room for a longer embedding"
+
+
+def test_settings_of_several_versions_are_one_family():
+    """A setting may have a version of its own; its page has every setting, each under its name."""
+    records = [
+        make_record(method, score, 0.9, 0, protocol=f"arch-change:{setting}", protocol_version=v)
+        for setting, v in (("deeper", 1), ("deeper", 2), ("longer", 1))
+        for method, score in (("independent", 0.1), ("bct", 0.5 + v / 10))
+    ]
+    (family,) = tables.make_families(boards(records))
+    newest = {name: board.first.protocol_version for name, board in family.boards.items()}
+    assert newest == {"deeper": 2, "twice as long": 1}
+    (table,) = [t for t in family.tables if t.title == "CMC@1"]
+    assert [r.cells[0][1].text for r in table.rows if r.labels[1].text == "bct"] == ["70.0", "60.0"]
+    heads = {board.slug: name for name, board in family.boards.items()}
+    heat = heatmap([*family.boards.values()], heads=heads)
+    assert [(c.head, c.below) for c in heat.columns] == [("deeper", ""), ("twice as long", "")]
+
+
 def test_a_board_says_what_hurts(several):
     lines = answers.board_answer(several)["lines"]
     assert "Hurts new/new: l2." in lines
