@@ -114,23 +114,27 @@ window.kit = (() => {
   };
 
   // ---- Names that would lie on one another: each tries its places in turn, the best method's
-  // ---- first; one that finds none shows when a pointer is over its mark.
+  // ---- first, at best where it covers no other coloured mark; one that finds none shows when a
+  // ---- pointer is over its mark.
   const PLACES = [[0, 0], [0, 22], [34, 11], [-34, 11], [40, 0], [-40, 0], [40, 22], [-40, 22], [0, -13], [0, 35]];
   const meets = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
   function settle(box) {
     const frame = box.getBoundingClientRect();
     const kept = [...box.querySelectorAll(".fixed text")].map((text) => text.getBoundingClientRect());
+    const dots = [...box.querySelectorAll("g[data-mark=dot] [data-method]")]
+      .filter((dot) => isLit(dot.dataset.method)).map((dot) => [dot.dataset.method, dot.getBoundingClientRect()]);
     for (const text of box.querySelectorAll(".names text")) {
       const r = text.getBoundingClientRect();
-      const free = PLACES.find(([x, y]) => {
-        const at = { left: r.left + x - 1, right: r.right + x + 1, top: r.top + y, bottom: r.bottom + y };
-        const inside = at.left >= frame.left && at.right <= frame.right && at.top >= frame.top;
-        if (!inside || kept.some((k) => meets(k, at))) return false;
-        kept.push(at);
-        return true;
-      });
-      text.classList.toggle("spare", !free);
-      if (free) text.style.translate = `${free[0]}px ${free[1]}px`;
+      const others = dots.filter(([name]) => name !== text.dataset.method);
+      const free = PLACES.map(([x, y]) => (
+        { x, y, left: r.left + x - 1, right: r.right + x + 1, top: r.top + y, bottom: r.bottom + y }
+      )).filter((at) => at.left >= frame.left && at.right <= frame.right && at.top >= frame.top
+        && !kept.some((k) => meets(k, at)));
+      const at = free.find((place) => !others.some(([, dot]) => meets(dot, place))) ?? free[0];
+      text.classList.toggle("spare", !at);
+      if (!at) continue;
+      kept.push(at);
+      text.style.translate = `${at.x}px ${at.y}px`;
     }
   }
 
