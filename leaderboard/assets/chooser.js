@@ -134,7 +134,7 @@
       const second = fit[1];
       line(list, "Runner-up", second ? `${second.method} ${second.keeps}; ${bill(hours(second).all)}`
         : "none: no other method that is possible here keeps anything");
-      const more = b.rows.find((row) => row.fits);
+      const more = b.rows.find((row) => row.fits && (row.way !== "train" || modeOf() === "own"));
       if (more !== best) line(list, "Keeps more", `${more.method} ${more.keeps}, but ${refused(more, have)}`);
     } else {
       const why = new Map();
