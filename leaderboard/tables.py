@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from benchmark.records.record import Record
 from benchmark.report import notes, numbers
 from benchmark.report.ranks import LEAST_MODELS, Place
 from benchmark.report.scores import MethodScores, Score, mean_score

@@ -56,9 +56,7 @@ def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list
     return [table for group in setting_groups(records) for table in group_tables(group, metrics)]
 
 
-def group_tables(
-    members: Sequence[Record], metrics: select.Names = None
-) -> Iterator[TextTable]:
+def group_tables(members: Sequence[Record], metrics: select.Names = None) -> Iterator[TextTable]:
     """A table a metric of the settings of one protocol, whatever the version of each."""
     first = members[0]
     family = first.protocol.partition(":")[0]
