@@ -13,7 +13,7 @@ install: $(STAMP)  ## The environment in .venv, and nothing else.
 
 test: lint  ## Lint, types and tests.
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not gpu"
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not gpu" --durations=30
 
 slow: $(STAMP)  ## The tests that take minutes; run before a release.
 	$(BIN)/pytest -m "slow"
