@@ -6,8 +6,8 @@ STAMP := $(VENV)/.installed
 
 .PHONY: run install test slow reliability lint format results others tables figures site stage-names clean
 
-run: $(STAMP)  ## The main job: three methods on the default track, a table, plots and a page.
-	$(BIN)/bench run --methods bct,fct,mixbct --protocol open-class
+run: $(STAMP)  ## The main job: three methods by a short recipe, a table, plots and a page.
+	$(BIN)/bench run --methods bct,fct,mixbct --protocol open-class --track glyphs-short
 
 install: $(STAMP)  ## The environment in .venv, and nothing else.
 

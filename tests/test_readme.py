@@ -232,5 +232,6 @@ def test_make_targets() -> None:
     result = subprocess.run(
         ["make", "-n", "run"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert "bench run --methods bct,fct,mixbct --protocol open-class" in result.stdout
+    called = "bench run --methods bct,fct,mixbct --protocol open-class --track glyphs-short"
+    assert called in result.stdout and called in (ROOT / "README.md").read_text()
     assert sys.version_info >= (3, 11)
