@@ -17,6 +17,8 @@ from benchmark.errors import BenchError, EditedError
 from benchmark.records.limits import parse_json
 from benchmark.records.record import OLDEST, SCHEMA, SEALED_SINCE, Record
 
+STUDIES = "studies"
+"""Folder of records that answer a question of their own, and so count only where they are named."""
 _MOST_BYTES = 4 * 1024 * 1024
 _MOST_FILES = 50_000
 _RECORD = TypeAdapter(Record)
@@ -98,7 +100,7 @@ def find_records(
     ``on_damaged`` is called with what is wrong with a file that is no record of ours, which is then
     left out; without it such a file is an error. ``mapper`` calls a function with every path.
 
-    Links to folders are not followed.
+    Links to folders are not followed, and a folder ``studies`` is passed over.
 
     Raises:
         BenchError: If there is no record, or more files than can be shown.
@@ -130,7 +132,7 @@ def _paths(root: Path) -> Iterator[Path]:
                     if n > _MOST_FILES:
                         raise BenchError(f"{root}: more than {_MOST_FILES} records")
                     yield Path(entry.path)
-                elif entry.is_dir(follow_symlinks=False):
+                elif entry.is_dir(follow_symlinks=False) and entry.name != STUDIES:
                     folders.append(entry.path)
 
 

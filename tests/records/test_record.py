@@ -192,6 +192,15 @@ def test_damaged_ones_are_skipped_with_a_line_each(mixed, capsys) -> None:
     assert len(heard) == len(BAD)
 
 
+def test_a_folder_of_studies_counts_where_it_is_named(tmp_path) -> None:
+    study = tmp_path / "studies" / "length"
+    for place in (tmp_path / "measured", study):
+        write(place / "seed-0.json", with_newer_fields())
+    assert [one.path for one in find_records(tmp_path)] == [tmp_path / "measured" / "seed-0.json"]
+    for named in (tmp_path / "studies", study):
+        assert [one.path for one in find_records(named)] == [study / "seed-0.json"]
+
+
 def test_nothing_but_damaged_ones(mixed, capsys) -> None:
     (mixed / "good" / "seed-0.json").unlink()
     code, out, err = command(capsys, "table", mixed)
