@@ -6,8 +6,10 @@ from itertools import combinations
 
 from benchmark.records.published import Number, Published
 from benchmark.report import numbers
+from benchmark.report.text_table import TextCell, TextTable, simple_table
 from leaderboard.boards import Board
 from leaderboard.effects import models_words
+from leaderboard.names import file_name
 from leaderboard.scenarios import KINDS
 
 _NOT_METHODS = ("independent", "keep-old", "random", "oracle-concat")
@@ -33,6 +35,7 @@ class Agreement:
     pairs: int
     slug: str
     board: str
+    kind: str
     on: str
 
     @property
@@ -52,6 +55,23 @@ def agreements(published: Published, boards: Sequence[Board]) -> list[Agreement]
                 made = _compare(published, (paper, table, dataset, metric), mine, board)
                 found += [made] if made is not None else []
     return found
+
+
+def summary(found: Sequence[Agreement]) -> TextTable:
+    """How many pairs of methods stand in each paper's order, by what our pictures are."""
+    kinds = [kind for kind in KINDS if any(each.kind == kind for each in found)]
+    lines = []
+    for paper, title in dict.fromkeys((each.paper, each.title) for each in found):
+        of = [each for each in found if each.paper == paper]
+        name = TextCell(title, href=f"published/{file_name(paper)}.html")
+        lines.append([name, *(_counted([e for e in of if e.kind == kind]) for kind in kinds)])
+    heads = [f"on {KINDS[kind]}" for kind in kinds]
+    return simple_table("Pairs of methods in the paper's order", "", ("paper",), heads, lines)
+
+
+def _counted(found: Sequence[Agreement]) -> str:
+    same, pairs = sum(each.same for each in found), sum(each.pairs for each in found)
+    return f"{same} of {pairs}" if pairs else ""
 
 
 def _tables(published: Published) -> dict[tuple[str, ...], dict[str, Number]]:
@@ -101,5 +121,6 @@ def _compare(
         pairs=len(pairs),
         slug=board.slug,
         board=about.title,
+        kind=about.kind,
         on=f"{KINDS[about.kind]}, {models_words(board.models)}",
     ) if pairs else None  # fmt: skip

@@ -23,7 +23,7 @@ from benchmark.records.verified import Verification, read_verification
 from benchmark.report.ranks import RULE
 from benchmark.report.text_table import TextCell, TextTable, simple_table
 from leaderboard import changes, overview, pages, tables
-from leaderboard.agreement import agreements
+from leaderboard.agreement import agreements, summary
 from leaderboard.board_page import board_page, downloads
 from leaderboard.boards import Board, make_boards, number_rows
 from leaderboard.cards import MethodInfo, method_info
@@ -243,7 +243,8 @@ class _Site:
             mine = [each for each in found if each.paper == name]
             self._page("paper", address, paper=paper, tables=published_tables(own), agreements=mine)
             papers.append((paper, len(own), address))
-        self._page("published", "published.html", papers=papers, agreements=found)
+        counts = summary(found) if found else None
+        self._page("published", "published.html", papers=papers, agreements=found, counts=counts)
 
     def _protocols(self) -> dict[str, Any]:
         """Protocols that any method can take part in, the others, and what running them takes."""

@@ -1,0 +1,32 @@
+"""Orders of papers beside ours: pairs are counted by paper and by what our pictures are."""
+
+from leaderboard.agreement import Agreement, summary
+
+
+def agreement(paper: str, kind: str, same: int, pairs: int) -> Agreement:
+    return Agreement(
+        paper=paper, title=paper.upper(), table="Table 1", metric="mAP", says=(), measured=(),
+        same=same, pairs=pairs, slug="b", board="B", kind=kind, on="",
+    )  # fmt: skip
+
+
+def test_pairs_are_summed_by_paper_and_kind():
+    found = [
+        agreement("bct", "rendered", 1, 3), agreement("bct", "rendered", 2, 3),
+        agreement("fct", "photographs", 6, 6), agreement("bct", "photographs", 0, 1),
+    ]  # fmt: skip
+    table = summary(found)
+    assert [column.head for column in table.blocks[0].columns] == [
+        "on photographs", "on rendered pictures",
+    ]  # fmt: skip
+    rows = {
+        row.labels[0].text: [cell.text for block in row.cells for cell in block]
+        for row in table.rows
+    }
+    assert rows == {"BCT": ["0 of 1", "3 of 6"], "FCT": ["6 of 6", ""]}
+    assert table.rows[0].labels[0].href == "published/bct.html"
+
+
+def test_the_verdict_of_a_table():
+    same = [agreement("bct", "rendered", n, 3).verdict for n in (0, 2, 3)]
+    assert same == ["no", "2 of 3 pairs", "yes"]
