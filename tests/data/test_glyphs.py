@@ -92,6 +92,7 @@ def test_images_are_visible(dataset):
     assert 150 < dataset.train.images.mean() < 240, "dark ink on light paper"
 
 
+@pytest.mark.slow
 def test_same_bytes_in_another_process_with_one_thread(dataset):
     code = (
         "import os; os.cpu_count = lambda: 1\n"

@@ -32,7 +32,12 @@ def test_who_says_so() -> None:
     assert not {"bct", "bct-extra", "bt2", "fastfill", "lwf", "nccl"} & set(UNREAD)
 
 
-@pytest.mark.parametrize("method", UNREAD)
+# A training, a learned map and a closed form here, every other one among the slow tests.
+FAST = ("l2", "fct", "procrustes")
+EACH = [m if m in FAST else pytest.param(m, marks=pytest.mark.slow) for m in UNREAD]
+
+
+@pytest.mark.parametrize("method", EACH)
 def test_the_old_classifier_changes_nothing(method, tmp_path, monkeypatch) -> None:
     spared = run_toy([method], tmp_path, **ONE_EPOCH, **KEPT)[method]
     kind = type(registry.method(method))

@@ -173,6 +173,7 @@ def test_a_record_without_the_value_is_refused(swept) -> None:
         sweep.make_sweep(read_records(folder / "changed"), parse_axes(["l2.weight=1,2"]))
 
 
+@pytest.mark.slow
 def test_the_second_time_is_answered_from_records(swept, bench) -> None:
     folder, out = swept
     again = bench(

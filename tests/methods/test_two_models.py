@@ -120,7 +120,9 @@ def test_qdc_is_refused_beforehand_for_unequal_sizes():
     )
 
 
-@pytest.mark.parametrize("map", ["procrustes", "low-rank", "mlp"])
+@pytest.mark.parametrize(
+    "map", ["procrustes", "low-rank", pytest.param("mlp", marks=pytest.mark.slow)]
+)
 def test_drift_adapter_scales_each_dimension_of_its_map(arrays, map):
     old, new, _ = arrays
     plain = {"procrustes": "procrustes:query", "low-rank": "low-rank:query"}
