@@ -60,7 +60,7 @@ def agreements(published: Published, boards: Sequence[Board]) -> list[Agreement]
 def summary(found: Sequence[Agreement]) -> TextTable:
     """How many pairs of methods stand in each paper's order, by what our pictures are."""
     kinds = [kind for kind in KINDS if any(each.kind == kind for each in found)]
-    lines = []
+    lines: list[list[str | TextCell]] = []
     for paper, title in dict.fromkeys((each.paper, each.title) for each in found):
         of = [each for each in found if each.paper == paper]
         name = TextCell(title, href=f"published/{file_name(paper)}.html")
