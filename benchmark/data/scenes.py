@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from benchmark.data.base import DatasetReader, Pixels
-from benchmark.data.glyphs import AMOUNTS, FACES, TRAIN_CLASSES, TUNING_CLASSES, Glyphs
+from benchmark.data.glyphs import AMOUNTS, FACES, TRAIN_CLASSES, Glyphs
 from benchmark.data.rendering import (
     MOST_CONTRAST,
     OUT,
@@ -44,8 +44,7 @@ class Scenes(Glyphs, DatasetReader):
 
     def sizes(self) -> dict[str, int]:
         """Training classes and images, without drawing them."""
-        most = TRAIN_CLASSES - (TUNING_CLASSES if self.tuning else 0)
-        n = min(self.classes, most)
+        n = min(self.classes, super().sizes()["train_classes"])
         return {"train_classes": n, "train_images": n * FACES * self.draws}
 
     def render(self, ink: Pixels, row: int, rng: np.random.Generator) -> Pixels:
