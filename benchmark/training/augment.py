@@ -49,8 +49,8 @@ def erase(images: Tensor, share: float, draws: Tensor) -> Tensor:
     ``draws`` are five numbers in [0, 1) for each image, ``[5, n]``.
 
     Source:
-        Zhong et al., Random Erasing Data Augmentation (2020), algorithm 1, with the numbers of Luo
-        et al., Bag of Tricks (2019), section 3.2, who fill with the mean colour.
+        Zhong et al., Random Erasing Data Augmentation (2020), algorithm 1, with the numbers of the
+        code of Luo et al., Bag of Tricks (2019), which fills with the mean colour.
     """
     height, width = images.shape[2:]
     chosen, area, ratio, down, across = draws.to(images.device)

@@ -96,6 +96,7 @@ def test_without_ray(monkeypatch):
 def test_two_workers_of_ray(tmp_path, monkeypatch):
     """The whole report but for its times, and what is damaged in one line."""
     ray = pytest.importorskip("ray")
+    ray.shutdown()  # what another test of this process has started
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
     try:
         monkeypatch.setattr(cluster, "_LEAST", 100)
