@@ -4,16 +4,24 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run install test slow reliability lint format results others tables figures site stage-names clean
+.PHONY: run install test types ranking slow reliability lint format results others tables figures site stage-names clean
 
 run: $(STAMP)  ## The main job: three methods by a short recipe, a table, plots and a page.
 	$(BIN)/bench run --methods bct,fct,mixbct --protocol open-class --track glyphs-short
 
 install: $(STAMP)  ## The environment in .venv, and nothing else.
 
+# Ranking comes first, and alone: it compiles the kernels, which two workers would both do.
+FAST := -m "not slow and not gpu"
 test: lint  ## Lint, types and tests.
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync types ranking
+	$(BIN)/pytest -n 2 --dist loadfile $(FAST) --ignore=tests/ranking --durations=30
+
+types: $(STAMP)
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not gpu" --durations=30
+
+ranking: $(STAMP)
+	$(BIN)/pytest $(FAST) tests/ranking
 
 slow: $(STAMP)  ## The tests that take minutes; run before a release.
 	$(BIN)/pytest -m "slow"
