@@ -19,7 +19,7 @@ from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, printable
 from benchmark.records.consistency import contradictions
 from benchmark.records.details import check_digest, details_path, find_details
-from benchmark.records.files import read_record
+from benchmark.records.files import STUDIES, read_record
 from benchmark.records.record import SEALED_SINCE, Record, record_path
 from benchmark.records.verified import read_verification, verification_path
 
@@ -125,7 +125,7 @@ def _look_at(path: Path, earlier: Path | None, more: More) -> Iterator[str]:
         return
     record = read_record(path)
     yield from _of_place(record, path)
-    yield from _of_names(record)
+    yield from _of_names(record, path)
     yield from _of_content(record, path)
     if earlier is not None:
         yield from _of_origin(record)
@@ -165,8 +165,9 @@ def _of_place(record: Record, path: Path) -> Iterator[str]:
         yield f"path: expected .../{'/'.join(expected)}, as it says itself"
 
 
-def _of_names(record: Record) -> Iterator[str]:
+def _of_names(record: Record, path: Path) -> Iterator[str]:
     """Protocol, track and method that are not known here, and other versions of them."""
+    own = _track_of_a_study(record, path)
     for kind, name, version, load in (
         ("protocol", record.protocol, record.protocol_version, load_protocol),
         ("track", record.track, record.track_version, load_track),
@@ -174,7 +175,7 @@ def _of_names(record: Record) -> Iterator[str]:
         try:
             if name.endswith((".yaml", ".yml")):
                 raise BenchError(f"unknown {kind} '{name}'")
-            known = _version(load, name)
+            known = _version(load, str(own) if own and kind == "track" else name)
         except BenchError as error:
             yield f"{kind}: {error}"
             continue
@@ -187,6 +188,14 @@ def _of_names(record: Record) -> Iterator[str]:
     except BenchError as error:
         package = record.adapter.package if record.adapter else "unknown"
         yield f"method: {error}; it is of package {package}"
+
+
+def _track_of_a_study(record: Record, path: Path) -> Path | None:
+    """The file of a track that only the records beside it are of, in a folder of studies."""
+    study = path.absolute().parents[_DEPTH - 1]
+    own = study / f"{record.track}.yaml"
+    named = re.fullmatch(r"[\w-]+", record.track) and record.track not in registry.track_files()
+    return own if named and STUDIES in study.parts and own.is_file() else None
 
 
 @cache

@@ -64,6 +64,18 @@ def test_all_committed_records_are_sound():
     assert problems(RESULTS) == []
 
 
+def test_a_study_has_tracks_of_its_own(tmp_path):
+    """Beside its records, and nowhere else: no other folder can bring a track along."""
+    study, track = RESULTS / "studies/rendered", "glyphs-photographic"
+    place = f"measured/extended-class/{track}/procrustes"
+    for folder, fault in (("studies", []), ("results", [f"track: unknown track '{track}'"])):
+        root = tmp_path / folder / "rendered"
+        shutil.copytree(study / place, root / place)
+        shutil.copy(study / f"{track}.yaml", root)
+        found = [line.partition(".json: ")[2].partition(";")[0] for line in problems(root)]
+        assert found == fault
+
+
 def moved(value, by=0.001):
     value["scores"]["new/old"]["map"] += by
 
