@@ -21,6 +21,8 @@ from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, UnsuitedError, located, nearest
 
 Spec = TypeVar("Spec", bound=Model)
+Changes = dict[str, tuple[Any, str]]
+"""Field -> its new value, and where that is written."""
 
 _GENERATION = {*GenerationSpec.model_fields} - {"name"}
 _MODEL = {*ModelSpec.model_fields}
@@ -119,7 +121,7 @@ class Draft:
 
     def __init__(self, protocol: Protocol, track: Track | None) -> None:
         self.protocol, self.track = protocol, track
-        self.models: list[tuple[str, str, Any, str]] = []
+        self.models: list[dict[str, Changes]] = []
         self.methods: dict[str, dict[str, Any]] = {}
 
     def change(
@@ -130,9 +132,17 @@ class Draft:
         ``where`` stands before the key in errors; the ``methods`` that are owners are by default
         every one.
         """
-        # A backbone comes before what is said of it.
-        for key, value in sorted(changes.items(), key=lambda each: _name(each[0]) != "backbone"):
-            self._change(key, value, where + key, methods or known_methods())
+        self.models.append({})
+        recipe: Changes = {}
+        for key, value in changes.items():
+            owner, _, name = key.rpartition(".")
+            if owner == "recipe":  # together: milestones need a schedule of steps
+                recipe[name] = value, where + key
+            else:
+                self._change(key, value, where + key, methods or known_methods())
+        if recipe and self.track is not None:
+            made = _changed_together(self.track.recipe, recipe)
+            self.track = self.track.model_copy(update={"recipe": made})
 
     def _change(self, key: str, value: Any, where: str, methods: frozenset[str]) -> None:
         owner, dot, name = key.rpartition(".")
@@ -140,7 +150,7 @@ class Draft:
             raise BenchError(f"{where}: expected owner.field, such as old.head or recipe.epochs")
         names = [g.name for g in self.protocol.generations]
         if owner in names and name in _MODEL:
-            self.models.append((owner, name, value, where))
+            self.models[-1].setdefault(owner, {})[name] = value, where
         elif owner in names:
             self._change_generation(names.index(owner), name, value, where)
         elif owner in ("protocol", "evaluation"):
@@ -184,12 +194,14 @@ class Draft:
                     f"has no model '{name}'{nearest(name, self.track.models)}"
                 )
             specs[g.name] = self.track.models[name]
-        for owner, name, value, where in self.models:
-            specs[owner] = _changed(specs[owner], (name,), value, where)
-            if name == "backbone":
-                fields = ModelSpec.model_fields
-                usual = {field: fields[field].default for field in OF_BACKBONE}
-                specs[owner] = specs[owner].model_copy(update=usual)
+        for layer in self.models:
+            for owner, changes in layer.items():
+                if "backbone" in changes:
+                    # What is said of a backbone holds no more where there is another.
+                    fields = ModelSpec.model_fields
+                    usual = {field: fields[field].default for field in OF_BACKBONE}
+                    specs[owner] = specs[owner].model_copy(update=usual)
+                specs[owner] = _changed_together(specs[owner], changes)
         length = self.track.recipe.length
         models = tuple(_lengthened(spec, length) for spec in specs.values())
         track = self.track.model_copy(update={"recipe": self.track.recipe.lengthened()})
@@ -216,10 +228,6 @@ def check_tasks(names: Sequence[str], where: str) -> None:
         owner |= dict.fromkeys(scores, name)
 
 
-def _name(key: str) -> str:
-    return key.rpartition(".")[2]
-
-
 def _changed(spec: Spec, path: Sequence[str], value: Any, where: str) -> Spec:
     """A model with the field at the end of a path changed."""
     (name, *inner), fields = path, dict(spec)
@@ -228,6 +236,24 @@ def _changed(spec: Spec, path: Sequence[str], value: Any, where: str) -> Spec:
     if inner:
         return spec.model_copy(update={name: _changed(fields[name], inner, value, where)})
     return build(type(spec), {**fields, name: _multiple(fields[name], value, where)}, where)
+
+
+def _changed_together(spec: Spec, changes: Changes) -> Spec:
+    """A model with several fields changed at once, of which one may need another.
+
+    Errors name the place of the field that they are about, else of the first one.
+    """
+    fields, wheres = dict(spec), {name: where for name, (_, where) in changes.items()}
+    for name, (value, where) in changes.items():
+        if name not in fields:
+            raise BenchError(f"{where}: unknown key '{name}'{nearest(name, fields)}")
+        fields[name] = _multiple(fields[name], value, where)
+    try:
+        return build(type(spec), fields, "")
+    except BenchError as error:
+        reason = str(error).removeprefix(": ")
+        named = re.split(r"[.\[:]", reason)[0]
+        raise BenchError(f"{wheres.get(named, next(iter(wheres.values())))}: {reason}") from error
 
 
 def _with_simclr(track: Track, path: Sequence[str], value: Any, where: str) -> Track:
