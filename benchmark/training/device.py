@@ -34,12 +34,18 @@ def parse_device(text: str) -> Device:
 
 
 def make_fabric(device: Device, **options: Any) -> Any:
-    """A Lightning Fabric on these devices."""
+    """A Lightning Fabric on these devices; BenchError if they are not here, or not so many."""
     logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
     from lightning_fabric import Fabric
+    from lightning_fabric.utilities.exceptions import MisconfigurationException
 
     options["strategy"] = "ddp" if device.devices > 1 else "auto"
-    return Fabric(accelerator=device.accelerator, devices=device.devices, **options)
+    try:
+        return Fabric(accelerator=device.accelerator, devices=device.devices, **options)
+    except (RuntimeError, MisconfigurationException) as error:
+        wanted = f"{device.devices} of {device.accelerator}"
+        reason = " ".join(str(error).split())
+        raise BenchError(f"--device: expected {wanted}, not on this machine: {reason}") from error
 
 
 @cache

@@ -388,6 +388,13 @@ def test_device_in_words():
     assert device_name(Device("cpu")) == "cpu"
 
 
+def test_a_device_that_is_not_there_is_one_line():
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    with pytest.raises(BenchError, match=r"^--device: expected 2 of cuda, not .+$"):
+        device_name(Device("cuda", 2))
+
+
 @pytest.mark.parametrize(
     ("has", "asked", "device", "used"),
     [
