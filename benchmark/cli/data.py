@@ -55,7 +55,7 @@ def get(
 
     from benchmark.data.downloads import fetch
 
-    reader = _reader(name)
+    reader = _one_reader(name)
     origin = reader.origin
     if origin is None:
         raise BenchError(f"data get: {reader.name} has no files to download")
@@ -88,7 +88,7 @@ def check(name: Name, data_root: Root = None) -> None:
     from benchmark.data.census import take_census
     from benchmark.report.text_table import simple_table
 
-    reader = _reader(name)
+    reader = _one_reader(name)
     origin = reader.origin
     hint = "" if origin is None else f"; {_had(reader.name, origin)['how']}"
     try:
@@ -127,7 +127,7 @@ def resize(
     from benchmark.data.resized_copy import resize_dataset
 
     with progress_bar("resizing") as progress:
-        done = resize_dataset(_reader(name), data_root, out, side, progress)
+        done = resize_dataset(_one_reader(name), data_root, out, side, progress)
     before, after = (f"{n / 1e6:,.1f} MB" for n in done.n_bytes)
     echo(f"{done.images:,} images, {done.new:,} of them written now: {before} to {after} in {out}")
 
@@ -144,6 +144,15 @@ def _reader(name: str) -> "DatasetReader":
         track = load_track(name)
         return read_options(track.dataset, track.data)
     return read_options(dataset if dataset in known else name)
+
+
+def _one_reader(name: str) -> "DatasetReader":
+    """A dataset that has a folder of its own; BenchError if it joins others."""
+    reader = _reader(name)
+    if reader.members:
+        names = " and ".join(reader.members)
+        raise BenchError(f"data: {name} joins {names}: name one of them, with its own folder")
+    return reader
 
 
 def _had(name: str, origin: "Origin") -> dict[str, str]:

@@ -109,6 +109,18 @@ def test_side_information_from_another_domain_needs_its_root(roots):
     assert make_request(**ask, without_data=True).plan().stages
 
 
+@pytest.mark.parametrize("verb", ["check", "get", "resize"])
+def test_each_of_two_datasets_is_looked_at_by_itself(verb, tmp_path, capsys):
+    from benchmark.cli.app import main
+
+    out = [] if verb == "check" else ["--out", str(tmp_path)]
+    with pytest.raises(SystemExit) as end:
+        main(["data", verb, "imagenet-places365", *out])
+    assert end.value.code == 2
+    said = "imagenet-places365 joins imagenet and places365: name one of them, with its own folder"
+    assert capsys.readouterr().err == f"bench: data: {said}\n"
+
+
 def test_a_folder_whose_name_looks_like_two(tmp_path):
     odd = tmp_path / "a=b,c=d"
     odd.mkdir()
