@@ -29,6 +29,7 @@ _BACKBONE = re.compile(
 _TAG = r"[a-zA-Z0-9][\w-]{0,99}"
 _WEIGHTS = re.compile(rf"{_TAG}|sha256:[0-9a-f]{{64}}|[^\0\n]{{1,4000}}\.safetensors")
 
+_RESNET = re.compile(r"timm:\w*resne")
 _TRANSFORMER = re.compile(
     "(timm:|open_clip:)?(ViT|vit|deit|beit|cait|crossvit|eva|flexivit|pit|swin|volo|xcit)"
 )
@@ -103,6 +104,12 @@ class ModelSpec(Model):
     def _triplets_need_positives(self) -> ModelSpec:
         if self.triplet and self.per_class < 2:
             raise ValueError(f"per_class: expected at least 2 beside triplet, got {self.per_class}")
+        return self
+
+    @model_validator(mode="after")
+    def _a_stride_is_of_a_resnet(self) -> ModelSpec:
+        if self.last_stride == 1 and not _RESNET.match(self.backbone):
+            raise ValueError(f"last_stride: expected a ResNet of timm, got '{self.backbone}'")
         return self
 
     @model_validator(mode="after")
