@@ -34,6 +34,26 @@ _MOST_CASES = 5
 
 
 @dataclass(frozen=True)
+class Group:
+    """Records of one protocol on one track with one setting: what pages of records know of it."""
+
+    slug: str  # name of its board's page
+    entries: tuple[Entry, ...]
+    latest: bool  # whether there is no newer version of this protocol and track
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """What happens on it, in plain words."""
+        return scenario(self.entries[0].record)
+
+    @cached_property
+    def independent(self) -> Mapping[int, Entry]:
+        """Seed -> the record of the new model without any method."""
+        own = (entry for entry in self.entries if entry.record.method == "independent")
+        return {entry.record.seed: entry for entry in own}
+
+
+@dataclass(frozen=True)
 class Board:
     """One protocol on one track with one setting."""
 
@@ -258,24 +278,30 @@ def own_parts(of: Criterion) -> tuple[str, ...]:
     return parts.get(of.kind, ())
 
 
-def make_boards(entries: Iterable[Entry], info: Mapping[str, MethodInfo]) -> list[Board]:
-    """A board for each protocol, track and setting, the unmodified ones first."""
+def group_entries(entries: Iterable[Entry]) -> list[Group]:
+    """The records of each protocol, track and setting; nothing is computed of them yet."""
     by_record = {id(entry.record): entry for entry in entries}
     groups = scores.group(entry.record for entry in by_record.values())
     newest: dict[tuple[str, str], tuple[int, int]] = {}
     for first, *_ in groups:
         key, version = _version(first)
         newest[key] = max(newest.get(key, version), version)
-    boards: dict[str, Board] = {}
+    found: dict[str, Group] = {}
     for members in groups:
         key, version = _version(members[0])
         latest = newest[key] == version
         base = _slug(members[0], latest=latest)
         slugs = chain([base], (f"{base}-{i}" for i in count(2)))
-        slug = next(slug for slug in slugs if slug not in boards)
-        boards[slug] = _board(slug, tuple(by_record[id(r)] for r in members), info, latest)
+        slug = next(slug for slug in slugs if slug not in found)
+        found[slug] = Group(slug, tuple(by_record[id(record)] for record in members), latest)
+    return list(found.values())
+
+
+def make_boards(groups: Iterable[Group], info: Mapping[str, MethodInfo]) -> list[Board]:
+    """A board for each protocol, track and setting, the unmodified ones first."""
     return sorted(
-        boards.values(), key=lambda b: (bool(b.first.changed), not b.latest, not b.general)
+        (_board(group, info) for group in groups),
+        key=lambda b: (bool(b.first.changed), not b.latest, not b.general),
     )
 
 
@@ -289,11 +315,9 @@ def _slug(record: Record, *, latest: bool) -> str:
     return file_name(record.protocol, record.track, *version, *changes)
 
 
-def _board(
-    slug: str, entries: tuple[Entry, ...], info: Mapping[str, MethodInfo], latest: bool
-) -> Board:
+def _board(group: Group, info: Mapping[str, MethodInfo]) -> Board:
     """All but the ranks."""
-    records = [entry.record for entry in entries]
+    records = [entry.record for entry in group.entries]
     first = records[0]
     known = select.metrics(records, "all")
     table = scores.make_table(records, [m for m in known if not m.startswith(_PARTS)] or known)
@@ -303,9 +327,9 @@ def _board(
     changes = ", ".join(f"{key}={value}" for key, value in first.changed.items())
     track = notes.track_title(first) + (f" ({changes})" if changes else "")
     return Board(
-        slug=slug,
-        entries=entries,
-        title=scenario(first).title,
+        slug=group.slug,
+        entries=group.entries,
+        title=group.scenario.title,
         track=track,
         cross=select.cross_case(records),
         own=select.self_case(records),
@@ -313,7 +337,7 @@ def _board(
         metrics=tuple(dict.fromkeys([*main, *table.metrics])),
         info={record.method: info[record.method] for record in records},
         costs={method: method_costs(own, alone) for method, own in methods.items()},
-        latest=latest,
+        latest=group.latest,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from benchmark.metrics.backfill_orders import is_oracle
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
-from benchmark.report.colours import MOST, hue
+from benchmark.report.colours import DASHES, MOST, hue
 from benchmark.report.ranks import front
 from benchmark.report.scores import by_method, case_score
 from benchmark.report.tables import backfilling, sequence
@@ -32,6 +32,7 @@ def board_data(board: Board, boards: Sequence[Board]) -> dict[str, Any]:
         "cases": board.shown_cases,
         "shares": [PARTS["above"], PARTS["average"]],
         "hues": {method: hue(method) for method in board.info},
+        "dashes": DASHES,
         "top": _top(board),
         "costs": [{"key": key, "label": COSTS[key]} for key in board.cost_keys],
         "methods": {method: about.filters for method, about in board.info.items()},

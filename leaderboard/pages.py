@@ -16,7 +16,7 @@ from benchmark.report.text_table import TextTable
 from leaderboard.names import method_href
 from leaderboard.scenarios import CLASSES, KINDS
 
-_ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
+_ESCAPED = {char: f"\\u{ord(char):04x}" for char in "<>&"}
 
 
 def embed(value: Any) -> Markup:
@@ -27,7 +27,9 @@ def embed(value: Any) -> Markup:
         '{"a":"\\u003c/script\\u003e"}'
     """
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return Markup(text.translate(_ESCAPED))
+    for char, escaped in _ESCAPED.items():
+        text = text.replace(char, escaped)
+    return Markup(text)
 
 
 def definitions(pairs: Iterable[tuple[str, str]]) -> Markup:
@@ -85,8 +87,11 @@ def environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Text with its control characters shown; what is markup already passed the renderers."""
-    return printable(value) if type(value) is str else value
+    """Text with its control characters shown, and no number at a line's end without its unit.
+
+    What is markup already passed the renderers.
+    """
+    return printable(value).replace(" %", "\u00a0%") if type(value) is str else value
 
 
 def _block(table: TextTable, classes: str = "", i: int = 0) -> Markup:

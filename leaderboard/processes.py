@@ -3,9 +3,9 @@
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
 from benchmark.errors import BenchError
@@ -17,8 +17,8 @@ MANY = 400
 """From so many records on more processes pay."""
 _MOST = 4
 """No more processes than these."""
-_work: list[Any] = []
-"""Of a process of the pool: the function and its arguments, in the memory that it forked with."""
+_CHUNK = 8
+"""At most so many things are taken at a time: nobody waits for a slow neighbour."""
 
 
 def spread(call: Callable[[T], R], things: Sequence[T], enough: bool = True) -> list[R]:
@@ -33,20 +33,75 @@ def spread(call: Callable[[T], R], things: Sequence[T], enough: bool = True) -> 
         BenchError: What ``call`` raised, or that a process ended before its work.
         OSError: What ``call`` raised.
     """
+    with working(call, things, enough) as results:
+        return results()
+
+
+@contextmanager
+def working(
+    call: Callable[[T], R], things: Sequence[T], enough: bool = True
+) -> Iterator[Callable[[], list[R]]]:
+    """As :func:`spread`, while this process goes on: a function that waits for the results.
+
+    Processes that still work at the end of the block, because something was raised in it, stop
+    after the thing that they are at. This process starts no thread, so that more may part from it.
+    """
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
     n = min(cores, _MOST, len(things))
     if n < 2 or not enough:
-        return [call(thing) for thing in things]
-    fork = multiprocessing.get_context("fork")
+        done = [call(thing) for thing in things]
+        yield lambda: done
+        return
+    system = multiprocessing.get_context("fork")
+    taken = system.Value("q", 0)
+    chunk = min(_CHUNK, 1 + len(things) // (32 * n))
+    pipes, workers = [], []
+    for _ in range(n):
+        here, there = system.Pipe(duplex=False)
+        workers.append(system.Process(target=_work, args=(there, call, things, taken, chunk)))
+        workers[-1].start()
+        there.close()
+        pipes.append(here)
     try:
-        with ProcessPoolExecutor(n, fork, _work.extend, ([call, things],)) as pool:
-            # Small chunks: nobody waits for a slow neighbour.
-            chunk = min(8, 1 + len(things) // (32 * n))
-            return list(pool.map(_nth, range(len(things)), chunksize=chunk))
-    except BrokenProcessPool:
-        raise BenchError("a process ended before its work; see above") from None
+        yield lambda: _collect(pipes, len(things))
+    finally:
+        with taken.get_lock():
+            taken.value = len(things)
+        for pipe, worker in zip(pipes, workers, strict=True):
+            pipe.close()
+            worker.join()
 
 
-def _nth(i: int) -> Any:
-    call, things = _work
-    return call(things[i])
+def _work(
+    results: Connection, call: Callable[[Any], Any], things: Sequence[Any], taken: Any, chunk: int
+) -> None:
+    """Take the next few things until there are no more; send what came of them, or what failed."""
+    with suppress(BrokenPipeError, KeyboardInterrupt):  # the process that asked has ended its work
+        try:
+            while True:
+                with taken.get_lock():
+                    start = taken.value
+                    taken.value = min(start + chunk, len(things))
+                if start >= len(things):
+                    return
+                results.send((start, [call(thing) for thing in things[start : start + chunk]]))
+        except (BenchError, OSError) as error:
+            results.send(error)
+
+
+def _collect(pipes: Sequence[Connection], n: int) -> list[Any]:
+    found: dict[int, Any] = {}
+    reading = list(pipes)
+    while reading:
+        for pipe in wait(reading):
+            try:
+                message = pipe.recv()  # type: ignore[union-attr]
+            except EOFError:
+                reading.remove(pipe)  # type: ignore[arg-type]
+                continue
+            if isinstance(message, Exception):
+                raise message
+            found.update(enumerate(message[1], message[0]))
+    if len(found) < n:
+        raise BenchError("a process ended before its work; see above")
+    return [found[i] for i in range(n)]

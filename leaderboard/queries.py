@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +25,22 @@ class QueriesLookedAt:
         self._bounds: dict[Path | None, Nearest | None] = {}
 
     def page(
-        self, own: Nearest | None, entry: Entry, entries: Sequence[Entry]
+        self, own: Nearest | None, entry: Entry, independent: Mapping[int, Entry]
     ) -> dict[str, list[dict[str, Any]]]:
         """What the template shows by kind of query; empty without neighbours or pictures.
 
         Args:
             own: Neighbours of the record itself.
             entry: The record.
-            entries: All records of its board, of which ``independent``'s chooses the queries.
+            independent: Seed -> the board's record of ``independent``, which chooses the queries.
         """
-        pictures, bounds = self.pictures(entry.record), self._choosing(entry.record, entries)
         kinds: dict[str, list[dict[str, Any]]] = {}
-        if own is None or bounds is None:
+        pictures = {} if own is None else self.pictures(entry.record)
+        chooser = independent.get(entry.record.seed)
+        if own is None or chooser is None or not pictures:
+            return kinds
+        bounds = own if chooser is entry else self._neighbours(chooser)
+        if bounds is None:
             return kinds
         for looked in look_at(own, bounds):
             rows = [("before", own.cases[0], looked.before), ("after", own.cases[1], looked.after)]
@@ -66,20 +71,17 @@ class QueriesLookedAt:
         except BenchError:
             return {}
 
-    def _choosing(self, record: Record, entries: Sequence[Entry]) -> Nearest | None:
-        """Neighbours in the record of ``independent`` of the same seed."""
-        same = (e for e in entries if e.record.method == "independent")
-        entry = next((e for e in same if e.record.seed == record.seed), None)
-        if entry is None:
-            return None
+    def _neighbours(self, entry: Entry) -> Nearest | None:
+        """Those of a record; None where it has none, or damaged ones."""
         if entry.path not in self._bounds:
             try:
-                details = read_details(entry)
+                details = read_details(entry)[0]
             except BenchError:
                 details = None
             self._bounds[entry.path] = None if details is None else details.nearest
         return self._bounds[entry.path]
 
 
+@lru_cache(maxsize=1 << 12)
 def _tile(webp: bytes) -> str:
     return f"data:image/webp;base64,{base64.b64encode(webp).decode()}"

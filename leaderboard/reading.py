@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.errors import BenchError
-from benchmark.records.details import Details, find_details
+from benchmark.records.details import Details, check_digest, details_path, unpack_details
 from benchmark.records.files import Attempt, find_records
 from benchmark.records.record import Record
 from leaderboard.processes import MANY, spread
@@ -66,15 +66,16 @@ def read_folders(roots: Sequence[Path]) -> tuple[list[Entry], list[Skipped]]:
     return list(entries.values()), list(dict.fromkeys(skipped))
 
 
-def read_details(entry: Entry) -> Details | None:
-    """The details of a record without its results by query; None where it has none.
+def read_details(entry: Entry) -> tuple[Details | None, bytes]:
+    """What a page shows of a record's details, and the bytes of their file; nothing without.
 
     Raises:
         BenchError: If they are damaged.
     """
-    if entry.path is None:
-        return None
-    return find_details(entry.record, entry.path, with_results=False)
+    packed = b"" if entry.path is None else check_digest(entry.record, entry.path)
+    if entry.path is None or not packed:
+        return None, b""
+    return unpack_details(details_path(entry.path), packed, with_results=False), packed
 
 
 def skip(error: BenchError, roots: Sequence[Path]) -> Skipped:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic_core import from_json, to_json
 
 from benchmark.config.loading import load_track
 from benchmark.errors import BenchError
@@ -24,10 +25,6 @@ from leaderboard.words import words
 Pair = tuple[str, str]
 # A text longer than this is cut on the page; the file has all of it.
 _LONGEST = 2000
-_TOLD = {
-    "cost", "config", "changed", "parameters", "models", "recipe", "dataset", "side", "adapter",
-    "checkpoints", "environment",
-}  # fmt: skip
 _PACKAGES = ("python", "torch", "lightning-fabric", "timm", "numpy", "cpu", "system")
 
 
@@ -162,30 +159,30 @@ def _tables(record: Record) -> Iterator[TextTable]:
 
 def _sections(record: Record) -> Iterator[tuple[str, tuple[Pair, ...]]]:
     """Everything else that the record says, part by part."""
-    plain = record.model_dump(mode="json", by_alias=True, include=_TOLD)
+    omitted = record.backfilling and record.backfilling.omitted
     parts = {
-        "Cost": {key: value for key, value in plain["cost"].items() if value is not None},
-        "Parameters of the method": plain["config"],
-        "Changed settings": plain["changed"],
-        "Protocol and track": plain["parameters"],
-        "Models": plain["models"],
-        "Recipe": plain["recipe"],
-        "Dataset": plain["dataset"],
-        "Side-information": plain["side"],
-        "Left out of backfilling": record.backfilling and record.backfilling.omitted,
-        "Adapter": plain["adapter"],
-        "Weights": plain["checkpoints"],
-        "Environment": plain["environment"],
+        "Cost": to_json(record.cost, by_alias=True, exclude_none=True),
+        "Parameters of the method": to_json(record.config),
+        "Changed settings": to_json(record.changed),
+        "Protocol and track": to_json(record.parameters, by_alias=True),
+        "Models": to_json(record.models, by_alias=True),
+        "Recipe": to_json(record.recipe, by_alias=True),
+        "Dataset": to_json(record.dataset, by_alias=True),
+        "Side-information": to_json(record.side, by_alias=True),
+        "Left out of backfilling": to_json(omitted),
+        "Adapter": to_json(record.adapter, by_alias=True),
+        "Weights": to_json(record.checkpoints),
+        "Environment": to_json(record.environment),
     }
     for title, part in parts.items():
-        if lines := _lines(json.dumps(part)):
+        if lines := _lines(part):
             yield title, lines
 
 
 # Recipes, models and environments are the same in hundreds of records.
 @lru_cache(maxsize=4096)
-def _lines(part: str) -> tuple[Pair, ...]:
-    return tuple(_flat(json.loads(part), ""))
+def _lines(part: bytes) -> tuple[Pair, ...]:
+    return tuple(_flat(from_json(part), ""))
 
 
 def _flat(value: Any, name: str) -> Iterator[Pair]:

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmark.config import registry
 from benchmark.errors import BenchError
 from benchmark.records import published
-from benchmark.records.details import details_path
 from benchmark.records.pictures import Pictures
 from benchmark.records.record import Record
 from benchmark.records.verified import Verification, read_verification
@@ -25,7 +24,7 @@ from benchmark.report.text_table import TextCell, TextTable, simple_table
 from leaderboard import changes, overview, pages, tables
 from leaderboard.agreement import agreements, summary
 from leaderboard.board_page import board_page, downloads
-from leaderboard.boards import Board, make_boards, number_rows
+from leaderboard.boards import Board, Group, group_entries, make_boards, number_rows
 from leaderboard.cards import MethodInfo, method_info
 from leaderboard.citing import board_bibtex
 from leaderboard.effort import effort
@@ -33,7 +32,7 @@ from leaderboard.evidence import FIGURES, evidence_page, has_evidence, told_list
 from leaderboard.heatmap import heatmap
 from leaderboard.method_page import method_page
 from leaderboard.names import file_name, method_href, record_address
-from leaderboard.processes import MANY, spread
+from leaderboard.processes import MANY, working
 from leaderboard.published import make_tables as published_tables
 from leaderboard.queries import QueriesLookedAt
 from leaderboard.reading import Entry, Skipped, read_details, read_folders, skip
@@ -45,7 +44,9 @@ _HERE = Path(__file__).parent
 _FOLDERS = ("assets", "boards", "methods", "records", "published", "releases")
 _MARK = ".compatbench-site"
 _FAMILIES = ("compatible training", "transformation", "baseline", "control", "unknown")
+_TEMPLATES = ("base", "parts", "evidence", "board", "family", "method", "record")
 _NEWEST = 12
+R = TypeVar("R")
 
 
 @contextmanager
@@ -125,8 +126,7 @@ class _Site:
         self.looked_at = QueriesLookedAt(roots, drawn)
         methods = sorted({e.record.method for e in entries}, key=lambda m: m.partition(":"))
         self.info = {method: method_info(method) for method in methods}
-        self.boards = make_boards(entries, self.info)
-        self.families = tables.make_families(self.boards)
+        self.groups = group_entries(entries)
         self.releases = changes.read_releases(Path(releases or changes.FOLDER))
         self.newest = sorted(
             (entry.record for entry in entries),
@@ -138,54 +138,86 @@ class _Site:
         except BenchError:  # this installation has none
             self.published = published.Published(papers={}, protocols=(), datasets={})
 
+    @cached_property
+    def boards(self) -> list[Board]:
+        """The boards, with their rankings."""
+        found = make_boards(self.groups, self.info)
+        for board in found:
+            _ = board.by_metric  # before processes part that would each make it
+        return found
+
+    @cached_property
+    def families(self) -> list[tables.Family]:
+        """The protocols with settings."""
+        return tables.make_families(self.boards)
+
     def write(self) -> Path:
-        """Write everything; what an earlier site left behind goes."""
+        """Write everything; what an earlier site left behind goes.
+
+        What comes many times is made by processes: pages of records, which need no board, while
+        this one makes the boards; then those of boards and methods, while it makes all others.
+        """
         _clear(self.out)
         for folder, target in (("assets", "assets"), ("vendor", "assets/vendor")):
             shutil.copytree(_HERE / folder, self.out / target, copy_function=shutil.copyfile)
-        self._write_many()
-        guide = self._guide()
-        first = overview.index(self.boards, self.info)
-        told = told_lists([e.record for e in self.entries]) if self.evidence else []
-        about = {"n_skipped": len(self.skipped), "guide": guide, "told": told}
+        for name in _TEMPLATES:
+            pages.template(name)  # compiled before processes part that would each do so
+        _ = self._about
+        enough = len(self.entries) >= MANY
+        with working(_call, self._early(), enough) as told_and_damaged:
+            late = self._late()
+            with working(_call, late, enough) as written:
+                first = overview.index(self.boards, self.info)
+                self._few()
+                written()
+                told, *damaged = told_and_damaged()
+        self.skipped += sorted(filter(None, damaged), key=lambda each: each.file)
+        about = {"n_skipped": len(self.skipped), "guide": self._guide(), "told": told}
         self._page("index", "index.html", **about, **first)
         self._page("boards", "boards.html", **self._scenarios())
-        self._page("methods", "methods.html", families=self._methods())
-        self._published()
-        self._page("submit", "submit.html", **self._protocols())
-        self._changes()
         lines = [[TextCell(s.file, code=True), TextCell(s.reason)] for s in self.skipped]
         heads = ("file", "reason")
         table = simple_table("Skipped files", "", heads, (), lines or [["None."]])
         self._page("skipped", "skipped.html", table=table)
         return self.out / "index.html"
 
-    def _write_many(self) -> None:
-        """What takes long, and whatever comes many times; many of them by processes."""
-        for board in self.boards:
-            _ = board.by_metric  # before processes part that would each make it
-        work: list[Callable[[], Skipped | None]] = [self._evidence] if self.evidence else []
-        work += [partial(self._board, board) for board in self.boards]
-        work += [partial(self._family, family) for family in self.families]
-        work += [partial(self._method, info) for info in self.info.values()]
-        work += [partial(self._record, b, entry) for b in self.boards for entry in b.entries]
-        for name in ("base", "parts", "board", "method", "record"):
-            pages.template(name)  # compiled before processes part that would each do so
-        damaged = spread(lambda page: page(), work, enough=len(self.entries) >= MANY)
-        self.skipped += sorted(filter(None, damaged), key=lambda each: each.file)
+    def _early(self) -> list[Callable[[], Any]]:
+        """What needs no board: first the evidence, which takes longest, then pages of records."""
+        records = [partial(self._record, group, e) for group in self.groups for e in group.entries]
+        return [self._evidence, *records]
 
-    def _evidence(self) -> None:
+    def _late(self) -> list[Callable[[], Any]]:
+        """Pages of boards, families and methods, the longest first."""
+        boards = sorted(self.boards, key=lambda board: -len(board.entries))
+        return [
+            *(partial(self._board, board) for board in boards),
+            *(partial(self._family, family) for family in self.families),
+            *(partial(self._method, info) for info in self.info.values()),
+        ]
+
+    def _few(self) -> None:
+        """Pages that come once, or once a paper, and wait for nothing."""
+        self._page("methods", "methods.html", families=self._methods())
+        self._published()
+        self._page("submit", "submit.html", **self._protocols())
+        self._changes()
+
+    def _evidence(self) -> list[tuple[str, int, list[str]]]:
+        """The page of evidence, if there is any; what the first page tells of it."""
+        if not self.evidence:
+            return []
         page = evidence_page([entry.record for entry in self.entries], self.published)
         for name, drawn in page["figures"].items():
             self._write(f"{FIGURES}/{name}", drawn)
         self._page("evidence", "evidence.html", folder=FIGURES, **page)
+        return told_lists([entry.record for entry in self.entries])
 
     @cached_property
     def _about(self) -> dict[str, Any]:
         """What every page says of all records."""
         return {
             "n_records": len(self.entries), "newest": self.newest[0],
-            "kinds": kinds_words(board.scenario for board in self.boards),
+            "kinds": kinds_words(group.scenario for group in self.groups),
             "evidence": self.evidence,
         }  # fmt: skip
 
@@ -265,8 +297,9 @@ class _Site:
             moves=changes.moves(last, now) if last else [], bibtex=board_bibtex(self.newest[0]),
             n_boards=len(now.boards),
         )  # fmt: skip
+        today = {board.slug for board in self.boards}
         for release in self.releases:
-            self._page("release", f"releases/{release.release}.html", release=release)
+            self._page("release", f"releases/{release.release}.html", release=release, today=today)
             text = changes.release_text(release)
             self._write(f"releases/{release.release}.json", text.encode("utf-8", "replace"))
         self._write("feed.xml", changes.feed(self.boards, self.releases).encode("utf-8", "replace"))
@@ -292,24 +325,23 @@ class _Site:
         ]
         self._page("board", f"boards/{board.slug}.html", **page)
 
-    def _record(self, board: Board, entry: Entry) -> Skipped | None:
+    def _record(self, group: Group, entry: Entry) -> Skipped | None:
         """A record's page and files; what is wrong with its details."""
         record, path = entry.record, entry.path
-        damaged = details = None
+        damaged, details, packed = None, None, b""
         try:
-            details = read_details(entry)
+            details, packed = read_details(entry)
         except BenchError as error:
             damaged = skip(error, self.roots)
-        address = record_address(board.slug, record)
+        address = record_address(group.slug, record)
         anew = json.dumps(record.as_json(), indent=1) + "\n" if path is None else ""
         self._write(f"{address}.json", anew.encode() if path is None else path.read_bytes())
-        packed = b"" if details is None or path is None else details_path(path).read_bytes()
         if packed:
             self._write(f"{address}.details.gz", packed)
-        values = record_page(record, details) | {"board": board, "details_size": len(packed)}
+        values = record_page(record, details) | {"board": group, "details_size": len(packed)}
         values |= {"damaged": damaged and damaged.reason, "file": address.rpartition("/")[2]}
         nearest = None if details is None else details.nearest
-        looked = self.looked_at.page(nearest, entry, board.entries)
+        looked = self.looked_at.page(nearest, entry, group.independent)
         values |= {"badge": _badge(entry), "queries": looked}
         self._page("record", f"{address}.html", **values)
         return damaged
@@ -325,8 +357,12 @@ def freeze(root: _Path | Sequence[_Path], name: str, folder: Path | None = None)
     roots = [Path(each) for each in ([root] if isinstance(root, str | Path) else root)]
     entries, _ = read_folders(roots)
     info = {e.record.method: method_info(e.record.method) for e in entries}
-    release = changes.freeze(name, make_boards(entries, info))
+    release = changes.freeze(name, make_boards(group_entries(entries), info))
     return changes.write_release(release, folder or changes.FOLDER)
+
+
+def _call(page: Callable[[], R]) -> R:
+    return page()
 
 
 def _badge(entry: Entry) -> Verification | None:

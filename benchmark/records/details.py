@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
-from pydantic_core import from_json
+from pydantic import Field, TypeAdapter
+from pydantic_core import from_json, to_json
 
 from benchmark.config.files import plain_io_errors, read_bytes
-from benchmark.config.reading import Model, build
+from benchmark.config.reading import Model, parse
 from benchmark.errors import BenchError
 from benchmark.records.limits import parse_json
 from benchmark.records.record import Record
@@ -158,6 +158,11 @@ class Header(Model):
     left_out: tuple[str, ...] = ()
 
 
+_HEADER = TypeAdapter(Header)
+_KINDS = {"U8": np.dtype("u1"), "U16": np.dtype("<u2"), "U32": np.dtype("<u4")}
+"""Types of arrays, as safetensors calls them."""
+
+
 def details_path(record: Path) -> Path:
     """``seed-0.json`` -> ``seed-0.details.gz``, beside it."""
     return record.with_name(f"{record.stem}.details.gz")
@@ -191,7 +196,7 @@ def find_details(record: Record, path: Path, with_results: bool = True) -> Detai
     """
     if record.details is None:
         return None
-    return _read(details_path(path), check_digest(record, path), with_results)
+    return unpack_details(details_path(path), check_digest(record, path), with_results)
 
 
 def check_digest(record: Record, path: Path) -> bytes:
@@ -214,21 +219,25 @@ def check_digest(record: Record, path: Path) -> bytes:
 def read_details(path: Path, with_results: bool = True) -> Details:
     """Read and validate a details file.
 
-    Without ``with_results`` the results by query, which are most of the work, are checked only.
-
     Raises:
         BenchError: If it is too large, damaged, of another schema, or inconsistent.
     """
-    return _read(path, read_bytes(path, LIMIT), with_results)
+    return unpack_details(path, read_bytes(path, LIMIT), with_results)
 
 
-def _read(path: Path, packed: bytes, with_results: bool) -> Details:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
+def unpack_details(path: Path, packed: bytes, with_results: bool = True) -> Details:
+    """Validate the bytes of a details file, ``path`` in what is said of them.
+
+    Without ``with_results`` the results by query, which are most of the work, are not looked at.
+
+    Raises:
+        BenchError: If they are damaged, of another schema, or inconsistent.
+    """
+    from safetensors import SafetensorError, deserialize
 
     raw = _unpacked(path, packed)
     try:
-        arrays = load(raw)
+        arrays = dict(deserialize(raw))
         size = int.from_bytes(raw[:8], "little")
         text = from_json(raw[8 : 8 + size])["__metadata__"]["details"].encode()
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -238,9 +247,10 @@ def _read(path: Path, packed: bytes, with_results: bool) -> Details:
     schema = value.get("schema") if isinstance(value, dict) else type(value).__name__
     if type(schema) is not int or not 1 <= schema <= SCHEMA:
         raise BenchError(f"{path}: schema: expected 1 to {SCHEMA}, got {schema!r}")
-    header = build(Header, value, str(path))
+    # Of the very value that was looked at: the text may have a key twice.
+    header = parse(_HEADER, to_json(value), str(path))
     reader = _Reader(path, arrays, header)
-    results = dict(reader.results(with_results))
+    results = dict(reader.results()) if with_results else {}
     drawn = reader.picture(), reader.ordering(), reader.nearest()
     return Details(results, *drawn, left_out=header.left_out)
 
@@ -263,14 +273,20 @@ def _unpacked(path: Path, packed: bytes) -> bytes:
 @dataclass(frozen=True)
 class _Reader:
     path: Path
-    arrays: Mapping[str, NDArray[Any]]
+    arrays: Mapping[str, Mapping[str, Any]]  # of safetensors: dtype, shape and bytes of each
     header: Header
 
     def array(self, name: str, dtype: type, shape: tuple[int | None, ...]) -> NDArray[Any]:
         """An array of the file, checked; ``None`` in its shape is any length."""
-        array = self.arrays.get(name)
-        if array is None:
+        stored = self.arrays.get(name)
+        if stored is None:
             raise BenchError(f"{self.path}: missing array '{name}'")
+        kind = _KINDS.get(stored["dtype"])
+        if kind is None:
+            raise BenchError(
+                f"{self.path}: {name}: expected {np.dtype(dtype)}, got {stored['dtype']}"
+            )
+        array: NDArray[Any] = np.frombuffer(stored["data"], kind).reshape(stored["shape"])
         fits = len(array.shape) == len(shape) and all(
             expected in (None, n) for expected, n in zip(shape, array.shape, strict=True)
         )
@@ -281,8 +297,8 @@ class _Reader:
             )
         return array
 
-    def results(self, read: bool) -> Iterator[tuple[CaseMetric, QueryResults]]:
-        """Results by query of every case and metric; checked only, unless they are to be built."""
+    def results(self) -> Iterator[tuple[CaseMetric, QueryResults]]:
+        """Results by query of every case and metric."""
         if len(self.header.queries) > _MOST_SETS:
             raise BenchError(f"{self.path}: queries: expected at most {_MOST_SETS} sets")
         queries = {name: self.queries(name, each) for name, each in self.header.queries.items()}
@@ -298,14 +314,13 @@ class _Reader:
             if not bits and int(levels.max()) > column.levels:
                 raise BenchError(f"{self.path}: {column.array}: value above its scale")
             draws = self.draws(column)
-            if read:
-                step = column.scale / column.levels
-                levels = np.unpackbits(levels, count=n) if bits else levels
-                identity, rows = queries[column.queries]()
-                yield (column.case, column.metric), QueryResults(
-                    levels.astype(np.float64) * step, identity, rows, about.n_queries,
-                    0.0 if bits else step, draws,
-                )  # fmt: skip
+            step = column.scale / column.levels
+            levels = np.unpackbits(levels, count=n) if bits else levels
+            identity, rows = queries[column.queries]()
+            yield (column.case, column.metric), QueryResults(
+                levels.astype(np.float64) * step, identity, rows, about.n_queries,
+                0.0 if bits else step, draws,
+            )  # fmt: skip
 
     def queries(self, name: str, about: QuerySet) -> Callable[[], tuple[Ints, Ints]]:
         """Check a set of queries; gives identities and rows, which are made when first wanted."""

@@ -11,6 +11,10 @@ DARK = {"#0072B2": "#4AA8E0", "#332288": "#9D92E6", "#5C3A00": "#C79A5B"}
 GREY = "#555555"
 REST = "#b9bfc5"
 """Of methods that a plot does not highlight."""
+DASHES: tuple[tuple[float, ...], ...] = (
+    (), (4, 2), (1, 1.2), (6, 1.5, 1, 1.5), (2, 2), (6, 1.5, 1, 1.5, 1, 1.5), (8, 2), (1, 3),
+)  # fmt: skip
+"""Lines of methods that share a colour, in a figure's order: lengths in widths of the line."""
 MOST = 8
 """At most so many methods are highlighted in a plot."""
 # Most figures show these, so no two share a colour; every other method's follows from its name.

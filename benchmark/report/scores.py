@@ -105,9 +105,9 @@ def mean_score(values: Sequence[float | None], spans: Sequence[Span | None] = ()
         return Score(None)
     if len(known) == 1:
         return Score(known[0], *((spans and spans[0]) or (None, None)))
-    # Plain numbers: a few seeds, and thousands of cells.
+    # Plain numbers in lists: a few seeds, and hundreds of thousands of cells.
     mean = math.fsum(known) / len(known)
-    spread = math.sqrt(math.fsum((v - mean) ** 2 for v in known) / (len(known) - 1))
+    spread = math.sqrt(math.fsum([(v - mean) ** 2 for v in known]) / (len(known) - 1))
     half = t_factor(len(known)) * spread
     return Score(mean, mean - half, mean + half)
 

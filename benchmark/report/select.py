@@ -115,12 +115,10 @@ def metrics(records: Sequence[Record], chosen: Names = None) -> list[str]:
     Raises:
         BenchError: If a chosen metric is in no record.
     """
-    known = numbers.ordered(
-        metric
-        for record in records
-        for scores in (*record.scores.values(), *record.bounds.values())
-        for metric in scores
-    )
+    found: set[str] = set()
+    for record in records:
+        found.update(*record.scores.values(), *record.bounds.values())
+    known = numbers.ordered(found)
     if chosen is not None:
         has = any(mean(record) is not None for record in records)
         # AVG is not measured, so "all" leaves it out.

@@ -1,7 +1,7 @@
 // Backfilling curves, and the matrix of a sequence of updates.
 (() => {
   "use strict";
-  const { data, colour, isLit, chart, tagged, choice, figure, style } = window.kit;
+  const { data, colour, isLit, dash, sample, chart, tagged, choice, figure, style } = window.kit;
   const backfilling = data.backfilling;
   // Curves come as their first value and steps, in hundredths of a percent.
   const percent = (steps) => {
@@ -32,6 +32,7 @@
       const palette = [0, 1, 2, 3, 4, 5, 6, 7].map((i) => `var(--hue-${i})`);
       const named = ([label, , method, i]) => (method === null ? i < palette.length : isLit(label) || label === "independent");
       const look = (line) => (line[2] === null ? palette[line[3]] || "var(--rest)" : line[0] === "independent" ? "var(--ink)" : colour(line[0]));
+      const dashed = ([label, , method]) => (method === null ? (backfilling.oracles.includes(label) ? "5,3" : undefined) : isLit(label) ? dash(label, 1.8) : undefined);
       lines.sort((a, b) => named(a) - named(b));
       const rows = lines.flatMap((line) => line[1].map((y, i, all) => ({ label: line[0], method: line[2], x: (100 * i) / (all.length - 1), y })));
       const area = (label) => {
@@ -58,10 +59,10 @@
           Plot.line(wait, { stroke: "var(--faint)", strokeDasharray: "2,3" }),
           ...lines.map((line) => Plot.line(rows.filter((r) => r.label === line[0]), {
             x: "x", y: "y", stroke: look(line), strokeWidth: named(line) ? 1.8 : 0.8,
-            strokeDasharray: kind === "method" && backfilling.oracles.includes(line[0]) ? "5,3" : undefined,
+            strokeDasharray: dashed(line),
             render: tagged(line[2] || line[0]),
           })),
-          ...last.map((l, i) => Plot.text([0], { ...(beside ? { frameAnchor: "top-right", dx: 10, dy: 6 + 19 * i } : { frameAnchor: "bottom-left", dy: 58 + 19 * i }), textAnchor: "start", text: () => `━ ${l.label}`, fill: l.look, render: tagged(l.method || l.label.split(" (")[0]) })),
+          ...last.map((l, i) => Plot.text([0], { ...(beside ? { frameAnchor: "top-right", dx: 10, dy: 6 + 19 * i } : { frameAnchor: "bottom-left", dy: 58 + 19 * i }), textAnchor: "start", text: () => `${l.method && isLit(l.method) ? sample(l.method) : "━"} ${l.label}`, fill: l.look, render: tagged(l.method || l.label.split(" (")[0]) })),
           Plot.tip(rows, Plot.pointer({ x: "x", y: "y", title: (d) => `${d.label}\n${d.x.toFixed(0)} % backfilled: ${d.y.toFixed(1)}` })),
         ],
         caption: `${wait.length ? "Dotted: offline, the old model until all is backfilled. " : ""}${kind === "method" ? "Dashed: oracle orders, which sort by what only backfilling would tell." : ""}`,

@@ -1,7 +1,7 @@
 // A board's charts: cross-test against self-test, score against cost, against the old model's quality.
 (() => {
   "use strict";
-  const { data, names, colour, isLit, lit, symbol, chart, tagged, legend, choice, style } = window.kit;
+  const { data, names, colour, isLit, lit, symbol, dash, chart, tagged, legend, choice, style } = window.kit;
   const by = (id) => document.getElementById(id);
   const at = (name) => data.columns.indexOf(name);
   const about = (key) => data.metrics.find((m) => m.key === key);
@@ -182,7 +182,7 @@
       marks: [
         Plot.line([[ends[0], ends[0]], [ends[1], ends[1]]], { strokeDasharray: "6,4", clip: true }),
         Plot.text(tracks, { x: "x", frameAnchor: "top", dy: -6, text: "label", fill: "var(--faint)", className: "names" }),
-        ...[...lines].sort((a, b) => isLit(a[0]) - isLit(b[0])).map(([name, line]) => Plot.line(line, { x: "x", y: "y", stroke: colour(name), strokeWidth: isLit(name) ? 1.5 : 0.8, render: tagged(name) })),
+        ...[...lines].sort((a, b) => isLit(a[0]) - isLit(b[0])).map(([name, line]) => Plot.line(line, { x: "x", y: "y", stroke: colour(name), strokeWidth: isLit(name) ? 1.5 : 0.8, strokeDasharray: isLit(name) ? dash(name, 1.5) : undefined, render: tagged(name) })),
         Plot.text(lines.filter(([name]) => isLit(name)), { x: ([, line]) => line[line.length - 1].x, y: ([, line]) => line[line.length - 1].y, text: ([name]) => name, dx: 6, dy: -8, textAnchor: "end", fill: "currentColor", stroke: "var(--card)", strokeWidth: 3, className: "names" }),
         Plot.dot(all, { x: "x", y: "y", fill: (d) => colour(d.method), symbol: (d) => symbol(d.method), r: 4, render: tagged(all.map((p) => p.method)) }),
         Plot.tip(all, Plot.pointer({ x: "x", y: "y", title: (d) => `${d.method} on ${d.track}\nold/old ${d.x.toFixed(1)}\ncross-test ${d.y.toFixed(1)}` })),

@@ -2,7 +2,9 @@
 (() => {
   "use strict";
   for (const box of document.querySelectorAll(".heat-choice")) {
-    const table = box.nextElementSibling.querySelector("table.heat");
+    const place = box.nextElementSibling;
+    const table = place.querySelector("table.heat");
+    const always = place.classList.contains("many");
     const select = box.querySelector("select");
     const show = () => {
       for (const cell of table.querySelectorAll("[data-part]")) {
@@ -11,6 +13,16 @@
     };
     select.addEventListener("change", show);
     show();
+    // How wide the heads make it nobody knows before it is drawn.
+    const fit = () => {
+      place.classList.toggle("many", always);
+      const many = always || table.offsetWidth > place.clientWidth + 1;
+      place.classList.toggle("many", many);
+      box.classList.toggle("always", many);
+    };
+    fit();
+    addEventListener("load", fit);
+    addEventListener("resize", fit);
   }
   const variants = document.getElementById("variants");
   if (!variants) return;

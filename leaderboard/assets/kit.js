@@ -31,6 +31,15 @@ window.kit = (() => {
   const isLit = (name) => lit().includes(name);
   const colour = (name) => (isLit(name) ? own(name) : REST);
 
+  // Lines of one colour, variants of a method say, have other dashes, in the order of matplotlib's.
+  const SAMPLES = ["━", "╍", "┅", "━·", "┉", "━··", "╌", "┈"];
+  const nth = (name) => {
+    const alike = names.filter((n) => isLit(n) && own(n) === own(name));
+    return Math.max(alike.indexOf(name), 0) % (data.dashes || [[]]).length;
+  };
+  const dash = (name, width) => data.dashes[nth(name)].map((part) => part * width).join(",") || undefined;
+  const sample = (name) => SAMPLES[nth(name)];
+
   // ---- Redrawing: when the width changes, when the metric does, when filters do.
   const charts = [];
   let passes = () => true;
@@ -222,5 +231,5 @@ window.kit = (() => {
     return made;
   }
   const style = { background: "none", fontSize: "12px", overflow: "visible" };
-  return { data, names, colour, own, isLit, lit, symbol, chart, tagged, legend, choice, figure, style, light };
+  return { data, names, colour, own, isLit, lit, symbol, dash, sample, chart, tagged, legend, choice, figure, style, light };
 })();

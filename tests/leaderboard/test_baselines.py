@@ -5,7 +5,7 @@ from support.records import make_record
 
 from leaderboard import answers
 from leaderboard.baselines import plain_words
-from leaderboard.boards import make_boards
+from leaderboard.boards import group_entries, make_boards
 from leaderboard.cards import method_info
 from leaderboard.reading import Entry
 
@@ -20,7 +20,7 @@ def board(**methods):
         for seed, (low, margin) in enumerate(zip(LOWERS, margins, strict=False))
     ]
     info = {record.method: method_info(record.method) for record in records}
-    return make_boards([Entry(record) for record in records], info)[0]
+    return make_boards(group_entries(Entry(record) for record in records), info)[0]
 
 
 @pytest.mark.parametrize(

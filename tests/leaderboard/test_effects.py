@@ -7,7 +7,7 @@ from support.sites import backfilled
 from benchmark.report.colours import DARK, PALETTE
 from benchmark.report.scores import Score
 from leaderboard import answers, changes, sentences, tables
-from leaderboard.boards import make_boards, number_rows
+from leaderboard.boards import group_entries, make_boards, number_rows
 from leaderboard.cards import method_info
 from leaderboard.effects import criterion, effects, keeps, percent
 from leaderboard.effort import effort
@@ -22,7 +22,7 @@ SEEDS = range(3)
 
 def boards(records):
     info = {record.method: method_info(record.method) for record in records}
-    return make_boards([Entry(record) for record in records], info)
+    return make_boards(group_entries(Entry(record) for record in records), info)
 
 
 def three(method, cross, own=0.9, **fields):

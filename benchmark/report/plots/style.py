@@ -16,13 +16,10 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from benchmark.config.files import write_whole
-from benchmark.report.colours import GREY, PALETTE, REST, colour
+from benchmark.report.colours import DASHES, GREY, PALETTE, REST, colour
 
 FORMATS = ("png", "svg")
 MARKERS = "os^DvPX<>p"
-DASHES: tuple[Any, ...] = (
-    "", (4, 2), (1, 1.2), (6, 1.5, 1, 1.5), (2, 2), (6, 1.5, 1, 1.5, 1, 1.5), (8, 2), (1, 3),
-)  # fmt: skip
 BOUNDS = {"lower bound": "--", "upper bound": ":", "upper, all data": "-."}
 INK, SHADE = "#222222", "#eef5fa"
 _LONGEST_NAME = 200
@@ -75,7 +72,7 @@ def looks(methods: Iterable[str], lit: Container[str] | None = None) -> dict[str
         found["palette"][method] = hue
         # 3 and the number of markers have no common divisor: all are used before one comes again.
         found["markers"][method] = MARKERS[((*PALETTE, GREY).index(hue) + 3 * used) % len(MARKERS)]
-        found["dashes"][method] = DASHES[used % len(DASHES)]
+        found["dashes"][method] = DASHES[used % len(DASHES)] or ""
     return found
 
 

@@ -17,6 +17,12 @@ def escape(text: str) -> str:
     return html.escape(printable(text))
 
 
+@lru_cache(maxsize=1 << 16)
+def _cell_text(text: str) -> str:
+    """Text of a cell: a narrow one breaks no number from its unit."""
+    return escape(text).replace(" %", "&nbsp;%")
+
+
 def render(tables: Sequence[TextTable]) -> str:
     """Tables with their titles and notes, as a site without a style sheet of its own shows them."""
     return "".join(
@@ -88,33 +94,36 @@ def _row(
 
 
 def _cell(column: TextColumn, cell: TextCell, span: int = 1, *, sortable: bool) -> str:
-    # A site has millions of cells, most of them without any attribute.
+    # A site has millions of cells, most of them without any attribute; a field of a named tuple
+    # costs more than a variable.
+    _, _, best, _, sort, look, _, hint, _, _ = cell
     about = f' colspan="{span}"' if span > 1 else ""
-    if sortable and cell.sort is not None:
-        about += f' data-sort="{escape(cell.sort)}"'
+    if sortable and sort is not None:
+        about += f' data-sort="{escape(sort)}"'
     is_left = column.words and not column.heading
-    if cell.best or cell.look or is_left:
-        looks = ("best" * cell.best, cell.look, "left" * is_left)
+    if best or look or is_left:
+        looks = ("best" * best, look, "left" * is_left)
         about += _attribute("class", " ".join(filter(None, looks)))
-    if cell.hint:
-        about += _attribute("title", cell.hint)
+    if hint:
+        about += _attribute("title", hint)
     tag = 'th scope="row"' if column.heading else "td"
     return f"<{tag}{about}>{_inner(cell)}</{tag[:2]}>"
 
 
 def _inner(cell: TextCell) -> str:
-    text = escape(cell.text)
-    if cell.code:
+    words, spread, best, small, _, _, href, _, code, parts = cell
+    text = _cell_text(words)
+    if code:
         text = f"<code>{text}</code>"
-    if cell.best:
+    if best:
         text = f"<strong>{text}</strong>"
-    if cell.href:
-        text = f'<a href="{escape(cell.href)}">{text}</a>'
-    if cell.spread:
-        text += f" <small>{escape(cell.spread)}</small>"
-    if cell.small:
-        text += f" <small>{escape(cell.small)}</small>"
-    for part in cell.parts:
+    if href:
+        text = f'<a href="{escape(href)}">{text}</a>'
+    if spread:
+        text += f" <small>{_cell_text(spread)}</small>"
+    if small:
+        text += f" <small>{_cell_text(small)}</small>"
+    for part in parts:
         about = _attribute("class", part.look) + _attribute("title", part.hint)
         text += f" <span{about}>{_inner(part)}</span>"
     return text

@@ -113,11 +113,8 @@ def _transfer(left: Order, right: Order, rules: TransferRules) -> Transfer | Non
 
 
 def _tau(a: Floats, b: Floats, n: int, rng: np.random.Generator, *, weighted: bool) -> Tau:
-    from scipy import stats  # takes longer than anything that this package is asked for
-
     x, y = a.mean(axis=1), b.mean(axis=1)
-    result = stats.weightedtau(x, y) if weighted else stats.kendalltau(x, y)
-    value = float(result.statistic)
+    value = float(statistics.taus(x[None], y[None], weighted=weighted)[0])
     if not np.isfinite(value):
         return Tau(None)
     draws = statistics.tau_draws(a, b, n, rng, weighted=weighted)
