@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from benchmark.errors import BenchError
 
@@ -93,15 +93,16 @@ def _collect(pipes: Sequence[Connection], n: int) -> list[Any]:
     found: dict[int, Any] = {}
     reading = list(pipes)
     while reading:
-        for pipe in wait(reading):
+        for pipe in cast(list[Connection], wait(reading)):
             try:
-                message = pipe.recv()  # type: ignore[union-attr]
+                message = pipe.recv()
             except EOFError:
-                reading.remove(pipe)  # type: ignore[arg-type]
+                reading.remove(pipe)
                 continue
             if isinstance(message, Exception):
                 raise message
-            found.update(enumerate(message[1], message[0]))
+            first, results = message
+            found.update(enumerate(results, first))
     if len(found) < n:
         raise BenchError("a process ended before its work; see above")
     return [found[i] for i in range(n)]

@@ -47,7 +47,7 @@
       last.sort((a, b) => b.mid - a.mid);
       // On a narrow screen they stand below the curves.
       const beside = width > 620;
-      const right = beside ? 30 + 6.6 * Math.max(...last.map((l) => l.label.length)) : 16;
+      const right = beside ? 52 + 6.6 * Math.max(...last.map((l) => l.label.length)) : 16;
       const below = beside ? 0 : 19 * last.length + 14;
       const height = Math.max(340, 19 * last.length + 90) + below;
       return Plot.plot({
@@ -62,7 +62,7 @@
             strokeDasharray: dashed(line),
             render: tagged(line[2] || line[0]),
           })),
-          ...last.map((l, i) => Plot.text([0], { ...(beside ? { frameAnchor: "top-right", dx: 10, dy: 6 + 19 * i } : { frameAnchor: "bottom-left", dy: 58 + 19 * i }), textAnchor: "start", text: () => `${l.method && isLit(l.method) ? sample(l.method) : "━"} ${l.label}`, fill: l.look, render: tagged(l.method || l.label.split(" (")[0]) })),
+          ...last.map((l, i) => Plot.text([0], { ...(beside ? { frameAnchor: "top-right", dx: 10, dy: 6 + 19 * i } : { frameAnchor: "bottom-left", dy: 58 + 19 * i }), textAnchor: "start", text: () => `${l.method && isLit(l.method) ? sample(l.method) : "━━━"} ${l.label}`, fill: l.look, render: tagged(l.method || l.label.split(" (")[0]) })),
           Plot.tip(rows, Plot.pointer({ x: "x", y: "y", title: (d) => `${d.label}\n${d.x.toFixed(0)} % backfilled: ${d.y.toFixed(1)}` })),
         ],
         caption: `${wait.length ? "Dotted: offline, the old model until all is backfilled. " : ""}${kind === "method" ? "Dashed: oracle orders, which sort by what only backfilling would tell." : ""}`,

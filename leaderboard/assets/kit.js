@@ -32,7 +32,7 @@ window.kit = (() => {
   const colour = (name) => (isLit(name) ? own(name) : REST);
 
   // Lines of one colour, variants of a method say, have other dashes, in the order of matplotlib's.
-  const SAMPLES = ["━", "╍", "┅", "━·", "┉", "━··", "╌", "┈"];
+  const SAMPLES = ["━━━", "╍╍╍", "┅┅┅", "━·━", "┉┉┉", "━··", "╌╌╌", "┈┈┈"];
   const nth = (name) => {
     const alike = names.filter((n) => isLit(n) && own(n) === own(name));
     return Math.max(alike.indexOf(name), 0) % (data.dashes || [[]]).length;

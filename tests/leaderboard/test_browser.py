@@ -317,6 +317,19 @@ def test_pages_fit_every_screen(visit, name, width):
     assert not serious_faults(page, "{preload: false, runOnly: ['color-contrast']}")
 
 
+def test_a_heatmap_that_is_wider_than_the_page_shows_a_group_at_a_time(visit):
+    page = visit("index")
+    clipped = "(b => b.scrollWidth > b.clientWidth)(document.querySelector('.heat-box'))"
+    assert page.is_hidden(".heat-group")
+    page.add_style_tag(content=".heat thead th { min-width: 12rem !important; }")
+    page.evaluate("dispatchEvent(new Event('resize'))")
+    assert page.is_visible(".heat-group")
+    page.add_style_tag(content=".heat thead th { min-width: 2rem !important; }")
+    page.evaluate("dispatchEvent(new Event('resize'))")
+    assert page.is_hidden(".heat-group")
+    assert not page.evaluate(clipped)
+
+
 def serious_faults(page, options):
     found = page.evaluate(f"axe.run({options}).then(r => r.violations)")
     return [
