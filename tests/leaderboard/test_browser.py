@@ -185,6 +185,12 @@ def chosen(page):
     return page.locator("#chosen .pick").first.inner_text()
 
 
+def test_a_release_links_to_the_boards_that_are_there_today(visit):
+    page = visit("releases/0.1.0")
+    links = page.eval_on_selector_all("main details a", "all => all.map((a) => a.href)")
+    assert links and all(Path(link.removeprefix("file://")).is_file() for link in links)
+
+
 def test_the_chooser_recommends_one_and_says_why(visit):
     """Of extended-data: l2 keeps most and hurts; a vendor's user cannot train."""
     page = visit("index")

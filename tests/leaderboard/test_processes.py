@@ -1,11 +1,12 @@
 import os
 import signal
+import time
 
 import pytest
 
 from benchmark.errors import BenchError
 from leaderboard import processes
-from leaderboard.processes import spread
+from leaderboard.processes import spread, working
 
 
 @pytest.fixture(autouse=True)
@@ -34,3 +35,22 @@ def test_a_process_that_dies_is_noticed():
 
     with pytest.raises(BenchError, match="ended before its work"):
         spread(die, range(3))
+
+
+def test_this_process_goes_on_while_others_work_and_more_may_part_from_it():
+    with working(lambda x: x + 1, range(30)) as first:
+        with working(lambda x: 2 * x, range(20)) as second:
+            here = os.getpid()
+            assert second() == [2 * x for x in range(20)]
+        assert first() == [x + 1 for x in range(30)]
+    assert os.getpid() == here
+
+
+def test_what_goes_wrong_meanwhile_stops_the_others(tmp_path):
+    def note(x):
+        time.sleep(0.01)
+        (tmp_path / str(x)).touch()
+
+    with pytest.raises(KeyError), working(note, range(1000)):
+        raise KeyError
+    assert len(list(tmp_path.iterdir())) < 100
