@@ -159,7 +159,9 @@ class Header(Model):
 
 
 _HEADER = TypeAdapter(Header)
-_KINDS = {"U8": np.dtype("u1"), "U16": np.dtype("<u2"), "U32": np.dtype("<u4")}
+_KINDS: Mapping[str, np.dtype[Any]] = {
+    "U8": np.dtype("u1"), "U16": np.dtype("<u2"), "U32": np.dtype("<u4"),
+}  # fmt: skip
 """Types of arrays, as safetensors calls them."""
 
 

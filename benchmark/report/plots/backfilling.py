@@ -99,7 +99,7 @@ def _looks(
     for i, name in enumerate(names):
         is_lit = i < colours.MOST
         looks["palette"][f"by {name}"] = colours.PALETTE[i] if is_lit else colours.REST
-        looks["dashes"][f"by {name}"] = style.DASHES[1 if is_oracle(name) else 0]
+        looks["dashes"][f"by {name}"] = colours.DASHES[1] if is_oracle(name) else ""
     if OFFLINE in lines:
-        looks["palette"][OFFLINE], looks["dashes"][OFFLINE] = colours.GREY, style.DASHES[2]
+        looks["palette"][OFFLINE], looks["dashes"][OFFLINE] = colours.GREY, colours.DASHES[2]
     return looks
