@@ -239,7 +239,7 @@ def unpack_details(path: Path, packed: bytes, with_results: bool = True) -> Deta
 
     raw = _unpacked(path, packed)
     try:
-        arrays = dict(deserialize(raw))
+        arrays = dict(deserialize(raw))  # type: ignore[no-untyped-call]
         size = int.from_bytes(raw[:8], "little")
         text = from_json(raw[8 : 8 + size])["__metadata__"]["details"].encode()
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
