@@ -47,6 +47,7 @@ def ridge(
     variance = variance.clamp_min(0.0)
     rounding = float(variance.max()) * torch.finfo(x.dtype).eps * max(x.shape)
     along = x @ axes  # [n, d_in]
+    squares = along.square()
     covariance = along.T @ y / len(x)  # [d_in, d_out]
 
     def inverse(share: float) -> Tensor:
@@ -55,7 +56,7 @@ def ridge(
 
     def left_out_error(share: float) -> float:
         gain = inverse(share)
-        leverage = (1.0 + along.square() @ gain) / len(x)
+        leverage = (1.0 + squares @ gain) / len(x)
         residual = (y - along @ (gain[:, None] * covariance)).square().sum(1)
         return float((residual / (1.0 - leverage).clamp_min(1e-9).square()).mean())
 

@@ -18,6 +18,7 @@ from benchmark.metrics import relevance
 from benchmark.metrics.relevance import Judged
 from benchmark.metrics.retrieval import cut_off
 from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.engine import spans
 from benchmark.upgrade.gallery import Block, Blocks
 from benchmark.upgrade.search import Found, Relevant, judged_of, score_pairs, search
 from benchmark.upgrade.strategies import Plan, Strategy
@@ -35,6 +36,8 @@ METRICS: Mapping[str, Callable[[Judged], Values]] = {
     "map": relevance.average_precision,
 }
 AGREEMENT, K = "agreement_at_10", 10
+_ROOM = 1 << 20  # candidates that are joined at a time
+_NOBODY = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -106,25 +109,45 @@ def _merged(
         )
     merged = merge.merge(a, b)
     query, row = relevant.query[relevant.judged], relevant.row[relevant.judged]
-    ranks = np.zeros(len(row), np.int64)
-    for i, (q, r) in enumerate(zip(query, row, strict=True)):
-        own = merged[q][rows[q] == r]
-        if len(own):
-            ranks[i] = int((merged[q] >= own[0]).sum())
+    ranks = _places(merged, rows, query, row)
     # Equal ones by row; NaN last.
     order = np.lexsort((rows, np.where(np.isnan(merged), np.inf, -merged)), axis=1)[:, :K]
     return ranks, np.take_along_axis(rows, order, axis=1)
 
 
+def _places(merged: NDArray[Any], rows: Ints, query: Ints, row: Ints) -> Ints:
+    """How many of its query's candidates score at least as high as each item; 0 for no candidate.
+
+    ``merged`` and ``rows`` are of the candidates, ``[q, w]``, ``query`` and ``row`` of the items.
+    """
+    ranks = np.zeros(len(row), np.int64)
+    for a, b in spans(len(row), max(1, _ROOM // max(rows.shape[1], 1))):
+        its, scores = rows[query[a:b]] == row[a:b, None], merged[query[a:b]]
+        own = scores[np.arange(b - a), its.argmax(axis=1)]
+        ranks[a:b] = np.where(its.any(axis=1), (scores >= own[:, None]).sum(axis=1), 0)
+    return ranks
+
+
 def _joined(rows: Ints, scores: Floats, more: Ints, its: Floats) -> tuple[Ints, Floats, Floats]:
-    """Candidates of two lists, each item once, with its score in either; NaN where it has none."""
-    n, width = len(rows), rows.shape[1] + more.shape[1]
-    out = np.full((n, width), -1, np.int64)
-    a, b = (np.full((n, width), np.nan, np.float32) for _ in range(2))
-    for i in range(n):
-        mine, other = rows[i][rows[i] >= 0], more[i][more[i] >= 0]
-        both = np.union1d(mine, other)
-        out[i, : len(both)] = both
-        a[i, np.searchsorted(both, mine)] = scores[i, : len(mine)]
-        b[i, np.searchsorted(both, other)] = its[i, : len(other)]
+    """Candidates of two lists, each item once, with its score in either; NaN where it has none.
+
+    They are by row, ``[n, w + v]``; those that are none, -1, come last.
+    """
+    n, w = rows.shape
+    out = np.concatenate([rows, more], axis=1)
+    a, b = (np.full(out.shape, np.nan, np.float32) for _ in range(2))
+    a[:, :w], b[:, w:] = scores, its
+    for first, last in spans(n, max(1, _ROOM // max(out.shape[1], 1))):
+        here = slice(first, last)
+        key = np.where(out[here] < 0, _NOBODY, out[here])
+        order = np.argsort(key, axis=1, kind="stable")  # of the same item, the first list's before
+        key, x, y = (np.take_along_axis(each, order, 1) for each in (key, a[here], b[here]))
+        query, place = np.nonzero((key[:, 1:] == key[:, :-1]) & (key[:, 1:] < _NOBODY))
+        y[query, place] = y[query, place + 1]
+        key[query, place + 1] = _NOBODY
+        none = key == _NOBODY
+        x[none], y[none] = np.nan, np.nan
+        order = np.argsort(key, axis=1, kind="stable")
+        out[here] = np.take_along_axis(np.where(none, -1, key), order, 1)
+        a[here], b[here] = (np.take_along_axis(each, order, 1) for each in (x, y))
     return out, a, b

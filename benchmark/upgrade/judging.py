@@ -185,7 +185,8 @@ def study(
         ranks, n_gallery = on_sample.ranks, int(items.held.sum())
     else:
         tell(f"searching the whole gallery of {gallery.rows:,} items")
-        whole, correct = _whole(run, inputs, plan, items, on_sample, seed, tell)
+        known_map = {each.label: each for each in fits}.get("linear")
+        whole, correct = _whole(run, inputs, plan, items, on_sample, known_map, seed, tell)
         outcomes = {
             s.name: Outcome(
                 s,
@@ -207,19 +208,19 @@ def study(
 
 def _whole(
     run: Callable[..., Evaluated], inputs: Inputs, plan: Plan, items: Sample,
-    on_sample: Evaluated, seed: int, tell: Tell,
+    on_sample: Evaluated, linear: FittedMap | None, seed: int, tell: Tell,
 ) -> tuple[Evaluated, dict[str, tuple[Scores, Scores]]]:  # fmt: skip
     """All strategies on the whole gallery; scores on the sample, true and with stand-ins."""
     gallery, held = inputs.gallery, items.held
     if gallery.complete:
         return run(Whole(gallery), strategies=plan.strategies), {}
-    conversion = map_fits.fit(
+    linear = linear or map_fits.fit(
         "linear", items.old[items.fitted], items.new[items.fitted], inputs.distance, seed
-    ).conversion
+    )
     relevant = np.isin(items.rows, inputs.relevance.rows)
     # A copy of a relevant item's own new vector elsewhere would compete with it.
     donors = held & ~relevant if (held & ~relevant).any() else held
-    stand_in = StandIn.fitted(conversion, items.old[donors], items.new[donors])
+    stand_in = StandIn.fitted(linear.conversion, items.old[donors], items.new[donors])
     whole = run(Whole(gallery, stand_in), strategies=plan.strategies)
     tell("measuring what the estimate misses")
     guessed = [s for s in plan.strategies if s.embeds_gallery]

@@ -8,6 +8,7 @@ from support.problems import examples
 
 from benchmark.contract.fusion import RankFusion, RescoredList
 from benchmark.contract.lists import ranks
+from benchmark.upgrade import evaluation
 
 
 @examples(60)
@@ -46,3 +47,36 @@ def test_behind_the_window_the_order_of_the_first_list_goes_on():
 
 def test_new_embeddings_are_those_of_the_window():
     assert RescoredList(window=50).new_embeddings == 50 and RankFusion().new_embeddings == 0
+
+
+def a_list(rng, n):
+    """Rows and scores of some queries, some of them short of items."""
+    width = rng.integers(1, 7)
+    rows = np.stack([rng.permutation(9)[:width] for _ in range(n)])
+    scores = rng.integers(0, 4, rows.shape).astype(np.float32)
+    none = np.arange(width) >= rng.integers(0, width + 1, (n, 1))
+    return np.where(none, -1, rows), np.where(none, np.float32(np.nan), scores)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_two_lists_joined_are_what_loops_say(seed, monkeypatch):
+    monkeypatch.setattr(evaluation, "_ROOM", 30)  # several steps
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 6))
+    (rows, scores), (more, its) = a_list(rng, n), a_list(rng, n)
+    out, a, b = evaluation._joined(rows, scores, more, its)
+    for i in range(n):
+        first, second = (
+            {r: s for r, s in zip(x[i], y[i], strict=True) if r >= 0}
+            for x, y in ((rows, scores), (more, its))
+        )
+        both = sorted({*first, *second})
+        rest = out.shape[1] - len(both)
+        assert out[i].tolist() == both + [-1] * rest
+        for found, known in ((a, first), (b, second)):
+            expected = [known.get(r, np.nan) for r in both] + [np.nan] * rest
+            np.testing.assert_array_equal(found[i], np.array(expected, np.float32))
+    query, row = rng.integers(0, n, 20), rng.integers(0, 9, 20)
+    for q, r, rank in zip(query, row, evaluation._places(scores, rows, query, row), strict=True):
+        own = scores[q][rows[q] == r]
+        assert rank == (int((scores[q] >= own[0]).sum()) if len(own) else 0)
