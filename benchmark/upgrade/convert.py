@@ -14,6 +14,7 @@ from benchmark.upgrade.formats import Sink, Source, open_vectors, sink_class
 from benchmark.upgrade.formats.sink import writing
 from benchmark.upgrade.formats.source import BATCH, Vectors
 from benchmark.upgrade.joining import Join, join, pairs
+from benchmark.upgrade.rows import require_directions
 
 
 @dataclass(frozen=True)
@@ -189,18 +190,9 @@ def _directed(vectors: Source, batches: Iterator[Batch]) -> Iterator[Batch]:
     """The same batches; BenchError where a vector has no direction."""
     done = 0
     for old, side in batches:
-        _require_directions(vectors, old, done)
+        require_directions(vectors, old, "cosine", first=done)
         done += len(old)
         yield old, side
-
-
-def _require_directions(vectors: Source, rows: Vectors, first: int) -> None:
-    directed = rows.any(axis=1)
-    if not directed.all():
-        raise BenchError(
-            f"{vectors.name}: expected vectors with a direction, as they are compared by cosine, "
-            f"got only zeros in {vectors.row(first + int(np.argmin(directed)))}"
-        )
 
 
 def _rate(n_bytes: int, seconds: float) -> str:

@@ -7,12 +7,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from benchmark.contract.arrays import require_direction
 from benchmark.contract.conversion import Conversion
 from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.upgrade.cluster import Cluster
 from benchmark.upgrade.new_vectors import NewVectors
-from benchmark.upgrade.rows import BLOCK, Rows, gather
+from benchmark.upgrade.rows import BLOCK, Rows, gather, require_directions
 
 T = TypeVar("T")
 
@@ -25,11 +24,13 @@ class Block:
         rows: Of the gallery, int64 ``[k]``.
         old: As they are stored, ``[k, d_old]``.
         make_new: Gives those by the new model, or what stands in for them, ``[k, d_new]``.
+        make_some: Gives some of these, by their places, without the others; None: it cannot.
     """
 
     rows: Ints
     old: Floats
     make_new: Callable[[], Floats]
+    make_some: Callable[[Ints], Floats] | None = None
     _made: dict[str, Floats] = field(default_factory=dict)
 
     def some(self, places: Ints) -> "Block":
@@ -40,7 +41,9 @@ class Block:
         return Block(self.rows[places], self.old[places], make)
 
     def _some_new(self, places: Ints) -> Floats:
-        return self.new[places]
+        if self.make_some is None or "" in self._made:
+            return self.new[places]
+        return self.make_some(places)
 
     @property
     def new(self) -> Floats:
@@ -138,9 +141,17 @@ class Gallery:
             rows = np.arange(start, start + len(old))
             b = int(np.searchsorted(self.embedded, start + len(old)))
             known = reader(a, b)
-            yield Block(rows, old, partial(self._new, rows, old, self.embedded[a:b], known,
-                                           stand_in))  # fmt: skip
+            given = rows, old, self.embedded[a:b], known, stand_in
+            yield Block(rows, old, partial(self._new, *given), partial(self._some_new, *given))
             start, a = start + len(old), b
+
+    def _some_new(
+        self, rows: Ints, old: Floats, embedded: Ints, known: Floats, stand_in: StandIn | None,
+        places: Ints,
+    ) -> Floats:  # fmt: skip
+        wanted = rows[places]
+        its, there = np.intersect1d(embedded, wanted, return_indices=True)[:2]
+        return self._new(wanted, old[places], its, known[there], stand_in)
 
     def _new(
         self, rows: Ints, old: Floats, embedded: Ints, known: Floats, stand_in: StandIn | None
@@ -150,7 +161,7 @@ class Gallery:
         if stand_in is None:
             raise ValueError("stand_in: expected one, as not every item has a new vector")
         new = stand_in(rows, old)
-        new[embedded - rows[0]] = unit(known, stand_in.conversion.distance)
+        new[np.searchsorted(rows, embedded)] = unit(known, stand_in.conversion.distance)
         return new
 
 
@@ -193,7 +204,7 @@ def _check(part: Blocks) -> None:
         raise TypeError(f"part: expected a Whole, got {type(part).__name__}")
     gallery, start = part.gallery, part.first
     for old in gallery.stored.vectors(BLOCK, part.first, part.last):
-        require_direction(gallery.stored.name, old, gallery.distance, start)
+        require_directions(gallery.stored, old, gallery.distance, first=start)
         start += len(old)
 
 

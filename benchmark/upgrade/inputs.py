@@ -5,7 +5,6 @@ from typing import Literal, cast
 
 import numpy as np
 
-from benchmark.contract.arrays import require_direction
 from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.cluster import Cluster
@@ -15,7 +14,7 @@ from benchmark.upgrade.gallery import Gallery
 from benchmark.upgrade.joining import join
 from benchmark.upgrade.new_vectors import NewVectors
 from benchmark.upgrade.relevance import Relevance
-from benchmark.upgrade.rows import Rows, gather
+from benchmark.upgrade.rows import Rows, gather, require_directions
 
 LEAST = 100
 """Items with vectors by both models: fewer leave nothing to judge by."""
@@ -94,7 +93,7 @@ def joined_queries(new: Rows, old: Rows | None, distance: str) -> tuple[Floats, 
     """
     ids = np.arange(new.rows) if new.ids is None else new.ids
     queries = gather(new, np.arange(new.rows))
-    require_direction(new.name, queries, distance)
+    require_directions(new, queries, distance)
     if old is None:
         return queries, None, ids
     joined = join(cast(Source, new), cast(Source, old))
@@ -104,7 +103,7 @@ def joined_queries(new: Rows, old: Rows | None, distance: str) -> tuple[Floats, 
             f"{old.name}: expected a vector of every query; {joined}, the first at {new.row(alone)}"
         )
     vectors = gather(old, joined.right)
-    require_direction(old.name, vectors, distance)
+    require_directions(old, vectors, distance, joined.right)
     return queries, vectors, ids
 
 

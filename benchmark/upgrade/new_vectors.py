@@ -6,12 +6,11 @@ from typing import cast
 
 import numpy as np
 
-from benchmark.contract.arrays import require_direction
 from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.formats.source import Source
 from benchmark.upgrade.joining import Copy
-from benchmark.upgrade.rows import BLOCK, Rows, gather
+from benchmark.upgrade.rows import BLOCK, Rows, gather, require_directions
 
 IN_MEMORY = 2**29
 """Bytes of new vectors that are held in memory; more of them are read along with the gallery."""
@@ -43,11 +42,9 @@ class NewVectors:
         used[self.order] = True
         start = 0
         for vectors in self.source.vectors(BLOCK):
-            here = used[start : start + len(vectors)]
-            if here.all():
-                require_direction(self.source.name, vectors, distance, start)
-            for at in np.flatnonzero(here) if not here.all() else ():
-                require_direction(self.source.name, vectors[at : at + 1], distance, start + int(at))
+            here = np.flatnonzero(used[start : start + len(vectors)])
+            some = vectors if len(here) == len(vectors) else vectors[here]
+            require_directions(self.source, some, distance, start + here)
             start += len(vectors)
 
     def take(self, places: Ints) -> Floats:

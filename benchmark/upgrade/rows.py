@@ -74,6 +74,27 @@ class ArrayRows:
         return f"row {number}"
 
 
+def require_directions(
+    source: Rows, vectors: Floats, distance: str, numbers: Ints | None = None, first: int = 0
+) -> None:
+    """BenchError that names the first row of zeros where a cosine compares.
+
+    Args:
+        source: Where the vectors are from.
+        vectors: Some of its rows, ``[k, dim]``.
+        distance: ``cosine`` or ``l2``.
+        numbers: Of these rows, ``[k]``; without, they follow each other from ``first`` on.
+        first: Row of the first one.
+    """
+    if distance != "cosine" or (directed := vectors.any(axis=1)).all():
+        return
+    place = int(np.argmin(directed))
+    row = source.row(first + place if numbers is None else int(numbers[place]))
+    raise BenchError(
+        f"{source.name}: vector: expected a direction, as cosine compares, got zeros in {row}"
+    )
+
+
 def gather(source: Rows, wanted: Ints) -> NDArray[np.float32]:
     """Vectors of some rows of a source, in their order, ``[k, dim]``."""
     out, order = np.empty((len(wanted), source.dim), np.float32), np.argsort(wanted)

@@ -177,14 +177,14 @@ def test_damaged_input(saved, conversion, gallery, vectors, tmp_path):
         refused("NaN or infinity in row 1234, id 'item-1234'", saved, gallery(ending, rows), out)
         rows[1234] = 0
         path = gallery(ending, rows)
-        refused("got only zeros in row 1234, id 'item-1234'", saved, path, out)
+        refused("compares, got zeros in row 1234, id 'item-1234'", saved, path, out)
         convert(conversion("l2"), path, tmp_path / f"l2{ending}.npy")
     ids = [f"item-{i}" for i in range(1299)] + ["item-7"]
     refused("got 'item-7' in rows 7 and 1299", saved, gallery(".parquet", ids=ids), out)
     path = gallery(".parquet")
     path.write_bytes(path.read_bytes()[:-100])
-    refused("gallery.parquet: cannot be read as parquet", saved, path, out)
-    refused(["named as FILE:NAME", "there is no array"][1], saved,
+    refused("gallery.parquet: expected parquet, got what cannot be read", saved, path, out)
+    refused(["named as FILE:NAME", "got the name"][1], saved,
             f"{gallery('.h5')}:test", out)  # fmt: skip
     np.save(tmp_path / "p.npy", np.array([[None]]), allow_pickle=True)
     refused("pickled Python objects, which are not read", saved, tmp_path / "p.npy", out)

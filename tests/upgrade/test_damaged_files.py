@@ -108,7 +108,9 @@ def test_binary_vectors(kind, tmp_path):
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
 def test_numbers_that_are_none(number, ending, gallery, vectors):
     vectors[901, 2] = number
-    refuses(gallery(ending), f"gallery{ending}: expected finite .*in row 901, id 'item-901'")
+    refuses(
+        gallery(ending), f"gallery{ending}: vector: expected finite .*in row 901, id 'item-901'"
+    )
     refuses(gallery(ending, ids=None, name="none"), "NaN or infinity in row 901$")
 
 
@@ -134,7 +136,7 @@ def test_pickles(tmp_path):
     np.save(tmp_path / "a.npy", np.array([[None, 1]], object), allow_pickle=True)
     refuses(tmp_path / "a.npy", "got pickled Python objects, which are not read")
     (tmp_path / "b.npy").write_bytes(pickle.dumps(ROWS))
-    refuses(tmp_path / "b.npy", "cannot be read as npy")
+    refuses(tmp_path / "b.npy", "expected npy, got what cannot be read")
     np.savez(tmp_path / "c.npz", vectors=np.array([[None, 1]], object))
     refuses(tmp_path / "c.npz:vectors", "got pickled")
     np.savez(tmp_path / "d.npz", vectors=ROWS, ids=np.array([None] * 4, object))
@@ -160,8 +162,8 @@ def test_npz_archives(tmp_path):
         file.write(raw[at - 12 : at + 10])
     refuses(path, "expected a directory of at most|not a zip")
     np.savez(path, a=ROWS, b=ROWS)
-    refuses(path, r"a.npz: expected one of several arrays, named as FILE:NAME; there are: a, b")
-    refuses(f"{path}:vectros", "there is no array 'vectros'; known: a, b")
+    refuses(path, r"a.npz: expected one of several arrays, named as FILE:NAME; got a, b")
+    refuses(f"{path}:vectros", "got the name 'vectros'; known: a, b")
     np.savez(path, a=ROWS[0])
     refuses(path, r"expected an array \[n, dim\]")
     refuses(f"{path}:a", r"expected vectors \[n, dim\], at least one and dim at most")
@@ -192,7 +194,7 @@ def test_safetensors(tmp_path):
     save_file({"a": ROWS, "ids": np.arange(3)}, path)
     refuses(path, r"ids: expected whole numbers \[4\], got \[3\] I64")
     save_file({"a": ROWS, "b": ROWS}, path)
-    refuses(path, "expected one of several arrays, named as FILE:NAME; there are: a, b")
+    refuses(path, "expected one of several arrays, named as FILE:NAME; got a, b")
 
 
 def test_hdf5(tmp_path):
@@ -220,17 +222,17 @@ def test_hdf5(tmp_path):
         file["test_ids"] = np.arange(3)
     (tmp_path / "raw").write_bytes(ROWS.tobytes())
     for name, said in [
-        ("", "expected one of several arrays, named as FILE:NAME; there are: "),
+        ("", "expected one of several arrays, named as FILE:NAME; got "),
         (":train", "expected each once, got 'a' in rows 0 and 2"),
-        (":trian", "there is no array 'trian'"),
+        (":trian", "got the name 'trian'"),
         (":test", r"test_ids: expected an id a row, \[4\], got \[3\]"),
         (":flat", r"expected vectors \[n, dim\]"), (":words", "expected vectors of float16"),
         (":neighbors", "expected vectors of float16, float32 or int8, got int32"),
         (":bytes", "binary vectors"), (":nothing", "cannot be read|expected vectors"),
         (":never", "expected 1099511628 chunks of numbers, got 0: not all is written"),
         (":part", "expected 5 chunks of numbers, got 2"), (":chunk", "expected chunks of at most"),
-        (":wide", "dim at most 1048576"), (":other", "there is no array"),
-        (":soft", "there is no array"), (":outside", "its numbers are in other files"),
+        (":wide", "dim at most 1048576"), (":other", "got the name"),
+        (":soft", "got the name"), (":outside", "its numbers are in other files"),
         (":virtual", "its numbers are in other files"),
     ]:  # fmt: skip
         refuses(f"{path}{name}", said)
@@ -289,7 +291,7 @@ def test_parquet(tmp_path):
     column([[1.0], [2.0]], id=["a", "b" * 5000])
     refuses(path, "expected at most 1024 letters")
     path.write_bytes(b"PAR1" + bytes(100) + struct.pack("<I", 2**31 - 1) + b"PAR1")
-    refuses(path, "a.parquet: cannot be read as parquet")
+    refuses(path, "a.parquet: expected parquet, got what cannot be read")
 
 
 def test_folders(tmp_path):

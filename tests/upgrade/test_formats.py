@@ -137,7 +137,7 @@ def test_arrays_by_name(tmp_path, vectors):
         assert open_vectors(f"{tmp_path}/{name}:new").ids[3] == 3
         assert open_vectors(f"{tmp_path}/{name}:old").ids is None
     (tmp_path / "a:b.npy").write_bytes(b"")
-    with pytest.raises(BenchError, match="cannot be read as npy"):
+    with pytest.raises(BenchError, match="expected npy, got what cannot be read"):
         open_vectors(tmp_path / "a:b.npy")
 
 

@@ -100,7 +100,12 @@ def damaged(kind, folder, path):
     if kind == "zeros":
         old[9] = 0
         write(path / "g.parquet", old, names)
-        return "old_gallery", path / "g.parquet", "got zeros in row 9"
+        return "old_gallery", path / "g.parquet", "got zeros in row 9, id 'item-9'"
+    if kind == "zero query":  # its row in the file, which has another order than the new queries
+        order = np.arange(Q)[::-1]
+        old = np.where(order[:, None] == 4, 0, np.ones((Q, 8))).astype(np.float32)
+        write(path / "q.npy", old, order)
+        return "old_queries", path / "q.npy", f"got zeros in row {Q - 5}, id 4"
     if kind == "doubled":
         names[5] = "item-4"
         write(path / "g.parquet", old, names)
@@ -116,7 +121,7 @@ def damaged(kind, folder, path):
         return "qrels", path / "qrels.tsv", "expected ids of the vectors"
     if kind == "truncated":
         _half(path / "g.parquet", folder / "old.parquet")
-        return "old_gallery", path / "g.parquet", "cannot be read as parquet"
+        return "old_gallery", path / "g.parquet", "expected parquet, got what cannot be read"
     if kind == "hdf5":
         with h5py.File(path / "g.h5", "w") as file:
             file["scores"] = np.arange(5)
@@ -124,10 +129,10 @@ def damaged(kind, folder, path):
     if kind == "no such dataset":
         with h5py.File(path / "g.h5", "w") as file:
             file["train"] = old
-        return "old_gallery", f"{path}/g.h5:vectors", "there is no array 'vectors'; known: train"
+        return "old_gallery", f"{path}/g.h5:vectors", "got the name 'vectors'; known: train"
     if kind == "pickled":
         _pickled(path / "g.npy")
-        return "new_sample", path / "g.npy", "cannot be read as npy"
+        return "new_sample", path / "g.npy", "expected npy, got what cannot be read"
     if kind == "binary":
         np.save(path / "g.npy", np.ones((N, 8), np.uint8))
         return "new_sample", path / "g.npy", "binary vectors"
@@ -142,8 +147,8 @@ def damaged(kind, folder, path):
 
 
 @pytest.mark.parametrize("kind", [
-    "dimension", "nan", "zeros", "doubled", "strangers", "empty qrels", "other qrels", "truncated",
-    "pickled", "hdf5", "no such dataset", "binary", "few", "queries", "reads",
+    "dimension", "nan", "zeros", "zero query", "doubled", "strangers", "empty qrels", "other qrels",
+    "truncated", "pickled", "hdf5", "no such dataset", "binary", "few", "queries", "reads",
 ])  # fmt: skip
 def test_damaged_inputs_end_in_one_line(folder, tmp_path, kind):
     option, file, said = damaged(kind, folder, tmp_path)

@@ -48,7 +48,7 @@ def reading(what: str) -> Iterator[None]:
     except Exception as error:
         words = str(getattr(error, "strerror", None) or error).split()
         text = f"{' '.join(words) or type(error).__name__:.300}"
-        raise BenchError(f"cannot be read as {what}: {text}") from error
+        raise BenchError(f"expected {what}, got what cannot be read: {text}") from error
 
 
 def require_file(path: Path) -> int:
@@ -85,12 +85,12 @@ def choose(wanted: str, shapes: Mapping[str, tuple[int, ...]]) -> str:
         return wanted
     if wanted:
         close = nearest(cut(wanted), map(cut, list(shapes)[:8]))
-        raise BenchError(f"there is no array '{cut(wanted)}'{close}")
+        raise BenchError(f"expected an array of the file, got the name '{cut(wanted)}'{close}")
     flat = [name for name, shape in shapes.items() if len(shape) == 2]
     if len(flat) == 1:
         return flat[0]
     which = "one of several arrays" if flat else "an array [n, dim]"
-    raise BenchError(f"expected {which}, named as FILE:NAME; there are: {listed(flat or shapes)}")
+    raise BenchError(f"expected {which}, named as FILE:NAME; got {listed(flat or shapes)}")
 
 
 def ids_of(name: str, names: Iterable[str]) -> str | None:

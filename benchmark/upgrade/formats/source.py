@@ -164,7 +164,9 @@ class Source(ABC):
         finite = np.isfinite(vectors).all(axis=1)
         if not finite.all():
             row = self.row(first + int(np.argmin(finite)))
-            raise BenchError(f"{self.name}: expected finite numbers, got NaN or infinity in {row}")
+            raise BenchError(
+                f"{self.name}: vector: expected finite numbers, got NaN or infinity in {row}"
+            )
 
 
 class StreamedSource(Source):
