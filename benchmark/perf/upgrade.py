@@ -47,26 +47,31 @@ def rows(
         before, report, after = (_timed(call) for call in (one, whole.report, one))
     wanted = lists / 2 * (before[0] + after[0])
     busy_wanted = lists / 2 * (before[1] + after[1])
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     size = (
         f"{queries:,} queries, {whole.items:,} x {dim} float16, {whole.embedded:,} anew, "
         f"{lists} lists"
     )
     timings = {_PRODUCTS: measure.Timing(wanted, None), _REPORT: report[2]}
+    peak = f"peak of the process in the report {report[3]:.2f} GiB"
     busy = {
         f"{_PRODUCTS}{_BUSY}": measure.Timing(busy_wanted, None),
         f"{_REPORT}{_BUSY}": measure.Timing(report[1], None),
     }
     return measure.rows(timings, size, _PRODUCTS) + measure.rows(
-        busy, f"{size}; peak of the process {peak:.2f} GiB", f"{_PRODUCTS}{_BUSY}"
+        busy, f"{size}; {peak}", f"{_PRODUCTS}{_BUSY}"
     )
 
 
-def _timed(call: Callable[[], object]) -> tuple[float, float, measure.Timing]:
-    """A call's seconds, processor seconds of all its threads, and its seconds with its memory."""
+def _timed(call: Callable[[], object]) -> tuple[float, float, measure.Timing, float]:
+    """A call's seconds, processor seconds of all its threads, its seconds with its memory, and GiB.
+
+    The last is the peak of the process in the call, what it held before included, as the next
+    measurement sets it back.
+    """
     before = time.process_time()
     timing = measure.once(call)
-    return timing.seconds, time.process_time() - before, timing
+    busy = time.process_time() - before
+    return timing.seconds, busy, timing, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 class _Vectors:
