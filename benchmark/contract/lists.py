@@ -81,7 +81,7 @@ def ranks(scores: Scores) -> Scores:
         array([[ 3.,  1.,  3., nan]])
     """
     out = np.full(scores.shape, np.nan)
-    _rank_rows(scores, out)
+    _rank_rows(np.ascontiguousarray(scores, np.float64), out)  # one kind, to be compiled once
     return out
 
 

@@ -228,3 +228,24 @@ def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
         return call(builder, "llvm.fma.f32", _F, list(args))
 
     return types.float32(types.float32, types.float32, types.float32), generate
+
+
+# `view` of an array does the same, but takes seconds to compile for the messages of its errors.
+@intrinsic
+def bits_of(typing: Any, score: Any) -> Any:
+    """The bits of a float32, as a uint32."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.IntType(32))
+
+    return types.uint32(types.float32), generate
+
+
+@intrinsic
+def float_of(typing: Any, bits: Any) -> Any:
+    """The float32 of some bits."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], _F)
+
+    return types.float32(types.uint32), generate

@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.ranking.arrays import Floats, Ints
-from benchmark.ranking.kernels import CAPACITY, COLUMNS, ROWS, jit, prefetch, store
+from benchmark.ranking.kernels import (
+    CAPACITY,
+    COLUMNS,
+    ROWS,
+    bits_of,
+    float_of,
+    jit,
+    prefetch,
+    store,
+)
 from benchmark.ranking.threshold_search import COPIES
 from benchmark.ranking.tile_counts import prepare, tally
 
@@ -105,29 +114,29 @@ def _find(
     scores: Any, columns: Any, n: int, rows: Any, left_out: Any, query: int, best: Any
 ) -> None:
     """Keep those of ``n`` scores that are among the query's nearest."""
-    bits = scores.view(np.uint32)
     a, b = left_out.offset[query], left_out.offset[query + 1]
     for j in range(n):
         if scores[j] < best.least[query] or _is_in(left_out.values, a, b, columns[j]):
             continue
+        bits = bits_of(scores[j])
         if scores[j] == 0:
             high = _SIGN  # of 0.0 and -0.0 alike
-        elif bits[j] & _SIGN:
-            high = ~bits[j]
+        elif bits & _SIGN:
+            high = ~bits
         else:
-            high = bits[j] | _SIGN
+            high = bits | _SIGN
         key = (np.uint64(high) << np.uint64(32)) | (_LOW - np.uint64(rows[columns[j]]))
         held = best.held[query]
         best.keys[query, held] = key
         held += 1
         if held == best.keys.shape[1]:
-            some = np.partition(best.keys[query], held - best.top)
-            best.keys[query, : best.top] = some[held - best.top :]
+            # Sorted, not partitioned, which takes long to compile and saves little: it is rare.
+            some = np.sort(best.keys[query])
+            for place in range(best.top):
+                best.keys[query, place] = some[held - best.top + place]
             held = best.top
             high = np.uint32(some[len(some) - best.top] >> np.uint64(32))
-            word = np.empty(1, np.uint32)
-            word[0] = high & ~_SIGN if high & _SIGN else ~high
-            best.least[query] = word.view(np.float32)[0]
+            best.least[query] = float_of(high & ~_SIGN if high & _SIGN else ~high)
         best.held[query] = held
 
 
