@@ -312,11 +312,9 @@ class EncodedImages:
 
     def _decoded(self, rows: Ints) -> Pixels:
         view = self.view
-        if view.fit == "middle":  # as they come from torch's resizing
-            pixels = np.empty((len(rows), *self.shape[1:]), np.uint8)
-        else:  # channels last, as decoders write and networks read them
-            pixels = np.empty((len(rows), view.height, view.width, view.channels), np.uint8)
-            pixels = pixels.transpose(0, 3, 1, 2)
+        # Channels last, as decoders write and networks read them.
+        pixels = np.empty((len(rows), view.height, view.width, view.channels), np.uint8)
+        pixels = pixels.transpose(0, 3, 1, 2)
 
         def fill(places: range) -> None:
             for place in places:
