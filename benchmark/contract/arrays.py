@@ -96,10 +96,10 @@ def require_finite(name: str, rows: Vectors, first: int = 0) -> None:
         raise BenchError(f"{name}: expected finite numbers, got NaN or infinity in row {row}")
 
 
-def require_direction(name: str, rows: Vectors, distance: str, first: int = 0) -> None:
-    """Raise a BenchError that names a row of zeros where a cosine compares; ``first`` as above."""
+def require_direction(name: str, rows: Vectors, distance: str) -> None:
+    """Raise a BenchError that names a row of zeros where a cosine compares."""
     if distance == "cosine" and not (directed := rows.any(axis=1)).all():
-        row = first + int(np.argmin(directed))
+        row = int(np.argmin(directed))
         raise BenchError(
             f"{name}: expected a direction, as cosine compares, got zeros in row {row}"
         )

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.ranking.arrays import Floats
-from benchmark.ranking.kernels import jit
+from benchmark.ranking.kernels import bits_of, float_of, jit
 
 Images = NDArray[np.float64]
 _LARGEST = 0x7F7FFFFF  # bits of the largest float32
+_SIGN = 1 << 31  # its sign's bit
 
 
 class Scale(NamedTuple):
@@ -87,21 +88,16 @@ def _images(scores: Any, scale: Any, out: Any) -> None:
 
 
 @jit
-def key_float(key: int, room: Any) -> Any:
-    """The float32 of a place among all finite ones, ascending: minus the largest is ``-_LARGEST``.
-
-    ``room`` is an int32 array ``[1]``.
-    """
-    room[0] = key if key >= 0 else np.int64(-key) - np.int64(2147483648)
-    return room.view(np.float32)[0]
+def key_float(key: int) -> Any:
+    """The float32 of a place among all finite ones, ascending; ``-_LARGEST`` is the lowest."""
+    return float_of(np.uint32(key if key >= 0 else _SIGN - key))
 
 
 @jit
-def float_key(score: Any, room: Any) -> Any:
+def float_key(score: Any) -> Any:
     """The place of a float32 among all finite ones; see ``key_float``."""
-    room.view(np.float32)[0] = score
-    bits = np.int64(room[0])
-    return bits if bits >= 0 else -(bits + np.int64(2147483648))
+    bits = np.int64(bits_of(score))
+    return bits if bits < _SIGN else _SIGN - bits
 
 
 @jit
@@ -118,16 +114,15 @@ def _guess(goal: Any, scale: Any) -> Any:
 
 @jit
 def _reaching(goals: Any, scale: Any, out: Any) -> None:
-    room = np.empty(1, np.int32)
     for i in range(len(goals)):
         goal = goals[i]
-        if not image(key_float(_LARGEST, room), scale) >= goal:
+        if not image(key_float(_LARGEST), scale) >= goal:
             out[i] = np.inf
             continue
         low, high = np.int64(-_LARGEST), np.int64(_LARGEST)
-        middle, step = float_key(_guess(goal, scale), room), np.int64(1)
+        middle, step = float_key(_guess(goal, scale)), np.int64(1)
         while low < high:  # ever longer steps from the guess, until it is passed; then halves
-            if image(key_float(middle, room), scale) >= goal:
+            if image(key_float(middle), scale) >= goal:
                 high = middle
                 middle = high - step
             else:
@@ -136,7 +131,7 @@ def _reaching(goals: Any, scale: Any, out: Any) -> None:
             if middle < low or middle >= high or step > (high - low) // 2:
                 middle = (low + high) >> 1
             step *= 2
-        out[i] = key_float(low, room)
+        out[i] = key_float(low)
 
 
 class Bins(NamedTuple):

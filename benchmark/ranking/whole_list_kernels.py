@@ -78,18 +78,17 @@ def upwards(counts: Any, copies: int, n: int, out: Any) -> None:
 @jit
 def _nth_largest(x: Any, n: int) -> Any:
     """The ``n``-th largest of some finite scores, by halving: quicker than sorting parts."""
-    room = np.empty(1, np.int32)
-    low, high = float_key(x.min(), room), float_key(x.max(), room)
+    low, high = float_key(x.min()), float_key(x.max())
     while low < high:
         middle = (low + high + 1) >> 1
-        score, reach = key_float(middle, room), np.int32(0)
+        score, reach = key_float(middle), np.int32(0)
         for j in range(len(x)):
             reach += np.int32(x[j] >= score)
         if reach >= n:
             low = middle
         else:
             high = middle - 1
-    return key_float(low, room)
+    return key_float(low)
 
 
 @jit
