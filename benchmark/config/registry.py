@@ -23,6 +23,10 @@ METHODS, TRACKS, DATASETS = (f"compatbench.{kind}" for kind in ("methods", "trac
 """Groups of entry points, by which other packages add to what is here."""
 
 
+_MAP_TRAINING = {"fit_map", "LearnedMap", "SideInformationMap", "TrainedVectorMap"}
+"""What of ``benchmark.contract`` trains a map, and the bases that do."""
+
+
 @dataclass(frozen=True)
 class MethodFile:
     """A method as its file shows it, nothing imported."""
@@ -59,6 +63,15 @@ class MethodFile:
         """Whether it declares that it is a control."""
         found = _assigned(self.source, "control")
         return isinstance(found, ast.Constant) and found.value is True
+
+    @property
+    def trains_map(self) -> bool:
+        """Whether it may train a map step by step: another package's method always may."""
+        nodes = ast.walk(ast.parse(self.source))
+        imported = {
+            n.name for node in nodes if isinstance(node, ast.ImportFrom) for n in node.names
+        }
+        return not self.module.startswith("methods.") or bool(imported & _MAP_TRAINING)
 
 
 def _assigned(source: bytes, name: str) -> ast.expr | None:

@@ -19,6 +19,8 @@ TRAINING = 5
 adapter's own file, which names its stages itself. Records keep it."""
 SCORING = 4
 """Raised by whoever changes what an evaluation gives."""
+_OF_MAPS = ("transform_steps", "transform_batch")
+"""Settings of a recipe that nothing but a map's training reads."""
 # Fields of protocols and tracks that are for readers and move no score.
 _WORDS = (
     "title", "source", "question", "scenario", "note", "kind", "subject", "needs_root", "extends",
@@ -122,6 +124,9 @@ def record_key(
     groups = track.pop("groups", {})
     if any(setup.protocol.roles):
         track["groups"] = {role: groups[role] for _, role in setup.protocol.roles}
+    if not registry.method_file(label).trains_map:
+        for name in _OF_MAPS:
+            track.get("recipe", {}).pop(name, None)
     models = [plain_model(model) for model in setup.models]
     sources = [registry.method_file(name).fingerprint for name in (label, "independent")]
     return digest([

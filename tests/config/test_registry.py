@@ -6,7 +6,10 @@ import sys
 import pytest
 
 from benchmark.config import registry
+from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.config.registry import fingerprint
+from benchmark.contract import LearnedMap, TrainedVectorMap
+from benchmark.harness.graph import record_key
 
 CODE = b'''"""A method."""
 
@@ -77,3 +80,26 @@ def test_it_names_the_work_and_loads_no_torch():
     code = "import sys; from benchmark.config.registry import method_file"
     code += "; method_file('bct').fingerprint; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", registry.method_files())
+def test_its_file_shows_whether_a_method_trains_a_map(name):
+    method = registry.method(name)
+    trains = isinstance(method, LearnedMap | TrainedVectorMap)
+    trains |= "fit_map" in vars(sys.modules[type(method).__module__])
+    assert registry.method_file(name).trains_map == trains
+
+
+@pytest.mark.parametrize(("name", "counts"), [("bct", False), ("linear", False), ("fct", True)])
+def test_steps_of_maps_count_where_a_map_is_trained(name, counts):
+    def key(**recipe):
+        track = load_track("glyphs")
+        recipe = track.recipe.model_copy(update=recipe)
+        setup = set_up(
+            load_protocol("open-class"), track.model_copy(update={"recipe": recipe}), {}, []
+        )
+        return record_key(setup, {}, name, 0, None)
+
+    assert (key(transform_steps=7) != key(transform_steps=8)) == counts
+    assert (key(transform_batch=64) != key(transform_batch=128)) == counts
+    assert key(epochs=2) != key(epochs=3)
