@@ -61,9 +61,9 @@ def heads(name):
 
 def test_loss_change_pairs_heads_on_one_backbone() -> None:
     assert heads("loss-change:norm-softmax-cosface") == [
-        ("convnet-32", 64, "norm-softmax", False), ("convnet-32", 64, "cosface", False),
+        ("convnet-16", 64, "norm-softmax", False), ("convnet-16", 64, "cosface", False),
     ]  # fmt: skip
-    assert heads("loss-change:relu")[1] == ("convnet-32", 64, "cosface", True)
+    assert heads("loss-change:relu")[1] == ("convnet-16", 64, "cosface", True)
 
 
 def test_arch_change_changes_backbones_and_lengths_alone() -> None:
