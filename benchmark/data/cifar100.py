@@ -5,8 +5,10 @@ anything, and is refused. A class is a fine label, a group a coarse one.
 """
 
 import gzip
+import hashlib
 import tarfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -15,7 +17,7 @@ from pydantic import Field
 
 from benchmark.config.checks import Seed
 from benchmark.config.declarations import Download, EvaluationSet, Offer, Origin
-from benchmark.config.files import read_bytes
+from benchmark.config.files import digest, read_bytes
 from benchmark.config.split_sizes import boundary
 from benchmark.data.base import Dataset, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import single_item_templates
@@ -81,6 +83,13 @@ class Cifar100(FileDatasetReader):
         place = _place(root)
         return [place] if place.is_file() else [place / name for name in _FILES]
 
+    def files_hash(self, root: Path) -> str:
+        """SHA-256 over the four files: however they are packed, and whenever, they are the same."""
+        place = _place(root)
+        with readable(place):
+            stats = [path.stat() for path in self.files(root)]
+        return _files_hash(place, tuple((stat.st_size, stat.st_mtime_ns) for stat in stats))
+
     def source(self, root: Path | None) -> dict[str, Any]:
         """What determines the images; nothing is decoded."""
         return {key: v for key, v in super().source(root).items() if key != "decoder"}
@@ -88,13 +97,7 @@ class Cifar100(FileDatasetReader):
     def read(self, root: Path) -> Dataset:
         """Read both parts."""
         place = _place(root)
-        with readable(place):
-            packed = place.is_file()
-            files = (
-                _unpacked(place)
-                if packed
-                else {name: read_bytes(place / name, _MOST_BYTES) for name in _FILES}
-            )
+        files = _contents(place)
         fine, coarse = (_names(files[name], place) for name in _FILES[2:])
         train, test = (
             _part(files[name], f"{place}: {name}", len(fine), len(coarse)) for name in _FILES[:2]
@@ -145,6 +148,21 @@ def _place(root: Path) -> Path:
             "which is never loaded"
         )
     raise BenchError(f"{root}: expected {ARCHIVE}, {FOLDER}/ or train.bin, found none")
+
+
+@cache
+def _files_hash(place: Path, stats: tuple[tuple[int, int], ...]) -> str:  # noqa: ARG001
+    """Hash of what lies there, for as long as sizes and times are those of ``stats``."""
+    files = _contents(place)
+    return digest({name: hashlib.sha256(files[name]).hexdigest() for name in _FILES})
+
+
+def _contents(place: Path) -> dict[str, bytes]:
+    """The four files by name, of the archive or of their folder."""
+    with readable(place):
+        if place.is_file():
+            return _unpacked(place)
+        return {name: read_bytes(place / name, _MOST_BYTES) for name in _FILES}
 
 
 def _unpacked(path: Path) -> dict[str, bytes]:

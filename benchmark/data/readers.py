@@ -80,13 +80,17 @@ class FileDatasetReader(DatasetReader):
         torchvision = version("torchvision").partition("+")[0]
         return f"pillow {PIL.__version__}, torchvision {torchvision}"
 
+    def files_hash(self, root: Path) -> str:
+        """What stands for the files in names of work and in records."""
+        return content_hash(self.folder(root), self.files(root))
+
     def source(self, root: Path | None) -> dict[str, Any]:
         """What determines the images: options, reading version, decoder, hash of the files."""
         root = data_root(root, self.name)
         known = self._options(root) | {
             "reading": self.reading,
             "decoder": self.decoder,
-            "files": content_hash(self.folder(root), self.files(root)),
+            "files": self.files_hash(root),
         }
         copy = root / RESIZED  # what `bench data resize` did
         return known | ({"resized": read_copy(copy)} if copy.is_file() else {})

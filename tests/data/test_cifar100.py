@@ -46,7 +46,9 @@ def test_cifar100(tmp_path):
     for name, content in files.items():
         (folder / name).write_bytes(content)
     assert Cifar100().load(tmp_path / "x").fingerprint() == made.fingerprint()
-    assert Cifar100().source(tmp_path)["files"] != Cifar100().source(tmp_path / "x")["files"]
+    assert Cifar100().source(tmp_path) == Cifar100().source(tmp_path / "x")
+    (folder / "test.bin").write_bytes(files["train.bin"])
+    assert Cifar100().source(tmp_path) != Cifar100().source(tmp_path / "x")
 
 
 def test_tuning_evaluates_on_the_last_training_images_of_each_class(tmp_path):
