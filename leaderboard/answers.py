@@ -55,7 +55,10 @@ def held(info: MethodInfo) -> list[str]:
 
 
 def commonest(boards: Sequence[Board]) -> Board | None:
-    """The board of the commonest upgrade: a model that learns more, judged on unseen classes."""
+    """The board of the commonest upgrade: a model that learns more, judged on unseen classes.
+
+    Photographs come first, whatever other pictures say.
+    """
     plain = [b for b in boards if b.current and not b.of_setting and candidates(b)]
     if not plain:
         return None
@@ -63,7 +66,8 @@ def commonest(boards: Sequence[Board]) -> Board | None:
     def order(board: Board) -> tuple[Any, ...]:
         protocol = board.first.protocol
         place = _COMMON.index(protocol) if protocol in _COMMON else len(_COMMON)
-        return place, board.scenario.classes == "seen", -board.models, -len(board.entries)
+        seen = board.scenario.classes == "seen"
+        return board.scenario.place, place, seen, -board.models, -len(board.entries)
 
     return min(plain, key=order)
 

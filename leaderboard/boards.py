@@ -298,10 +298,10 @@ def group_entries(entries: Iterable[Entry]) -> list[Group]:
 
 
 def make_boards(groups: Iterable[Group], info: Mapping[str, MethodInfo]) -> list[Board]:
-    """A board for each protocol, track and setting, the unmodified ones first."""
+    """A board for each protocol, track and setting: unmodified ones first, then photographs."""
     return sorted(
         (_board(group, info) for group in groups),
-        key=lambda b: (bool(b.first.changed), not b.latest, not b.general),
+        key=lambda b: (bool(b.first.changed), not b.latest, b.scenario.place, not b.general),
     )
 
 

@@ -16,7 +16,9 @@ KINDS = {
     "photographs": "photographs", "drawings": "drawings", "rendered": "rendered pictures",
     "own": "pictures of whoever ran it", "": "pictures of an unknown kind",
 }  # fmt: skip
-"""Kind of a track -> words."""
+"""Kind of a track -> words; what weighs most comes first."""
+_SMOKE_TEST = "rendered"
+"""Kind whose order of methods is not that of photographs, as ``results/studies`` says."""
 CLASSES = {
     "seen": "classes seen in training", "unseen": "classes never seen in training",
     "both": "classes seen and never seen", "": "",
@@ -28,13 +30,18 @@ _ENROLLED = {"verification", "identification", "reidentification"}
 class Scenario:
     """A protocol on a track in plain words."""
 
-    title: str  # ``The new model learns more classes, on rendered characters``
+    title: str  # ``The new model learns more classes, on rendered characters (smoke test)``
     id: str  # ``extended-class · glyphs``
     happens: str  # ``the new model learns more classes``
-    subject: str  # ``rendered characters``
+    subject: str  # ``rendered characters (smoke test)``
     kind: str  # a key of :data:`KINDS`
     classes: Classes  # whether the new model saw the classes that it is judged on
     group: Group
+
+    @property
+    def place(self) -> int:
+        """Place of its kind of pictures among all kinds."""
+        return [*KINDS].index(self.kind)
 
 
 def scenario(record: Record) -> Scenario:
@@ -42,12 +49,14 @@ def scenario(record: Record) -> Scenario:
     track = _installed_track(record.track)
     happens = _happens(record)
     subject = (track.subject if track else "") or notes.track_title(record)
+    kind = track.kind if track else ""
+    if kind == _SMOKE_TEST:
+        subject += " (smoke test)"
     classes = classes_of(record)
     also = f", {CLASSES[classes]}" if classes in ("seen", "both") else ""
     changes = "".join(f", {key}={value}" for key, value in record.changed.items())
     title = f"{happens[:1].upper()}{happens[1:]}, on {subject}{also}{changes}"
     ids = f"{record.protocol} · {record.track}"
-    kind = track.kind if track else ""
     return Scenario(title, ids, happens, subject, kind, classes, _group(record))
 
 

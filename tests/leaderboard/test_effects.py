@@ -269,7 +269,7 @@ def test_what_a_submission_takes():
 def test_three_sentences(several):
     found = dict(sentences.sentences(method_info("fct"), [several]))
     assert found["Good for"] == (
-        "the new model learns other classes, on rendered characters "
+        "the new model learns other classes, on rendered characters (smoke test) "
         "(keeps 50 % ± 25 of the upgrade)."
     )
     assert found["Bad for"].startswith("nothing that was measured here")
@@ -288,11 +288,25 @@ def test_scenarios_are_plain_words_with_the_id_beside():
     about = scenario(make_record(protocol="ijbc-1v1"))
     assert about.title == (
         "Templates of several pictures compared one to one, by IJB-C's rules, "
-        "on rendered characters"
+        "on rendered characters (smoke test)"
     )
     assert (about.id, about.kind) == ("ijbc-1v1 · glyphs", "rendered")
     assert about.group == "templates and cameras"
     assert scenario(make_record(track="omniglot")).kind == "drawings"
+
+
+def test_photographs_come_first_whatever_rendered_pictures_say():
+    rendered, photographs = ("glyphs", SEEDS), ("cifar100-small", SEEDS[:1])
+    records = [
+        make_record(method, value, 0.9, seed, lower=0.5, track=track)
+        for track, seeds in (rendered, photographs)
+        for method, value in (("independent", 0.1), ("fct", 0.7))
+        for seed in seeds
+    ]
+    made = boards(records)
+    assert [board.first.track for board in made] == ["cifar100-small", "glyphs"]
+    best = answers.commonest(made)
+    assert best is made[0] and best.models == 1
 
 
 def test_seen_and_unseen_classes_are_apart():
