@@ -2,11 +2,13 @@
 
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from multiprocessing.connection import Connection, wait
-from typing import Any, TypeVar, cast
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from benchmark.errors import BenchError
 
@@ -19,6 +21,8 @@ _MOST = 4
 """No more processes than these."""
 _CHUNK = 8
 """At most so many things are taken at a time: nobody waits for a slow neighbour."""
+_given: list[Any] = []
+"""In a process of the pool: the call and the things that it was forked with, never pickled."""
 
 
 def spread(call: Callable[[T], R], things: Sequence[T], enough: bool = True) -> list[R]:
@@ -43,8 +47,8 @@ def working(
 ) -> Iterator[Callable[[], list[R]]]:
     """As :func:`spread`, while this process goes on: a function that waits for the results.
 
-    Processes that still work at the end of the block, because something was raised in it, stop
-    after the thing that they are at. This process starts no thread, so that more may part from it.
+    Where something is raised in the block, what nobody has begun is left undone. Until its end no
+    other processes should part from this one, which has the threads of the pool.
     """
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
     n = min(cores, _MOST, len(things))
@@ -53,56 +57,22 @@ def working(
         yield lambda: done
         return
     system = multiprocessing.get_context("fork")
-    taken = system.Value("q", 0)
-    chunk = min(_CHUNK, 1 + len(things) // (32 * n))
-    pipes, workers = [], []
-    for _ in range(n):
-        here, there = system.Pipe(duplex=False)
-        workers.append(system.Process(target=_work, args=(there, call, things, taken, chunk)))
-        workers[-1].start()
-        there.close()
-        pipes.append(here)
+    pool = ProcessPoolExecutor(n, system, _begin, (call, things))
     try:
-        yield lambda: _collect(pipes, len(things))
+        chunk = min(_CHUNK, 1 + len(things) // (32 * n))
+        results = pool.map(_call, range(len(things)), chunksize=chunk)
+        yield lambda: list(results)
+    except BrokenProcessPool as error:
+        raise BenchError("a process ended before its work; see above") from error
     finally:
-        with taken.get_lock():
-            taken.value = len(things)
-        for pipe, worker in zip(pipes, workers, strict=True):
-            pipe.close()
-            worker.join()
+        pool.shutdown(cancel_futures=True)
 
 
-def _work(
-    results: Connection, call: Callable[[Any], Any], things: Sequence[Any], taken: Any, chunk: int
-) -> None:
-    """Take the next few things until there are no more; send what came of them, or what failed."""
-    with suppress(BrokenPipeError, KeyboardInterrupt):  # the process that asked has ended its work
-        try:
-            while True:
-                with taken.get_lock():
-                    start = taken.value
-                    taken.value = min(start + chunk, len(things))
-                if start >= len(things):
-                    return
-                results.send((start, [call(thing) for thing in things[start : start + chunk]]))
-        except (BenchError, OSError) as error:
-            results.send(error)
+def _begin(call: Callable[[Any], Any], things: Sequence[Any]) -> None:
+    _given[:] = call, things
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that waits says so, once
 
 
-def _collect(pipes: Sequence[Connection], n: int) -> list[Any]:
-    found: dict[int, Any] = {}
-    reading = list(pipes)
-    while reading:
-        for pipe in cast(list[Connection], wait(reading)):
-            try:
-                message = pipe.recv()
-            except EOFError:
-                reading.remove(pipe)
-                continue
-            if isinstance(message, Exception):
-                raise message
-            first, results = message
-            found.update(enumerate(results, first))
-    if len(found) < n:
-        raise BenchError("a process ended before its work; see above")
-    return [found[i] for i in range(n)]
+def _call(i: int) -> Any:
+    call, things = _given
+    return call(things[i])

@@ -166,11 +166,11 @@ class _Site:
         enough = len(self.entries) >= MANY
         with working(_call, self._early(), enough) as told_and_damaged:
             late = self._late()
-            with working(_call, late, enough) as written:
-                first = overview.index(self.boards, self.info)
-                self._few()
-                written()
-                told, *damaged = told_and_damaged()
+            told, *damaged = told_and_damaged()
+        with working(_call, late, enough) as written:
+            first = overview.index(self.boards, self.info)
+            self._few()
+            written()
         self.skipped += sorted(filter(None, damaged), key=lambda each: each.file)
         about = {"n_skipped": len(self.skipped), "guide": self._guide(), "told": told}
         self._page("index", "index.html", **about, **first)

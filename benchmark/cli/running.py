@@ -123,7 +123,7 @@ def print_results(records: Sequence[Record], folder: Path) -> None:
         write_whole(csv, render(csv_tables(records, "all", "all"), "csv"))
         shown, mark = digest([r.result() for r in records]), plots / ".records"
         if not (page.exists() and mark.exists() and mark.read_bytes() == shown.encode()):
-            from benchmark.report.plots import plot
+            from benchmark.report.plots.records import plot
             from leaderboard.site import build
 
             plots.mkdir(parents=True, exist_ok=True)

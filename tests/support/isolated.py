@@ -29,10 +29,10 @@ LIGHT = ("benchmark.cli.app", "support.jobs")
 HEAVY = (
     *LIGHT, "torch", "torch._dynamo", "numba", "matplotlib.pyplot", "pandas", "scipy.stats",
     "sklearn.manifold", "html5lib", "PIL.Image", "benchmark.api", "benchmark.cli.running",
-    "benchmark.harness.stages", "benchmark.harness.record_builder", "benchmark.report.plots",
-    "benchmark.report.plots.sweeps", "leaderboard.site", "benchmark.contract.conversion",
-    "benchmark.upgrade.convert", "benchmark.upgrade.formats.parquet",
-    "benchmark.upgrade.formats.hdf5", "rich.progress",
+    "benchmark.harness.stages", "benchmark.harness.record_builder",
+    "benchmark.report.plots.records", "benchmark.report.plots.sweeps", "leaderboard.site",
+    "benchmark.contract.conversion", "benchmark.upgrade.convert",
+    "benchmark.upgrade.formats.parquet", "benchmark.upgrade.formats.hdf5", "rich.progress",
 )  # fmt: skip
 """What any verb imports, torch and numba included."""
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
 
 
 def taus(left: Floats, right: Floats, *, weighted: bool = False) -> Floats:
@@ -17,20 +18,31 @@ def taus(left: Floats, right: Floats, *, weighted: bool = False) -> Floats:
     With ``weighted`` as ``scipy.stats.weightedtau``: the larger scores count more, hyperbolically,
     mean over the ranks by either side (Vigna, 2015).
     """
-    i, j = np.triu_indices(left.shape[1], 1)  # every pair once
-    x, y = (np.sign(v[:, i] - v[:, j]) for v in (left, right))
+    x, y = _signs(left), _signs(right)
+    # By each item over all others, [draws, n]: small whole numbers are compared ten times as fast.
+    over, xx, yy = (
+        np.einsum("dij,dij->di", a, b, dtype=np.int32) for a, b in ((x, y), (x, x), (y, y))
+    )
     if not weighted:
-        return _tau(x, y, np.ones_like(x))
-    ranks = [_ranks(first, second) for first, second in ((left, right), (right, left))]
-    both = [_tau(x, y, 1 / (1 + r[:, i]) + 1 / (1 + r[:, j])) for r in ranks]
-    mean: Floats = (both[0] + both[1]) / 2
+        return _tau(over, xx, yy, np.ones_like(left))
+    sides = ((left, right), (right, left))
+    one, other = (_tau(over, xx, yy, 1 / (1 + _ranks(*side))) for side in sides)
+    mean: Floats = (one + other) / 2
     return mean
 
 
-def _tau(x: Floats, y: Floats, weights: Floats) -> Floats:
-    over, xx, yy = (np.einsum("dp,dp,dp->d", weights, a, b) for a, b in ((x, y), (x, x), (y, y)))
+def _signs(scores: Floats) -> NDArray[np.int8]:
+    """1 where an item is above another one, -1 below, 0 if alike: ``[draws, n, n]``."""
+    above = scores[:, :, None] > scores[:, None, :]
+    signs: NDArray[np.int8] = above.view(np.int8) - above.swapaxes(1, 2).view(np.int8)
+    return signs
+
+
+def _tau(over: Ints, xx: Ints, yy: Ints, weights: Floats) -> Floats:
+    """Of sums by item; a pair weighs what its two items do together."""
+    weighed = [(weights * each).sum(axis=1) for each in (over, xx, yy)]
     with np.errstate(invalid="ignore", divide="ignore"):
-        tau: Floats = over / np.sqrt(xx * yy)
+        tau: Floats = weighed[0] / np.sqrt(weighed[1] * weighed[2])
     return tau
 
 

@@ -16,7 +16,7 @@ from benchmark.config.protocols import Protocol
 from benchmark.harness.execution import Compute
 from benchmark.records.files import read_record
 from benchmark.report import render
-from benchmark.report.plots import plot
+from benchmark.report.plots.records import plot
 from benchmark.report.tables import backfilling as tables
 
 METHOD = '''

@@ -7,7 +7,8 @@ from matplotlib.colors import to_hex
 
 from benchmark.errors import BenchError
 from benchmark.report import colours
-from benchmark.report.plots import bars, curves, frames, plot, style, tradeoff
+from benchmark.report.plots import bars, curves, frames, style, tradeoff
+from benchmark.report.plots.records import plot
 from benchmark.report.ranks import front
 from leaderboard.cards import card
 
