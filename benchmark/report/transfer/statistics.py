@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
+_AT_ONCE = 1 << 18
+"""Pairs that are compared at once: what a processor keeps near."""
 
 
 def taus(left: Floats, right: Floats, *, weighted: bool = False) -> Floats:
@@ -18,17 +20,25 @@ def taus(left: Floats, right: Floats, *, weighted: bool = False) -> Floats:
     With ``weighted`` as ``scipy.stats.weightedtau``: the larger scores count more, hyperbolically,
     mean over the ranks by either side (Vigna, 2015).
     """
-    x, y = _signs(left), _signs(right)
-    # By each item over all others, [draws, n]: small whole numbers are compared ten times as fast.
-    over, xx, yy = (
-        np.einsum("dij,dij->di", a, b, dtype=np.int32) for a, b in ((x, y), (x, x), (y, y))
-    )
+    some = max(1, _AT_ONCE // left.shape[1] ** 2)
+    parts = [_sums(left[i : i + some], right[i : i + some]) for i in range(0, len(left), some)]
+    over, xx, yy = np.concatenate(parts, axis=1)
     if not weighted:
         return _tau(over, xx, yy, np.ones_like(left))
     sides = ((left, right), (right, left))
     one, other = (_tau(over, xx, yy, 1 / (1 + _ranks(*side))) for side in sides)
     mean: Floats = (one + other) / 2
     return mean
+
+
+def _sums(left: Floats, right: Floats) -> Ints:
+    """Signs of each item with all others: both sides, left, right squared, ``[3, draws, n]``.
+
+    Products of small whole numbers take a tenth of the time of those of floats.
+    """
+    x, y = _signs(left), _signs(right)
+    pairs = ((x, y), (x, x), (y, y))
+    return np.stack([np.einsum("dij,dij->di", a, b, dtype=np.int32) for a, b in pairs])
 
 
 def _signs(scores: Floats) -> NDArray[np.int8]:
