@@ -13,7 +13,7 @@ from benchmark.config import registry
 from benchmark.config.files import read_sealed, write_sealed
 from benchmark.errors import BenchError
 from benchmark.harness.store import default_store
-from leaderboard.words import words
+from leaderboard.words import setting_words
 
 Family = Literal["compatible training", "transformation", "baseline", "control", "unknown"]
 
@@ -58,7 +58,7 @@ class MethodInfo:
         variants = self.card.get("variants", {})
         changed = variants.get(self.method.partition(":")[2], {})
         name = self.method.partition(":")[0]
-        pairs = ", ".join(f"{words(key)} {_value(value)}" for key, value in changed.items())
+        pairs = ", ".join(setting_words(key, value) for key, value in changed.items())
         return f"As {name}, with {pairs}." if pairs else ""
 
     @property
@@ -80,10 +80,6 @@ def method_info(name: str) -> MethodInfo:
     needs = tuple(dict.fromkeys(filter(None, needed)))
     changes = tuple(change for change in about["changes"] if change != "training")
     return MethodInfo(name, about["family"], about["summary"], needs, changes, about)
-
-
-def _value(value: Any) -> str:
-    return "on" if value is True else "off" if value is False else str(value)
 
 
 def _plain(need: str) -> str:

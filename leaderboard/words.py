@@ -1,5 +1,7 @@
 """Keys of records in words, for readers who have not read the code."""
 
+from typing import Any
+
 WORDS = {
     "lr": "learning rate", "dim": "dimensions of the embedding",
     "fingerprint": "fingerprint (SHA-256)", "n_train": "training images",
@@ -48,3 +50,28 @@ def words(key: str) -> str:
         ('new, recipe, learning rate', 'augmentation, rotate', 'bytes of an item after it')
     """
     return ", ".join(WORDS.get(part, part.replace("_", " ")) for part in key.split("."))
+
+
+_SETTINGS = {
+    ("unknown", "old"): "influence only on classes that the old classifier knows",
+    ("unknown", "distill"): "distillation for classes that the old classifier does not know",
+    ("unknown", "synthesize"): "mean old features of classes that the old classifier does not know",
+    ("direction", "query"): "queries mapped, the gallery left as it is",
+    ("direction", "gallery"): "the gallery mapped, queries left as they are",
+    ("losses", "l2"): "the squared distance as its only loss",
+    ("losses", "disc"): "the new classifier's loss alone",
+    ("uncertainty", False): "no uncertainty learned",
+}
+"""Parameter and value -> words, where those of the parameter alone say nothing."""
+
+
+def setting_words(key: str, value: Any) -> str:
+    """A parameter with its value in words, as they stand behind "with".
+
+    Example:
+        >>> setting_words("unknown", "distill"), setting_words("pairs", 100)
+        ('distillation for classes that the old classifier does not know', 'pairs 100')
+    """
+    if isinstance(value, str | bool) and (key, value) in _SETTINGS:
+        return _SETTINGS[key, value]
+    return f"{words(key)} {'on' if value is True else 'off' if value is False else value}"
