@@ -17,9 +17,8 @@ from benchmark.records.details import Details
 from benchmark.records.record import Record
 from benchmark.report import numbers
 from benchmark.report.notes import over_words, stage_name
-from benchmark.report.scores import Score
 from benchmark.report.tables import backfilling
-from benchmark.report.text_table import TextCell, TextTable, score_cell, simple_table
+from benchmark.report.text_table import TextCell, TextTable, simple_table
 from leaderboard.words import words
 
 Pair = tuple[str, str]
@@ -128,8 +127,10 @@ def _scores(record: Record) -> TextTable:
 
 
 def _cell(value: float | None, unit: str = "share", span: Sequence[float] = ()) -> TextCell:
-    """A score; blank where there is none."""
-    return score_cell(None if value is None else Score(value, *span), unit)
+    """A score; blank where there is none. It has no sorting value, as nobody sorts this table."""
+    if value is None:
+        return TextCell()
+    return TextCell(numbers.number(value, unit), numbers.spread(value, *span, unit) if span else "")
 
 
 def _tables(record: Record) -> Iterator[TextTable]:

@@ -161,6 +161,22 @@ def test_seen_and_unseen_classes_are_never_beside_each_other(built):
         assert len(found) < 2, part  # of seen, never seen, and of both
 
 
+def test_a_method_has_every_scenario_in_one_list(built):
+    """Without a script, each board once, with its own share or why there is none."""
+    site, records = built
+    listed = 0
+    for method in {record.method for record in records}:
+        page = (site / "methods" / f"{file_name(method)}.html").read_text(encoding="utf-8")
+        part = page.partition('<div class="heat-list">')[2].partition("</div>")[0]
+        rows = re.findall(r'<tr><td class=".*?" title="(.+?)">(.+?)</td>.*?href="(.*?)"', part)
+        assert len({href for *_, href in rows}) == len(rows) == part.count("<tr>"), method
+        for hint, share, href in rows:
+            assert (site / "methods" / href).is_file(), (method, href)
+            assert share == "n/a" or f"{share.removeprefix('-')}\xa0%" in hint, (method, href)
+        listed += len(rows)
+    assert listed
+
+
 def test_who_is_first_on_a_backfilling_board_beats_waiting(built):
     """By the records' own areas: nobody that has a rank lies below the independent model."""
     for page, records in boards(*built):

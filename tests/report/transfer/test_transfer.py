@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import yaml
@@ -271,3 +274,13 @@ def test_tables_and_plots(tmp_path) -> None:
     paths = plot_transfer(found, RULES, tmp_path, ["png"])
     assert [path.name for path in paths] == ["transfer-map.png", "transfer-gaps.png"]
     assert all(path.read_bytes()[:4] == b"\x89PNG" for path in paths)
+
+
+def test_the_plots_load_no_table_library() -> None:
+    """A site draws them for one page; seaborn, pandas and scipy.stats take longer than the page."""
+    code = (
+        "import sys, benchmark.report.plots.transfer;"
+        "print(*{'seaborn', 'pandas', 'scipy.stats'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not done.stdout.split()
