@@ -34,7 +34,7 @@ def has_evidence(records: Sequence[Record]) -> bool:
 
 
 def evidence_page(records: Sequence[Record], published: Published) -> dict[str, Any]:
-    """Values of the template, and ``figures``: name of a file -> its bytes."""
+    """Values of the template, ``told`` for the first page, and ``figures``: file -> its bytes."""
     claims = read_claims()
     found = answers(claims, records)
     rules = read_rules()
@@ -49,19 +49,19 @@ def evidence_page(records: Sequence[Record], published: Published) -> dict[str, 
         "comparisons": claim_tables.lines_table(found),
         "transfer": transfer_tables.tables(compared, rules),
         "figures": figures,
+        "told": _told(found),
     }
 
 
-def told_lists(records: Sequence[Record]) -> list[tuple[str, int, list[str]]]:
+def _told(found: Sequence[Answer]) -> list[tuple[str, int, list[str]]]:
     """What holds on photographs, what on other pictures alone, what is open.
 
     Returns:
         Headings, how many claims, and the first of them in words.
     """
-    found = answers(read_claims(), records)
     lists = []
     for status in ("holds", "elsewhere", "open"):
-        own = [answer for answer in found if answer.status == status]
+        own = _of(found, status)
         words = [claim_tables.list_words(answer) for answer in own[:_FEW]]
         lists.append((claim_tables.STATUSES[status], len(own), words))
     return lists

@@ -28,7 +28,7 @@ from leaderboard.boards import Board, Group, group_entries, make_boards, number_
 from leaderboard.cards import MethodInfo, method_info
 from leaderboard.citing import board_bibtex
 from leaderboard.effort import effort
-from leaderboard.evidence import FIGURES, evidence_page, has_evidence, told_lists
+from leaderboard.evidence import FIGURES, evidence_page, has_evidence
 from leaderboard.heatmap import heatmap
 from leaderboard.method_page import method_page
 from leaderboard.names import file_name, method_href, record_address
@@ -210,7 +210,8 @@ class _Site:
         for name, drawn in page["figures"].items():
             self._write(f"{FIGURES}/{name}", drawn)
         self._page("evidence", "evidence.html", folder=FIGURES, **page)
-        return told_lists([entry.record for entry in self.entries])
+        told: list[tuple[str, int, list[str]]] = page["told"]
+        return told
 
     @cached_property
     def _about(self) -> dict[str, Any]:
