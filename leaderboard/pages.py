@@ -1,5 +1,6 @@
 """Templates: compiled once, every value escaped."""
 
+import json
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
@@ -7,7 +8,6 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
-from pydantic_core import to_json
 
 from benchmark.errors import printable
 from benchmark.report import numbers
@@ -22,13 +22,11 @@ _ESCAPED = {char: f"\\u{ord(char):04x}" for char in "<>&"}
 def embed(value: Any) -> Markup:
     r"""JSON that may stand in a script element: nothing in it ends the element or a line.
 
-    A number that is not finite is null.
-
     Example:
         >>> str(embed({"a": "</script>"}))
         '{"a":"\\u003c/script\\u003e"}'
     """
-    text = to_json(value, inf_nan_mode="null").decode()
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for char, escaped in _ESCAPED.items():
         text = text.replace(char, escaped)
     return Markup(text)

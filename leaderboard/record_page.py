@@ -130,7 +130,8 @@ def _cell(value: float | None, unit: str = "share", span: Sequence[float] = ()) 
     """A score; blank where there is none. It has no sorting value, as nobody sorts this table."""
     if value is None:
         return TextCell()
-    return TextCell(numbers.number(value, unit), numbers.spread(value, *span, unit) if span else "")
+    low, high = span or (None, None)
+    return TextCell(numbers.number(value, unit), numbers.spread(value, low, high, unit))
 
 
 def _tables(record: Record) -> Iterator[TextTable]:
