@@ -30,10 +30,12 @@ from benchmark.ranking.kernels import (
     splat,
 )
 
-BINS = 32  # straight lines that bound a scale: two registers
+WIDE = LANES >= 8  # vectors of AVX2 or AVX-512
+BINS = 32  # straight lines that bound a scale
 CHUNK = 1024  # scores that are looked at together
 _I, _SMALL = ir.IntType(64), ir.IntType(32)
 _V, _WHOLE = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(_SMALL, LANES)
+_BYTES = ir.VectorType(ir.IntType(8), LANES)
 
 
 @kernels.intrinsic
@@ -73,20 +75,33 @@ def score_rows(queries: Any, items: Any, l2: bool, out: Any, stride: int) -> Non
         out[r * stride + items.n : (r + 1) * stride] = -np.inf
 
 
+def _listed(builder: Any, mask: Any) -> Any:
+    """The numbers of the lanes that are set, ascending, in the first lanes of a vector."""
+    lanes = list(range(LANES))
+    if COMPRESS:
+        some = [ir.Constant(_WHOLE, lanes), ir.Constant(_WHOLE, ir.Undefined), mask]
+        return call(builder, f"llvm.x86.avx512.mask.compress.v{LANES}i32", _WHOLE, some)
+    rows = []  # AVX2 has no such instruction: a table has the answer to each mask
+    for bits in range(1 << LANES):
+        found = [lane for lane in lanes if bits >> lane & 1]
+        rows.append(ir.Constant(_BYTES, (found + [0] * LANES)[:LANES]))
+    table = ir.Constant(ir.ArrayType(_BYTES, len(rows)), rows)
+    places = cgutils.global_constant(builder.module, "set_lanes", table)  # type: ignore[no-untyped-call]
+    number = builder.zext(builder.bitcast(mask, ir.IntType(LANES)), _I)
+    row = builder.load(builder.gep(places, [ir.Constant(_I, 0), number]))
+    return builder.zext(row, _WHOLE)
+
+
 def _collect(context: Any, builder: Any, n: Any, target: Any, passes: Callable[[Any], Any]) -> Any:
     """Write the positions below ``n`` where ``passes(position)`` is set; returns how many."""
     count = cgutils.alloca_once_value(builder, ir.Constant(_I, 0))  # type: ignore[no-untyped-call]
-    lanes = ir.Constant(_WHOLE, list(range(LANES)))
     zero, stride = ir.Constant(_I, 0), ir.Constant(_I, LANES)
     with cgutils.for_range_slice(builder, zero, n, stride, inc=True) as (j, _):
         mask = passes(j)
         here = builder.trunc(j, _SMALL)
-        first = splat(builder, builder.bitcast(here, ir.FloatType()))
-        some = [builder.add(builder.bitcast(first, _WHOLE), lanes)]
-        some += [ir.Constant(_WHOLE, ir.Undefined), mask]
+        first = builder.bitcast(splat(builder, builder.bitcast(here, ir.FloatType())), _WHOLE)
         done = builder.load(count)
-        packed = call(builder, f"llvm.x86.avx512.mask.compress.v{LANES}i32", _WHOLE, some)
-        save(builder, packed, builder.gep(target, [done]))
+        save(builder, builder.add(first, _listed(builder, mask)), builder.gep(target, [done]))
         number = builder.ctpop(builder.bitcast(mask, ir.IntType(LANES)))
         builder.store(builder.add(done, builder.zext(number, _I)), count)
     return builder.load(count)
@@ -94,7 +109,7 @@ def _collect(context: Any, builder: Any, n: Any, target: Any, passes: Callable[[
 
 @kernels.intrinsic
 def _where_high(typing: Any, x: Any, x0: Any, n: Any, low: Any, out: Any) -> Any:
-    """``high`` on whole vectors; AVX-512 only."""
+    """``high`` on whole vectors; AVX2 or AVX-512 only."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         source = data(context, builder, sig.args[0], args[0], args[1])
@@ -115,7 +130,7 @@ def high(x: Any, x0: int, n: int, low: Any, out: Any) -> Any:
 
     ``n`` is a multiple of the lanes; ``out`` (int32) has room for a vector more.
     """
-    if COMPRESS:
+    if WIDE:
         return _where_high(x, x0, n, low, out)
     count = 0
     for j in range(n):
@@ -124,12 +139,27 @@ def high(x: Any, x0: int, n: int, low: Any, out: Any) -> Any:
     return count
 
 
+def _looked_up(builder: Any, table: list[Any], k: Any) -> Any:
+    """The elements ``k`` of a table of ``BINS`` numbers in registers."""
+    if COMPRESS:
+        low, high = table
+        return call(builder, "llvm.x86.avx512.vpermi2var.ps.512", _V, [low, k, high])
+    found = [call(builder, "llvm.x86.avx2.permps", _V, [part, k]) for part in table]
+    bit = LANES
+    while len(found) > 1:  # the upper bits of the number choose among the registers
+        one = ir.Constant(_WHOLE, [bit] * LANES)
+        upper = builder.icmp_unsigned("==", builder.and_(k, one), one)
+        found = [builder.select(upper, b, a) for a, b in zip(found[::2], found[1::2], strict=True)]
+        bit *= 2
+    return found[0]
+
+
 @kernels.intrinsic
 def _where_bent(
     typing: Any, x: Any, y: Any, x0: Any, n: Any, first: Any, steps: Any, lines: Any, least: Any,
     out: Any,
 ) -> Any:  # fmt: skip
-    """``bent`` on whole vectors; AVX-512 only."""
+    """``bent`` on whole vectors; AVX2 or AVX-512 only."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         zero = ir.Constant(_I, 0)
@@ -137,7 +167,10 @@ def _where_bent(
         right = data(context, builder, sig.args[1], args[1], args[2])
         table = data(context, builder, sig.args[6], args[6], zero)
         target = data(context, builder, sig.args[8], args[8], zero)
-        tables = [load(builder, at(builder, table, i * LANES)) for i in range(4)]
+        tables = [
+            [load(builder, at(builder, table, i)) for i in range(first, first + BINS, LANES)]
+            for first in (0, BINS)
+        ]
         begin, slope, goal = (splat(builder, args[i]) for i in (4, 5, 7))
         small = ir.Constant(_V, [_SLACK] * LANES)
         last = ir.Constant(_V, [float(BINS - 1)] * LANES)
@@ -152,10 +185,7 @@ def _where_bent(
             place = call(builder, f"llvm.maxnum.v{LANES}f32", _V, [place, nothing])
             place = call(builder, f"llvm.minnum.v{LANES}f32", _V, [place, last])
             k = builder.fptosi(place, _WHOLE)
-            start, rise = (
-                call(builder, "llvm.x86.avx512.vpermi2var.ps.512", _V, [low, k, up])
-                for low, up in (tables[:2], tables[2:])
-            )
+            start, rise = (_looked_up(builder, each, k) for each in tables)
             part = builder.fmul(rise, a)
             total = builder.fadd(builder.fadd(start, part), b)
             sizes = [call(builder, f"llvm.fabs.v{LANES}f32", _V, [each]) for each in (part, b)]
@@ -180,7 +210,7 @@ def bent(
     The line is ``lines[k] + lines[BINS + k] * x`` with k the whole part of ``first + steps * x``
     within the bins.
     """
-    if COMPRESS:
+    if WIDE:
         return _where_bent(x, y, x0, n, first, steps, lines, least, out)
     count = 0
     for j in range(n):

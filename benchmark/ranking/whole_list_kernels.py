@@ -82,8 +82,8 @@ def _nth_largest(x: Any, n: int) -> Any:
     while low < high:
         middle = (low + high + 1) >> 1
         score, reach = key_float(middle), np.int32(0)
-        for j in range(len(x)):
-            reach += np.int32(x[j] >= score)
+        for j in range(np.uint64(len(x))):  # in int32, of which a vector holds twice as many
+            reach = np.int32(reach + np.int32(x[j] >= score))
         if reach >= n:
             low = middle
         else:

@@ -25,7 +25,7 @@ from benchmark.ranking.grouping import Grouped, Labels, Ragged, offsets, spread
 from benchmark.ranking.ranks import Ranking, ranking_of
 from benchmark.ranking.score_scale import Scale, bins
 
-_SCORES = 8 << 20  # bytes of rows of one list
+_SCORES = 16 << 20  # bytes of rows of one list: the fewer rows, the more often items are read
 _FEW = 64  # one item of so many is sooner scored by itself than all in tiles
 
 Rows = tuple[Floats, Floats | None]
@@ -59,11 +59,10 @@ def by_mean(first: Scorer, second: Scorer, labels: Labels, scale: Scale) -> Rank
 def by_ranks(first: Scorer, second: Scorer, labels: Labels, k: float) -> Ranking:
     """Rank all items by the sum of 1 / (k + rank) over both lists; equal scores rank last."""
     n_items = len(_kept(labels))
-    share = 1.0 / (k + np.maximum(np.arange(n_items + 2), 1))
 
     def count(rows: Rows, _: Ints, *columns: Any) -> None:
         matches, gone, keys, above = columns
-        rank_sum_kernels.by_ranks(*rows, n_items, matches, gone, share, keys, above)
+        rank_sum_kernels.by_ranks(*rows, n_items, matches, gone, k, keys, above)
 
     return _rank(first, second, labels, count)
 
