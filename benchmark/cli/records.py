@@ -161,12 +161,12 @@ def plot(
 ) -> None:  # fmt: skip
     """Draw records as PNG and SVG."""
     from benchmark.config.files import plain_io_errors, writable
-    from benchmark.report import plots
+    from benchmark.report.plots.records import plot
 
     records = [one.record for one in selected(runs, methods, protocols, tracks, seeds)]
     writable(out, "--out")
     with plain_io_errors(out):
-        paths = plots.plot(records, out, metrics=split(metrics) or None)
+        paths = plot(records, out, metrics=split(metrics) or None)
     for path in paths:
         echo(path)
 
