@@ -308,6 +308,13 @@ def _coverage() -> list[str]:
     return _table("|".join(["metric", "impostors", "level", "nominal", *designs]), *rows)
 
 
+def _rendered() -> list[str]:
+    """How far rendered tracks order methods as photographs do."""
+    from rendered_study import HEADS, agreement, verdict
+
+    return [*_table(HEADS, *agreement()), "", verdict()]
+
+
 def _sweep(*names: str) -> list[str]:
     """The cross-test of each point of a sweep, from the CSVs that ``bench run --sweep`` writes."""
     return _points(names, ("new/old",), lambda method: method != "independent")
@@ -370,6 +377,7 @@ GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
     "scripts": _scripts, "coverage": _coverage, "sweep": _sweep, "bounds": _bounds,
     "upgrade-rule": _upgrade_rule, "paper": _paper, "backbones": _backbones,
+    "rendered": _rendered,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""
 

@@ -32,7 +32,7 @@ def built(request, site, tmp_path_factory):
 
 
 def plain(text):
-    return html.unescape(re.sub(r"<[^>]+>", "", text)).strip()
+    return html.unescape(re.sub(r"<[^>]+>", "", text)).replace("\xa0", " ").strip()
 
 
 def rankings(page):
