@@ -310,9 +310,10 @@ def _coverage() -> list[str]:
 
 def _rendered() -> list[str]:
     """How far rendered tracks order methods as photographs do."""
-    from rendered_study import HEADS, agreement, verdict
+    from rendered_study import HEADS, agreement
 
-    return [*_table(HEADS, *agreement()), "", verdict()]
+    rows, verdict = agreement()
+    return [*_table(HEADS, *rows), "", verdict]
 
 
 def _sweep(*names: str) -> list[str]:

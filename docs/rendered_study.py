@@ -1,10 +1,11 @@
 """Do rendered tracks order methods as photographs do? The table of ``results/studies``."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmark.config.loading import load_track
 from benchmark.records.files import find_records
+from benchmark.report.numbers import metric
 from benchmark.report.transfer.compare import Tau, Transfer, transfers
 from benchmark.report.transfer.orders import Order, measured_orders
 from benchmark.report.transfer.rules import read_rules
@@ -14,35 +15,42 @@ HEADS = "rendered track|protocol|photographs|methods|tau-b, CMC@1|tau-b, mAP"
 _METRICS = ("cmc_at_1", "map")  # in the order of HEADS
 
 
-def agreement() -> Iterator[tuple[str, ...]]:
-    """Of each rendered and each photographic track tau-b of their orders and its interval."""
+def agreement() -> tuple[list[tuple[str, ...]], str]:
+    """Tau-b of each rendered and each photographic track with its interval; what comes of it.
+
+    Returns:
+        Rows below ``HEADS``, and a sentence on which tracks reach what counts as transfer.
+    """
     tracks = ["glyphs", *sorted(map(str, STUDY.glob("*.yaml")))]
     titles = {track.id: track.title for track in map(load_track, tracks)}
     found: dict[tuple[str, str, str], dict[str, Transfer]] = {}
     for each in _transfers():
         names = (each.left.place, each.left.protocol, each.right.place)
         found.setdefault(names, {})[each.left.metric] = each
-    for (place, protocol, other), by_metric in sorted(
-        found.items(), key=lambda item: ([*titles].index(item[0][0]), item[0])
-    ):
+    rows = []
+    for names in sorted(found, key=lambda names: ([*titles].index(names[0]), names)):
+        (place, protocol, other), by_metric = names, found[names]
         methods = len(next(iter(by_metric.values())).methods)
-        taus = (_tau(by_metric[metric].tau) for metric in _METRICS)
-        yield titles[place], f"`{protocol}`", f"`{other}`", str(methods), *taus
+        taus = (_tau(by_metric[key].tau) for key in _METRICS)
+        rows.append((titles[place], f"`{protocol}`", f"`{other}`", str(methods), *taus))
+    return rows, _verdict([each for of in found.values() for each in of.values()])
 
 
-def verdict() -> str:
+def _verdict(compared: Sequence[Transfer]) -> str:
     """Which pairs of tracks reach what counts as transfer, and which tracks do in every pair."""
-    rules, reached, failed = read_rules(), [], set()
-    for each in _transfers():
-        tau, place = each.tau, each.left.place
-        if tau.value is None or tau.low is None or tau.value < rules.tau or tau.low <= rules.above:
-            failed.add(place)
-            continue
-        metric = "CMC@1" if each.left.metric == "cmc_at_1" else "mAP"
-        reached.append((place, f"`{place}` under `{each.left.protocol}` by {metric}"))
-    everywhere = {place for place, _ in reached} - failed
-    some = "; ".join(words for _, words in reached) or "none"
-    every = ", ".join(f"`{place}`" for place in sorted(everywhere)) or "none"
+    rules = read_rules()
+    reached = [
+        each for each in compared
+        if each.tau.value is not None and each.tau.low is not None
+        and each.tau.value >= rules.tau and each.tau.low > rules.above
+    ]  # fmt: skip
+    failed = {each.left.place for each in compared if not any(each is other for other in reached)}
+    words = (
+        f"`{each.left.place}` under `{each.left.protocol}` by {metric(each.left.metric).label}"
+        for each in reached
+    )
+    everywhere = sorted({each.left.place for each in reached} - failed)
+    some, every = "; ".join(words) or "none", ", ".join(f"`{p}`" for p in everywhere) or "none"
     return f"Reaches it somewhere: {some}. Everywhere: {every}."
 
 

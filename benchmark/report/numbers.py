@@ -32,8 +32,6 @@ def number(value: float | None, unit: str = "share", *, signed: bool = False) ->
     """
     if value is None:
         return DASH
-    if unit == "share" and not signed:  # most of them, and soonest without a format that varies
-        return f"{100 * value:.1f}"
     sign = "+z" if signed else ""  # z: no -0.0
     if unit == "share":
         return f"{100 * value:{sign}.1f}"
