@@ -64,7 +64,7 @@ class MatryoshkaBCT(CompatibleTraining[State]):
 
     extra: int = 32  # dimensions, as of bct-extra: BT2 section 4.3
     weight: float = 1.0  # lambda, BCT eq. 7
-    halvings: int = 3  # of d_old, the nested lengths; ours
+    halvings: int = 2  # of d_old, the nested lengths; ours: what the variants keep
     prefix: float | None = None  # share of d_old that is kept; ours: all of the new vector
 
     @property

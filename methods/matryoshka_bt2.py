@@ -82,7 +82,7 @@ class MatryoshkaBT2(CompatibleTraining[State]):
     match_new: float = 1.0  # lambda_1, BT2 section 4.3; value of its published code
     influence: float = 10.0  # lambda_2 at scale 1, BT2 section 4.3; value of its published code
     match_old: float = 5.0  # lambda_3, BT2 section 4.3; value of its published code
-    halvings: int = 3  # of the old size, the nested lengths; ours
+    halvings: int = 2  # of the old size, the nested lengths; ours: what the variants keep
     prefix: float | None = None  # share of the old size that is kept; ours: all of the new vector
 
     @property
