@@ -321,6 +321,11 @@ def _sweep(*names: str) -> list[str]:
     return _points(names, ("new/old",), lambda method: method != "independent")
 
 
+def _both(*names: str) -> list[str]:
+    """The cross-test and the self-test of each point of a sweep: what one gains the other loses."""
+    return _points(names, ("new/old", "new/new"), lambda method: method != "independent")
+
+
 def _bounds(*names: str) -> list[str]:
     """Old/old and new/new of the independent models at each point of a sweep."""
     return _points(names, ("old/old", "new/new"), lambda method: method == "independent")
@@ -376,7 +381,7 @@ GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "protocols": _protocols, "protocol": _protocol, "tracks": _tracks, "suits": _suits,
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
-    "scripts": _scripts, "coverage": _coverage, "sweep": _sweep, "bounds": _bounds,
+    "scripts": _scripts, "coverage": _coverage, "sweep": _sweep, "both": _both, "bounds": _bounds,
     "upgrade-rule": _upgrade_rule, "paper": _paper, "backbones": _backbones,
     "rendered": _rendered,
 }  # fmt: skip

@@ -140,9 +140,11 @@ def test_contrastive_anchors_are_new_and_the_rest_old(make_job, make_batch, slop
     np.testing.assert_allclose(batch.new.grad.numpy(), slopes, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("method", [Asymmetric(), Asymmetric(objective="contrastive"), CSD(tau_gallery=0.1)])
+@pytest.mark.parametrize(
+    "method", [Asymmetric(), Asymmetric(objective="contrastive"), CSD(tau_gallery=0.1)]
+)
 def test_the_old_vectors_themselves(make_job, make_batch, method):
-    """The gradient is finite there; regression and neighbourhoods of one temperature ask nothing."""
+    """The gradient is finite; regression and neighbourhoods of one temperature ask nothing."""
     job = make_job()
     batch = make_batch(job)
     batch.new = (2 * batch.old).requires_grad_(True)
