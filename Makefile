@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run install test types ranking slow reliability lint format results others tables figures site stage-names clean
+.PHONY: run install test types ranking slow reliability lint format results studies others tables figures site stage-names clean
 
 run: $(STAMP)  ## The main job: three methods by a short recipe, a table, plots and a page.
 	$(BIN)/bench run --methods bct,fct,mixbct --protocol open-class --track glyphs-short
@@ -64,7 +64,11 @@ BOARD = $(if $(filter-out cpu,$(DEVICE)),--board results/core-$(DEVICE).yaml --p
 # `bench results status` says what is left; no command takes more than 10 hours.
 results: $(STAMP)  ## The core board, then every other record: goes on where it stopped.
 	$(BIN)/bench results run $(BOARD) $(ROOTS)
-	$(if $(BOARD),,$(MAKE) others)
+	$(if $(BOARD),,$(MAKE) studies others)
+
+# What a study has is read where it is named: results/studies/README.md has the tables.
+studies: $(STAMP)  ## Length of training, and each method's weight: goes on where it stopped.
+	for b in lengths/board tuning/board tuning/others; do $(BIN)/bench results run --board results/studies/$$b.yaml --out results/studies/$${b%/*} $(ROOTS) || exit; done
 
 others: $(STAMP)  ## Records outside of the core board.
 	for p in extended-class open-class; do $(RUN) -p $$p --seeds 0-2 -m $(CONTROLS),$(MAPS),$(TRAINED),$(QUERIES),$(LISTS) || exit; done
@@ -82,7 +86,9 @@ others: $(STAMP)  ## Records outside of the core board.
 	test ! -d $(OMNIGLOT) || $(RUN) -p open-class -t omniglot --data-root $(OMNIGLOT) -m $(CONTROLS),$(TRAINED),fct
 
 tables: $(STAMP)  ## Generated parts of the documents, and the README's plot.
-	$(BIN)/python docs/generate.py README.md docs/*.md
+	test ! -d results/studies/lengths/changed || $(BIN)/bench lengths results results/studies/lengths -p open-class -t cifar100-open,glyphs --seeds 0 --metrics cmc_at_1 --out runs/figures
+	cp runs/figures/lengths-*.png results/figures/ 2>/dev/null || true
+	$(BIN)/python docs/generate.py README.md docs/*.md results/*.md results/studies/README.md
 	$(BIN)/bench plot results --out runs/figures -p extended-class -t cifar100-small -m independent,bct,fct,mixbct --seeds 0-2 --metrics map
 	cp runs/figures/extended-class-cifar100-small-tradeoff-map.png results/figures/
 	$(BIN)/python -m benchmark.perf.readme

@@ -308,12 +308,10 @@ def _coverage() -> list[str]:
     return _table("|".join(["metric", "impostors", "level", "nominal", *designs]), *rows)
 
 
-def _rendered() -> list[str]:
-    """How far rendered tracks order methods as photographs do."""
-    from rendered_study import HEADS, agreement
-
-    rows, verdict = agreement()
-    return [*_table(HEADS, *rows), "", verdict]
+def _study(name: str) -> Iterable[str]:
+    """What a study of ``results/studies`` found."""
+    lines: Iterable[str] = importlib.import_module(f"{name}_study").lines()
+    return lines
 
 
 def _sweep(*names: str) -> list[str]:
@@ -383,7 +381,7 @@ GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
     "scripts": _scripts, "coverage": _coverage, "sweep": _sweep, "both": _both, "bounds": _bounds,
     "upgrade-rule": _upgrade_rule, "paper": _paper, "backbones": _backbones,
-    "rendered": _rendered,
+    "study": _study,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""
 

@@ -5,14 +5,23 @@ from pathlib import Path
 
 from benchmark.config.loading import load_track
 from benchmark.records.files import find_records
+from benchmark.report import render
 from benchmark.report.numbers import metric
+from benchmark.report.text_table import simple_table
 from benchmark.report.transfer.compare import Tau, Transfer, transfers
 from benchmark.report.transfer.orders import Order, measured_orders
 from benchmark.report.transfer.rules import read_rules
 
 STUDY = Path("results/studies/rendered")
-HEADS = "rendered track|protocol|photographs|methods|tau-b, CMC@1|tau-b, mAP"
+HEADS = ("rendered track", "protocol", "photographs", "methods", "tau-b, CMC@1", "tau-b, mAP")
 _METRICS = ("cmc_at_1", "map")  # in the order of HEADS
+
+
+def lines() -> Iterator[str]:
+    """A table of each rendered and each photographic track, and what comes of it."""
+    rows, verdict = agreement()
+    yield render(simple_table("", "", HEADS, (), rows), "markdown").strip()
+    yield f"\n{verdict}"
 
 
 def agreement() -> tuple[list[tuple[str, ...]], str]:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from benchmark.errors import BenchError
 from benchmark.records.evidence import evidence_file
+from benchmark.records.files import STUDIES, StoredRecord, find_records
 from benchmark.records.published import Published
 from benchmark.records.record import Record
 from benchmark.report.claims import Answer, answers, read_claims
 from benchmark.report.claims.verdicts import LEAST_SEEDS
+from benchmark.report.lengths import Lengths, compare_lengths
 from benchmark.report.tables import claims as claim_tables
+from benchmark.report.tables import lengths as length_tables
 from benchmark.report.tables import transfer as transfer_tables
 from benchmark.report.transfer import Transfer, TransferRules, compare_all, read_rules
+from leaderboard.reading import Entry
 
 FIGURES = "assets/figures"
 _FEW = 3  # claims of a list on the first page
@@ -33,13 +38,20 @@ def has_evidence(records: Sequence[Record]) -> bool:
     return max(seeds.values(), default=0) >= LEAST_SEEDS
 
 
-def evidence_page(records: Sequence[Record], published: Published) -> dict[str, Any]:
-    """Values of the template, ``told`` for the first page, and ``figures``: file -> its bytes."""
+def evidence_page(
+    entries: Sequence[Entry], published: Published, roots: Sequence[Path] = ()
+) -> dict[str, Any]:
+    """Values of the template, ``told`` for the first page, and ``figures``: file -> its bytes.
+
+    Studies are read below the ``roots`` of the records.
+    """
+    records = [entry.record for entry in entries]
     claims = read_claims()
     found = answers(claims, records)
     rules = read_rules()
     compared = compare_all(records, published, rules)
     figures = _figures(compared, rules)
+    lengths = _lengths(entries, [root / STUDIES / "lengths" for root in roots])
     return {
         "lists": [
             (heading, [(a.name, claim_tables.list_words(a)) for a in _of(found, status)])
@@ -48,7 +60,10 @@ def evidence_page(records: Sequence[Record], published: Published) -> dict[str, 
         "claims": claim_tables.verdict_tables(found, claims),
         "comparisons": claim_tables.lines_table(found),
         "transfer": transfer_tables.tables(compared, rules),
-        "figures": figures,
+        "lengths": length_tables.tables(lengths),
+        "length_figures": (drawn := _length_figures(lengths)),
+        "transfer_figures": figures,
+        "figures": figures | drawn,
         "told": _told(found),
     }
 
@@ -65,6 +80,35 @@ def _told(found: Sequence[Answer]) -> list[tuple[str, int, list[str]]]:
         words = [claim_tables.list_words(answer) for answer in own[:_FEW]]
         lists.append((claim_tables.STATUSES[status], len(own), words))
     return lists
+
+
+def _lengths(entries: Sequence[Entry], folders: Sequence[Path]) -> list[Lengths]:
+    """Methods by length of training, of studies beside the board's records of the usual length."""
+    longer = list[StoredRecord]()
+    for folder in folders:
+        with suppress(BenchError):  # no record there
+            longer += find_records(folder, on_damaged=lambda _: None)
+    places = {(s.record.protocol, s.record.track, s.record.seed) for s in longer}
+    usual = [
+        StoredRecord(entry.record, entry.path)
+        for entry in entries
+        if entry.path and (entry.record.protocol, entry.record.track, entry.record.seed) in places
+    ]
+    try:
+        return compare_lengths([*usual, *longer], ["cmc_at_1"]) if longer else []
+    except BenchError:  # one length only so far, or damaged details
+        return []
+
+
+def _length_figures(found: Sequence[Lengths]) -> dict[str, bytes]:
+    """Plots by the name of their file."""
+    if not found:
+        return {}
+    from benchmark.report.plots.lengths import plot_lengths  # matplotlib takes a second
+
+    with tempfile.TemporaryDirectory() as folder:
+        paths = plot_lengths(found, Path(folder), ["svg"])
+        return {path.name: path.read_bytes() for path in paths}
 
 
 def _of(found: Sequence[Answer], status: str) -> list[Answer]:

@@ -206,7 +206,7 @@ class _Site:
         """The page of evidence, if there is any; what the first page tells of it."""
         if not self.evidence:
             return []
-        page = evidence_page([entry.record for entry in self.entries], self.published)
+        page = evidence_page(self.entries, self.published, self.roots)
         for name, drawn in page["figures"].items():
             self._write(f"{FIGURES}/{name}", drawn)
         self._page("evidence", "evidence.html", folder=FIGURES, **page)

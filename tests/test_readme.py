@@ -21,6 +21,7 @@ README = ROOT / "README.md"
 PAGES = [
     README, ROOT / "CONTRIBUTING.md", ROOT / "protocols" / "README.md",
     *sorted((ROOT / "results").glob("*.md")), *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "results" / "studies" / "README.md",
 ]  # fmt: skip
 GENERATED = re.compile(r"<!-- (?:bench|docs|records|plans) .+? -->\n.*?<!-- end -->", re.S)
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())

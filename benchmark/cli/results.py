@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -124,10 +125,10 @@ def _look(
 
     board = read_core_board(path)
     statuses = list(unit_statuses(board, out, roots))
-    try:
-        stored = find_records(out, on_damaged=lambda _: None)
-    except BenchError:  # no record yet
-        stored = []
+    stored = []
+    for folder in {out, Path("results")}:  # a study takes as long as the board beside it
+        with suppress(BenchError):  # no record yet
+            stored += find_records(folder, on_damaged=lambda _: None)
     estimates = Estimates([one.record for one in stored], board.precision)
     return board, statuses, [estimates.of(one) for one in statuses]
 
@@ -136,21 +137,21 @@ def _row(status: UnitStatus, estimate: Estimate) -> dict[str, object]:
     unit = status.unit
     return {
         "protocol": unit.protocol, "track": unit.track, "seed": unit.seed,
-        "states": dict(status.states), "seconds": estimate.seconds, "rough": estimate.rough,
-        "unknown": status.unknown,
+        "changed": dict(unit.changes), "states": dict(status.states),
+        "seconds": estimate.seconds, "rough": estimate.rough, "unknown": status.unknown,
     }  # fmt: skip
 
 
 def _print_table(
     board: CoreBoard, statuses: Sequence[UnitStatus], estimates: Sequence[Estimate]
 ) -> None:
-    """A line for each board, protocol by protocol, in the order of importance."""
+    """A line for each protocol and what is changed of it, in the order of importance."""
     from benchmark.harness.core_board import count_states
     from benchmark.report.text_table import simple_table
 
     places: dict[tuple[str, str], list[int]] = {}
     for i, each in enumerate(statuses):
-        places.setdefault((each.unit.track, each.unit.protocol), []).append(i)
+        places.setdefault((each.unit.track, each.unit.title), []).append(i)
     lines: list[list[str]] = []
     notes: dict[str, None] = {}
     for (track, protocol), where in places.items():
@@ -164,7 +165,8 @@ def _print_table(
             [track, protocol, f"{there} of {wanted}", wrong, hours([estimates[i] for i in where])]
         )
     heads = ["track", "protocol", "there", "else"]
-    what = f"{len(board.seeds)} seeds, {board.device}, {board.precision}, {board.threads} thread"
+    n = len(board.seeds)
+    what = f"{n} seed{'s' * (n > 1)}, {board.device}, {board.precision}, {board.threads} thread"
     table = simple_table(
         f"Core board: {what}{'s' * (board.threads > 1)}", "core-board", heads, ["core hours left"],
         lines, notes=tuple(notes),

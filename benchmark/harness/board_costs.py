@@ -69,12 +69,14 @@ class Estimates:
     def of(self, status: UnitStatus) -> Estimate:
         """Of what is to be done of a unit."""
         total, rough = 0.0, False
+        length = dict(status.unit.changes).get("recipe.length", 1)
+        times = length if isinstance(length, int) else 1
         for method in status.todo:
             levels = _levels(status.unit.protocol, status.unit.track, method)
             level = next((each for each in levels if each in self._medians), None)
             if level is None:
                 return Estimate(None, rough=True)
-            total += self._medians[level]
+            total += times * self._medians[level]
             rough = rough or level in levels[2:]
         return Estimate(total, rough)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -47,12 +48,14 @@ def jobs(
         plain = [m for m in status.todo if m not in again]
         for methods, existing in ((plain, "skip"), (again, "overwrite")):
             if methods and not status.unknown:
-                protocol, track, seed, _ = status.unit
+                protocol, track, seed = status.unit[:3]
                 root = ("--data-root", str(roots[track])) if track in roots else ()
+                changes = [f"--set={key}={json.dumps(v)}" for key, v in status.unit.changes]
                 words = (
                     "run", "-p", protocol, "-t", track, "-m", ",".join(methods),
                     "--seeds", str(seed), "--device", board.device, "--precision", board.precision,
-                    "--existing", existing, "--records-only", *root, *folders,
+                    "--existing", existing, "--records-only", *changes, *root,
+                    *folders,
                 )  # fmt: skip
                 found.append(Job(words, estimate))
     return found

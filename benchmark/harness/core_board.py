@@ -1,7 +1,8 @@
-"""The core board: which records it wants, in order of importance, and what is wrong with each."""
+"""The core board, or a study beside it: which records it wants, and what is wrong with each."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +30,7 @@ State = Literal["there", "missing", "stale", "damaged", "not clean", "precision"
 """Of a record: there as it is wanted; of earlier code, data or settings; not as it was written; of
 a commit with changes, or of none; of another precision; of another number of threads."""
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
+Setting = bool | int | float | str
 
 
 class Board(Model):
@@ -38,6 +40,8 @@ class Board(Model):
     protocols: Names
     methods: str
     """A list of the file, or ``every``."""
+    set: Mapping[str, Setting] = {}
+    """What is changed, as ``--set`` names it: a study, whose records count on no board."""
 
 
 class CoreBoard(Model):
@@ -72,12 +76,12 @@ class CoreBoard(Model):
     def units(self) -> tuple[Unit, ...]:
         """Every protocol, track and seed once: board by board, within a board seed by seed."""
         every = [
-            Unit(protocol, board.track, seed, self.methods(board))
+            Unit(protocol, board.track, seed, self.methods(board), tuple(board.set.items()))
             for board in self.boards
             for seed in self.seeds
             for protocol in board.protocols
         ]
-        return tuple({unit[:3]: unit for unit in reversed(every)}.values())[::-1]
+        return tuple({unit.place: unit for unit in reversed(every)}.values())[::-1]
 
 
 class Unit(NamedTuple):
@@ -87,6 +91,18 @@ class Unit(NamedTuple):
     track: str
     seed: int
     methods: tuple[str, ...]
+    changes: tuple[tuple[str, Setting], ...] = ()  # as ``--set`` names them
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """What no two units of a board have in common."""
+        return self.protocol, self.track, self.seed, frozenset(self.changes)
+
+    @property
+    def title(self) -> str:
+        """The protocol, and what is changed."""
+        changes = (f"{key}={json.dumps(value)}" for key, value in self.changes)
+        return ", ".join([self.protocol, *changes])
 
 
 @dataclass(frozen=True)
@@ -135,7 +151,7 @@ def unit_statuses(
         try:
             request = make_request(
                 unit.methods, unit.protocol, unit.track, data_root=roots.get(unit.track),
-                seeds=[unit.seed], without_data=True,
+                seeds=[unit.seed], without_data=True, settings=dict(unit.changes),
             )  # fmt: skip
         except BenchError as error:
             states: dict[str, State] = dict.fromkeys(unit.methods, "missing")
@@ -152,7 +168,7 @@ def _states(
     source = data_source(request.setup, request.data_root) if known else {}
     states = {}
     for method in unit.methods:
-        path = record_path(results, unit.protocol, unit.track, method, unit.seed)
+        path = record_path(request.folder(results), unit.protocol, unit.track, method, unit.seed)
         key = record_key(request.setup, source, method, unit.seed, None) if known else None
         states[method] = _state(path, request, key, board)
     return states

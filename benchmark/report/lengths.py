@@ -1,6 +1,7 @@
 """Do verdicts change when everything trains longer? Shares of the upgrade by ``recipe.length``."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -21,6 +22,7 @@ _DRAWS = 2000
 _LEAST = 0.02  # of the upgrade, below which there is no share of it
 
 Floats = NDArray[np.float64]
+_Place = tuple[str, str, int, tuple[int, int, int | None]]
 
 
 @dataclass(frozen=True)
@@ -62,24 +64,33 @@ def compare_lengths(stored: Sequence[StoredRecord], metrics: Sequence[str]) -> l
     Raises:
         BenchError: If no protocol and track has two lengths, or details are damaged.
     """
-    places: dict[tuple[str, str, int], dict[tuple[int, str], StoredRecord]] = {}
+    places: dict[_Place, dict[tuple[int, str], StoredRecord]] = {}
     for each in stored:
         r = each.record
         if r.status == "done" and set(r.changed) <= {FIELD}:
             length = r.changed.get(FIELD, 1)
-            place = places.setdefault((r.protocol, r.track, r.seed), {})
+            # Another version has other networks, or other data.
+            versions = (r.protocol_version, r.track_version, r.training)
+            place = places.setdefault((r.protocol, r.track, r.seed, versions), {})
             if isinstance(length, int):
                 place[length, r.method] = each
     found = [
         compared
-        for place, records in sorted(places.items())
-        if len({length for length, _ in records}) > 1
+        for place in sorted(places, key=repr)
         for metric in metrics
-        for compared in _compare(place, records, metric)
+        for compared in _compare(place[:3], _of_several(places[place]), metric)
     ]
     if not found:
         raise BenchError(f"lengths: expected records of two values of {FIELD}, and their details")
     return found
+
+
+def _of_several(
+    records: Mapping[tuple[int, str], StoredRecord],
+) -> dict[tuple[int, str], StoredRecord]:
+    """Those of methods that were run at several lengths."""
+    lengths = Counter(method for _, method in records)
+    return {key: stored for key, stored in records.items() if lengths[key[1]] > 1}
 
 
 def _compare(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import yaml
 from support.records import make_record
 
-from benchmark import BenchError
+from benchmark import BenchError, get_method
 from benchmark.config import registry
 from benchmark.config.loading import load_track
 from benchmark.harness.board_costs import Estimate, Estimates, stage_seconds
@@ -115,6 +116,36 @@ def test_the_board_of_an_accelerator_has_tracks_of_its_own() -> None:
         assert large_track.models["new"].backbone == "convnet-128x2"
 
 
+def test_the_committed_studies() -> None:
+    """Lengths of the main methods; each weight at a third and at three times the default."""
+    studies = Path(__file__).parents[2] / "results" / "studies"
+    lengths = read_core_board(studies / "lengths" / "board.yaml").units
+    assert {(u.protocol, u.track, *u.changes) for u in lengths} == {
+        ("open-class", track, ("recipe.length", n))
+        for track in ("cifar100-open", "glyphs") for n in (2, 4)
+    }  # fmt: skip
+    main = {"independent", "bct", "l2", "mixbct", "bt2", "fct", "fastfill", "procrustes"}
+    assert all(set(unit.methods) == main for unit in lengths)
+    for name in ("board", "others"):
+        default, third, triple = read_core_board(studies / "tuning" / f"{name}.yaml").units
+        assert default.changes == (("data.tuning", True),)
+        assert default.methods == third.methods == triple.methods
+        for unit, factor in ((third, 1 / 3), (triple, 3.0)):
+            weights = dict(unit.changes[1:])
+            owners = [key.partition(".")[0] for key in weights]
+            assert unit.changes[0] == default.changes[0]
+            assert owners == [*default.methods[1:]]
+            for key, value in weights.items():
+                method, _, field = key.partition(".")
+                usual = config_of(method)[field]
+                usual = 1 / 64 if usual is None else usual  # fastfill: of the embedding's size
+                assert value == pytest.approx(factor * usual, rel=1e-3)
+
+
+def config_of(method):
+    return asdict(get_method(method).config)
+
+
 def test_photographs_come_first() -> None:
     tracks = list(dict.fromkeys(unit.track for unit in read_core_board().units))
     assert tracks[:2] == ["cifar100-small", "cifar100-open"]
@@ -156,6 +187,43 @@ def test_a_track_whose_data_is_not_here(board_file, put, tmp_path) -> None:
     status = next(s for s in unit_statuses(board, tmp_path, {}) if s.unit.track == "omniglot")
     assert status.unknown == "needs --data-root omniglot=DIR"
     assert jobs([status], [None], board, {}, []) == []
+
+
+def test_a_study_has_records_of_its_own(board_file, tmp_path) -> None:
+    """What is changed stands in the command, in the table and in the folder of the records."""
+    study = {"track": "toy", "protocols": ["open-class"], "methods": "few"}
+    changed = study | {"set": {"recipe.length": 2, "bct.weight": 0.5}}
+    board = read_core_board(board_file(seeds=[0], boards=[study, changed, changed]))
+    usual, longer = statuses = list(unit_statuses(board, tmp_path, {}))
+    assert [s.unit.title for s in statuses] == [
+        "open-class", "open-class, recipe.length=2, bct.weight=0.5",
+    ]  # fmt: skip
+    (job,) = jobs([longer], [None], board, {}, [])
+    assert [w for w in job.words if "--set" in w] == [
+        "--set=recipe.length=2",
+        "--set=bct.weight=0.5",
+    ]
+    request = make_request(["bct"], "open-class", "toy", settings=dict(longer.unit.changes))
+    key = record_key(request.setup, data_source(request.setup, None), "bct", 0, None)
+    environment = {"precision": "32-true", "threads": "1"}
+    record = make_record(
+        "bct", track="toy", key=key, changed=dict(longer.unit.changes), environment=environment,
+        run={"code": {"commit": "abc", "dirty": False}},
+    )  # fmt: skip
+    write_record(record.path(request.folder(tmp_path)), record)
+    usual, longer = unit_statuses(board, tmp_path, {})
+    assert (usual.states["bct"], longer.states["bct"]) == ("missing", "there")
+
+
+def test_what_is_set_is_checked(board_file, tmp_path) -> None:
+    one = {
+        "track": "toy",
+        "protocols": ["open-class"],
+        "methods": "few",
+        "set": {"recipe.lnegth": 2},
+    }
+    (status, *_) = unit_statuses(read_core_board(board_file(boards=[one])), tmp_path, {})
+    assert "did you mean 'length'" in status.unknown
 
 
 @pytest.mark.parametrize(
@@ -211,6 +279,8 @@ def test_estimates_are_of_the_nearest_setting() -> None:
     assert of("extended-data", "glyphs", bct="missing") == Estimate(40.0, rough=False)
     assert of("open-class", "omniglot", bct="missing") == Estimate(40.0, rough=True)
     assert of("open-class", "omniglot", l2="missing") == Estimate(40.0, rough=True)
+    longer = Unit("open-class", "glyphs", 1, ("bct",), (("recipe.length", 4),))
+    assert estimates.of(UnitStatus(longer, {"bct": "missing"})) == Estimate(120.0, rough=False)
     estimates = Estimates([], "32-true")
     assert of("open-class", "glyphs", bct="missing") == Estimate(None, rough=True)
 

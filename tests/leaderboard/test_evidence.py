@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
+from support.stored import stored
 
 from benchmark.records.files import write_record
 from leaderboard.site import build_folder
@@ -53,6 +55,24 @@ def test_failures_are_shown_and_rendered_boards_link(make, site) -> None:
     boards = {path.name: path.read_text() for path in (out / "boards").glob("*.html")}
     linked = {name for name, text in boards.items() if "evidence.html#transfer" in text}
     assert linked and all("glyphs" in name for name in linked)
+
+
+def test_lengths_of_training_are_shown_where_a_study_is(make, site, tmp_path) -> None:
+    """A study's records are on no board, and stand beside those of the usual length."""
+    n = 80
+    for place, changed in (("", {}), ("studies/lengths", {"recipe.length": 2})):
+        for method, share in {"independent": 0.0, "bct": 0.5, "l2": 0.25}.items():
+            values = {
+                (case, "cmc_at_1"): (np.arange(n) < n * x).astype(float)
+                for case, x in (("old/old", 0.25), ("new/old", share), ("new/new", 0.75))
+            }
+            folder = tmp_path / "runs" / place
+            stored(folder, method, values, np.arange(n) // 8, changed=changed, track="toy")
+    out = site(board(make, "glyphs", "glyphs", 3, **SCORES))
+    page = (out / "evidence.html").read_text()
+    assert "Length of training" in page and "length 2" in page
+    assert 'src="assets/figures/lengths-' in page
+    assert "recipe.length" not in (out / "boards.html").read_text()
 
 
 def test_one_seed_tells_nothing_and_has_no_page(make, site) -> None:

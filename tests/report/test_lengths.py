@@ -51,6 +51,12 @@ def test_shares_by_hand(tmp_path) -> None:
     assert "0 (" in text
 
 
+def test_what_was_run_at_one_length_only_is_left_out(tmp_path) -> None:
+    made = records(tmp_path, {1: {"bct": 0.5, "l2": 0.25}, 2: {"bct": 0.625, "fct": 0.75}})
+    (found,) = compare_lengths(made, ["cmc_at_1"])
+    assert set(found.shares) == {"independent", "bct"}
+
+
 def test_intervals_are_those_of_plain_draws_of_classes(tmp_path) -> None:
     made = records(tmp_path, {1: {"bct": 0.4}, 2: {"bct": 0.4}})
     (found,) = compare_lengths(made, ["cmc_at_1"])

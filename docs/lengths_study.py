@@ -1,0 +1,49 @@
+"""Does the order of methods change when everything trains longer? Tables of ``results/studies``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmark.errors import BenchError
+from benchmark.records.files import StoredRecord, find_records
+from benchmark.report import render
+from benchmark.report.lengths import compare_lengths
+from benchmark.report.tables import lengths as tables
+
+RESULTS = Path("results")
+STUDY = RESULTS / "studies" / "lengths"
+FIGURES = RESULTS / "figures"
+
+
+def lines(study: Path = STUDY, board: Path = RESULTS) -> Iterator[str]:
+    """Tables and plots of what is kept of the upgrade by length of training.
+
+    Args:
+        study: Folder of the longer runs.
+        board: Folder of the runs of the usual length.
+    """
+    longer = _records(study)
+    if not longer:
+        yield "No record yet."
+        return
+    places = {(s.record.protocol, s.record.track, s.record.seed) for s in longer}
+    usual = [
+        s for s in _records(board)
+        if (s.record.protocol, s.record.track, s.record.seed) in places
+    ]  # fmt: skip
+    try:
+        found = compare_lengths([*usual, *longer], ["cmc_at_1", "map"])
+    except BenchError:
+        yield "Records of one length only so far."
+        return
+    for each, table in zip(found, tables.tables(found), strict=True):
+        yield render(table, "markdown")
+        name = f"lengths-{each.protocol}-{each.track}-{each.metric}.png"
+        if (FIGURES / name).is_file():
+            yield f"![{table.title}](../figures/{name})\n"
+
+
+def _records(folder: Path) -> list[StoredRecord]:
+    try:
+        return find_records(folder)
+    except BenchError:
+        return []

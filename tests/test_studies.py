@@ -1,0 +1,68 @@
+"""The tables of studies: of records made here, and of none."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.stored import stored
+
+sys.path.append(str(Path(__file__).parents[1] / "docs"))
+
+import lengths_study
+import tuning_study
+
+N = 120
+CLASSES = np.arange(N) // 8
+
+
+def put(folder, method, cross, config=None, **changed):
+    """Write a record whose cross-test is so high."""
+    values = {
+        (case, "cmc_at_1"): (np.arange(N) < round(share * N)).astype(float)
+        for case, share in (("old/old", 0.25), ("new/old", cross), ("new/new", 0.75))
+    }
+    changed = {key.replace("_", "."): value for key, value in changed.items()}
+    scores = {case: {metric: float(v.mean())} for (case, metric), v in values.items()}
+    return stored(
+        folder, method, values, CLASSES, changed=changed, config=config or {}, scores=scores,
+        intervals={},
+    )  # fmt: skip
+
+
+def test_weights_beside_the_default(tmp_path) -> None:
+    for folder, weight, share in (("a", 10.0, 0.5), ("b", 3.3, 0.25), ("c", 30.0, 0.75)):
+        changed = {} if weight == 10.0 else {"l2_weight": weight}
+        put(tmp_path / folder, "l2", share, {"weight": weight}, data_tuning=True, **changed)
+        put(tmp_path / folder, "independent", 0.0, data_tuning=True, **changed)
+        lam = {"a": None, "b": 0.1, "c": 0.9}[folder]
+        changed = {} if lam is None else {"fastfill_lam": lam}
+        put(tmp_path / folder, "fastfill", 0.6, {"lam": lam}, data_tuning=True, **changed)
+    text = "\n".join(tuning_study.lines(tmp_path))
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    assert [(r[0], r[2]) for r in rows] == [
+        ("| `fastfill`", "0.1"), ("| `fastfill`", "of sizes"), ("| `fastfill`", "0.9"),
+        ("| `l2`", "3.3"), ("| `l2`", "10"), ("| `l2`", "30"),
+    ]  # fmt: skip
+    assert [r[4].partition(" ")[0] for r in rows[3:]] == ["-25.0", "default", "+25.0"]
+    assert "defaults: `fastfill` > `l2`. Each at its best weight: `l2` > `fastfill`." in text
+    assert "Tau-b of the two: -1.00." in text
+
+
+@pytest.mark.parametrize("lines", [tuning_study.lines, lengths_study.lines])
+def test_no_record_yet(lines, tmp_path) -> None:
+    assert list(lines(tmp_path)) == ["No record yet."]
+
+
+def test_lengths_beside_the_board(tmp_path) -> None:
+    board, study = tmp_path / "results", tmp_path / "results" / "studies" / "lengths"
+    for folder, changed in ((board, {}), (study, {"recipe_length": 2})):
+        for method, share in (("independent", 0.0), ("bct", 0.5), ("l2", 0.25)):
+            put(folder, method, share, **changed)
+    text = "\n".join(lengths_study.lines(study, board))
+    assert "| length 1 | length 2 |" in text and "| bct | 50 (" in text
+    assert list(lengths_study.lines(study, tmp_path / "none")) == [
+        "Records of one length only so far."
+    ]
