@@ -13,6 +13,8 @@ from benchmark.report import numbers
 from benchmark.report.lengths import LEFT_OUT, Lengths
 from benchmark.report.plots import frames, style
 
+_APART = 0.04  # of two methods, as a part of the way between two lengths
+
 
 def plot_lengths(
     found: Sequence[Lengths], folder: Path, formats: Iterable[str] = style.FORMATS
@@ -36,16 +38,19 @@ def plot_lengths(
 
 
 def frame(found: Lengths) -> pd.DataFrame:
-    """Columns ``method``, ``length``, ``share`` in percent: mean and ends in rows of their own."""
+    """Columns ``method``, ``place``, ``share`` in percent: mean and ends in rows of their own.
+
+    Places are those of the lengths, the methods beside each other so that no bar hides another.
+    """
+    methods = [method for method in found.shares if method not in LEFT_OUT]
     rows = [
-        (method, str(n), 100 * value)
-        for method, of in found.shares.items()
-        if method not in LEFT_OUT
-        for n, share in of.items()
+        (method, found.lengths.index(n) + _APART * (i - (len(methods) - 1) / 2), 100 * value)
+        for i, method in enumerate(methods)
+        for n, share in found.shares[method].items()
         for value in (share.mean, share.low, share.high)
         if value is not None
     ]
-    return pd.DataFrame(rows, columns=["method", "length", "share"])
+    return pd.DataFrame(rows, columns=["method", "place", "share"])
 
 
 def draw(found: Lengths) -> Figure | None:
@@ -54,12 +59,13 @@ def draw(found: Lengths) -> Figure | None:
     if data.empty:
         return None
     grid = sns.relplot(
-        data, kind="line", x="length", y="share", hue="method", style="method", height=3.6,
+        data, kind="line", x="place", y="share", hue="method", style="method", height=3.6,
         aspect=1.4, err_style="bars", facet_kws={"legend_out": False},
         **frames.INTERVAL, **style.looks(data["method"]),
     )  # fmt: skip
     for axes in grid.axes.flat:
         axes.axhline(0, color=style.INK, lw=0.7)
+        axes.set_xticks(range(len(found.lengths)), [str(n) for n in found.lengths])
     grid.set_axis_labels("times as long", "share of the upgrade kept, percent")
     sns.move_legend(grid, "upper left", bbox_to_anchor=(1, 1), title=None)
     label = numbers.metric(found.metric).label
