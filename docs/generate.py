@@ -308,6 +308,12 @@ def _coverage() -> list[str]:
     return _table("|".join(["metric", "impostors", "level", "nominal", *designs]), *rows)
 
 
+def _core_tracks(folder: str, protocol: str) -> Iterable[str]:
+    from core_tracks import lines
+
+    return lines(folder, protocol)
+
+
 def _study(name: str) -> Iterable[str]:
     """What a study of ``results/studies`` found."""
     lines: Iterable[str] = importlib.import_module(f"{name}_study").lines()
@@ -381,7 +387,7 @@ GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
     "scripts": _scripts, "coverage": _coverage, "sweep": _sweep, "both": _both, "bounds": _bounds,
     "upgrade-rule": _upgrade_rule, "paper": _paper, "backbones": _backbones,
-    "study": _study,
+    "study": _study, "core-tracks": _core_tracks,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""
 

@@ -6,6 +6,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from benchmark.report.transfer import Transfer, TransferRules, compare_all, read
 from leaderboard.reading import Entry
 
 FIGURES = "assets/figures"
-_FEW = 3  # claims of a list on the first page
+_FEW = 2  # claims of a list on the first page
 
 
 def has_evidence(records: Sequence[Record]) -> bool:
@@ -54,7 +55,14 @@ def evidence_page(
     lengths = _lengths(entries, [root / STUDIES / "lengths" for root in roots])
     return {
         "lists": [
-            (heading, [(a.name, claim_tables.list_words(a)) for a in _of(found, status)])
+            (
+                heading,
+                _anchor(status),
+                [
+                    (answer.name, claim_tables.list_words(answer))
+                    for answer in claim_tables.of_status(found, status)
+                ],
+            )
             for status, heading in claim_tables.STATUSES.items()
         ],
         "claims": claim_tables.verdict_tables(found, claims),
@@ -68,18 +76,28 @@ def evidence_page(
     }
 
 
-def _told(found: Sequence[Answer]) -> list[tuple[str, int, list[str]]]:
-    """What holds on photographs, what on other pictures alone, what is open.
+@dataclass(frozen=True)
+class Told:
+    """Claims of one status on the first page."""
 
-    Returns:
-        Headings, how many claims, and the first of them in words.
-    """
+    heading: str
+    anchor: str  # of its list on the page of evidence
+    n: int
+    claims: tuple[tuple[str, str], ...]  # the first of them: name, what the paper says
+
+
+def _told(found: Sequence[Answer]) -> list[Told]:
+    """What holds on photographs, what on other pictures alone, what is open; then what fails."""
     lists = []
-    for status in ("holds", "elsewhere", "open"):
-        own = _of(found, status)
-        words = [claim_tables.list_words(answer) for answer in own[:_FEW]]
-        lists.append((claim_tables.STATUSES[status], len(own), words))
+    for status, heading in claim_tables.STATUSES.items():
+        own = claim_tables.of_status(found, status)
+        first = tuple((answer.name, answer.claim.says) for answer in own[:_FEW])
+        lists.append(Told(heading, _anchor(status), len(own), first))
     return lists
+
+
+def _anchor(status: str) -> str:
+    return status.replace(" ", "-")
 
 
 def _lengths(entries: Sequence[Entry], folders: Sequence[Path]) -> list[Lengths]:
@@ -109,10 +127,6 @@ def _length_figures(found: Sequence[Lengths]) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         paths = plot_lengths(found, Path(folder), ["svg"])
         return {path.name: path.read_bytes() for path in paths}
-
-
-def _of(found: Sequence[Answer], status: str) -> list[Answer]:
-    return [answer for answer in found if answer.status == status]
 
 
 def _figures(found: Sequence[Transfer], rules: TransferRules) -> dict[str, bytes]:

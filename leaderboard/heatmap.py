@@ -65,6 +65,8 @@ def heatmap(
 ) -> Heatmap:  # fmt: skip
     """The heatmap of some boards; seen and unseen classes never share a group.
 
+    Tracks on which the same happens stand side by side.
+
     Args:
         boards: Each a column.
         root: Leads to the site's root.
@@ -73,7 +75,10 @@ def heatmap(
         heads: Headings by the names of boards, where these differ in one thing alone.
     """
     shown = [board for board in boards if _says(board)]
-    ordered = sorted(shown, key=lambda board: _order(board.scenario))
+    first = {board.scenario.happens: i for i, board in reversed([*enumerate(shown)])}
+    ordered = sorted(
+        shown, key=lambda board: (*_order(board.scenario), first[board.scenario.happens])
+    )
     names = list(dict.fromkeys(_group_words(board.scenario) for board in ordered))
     parts = [_parts([b for b in ordered if _group_words(b.scenario) == name]) for name in names]
     labels = [
@@ -163,11 +168,11 @@ def _column(board: Board, root: str, part: int, heads: Mapping[str, str]) -> Hea
 def cell(board: Board, method: str) -> HeatCell:
     """A method on a board.
 
-    Hatched where there are fewer than three models, grey where it cannot be applied, empty where it
-    was not measured.
+    Hatched where there are fewer than three models, grey where it cannot be applied, a grey dot
+    where it was not measured.
     """
     if method not in board.info:
-        return HeatCell("", "unknown", "not measured")
+        return HeatCell("·", "unknown", "not measured")
     effect = board.ranking.effects.get(method)
     if effect is None:
         return HeatCell("n/a", "na", "not applicable")

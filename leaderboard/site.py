@@ -28,7 +28,7 @@ from leaderboard.boards import Board, Group, group_entries, make_boards, number_
 from leaderboard.cards import MethodInfo, method_info
 from leaderboard.citing import board_bibtex
 from leaderboard.effort import effort
-from leaderboard.evidence import FIGURES, evidence_page, has_evidence
+from leaderboard.evidence import FIGURES, Told, evidence_page, has_evidence
 from leaderboard.heatmap import heatmap
 from leaderboard.method_page import method_page
 from leaderboard.names import file_name, method_href, record_address
@@ -202,7 +202,7 @@ class _Site:
         self._page("submit", "submit.html", **self._protocols())
         self._changes()
 
-    def _evidence(self) -> list[tuple[str, int, list[str]]]:
+    def _evidence(self) -> list[Told]:
         """The page of evidence, if there is any; what the first page tells of it."""
         if not self.evidence:
             return []
@@ -210,7 +210,7 @@ class _Site:
         for name, drawn in page["figures"].items():
             self._write(f"{FIGURES}/{name}", drawn)
         self._page("evidence", "evidence.html", folder=FIGURES, **page)
-        told: list[tuple[str, int, list[str]]] = page["told"]
+        told: list[Told] = page["told"]
         return told
 
     @cached_property

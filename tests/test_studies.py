@@ -11,35 +11,37 @@ from support.stored import stored
 
 sys.path.append(str(Path(__file__).parents[1] / "docs"))
 
+import core_tracks
 import lengths_study
 import tuning_study
 
 N = 120
 CLASSES = np.arange(N) // 8
+TUNING = {"data.tuning": True}
 
 
-def put(folder, method, cross, config=None, **changed):
+def put(folder, method, cross, config=None, changed=None, **fields):
     """Write a record whose cross-test is so high."""
     values = {
         (case, "cmc_at_1"): (np.arange(N) < round(share * N)).astype(float)
         for case, share in (("old/old", 0.25), ("new/old", cross), ("new/new", 0.75))
     }
-    changed = {key.replace("_", "."): value for key, value in changed.items()}
     scores = {case: {metric: float(v.mean())} for (case, metric), v in values.items()}
     return stored(
-        folder, method, values, CLASSES, changed=changed, config=config or {}, scores=scores,
+        folder, method, values, CLASSES, changed=changed or {}, config=config or {}, scores=scores,
         intervals={},
+        bounds={"lower": scores["old/old"], "upper": scores["new/new"]}, **fields,
     )  # fmt: skip
 
 
 def test_weights_beside_the_default(tmp_path) -> None:
     for folder, weight, share in (("a", 10.0, 0.5), ("b", 3.3, 0.25), ("c", 30.0, 0.75)):
-        changed = {} if weight == 10.0 else {"l2_weight": weight}
-        put(tmp_path / folder, "l2", share, {"weight": weight}, data_tuning=True, **changed)
-        put(tmp_path / folder, "independent", 0.0, data_tuning=True, **changed)
+        changed = TUNING if weight == 10.0 else {**TUNING, "l2.weight": weight}
+        put(tmp_path / folder, "l2", share, {"weight": weight}, changed)
+        put(tmp_path / folder, "independent", 0.0, None, changed)
         lam = {"a": None, "b": 0.1, "c": 0.9}[folder]
-        changed = {} if lam is None else {"fastfill_lam": lam}
-        put(tmp_path / folder, "fastfill", 0.6, {"lam": lam}, data_tuning=True, **changed)
+        changed = TUNING if lam is None else {**TUNING, "fastfill.lam": lam}
+        put(tmp_path / folder, "fastfill", 0.6, {"lam": lam}, changed)
     text = "\n".join(tuning_study.lines(tmp_path))
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
     assert [(r[0], r[2]) for r in rows] == [
@@ -58,11 +60,26 @@ def test_no_record_yet(lines, tmp_path) -> None:
 
 def test_lengths_beside_the_board(tmp_path) -> None:
     board, study = tmp_path / "results", tmp_path / "results" / "studies" / "lengths"
-    for folder, changed in ((board, {}), (study, {"recipe_length": 2})):
+    for folder, changed in ((board, {}), (study, {"recipe.length": 2})):
         for method, share in (("independent", 0.0), ("bct", 0.5), ("l2", 0.25)):
-            put(folder, method, share, **changed)
+            put(folder, method, share, changed=changed)
     text = "\n".join(lengths_study.lines(study, board))
     assert "| length 1 | length 2 |" in text and "| bct | 50 (" in text
     assert list(lengths_study.lines(study, tmp_path / "none")) == [
         "Records of one length only so far."
     ]
+
+
+def test_tracks_side_by_side(tmp_path) -> None:
+    """Shares within a seed by hand; an interval from three models on; what is missing is said."""
+    for method, share in (("independent", 0.0), ("bct", 0.5)):
+        for seed in range(3 if method == "independent" else 1):
+            put(tmp_path, method, share, seed=seed, protocol="extended-class", track="glyphs")
+    for seed, share in enumerate((0.49, 0.5, 0.51)):
+        put(tmp_path, "l2", share, seed=seed, protocol="extended-class", track="glyphs")
+    text = "".join(core_tracks.lines(str(tmp_path), "extended-class"))
+    rows = {line.partition(" | ")[0]: line for line in text.splitlines()}
+    assert "`glyphs` (rendered pictures, classes never seen in training)" in rows["| method"]
+    assert "| 50 % (1 model) |" in rows["| `bct`"]
+    assert "| 50 % ± " in rows["| `l2`"] and rows["| `l2`"].count("not measured") == 3
+    assert "| `keep-old`" not in rows

@@ -31,8 +31,9 @@ app = typer.Typer()
 def claims(
     runs: options.Runs = None, form: options.Form = "terminal",
     only: Annotated[str, Option("--only", help="Claims, with commas; else all.")] = "",
-    show: Annotated[Literal["verdicts", "lines", "counts", "lists"], Option(
-        help="`verdicts`, every comparison (`lines`), how many (`counts`), or `lists` in Markdown."
+    show: Annotated[Literal["verdicts", "lines", "counts", "lists", "overview"], Option(
+        help="`verdicts`, every comparison (`lines`), how many (`counts`); in Markdown all `lists` "
+        "or a short `overview`."
     )] = "verdicts",
     file: Annotated[
         Path | None, Option("--claims", help="The claims; else `results/claims.yaml`.")
@@ -56,6 +57,8 @@ def claims(
         echo_json([dict(zip(table.columns, row, strict=True)) for row in table.values])
     elif show == "lists":
         echo("\n".join(tables.claim_lists(found)))
+    elif show == "overview":
+        echo("\n".join(tables.overview(found, every)))
     elif show == "counts":
         print_tables([tables.counts_table(found, every)], form)
     elif show == "lines" or form == "csv":

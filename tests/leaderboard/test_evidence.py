@@ -9,6 +9,7 @@ import pytest
 from support.stored import stored
 
 from benchmark.records.files import write_record
+from benchmark.report.tables.claims import STATUSES
 from leaderboard.site import build_folder
 
 
@@ -47,9 +48,13 @@ def test_failures_are_shown_and_rendered_boards_link(make, site) -> None:
     assert "does not transfer" in page and "cifar100-small and glyphs" in page
     assert "Holds on photographs" in page and "bt2-" in page
     first = (out / "index.html").read_text()
-    for heading in ("Holds on photographs", "Told on drawings or rendered characters only", "Open"):
-        (n,) = re.findall(rf"{heading} \((\d+)\)", page)
-        assert re.search(rf">{heading}</a> <small>{n} claim", first)
+    where = [first.index(heading) for heading in [*STATUSES.values()][:3]]
+    assert where == sorted(where) and where[-1] < first.index('id="kept"')
+    for i, heading in enumerate(STATUSES.values()):
+        (n,) = re.findall(rf">{heading} \((\d+)\)", page)
+        assert re.search(rf">{heading}</a>" + (rf" <small>{n} claim" if i < 3 else f": {n}"), first)
+    for anchor in re.findall(r'href="evidence.html#([^"]+)"', first):
+        assert page.count(f'id="{anchor}"') == 1
     for name in re.findall(r'<img src="([^"]+)"', page):
         assert (out / name).read_bytes().startswith(b"<?xml")
     boards = {path.name: path.read_text() for path in (out / "boards").glob("*.html")}

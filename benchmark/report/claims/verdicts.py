@@ -19,7 +19,8 @@ from benchmark.report.claims.language import UNITS, Claim, Claims, Part, values_
 from benchmark.report.claims.values import MissingValueError, Place, Values
 
 Verdict = Literal["agrees", "disagrees", "cannot tell"]
-Status = Literal["holds", "fails", "elsewhere", "open"]
+Status = Literal["holds", "holds elsewhere", "open", "fails", "fails elsewhere"]
+"""On photographs, elsewhere only (on drawings or rendered characters), or not told anywhere."""
 LEAST_SEEDS = 3
 KINDS = ("photographs", "drawings", "rendered")
 """Kinds of images, in the order of tables."""
@@ -93,12 +94,14 @@ class Answer:
 
     @property
     def status(self) -> Status:
-        """Holds or fails on photographs; tells on other kinds only; tells nowhere."""
+        """Photographs decide; without a verdict there all other kinds that tell have to agree."""
         photographs = self.on_kind("photographs")
         if photographs != "cannot tell":
             return "holds" if photographs == "agrees" else "fails"
-        told = any(self.on_kind(kind) != "cannot tell" for kind in KINDS)
-        return "elsewhere" if told else "open"
+        told = {self.on_kind(kind) for kind in KINDS} - {"cannot tell"}
+        if not told:
+            return "open"
+        return "fails elsewhere" if "disagrees" in told else "holds elsewhere"
 
 
 def answers(claims: Claims, records: Iterable[Record]) -> list[Answer]:

@@ -1,7 +1,9 @@
-"""Tables of claims: verdicts by kind of images, every comparison, counts and lists."""
+"""Tables of claims: verdicts by kind of images, every comparison, counts, lists, an overview."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -9,15 +11,19 @@ from benchmark.report import numbers
 from benchmark.report.claims import Answer, Line
 from benchmark.report.claims.language import Claims, Expression, Number, Operation, Part, Value
 from benchmark.report.claims.verdicts import KINDS, LEAST_SEEDS, Status
+from benchmark.report.renderers.markdown import escape
 from benchmark.report.text_table import TextCell, TextTable, simple_table
 
 STATUSES: Mapping[Status, str] = {
     "holds": "Holds on photographs",
-    "fails": "Fails on photographs",
-    "elsewhere": "Told on drawings or rendered characters only",
+    "holds elsewhere": "Holds on drawings or rendered characters only",
     "open": "Open",
+    "fails": "Fails on photographs",
+    "fails elsewhere": "Fails on drawings or rendered characters only",
 }
-"""Status of an answer -> heading of its list."""
+"""Status of an answer -> heading of its list; an overview opens with the first three."""
+_HOLD: tuple[Status, ...] = ("holds", "holds elsewhere")
+_FAIL: tuple[Status, ...] = ("fails", "fails elsewhere")
 RULE = (
     "A difference is taken within a seed; its interval is Student's t over the seeds, 95 %. "
     "A claim agrees where the whole interval keeps its rule, disagrees where none of it does; "
@@ -38,7 +44,7 @@ def verdict_tables(answers: Sequence[Answer], claims: Claims) -> list[TextTable]
     """A table for each paper: sentence, and verdict for each kind of images."""
     tables = []
     for paper, title in claims.papers.items():
-        own = [a for a in answers if a.name.rpartition("-")[0] == paper]
+        own = [a for a in answers if _paper(a) == paper]
         if own:
             lines = [
                 [TextCell(a.name), TextCell(sentence(a)), *(_kind(a, kind) for kind in KINDS)]
@@ -56,10 +62,10 @@ def short_table(answers: Sequence[Answer]) -> TextTable:
 
 
 def counts_table(answers: Sequence[Answer], claims: Claims) -> TextTable:
-    """How many claims of each paper hold, fail, are told elsewhere or are open."""
+    """How many claims of each paper hold, are open or fail."""
     rows = []
     for paper, title in claims.papers.items():
-        own = [a.status for a in answers if a.name.rpartition("-")[0] == paper]
+        own = [a.status for a in answers if _paper(a) == paper]
         rows.append([title, *(str(own.count(status)) for status in STATUSES)])
     every = [a.status for a in answers]
     rows.append(["all", *(str(every.count(status)) for status in STATUSES)])
@@ -79,12 +85,42 @@ def lines_table(answers: Sequence[Answer]) -> TextTable:
 
 
 def claim_lists(answers: Sequence[Answer]) -> Iterator[str]:
-    """Lists in Markdown: what holds on photographs, fails there, is told elsewhere, is open."""
+    """Lists in Markdown, one of each status."""
     for status, heading in STATUSES.items():
-        own = [a for a in answers if a.status == status]
+        own = of_status(answers, status)
         yield f"**{heading}** ({len(own)})\n"
         yield from (f"- `{a.name}` {list_words(a)}" for a in own)
         yield "" if own else "Nothing.\n"
+
+
+def overview(answers: Sequence[Answer], claims: Claims, page: str = "claims.md") -> Iterator[str]:
+    """Three short lists in Markdown and what fails, with links to the papers' parts of a page."""
+
+    def link(words: str, paper: str) -> str:
+        anchor = re.sub(r"[^\w\- ]", "", claims.papers[paper].lower()).replace(" ", "-")
+        return f"[{words}]({page}#{anchor})"
+
+    for status in _HOLD:
+        own = of_status(answers, status)
+        yield f"**{STATUSES[status]}** ({len(own)})\n"
+        yield from (f"- {link(f'`{a.name}`', _paper(a))} {escape(a.claim.says)}" for a in own)
+        yield "" if own else "Nothing yet.\n"
+    counts = Counter(_paper(a) for a in of_status(answers, "open"))
+    yield f"**{STATUSES['open']}** ({counts.total()})\n"
+    papers = ", ".join(f"{link(paper, paper)} {n}" for paper, n in counts.items())
+    yield f"By paper: {papers}.\n" if papers else "Nothing.\n"
+    for status in _FAIL:
+        names = [link(f"`{a.name}`", _paper(a)) for a in of_status(answers, status)]
+        yield f"{STATUSES[status]}: {', '.join(names) or 'none'}.  "
+
+
+def of_status(answers: Sequence[Answer], status: Status) -> list[Answer]:
+    """Answers of one status."""
+    return [answer for answer in answers if answer.status == status]
+
+
+def _paper(answer: Answer) -> str:
+    return answer.name.rpartition("-")[0]
 
 
 def list_words(answer: Answer) -> str:

@@ -10,6 +10,7 @@ from scipy import stats
 from support.records import make_record
 
 from benchmark.report.claims import answers, read_claims
+from benchmark.report.claims.language import Claims
 from benchmark.report.tables import claims as tables
 
 
@@ -168,8 +169,9 @@ UP, DOWN = ((0.6, 0.6, 0.61), (0.5, 0.5, 0.51)), ((0.5, 0.5, 0.51), (0.6, 0.6, 0
     [
         ([("cifar100-small", "cifar100", UP), ("glyphs", "glyphs", DOWN)], "holds"),
         ([("cifar100-small", "cifar100", DOWN), ("glyphs", "glyphs", UP)], "fails"),
-        ([("glyphs", "glyphs", UP)], "elsewhere"),
-        ([("omniglot", "omniglot", DOWN)], "elsewhere"),
+        ([("glyphs", "glyphs", UP)], "holds elsewhere"),
+        ([("omniglot", "omniglot", DOWN)], "fails elsewhere"),
+        ([("omniglot", "omniglot", DOWN), ("glyphs", "glyphs", UP)], "fails elsewhere"),
         ([("cifar100-small", "cifar100", UP), ("imagenet", "imagenet", DOWN)], "open"),
     ],
 )
@@ -179,7 +181,20 @@ def test_lists(said, places, status) -> None:
     text = "\n".join(tables.claim_lists([found]))
     heading = tables.STATUSES[status]
     assert f"**{heading}** (1)\n\n- `bct-1` A is above B. Table 1." in text
-    assert ("on photographs" in text.split("Table 1.")[1]) == (status in ("holds", "fails"))
+    assert ("s on photographs" in text.replace("s on photographs**", "")) == (
+        status in ("holds", "fails")
+    )
+    papers = Claims.model_construct(papers={"bct": "BCT (A, B & C: 2020)"}, claims={})
+    text = "\n".join(tables.overview([found], papers))
+    own, rest = f"**{heading}** (1)\n\n", "(claims.md#bct-a-b--c-2020)"
+    if status.startswith("fails"):
+        assert f"\n{heading}: [`bct-1`]{rest}.  " in text
+    else:
+        line = (
+            f"By paper: [bct]{rest} 1." if status == "open" else f"- [`bct-1`]{rest} A is above B."
+        )
+        assert own + line in text
+    assert [text.count(h) for h in tables.STATUSES.values()] == [1] * 5
 
 
 def test_operations(said) -> None:
