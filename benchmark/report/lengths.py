@@ -16,7 +16,7 @@ from benchmark.report import select
 from benchmark.report.transfer.statistics import taus
 
 FIELD = "recipe.length"
-LEFT_OUT = ("independent", "keep-old", "random", "oracle-concat")
+LEFT_OUT = ("independent", "keep-old", "random", "oracle-concat", "linear-500", "class-mean")
 """Controls and trivial losers, which an order leaves out as ``results/transfer.yaml`` does."""
 _DRAWS = 2000
 _LEAST = 0.02  # of the upgrade, below which there is no share of it

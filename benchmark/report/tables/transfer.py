@@ -28,7 +28,12 @@ def tables(found: Sequence[Transfer], rules: TransferRules) -> list[TextTable]:
         tau_table(measured, rules, "Orders on two tracks", "transfer"),
         tau_table(papers, rules, "Orders in papers and on tracks", "transfer-papers"),
         gap_table(found, rules),
-        regret_table(measured, rules),
+        regret_table(
+            measured, rules, "Regret of taking the winner along, points", "transfer-regret"
+        ),
+        regret_table(
+            papers, rules, "Regret between papers and tracks, points", "transfer-papers-regret"
+        ),
     ]
     return [table for table in shown if table.rows]
 
@@ -50,13 +55,7 @@ def _line(t: Transfer) -> list[TextCell]:
     words = [t.left.protocol, f"{t.left.place} and {t.right.place}", score, verdict(t)]
     same = "" if t.compatible is None else "{} of {} ({:.1f})".format(*t.compatible)
     ceiling = numbers.DASH if t.ceiling is None else f"{t.ceiling:.2f}"
-    cells = [
-        str(len(t.methods)),
-        tau(t.tau),
-        tau(Tau(t.weighted.value)),
-        ceiling,
-        same or numbers.DASH,
-    ]
+    cells = [str(len(t.methods)), tau(t.tau), tau(t.weighted), ceiling, same or numbers.DASH]
     return [TextCell(text) for text in [*words, *cells]]
 
 
@@ -133,14 +132,15 @@ def _gap(share: GapShare) -> str:
     return f"{low} and more" if share.high is None else f"{low} to {100 * share.high:g}"
 
 
-def regret_table(found: Sequence[Transfer], rules: TransferRules) -> TextTable:
-    """What is lost by taking one track's winner on another, in points."""
+def regret_table(
+    found: Sequence[Transfer], rules: TransferRules, title: str, slug: str
+) -> TextTable:
+    """What is lost by taking one place's winner to another, in points."""
     rows = [(t, regret) for t in found for regret in t.regrets]
     lines = [_regret_line(t, regret) for t, regret in rows]
     heads = ["protocol", "from and to", "score", "winner"]
     return simple_table(
-        "Regret of taking the winner along, points", "transfer-regret", heads,
-        ["lost", "random", rules.baseline], lines, columns=_REGRETS,
+        title, slug, heads, ["lost", "random", rules.baseline], lines, columns=_REGRETS,
         values=tuple(_regret_values(t, regret) for t, regret in rows),
         notes=(
             "Lost: the target's best score less that of the source's winner; of the mean method, "

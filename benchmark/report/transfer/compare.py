@@ -61,7 +61,7 @@ class Transfer:
             for i, j in combinations(range(len(self.methods)), 2):
                 gap = float(x[i] - x[j])
                 same = bool(gap * float(y[i] - y[j]) > 0)
-                yield source.pictures, target.pictures, abs(gap), same
+                yield source.kind, target.kind, abs(gap), same
 
 
 def transfers(
@@ -166,7 +166,7 @@ def _regret(source: Order, target: Order, methods: Sequence[str], rules: Transfe
 class GapShare:
     """Pairs of methods whose scores on the source differ by some gap."""
 
-    source: str  # kind of images
+    source: str  # kind of images, or papers
     target: str
     low: float
     high: float | None  # None: any gap above
@@ -180,9 +180,9 @@ class GapShare:
 
 
 def gap_shares(found: Sequence[Transfer], rules: TransferRules) -> list[GapShare]:
-    """Agreement of pairs by gap, over all tracks that have enough seeds and methods."""
+    """Agreement of pairs by gap, over all places that have enough seeds and methods."""
     enough = ("", "its interval is wide")
-    told = [t for t in found if t.reason in enough and not t.left.published]
+    told = [t for t in found if t.reason in enough]
     pairs = [pair for t in told for pair in t.gaps()]
     shares = []
     for source, target in sorted({(s, t) for s, t, *_ in pairs}):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config import registry
+from benchmark.config.overrides import known_methods
 from benchmark.records.published import Published
 from benchmark.records.record import Record
 from benchmark.report import select
@@ -16,6 +16,8 @@ from benchmark.report.notes import track_kind
 from benchmark.report.transfer.rules import TransferRules, ValueKind
 
 Floats = NDArray[np.float64]
+_CROSS = ("new/old", "new/h(old)", "new/h(old,side)")
+"""The cross-test as papers write it: h converts the gallery, with side-information or without."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,11 @@ class Order:
     lower: Floats | None = None  # old/old by seed; None where unknown, and for areas
     published: bool = False
     seeds: tuple[int, ...] = field(default=(0,))
+
+    @property
+    def kind(self) -> str:
+        """Kind of images of a track; all papers are of one kind."""
+        return "papers" if self.published else self.pictures
 
     @property
     def n_seeds(self) -> int:
@@ -112,32 +119,25 @@ def published_orders(published: Published, rules: TransferRules) -> list[Order]:
     Only tables in which one old and one new model serve all methods can order these.
     """
     found: dict[tuple[str, ...], dict[str, set[float]]] = {}
+    lower: dict[tuple[str, ...], set[float]] = {}
     for number in published.numbers:
-        if number.paper not in rules.papers or number.case != "new/old":
-            continue
-        if number.fraction is None or number.method not in _ours():
-            continue
-        if _label(number.method, number.paper) in rules.left_out:
+        if number.paper not in rules.papers or number.fraction is None:
             continue
         words = (number.protocol, number.paper, number.table, number.dataset, number.old_model)
-        values = found.setdefault((*words, number.metric), {})
-        values.setdefault(_label(number.method, number.paper), set()).add(number.fraction)
+        if number.case == "old/old":
+            lower.setdefault((*words, number.metric), set()).add(number.fraction)
+        elif number.case in _CROSS and number.method in known_methods() - {*rules.left_out}:
+            values = found.setdefault((*words, number.metric), {})
+            values.setdefault(number.method, set()).add(number.fraction)
     orders = []
-    for (protocol, paper, table, data, old, metric), by_method in sorted(found.items()):
+    for key, by_method in sorted(found.items()):
+        protocol, paper, table, data, old, metric = key
         single = {m: np.array([*v]) for m, v in by_method.items() if len(v) == 1}
+        today = lower.get(key, set())
         if len(single) > 1:
             place = ", ".join(filter(None, (f"{paper}: {table}", data, old)))
-            orders.append(
-                Order(protocol, place, "photographs", "cross-test", metric, single, published=True)
-            )
+            orders.append(Order(
+                protocol, place, "photographs", "cross-test", metric, single,
+                np.array([*today]) if len(today) == 1 else None, published=True,
+            ))  # fmt: skip
     return orders
-
-
-def _ours() -> frozenset[str]:
-    return frozenset((*registry.method_files(), "fct-noside", "bct-kd"))
-
-
-def _label(method: str, paper: str) -> str:
-    """Our label of a paper's method: its FCT has side-information."""
-    names = {"fct-noside": "fct", "bct-kd": "bct:distill"}
-    return "fct:simclr" if (paper, method) == ("fct", "fct") else names.get(method, method)

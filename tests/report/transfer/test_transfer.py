@@ -12,7 +12,8 @@ from scipy import stats
 from support.records import make_record
 
 from benchmark import BenchError
-from benchmark.records.published import Number, Published
+from benchmark.records.published import Number, Published, read_published
+from benchmark.report.lengths import LEFT_OUT
 from benchmark.report.transfer import (
     Order,
     TransferRules,
@@ -208,15 +209,33 @@ def number(method, value, paper="mixbct", table="Table 2", **more):
 def test_published_orders() -> None:
     numbers = [number("bct", "0.6"), number("mixbct", "0.8"), number("independent", "0.1")]
     numbers += [number("ract", "0.9"), number("l2", "0.7"), number("l2", "0.5")]  # not one value
-    numbers += [number("bct", "0.6", "fct", "Table 1"), number("fct", "0.7", "fct", "Table 1")]
+    numbers += [
+        number("bct", "0.6", "fct", "Table 1"),
+        number("fct:simclr", "0.7", "fct", "Table 1", gallery="h(old,side)"),
+    ]
     numbers += [number("bct", "0.6", "bt2"), number("bt2", "0.7", "bt2")]
     published = Published(papers={}, protocols=(), datasets={}, numbers=tuple(numbers))
-    found = {o.place: {m: v.tolist() for m, v in o.scores.items()}
-             for o in published_orders(published, RULES)}  # fmt: skip
+    orders = published_orders(published, RULES)
+    found = {o.place: {m: v.tolist() for m, v in o.scores.items()} for o in orders}
     assert found == {
         "fct: Table 1, ijbc-1v1": {"bct": [0.6], "fct:simclr": [0.7]},
         "mixbct: Table 2, ijbc-1v1": {"bct": [0.6], "mixbct": [0.8]},
     }
+    assert [o.lower for o in orders] == [None, None]
+    today = number("independent", "0.65", query="old")
+    with_today = Published(papers={}, protocols=(), datasets={}, numbers=(*numbers, today))
+    _, mixbct = published_orders(with_today, RULES)
+    assert mixbct.lower is not None and mixbct.lower.tolist() == [0.65]
+
+
+def test_both_papers_order_methods() -> None:
+    """Those of FCT stand in converted galleries, with side-information or without."""
+    orders = published_orders(read_published(), RULES)
+    places = {(o.protocol, o.place.partition(",")[0]): set(o.scores) for o in orders}
+    assert places["extended-class", "fct: Table 1"] == {"bct", "fct:simclr"}
+    assert places["side-information", "fct: Table 6"] > {"fct", "fct:simclr", "fct:autoencoder"}
+    assert {"bct", "mixbct", "l2"} < places["open-class", "mixbct: Table 2"]
+    assert all(o.lower is not None for o in orders if o.place.startswith("mixbct: Table 2"))
 
 
 def test_a_paper_needs_no_seeds() -> None:
@@ -229,7 +248,8 @@ def test_a_paper_needs_no_seeds() -> None:
 def test_committed_rules() -> None:
     rules = read_rules()
     assert (rules.tau, rules.above, rules.seeds, rules.baseline) == (0.7, 0.0, 3, "linear")
-    assert set(rules.left_out) == {"independent", "keep-old", "random", "oracle-concat"}
+    assert set(rules.left_out) == set(LEFT_OUT)
+    assert {"keep-old", "random", "class-mean", "linear-500"} < set(LEFT_OUT)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +280,10 @@ def test_tables_and_plots(tmp_path) -> None:
     printed = order("mixbct: Table 2", MEANS, n=1, pictures="photographs", published=True)
     found = transfers(orders, [printed], RULES)
     shown = {table.slug: table for table in tables(found, RULES)}
-    assert list(shown) == ["transfer", "transfer-papers", "transfer-gaps", "transfer-regret"]
+    assert list(shown) == [
+        "transfer", "transfer-papers", "transfer-gaps", "transfer-regret", "transfer-papers-regret",
+    ]  # fmt: skip
+    assert "papers to rendered" in str(shown["transfer-gaps"])
     verdicts = {row.labels[1].text: row.labels[3].text for row in shown["transfer"].rows}
     assert verdicts == {
         "glyphs and copy": "transfers", "glyphs and cifar": "does not transfer",
