@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -90,7 +90,10 @@ def run(
     writable(out, "--out")
     n = processes or os.cpu_count() or 1
     failed, left = carry_out_jobs(todo, found, n, hours * _HOUR, show)
-    echo(f"{len(todo) - len(failed) - len(left)} commands done, {len(left)} left for another call")
+    done = len(todo) - len(failed) - len(left)
+    echo(f"{done} commands done, {len(left)} left for another call")
+    if done and not all(status.unit.changes for status in statuses):  # a study is on no page
+        _write_pictures(out, roots, found.seeds[:1])
     if failed:
         words = shlex.join(failed[0].words)
         raise BenchError(f"results: {len(failed)} failed, the first: bench {words}")
@@ -99,20 +102,34 @@ def run(
 
 
 @app.command(epilog="Example: `bench results pictures --data-root omniglot=DIR`")
-def pictures(out: Out = Path("results"), data_root: Roots = None) -> None:
+def pictures(
+    out: Out = Path("results"), data_root: Roots = None,
+    seeds: Annotated[str, Option("--seeds", help="Of records whose queries are shown.")] = "0",
+) -> None:  # fmt: skip
     """Write the pictures of the queries that pages look at, where the licence lets them pass on."""
+    from benchmark.config.seeds import parse_seeds
+
+    _write_pictures(out, options.track_roots(data_root), parse_seeds(seeds))
+
+
+def _write_pictures(out: Path, roots: dict[str, Path], seeds: Collection[int]) -> None:
     from benchmark.harness.pictures import draw_pictures, items_shown, may_be_passed_on
     from benchmark.records.files import find_records
     from benchmark.records.pictures import FOLDER, write_pictures
 
-    roots = options.track_roots(data_root)
-    stored = find_records(out, on_damaged=lambda error: echo(f"bench: skipped {error}", err=True))
+    every = find_records(out, on_damaged=lambda error: echo(f"bench: skipped {error}", err=True))
+    stored = [each for each in every if each.record.seed in seeds]
     for name, (first, rows) in sorted(items_shown(stored).items()):
         if not may_be_passed_on(first):
             echo(f"{name}: not written, its licence does not say that pictures may be passed on")
             continue
         path = out / FOLDER.name / f"{name}.safetensors"
-        write_pictures(path, draw_pictures(first, rows, roots.get(first.record.track)))
+        try:
+            drawn = draw_pictures(first, rows, roots.get(first.record.track))
+        except BenchError as error:  # data that are not here, or other ones than a record's
+            echo(f"{name}: not written: {error}", err=True)
+            continue
+        write_pictures(path, drawn)
         echo(f"{path}: {len(rows)} pictures, {path.stat().st_size / 1e3:.0f} kB")
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import base64
 import io
 import re
+import shutil
 
 import numpy as np
 import pytest
+import yaml
 from PIL import Image
 from support.toy_runs import ONE_EPOCH, run_toy
+from typer.testing import CliRunner
 
-from benchmark.data.base import read_options
+from benchmark.cli.app import app
+from benchmark.data.base import Dataset, read_options
+from benchmark.harness import board_runs
 from benchmark.records.details import find_details
 from benchmark.records.files import find_records
 from leaderboard.site import build_folder
@@ -77,3 +82,34 @@ def test_without_pictures_no_section_and_with_drawn_ones_some(records, tmp_path,
     bench("leaderboard", str(records), "--out", str(tmp_path / "drawn"), "--data-root", "toy=.")
     page = next((tmp_path / "drawn").rglob("procrustes-seed-0.html"))
     assert len(TILE.findall(page.read_text())) == 12 * 11
+
+
+def test_pictures_come_with_the_records_of_a_board(records, tmp_path, monkeypatch) -> None:
+    """Of the board's first seed; none where the data is other than the records'."""
+    board = {
+        "precision": "32-true", "threads": 1, "device": "cpu", "seeds": [0, 1],
+        "lists": {"few": ["procrustes"]},
+        "boards": [{"track": "toy", "protocols": ["open-class"], "methods": "few"}],
+    }  # fmt: skip
+    path = tmp_path / "board.yaml"
+    path.write_text(yaml.safe_dump(board))
+    folder = tmp_path / "records"
+    shutil.copytree(records, folder, ignore=shutil.ignore_patterns("pictures"))
+    monkeypatch.setattr(board_runs, "carry_out_jobs", lambda *_: ([], []))
+
+    def ran() -> str:
+        done = CliRunner().invoke(
+            app, ["results", "run", "--board", str(path), "--out", str(folder)]
+        )
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert "pictures, " in ran()
+    (drawn,) = (folder / "pictures").iterdir()
+    drawn.unlink()
+    monkeypatch.setattr(Dataset, "fingerprint", lambda self: "another")
+    assert "of other data of toy" in ran()
+    assert not drawn.exists()
+    board["boards"][0]["set"] = {"recipe.epochs": 1}
+    path.write_text(yaml.safe_dump(board))
+    assert "pictures" not in ran()
