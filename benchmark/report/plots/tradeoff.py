@@ -128,8 +128,8 @@ def _write_names(axes: Axes, data: pd.DataFrame) -> None:
     ends = [[*np.minimum(a, b) - 2, *np.maximum(a, b) + 2] for x in lines for a, b in pairwise(x)]
     taken = np.array([*ends, *np.hstack([points - 9, points + 9])])  # left, bottom, right, top
     room = axes.get_window_extent().extents
-    angles = np.radians(np.tile([0, 180, 90, 270, 45, 315, 135, 225], 5))
-    away = np.repeat([19, 33, 54, 83, 121], 8)
+    angles = np.radians(np.tile([0, 180, 90, 270, 45, 315, 135, 225], 7))
+    away = np.repeat([19, 26, 33, 43, 54, 83, 121], 8)
     for point, name, colour in zip(points, data["name"], data["colour"], strict=True):
         text = axes.text(0, 0, name, color=colour, weight="bold", ha="center", va="center")
         half = np.array(text.get_window_extent().size) / 2
@@ -140,10 +140,11 @@ def _write_names(axes: Axes, data: pd.DataFrame) -> None:
         high = np.minimum(boxes[:, None, 2:], taken[:, 2:])
         covered = np.prod(np.clip(high - low, 0, None), axis=2).sum(axis=1)
         beyond = ((boxes[:, :2] < room[:2]) | (boxes[:, 2:] > room[2:])).any(axis=1)
-        best = int(np.argmin(covered + away + 1e6 * beyond))
+        # A thin line through a name covers little of it, and disturbs.
+        best = int(np.argmin(30 * covered + away + 1e6 * beyond))
         taken = np.vstack([taken, boxes[best]])
         side = np.clip(point, middles[best] - half, middles[best] + half)
         middle, *leader = pixels.inverted().transform([middles[best], point, side])
         text.set_position(tuple(middle))
-        if best >= 16:
+        if away[best] > 33:
             axes.plot(*np.transpose(leader), color=colour, lw=0.7)
