@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmark.errors import BenchError
 from benchmark.records.evidence import evidence_file
-from benchmark.records.files import STUDIES, StoredRecord, find_records
+from benchmark.records.files import STUDIES, StoredRecord, claim_studies, find_records
 from benchmark.records.published import Published
 from benchmark.records.record import Record
 from benchmark.report.claims import Answer, answers, read_claims
@@ -48,7 +48,7 @@ def evidence_page(
     """
     records = [entry.record for entry in entries]
     claims = read_claims()
-    found = answers(claims, records)
+    found = answers(claims, [*records, *claim_studies(roots)])
     rules = read_rules()
     compared = compare_all(records, published, rules)
     figures = _figures(compared, rules)

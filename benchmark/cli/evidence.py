@@ -16,7 +16,6 @@ from benchmark.config.files import plain_io_errors, writable, write_json, write_
 from benchmark.errors import unknown
 
 if TYPE_CHECKING:
-    from benchmark.records.record import Record
     from benchmark.report import TextTable
     from benchmark.report.transfer import Transfer, TransferRules
 
@@ -41,6 +40,7 @@ def claims(
     as_json: options.AsJson = False,
 ) -> None:  # fmt: skip
     """Say what records make of the papers' claims: agree, disagree, cannot tell."""
+    from benchmark.records.files import claim_studies
     from benchmark.report.claims import answers, read_claims
     from benchmark.report.tables import claims as tables
 
@@ -51,7 +51,9 @@ def claims(
     chosen = {
         name: claim for name, claim in every.claims.items() if name in (split(only) or [name])
     }
-    found = answers(every.model_copy(update={"claims": chosen}), _records(runs))
+    records = [one.record for one in selected(runs, "", "", "", "")]
+    records += claim_studies(runs or [])
+    found = answers(every.model_copy(update={"claims": chosen}), records)
     if as_json:
         table = tables.lines_table(found)
         echo_json([dict(zip(table.columns, row, strict=True)) for row in table.values])
@@ -163,8 +165,3 @@ def _rows(shown: list[TextTable]) -> dict[str, list[dict[str, object]]]:
         for table in shown
         if table.columns
     }
-
-
-def _records(runs: list[Path] | None) -> list[Record]:
-    """Records below some folders; those of changed tracks too, which claims may name."""
-    return [one.record for one in selected(runs, "", "", "", "")]

@@ -121,6 +121,16 @@ def find_records(
     return stored
 
 
+def claim_studies(roots: Iterable[Path]) -> list[Record]:
+    """Records below ``studies/claims`` of some folders: what claims ask for and no board has."""
+    found = list[Record]()
+    for root in roots:
+        with suppress(BenchError):  # none there
+            stored = find_records(root / STUDIES / "claims", on_damaged=lambda _: None)
+            found += [each.record for each in stored]
+    return found
+
+
 def _paths(root: Path) -> Iterator[Path]:
     """What is named as a record, below a folder; folders that cannot be listed have nothing."""
     folders, n = [str(root)], 0

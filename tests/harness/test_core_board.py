@@ -126,6 +126,13 @@ def test_the_committed_studies() -> None:
     }  # fmt: skip
     main = {"independent", "bct", "l2", "mixbct", "bt2", "fct", "fastfill", "procrustes"}
     assert all(set(unit.methods) == main for unit in lengths)
+    ratios = {
+        (u.track, *u.changes) for u in read_core_board(studies / "claims" / "board.yaml").units
+    }
+    asked = {
+        (track, ("mixbct.ratio", n)) for track in ("glyphs", "glyphs-high") for n in (0.1, 0.5)
+    }
+    assert ratios == {("glyphs-high",)} | asked
     for name in ("board", "others"):
         default, third, triple = read_core_board(studies / "tuning" / f"{name}.yaml").units
         assert default.changes == (("data.tuning", True),)
@@ -143,7 +150,7 @@ def test_the_committed_studies() -> None:
 
 
 def config_of(method):
-    return asdict(get_method(method).config)
+    return asdict(get_method(method))
 
 
 def test_photographs_come_first() -> None:
@@ -191,9 +198,12 @@ def test_a_track_whose_data_is_not_here(board_file, put, tmp_path) -> None:
 
 def test_a_study_has_records_of_its_own(board_file, tmp_path) -> None:
     """What is changed stands in the command, in the table and in the folder of the records."""
-    study = {"track": "toy", "protocols": ["open-class"], "methods": "few"}
-    changed = study | {"set": {"recipe.length": 2, "bct.weight": 0.5}}
-    board = read_core_board(board_file(seeds=[0], boards=[study, changed, changed]))
+
+    def study(**more):
+        return {"track": "toy", "protocols": ["open-class"], "methods": "few", **more}
+
+    changed = [study(set={"recipe.length": 2, "bct.weight": 0.5}) for _ in range(2)]
+    board = read_core_board(board_file(seeds=[0], boards=[study(), *changed]))
     usual, longer = statuses = list(unit_statuses(board, tmp_path, {}))
     assert [s.unit.title for s in statuses] == [
         "open-class", "open-class, recipe.length=2, bct.weight=0.5",
