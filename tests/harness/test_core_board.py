@@ -206,13 +206,12 @@ def test_a_study_has_records_of_its_own(board_file, tmp_path) -> None:
     board = read_core_board(board_file(seeds=[0], boards=[study(), *changed]))
     usual, longer = statuses = list(unit_statuses(board, tmp_path, {}))
     assert [s.unit.title for s in statuses] == [
-        "open-class", "open-class, recipe.length=2, bct.weight=0.5",
+        "open-class", "open-class, bct.weight=0.5, recipe.length=2",
     ]  # fmt: skip
     (job,) = jobs([longer], [None], board, {}, [])
     assert [w for w in job.words if "--set" in w] == [
-        "--set=recipe.length=2",
-        "--set=bct.weight=0.5",
-    ]
+        "--set=bct.weight=0.5", "--set=recipe.length=2",
+    ]  # fmt: skip
     request = make_request(["bct"], "open-class", "toy", settings=dict(longer.unit.changes))
     key = record_key(request.setup, data_source(request.setup, None), "bct", 0, None)
     environment = {"precision": "32-true", "threads": "1"}
