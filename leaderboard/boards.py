@@ -47,10 +47,17 @@ class Group:
         return scenario(self.entries[0].record)
 
     @cached_property
+    def methods(self) -> Mapping[str, Mapping[int, Entry]]:
+        """Method -> seed -> its record, seeds ascending."""
+        found: dict[str, dict[int, Entry]] = {}
+        for entry in self.entries:
+            found.setdefault(entry.record.method, {})[entry.record.seed] = entry
+        return found
+
+    @property
     def independent(self) -> Mapping[int, Entry]:
         """Seed -> the record of the new model without any method."""
-        own = (entry for entry in self.entries if entry.record.method == "independent")
-        return {entry.record.seed: entry for entry in own}
+        return self.methods.get("independent", {})
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from leaderboard.cards import MethodInfo, bibtex
 from leaderboard.costs import COSTS, cost_text
 from leaderboard.effects import Effect
 from leaderboard.heatmap import heatmap
-from leaderboard.names import record_address
+from leaderboard.names import record_href
 from leaderboard.sentences import sentences
 from leaderboard.tables import answer_cell, hurts_cell, models_cell, rank_cell, share_cell
 
@@ -72,7 +72,7 @@ def method_page(
 def record_links(board: Board, method: str) -> list[tuple[str, int]]:
     """Address and seed of each record of a method on a board."""
     return [
-        (f"{record_address(board.slug, record)}.html", record.seed)
+        (record_href(board.slug, record), record.seed)
         for record in board.records
         if record.method == method
     ]

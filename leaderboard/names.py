@@ -34,6 +34,21 @@ def method_href(method: str) -> str:
     return f"methods/{file_name(method)}.html"
 
 
-def record_address(board: str, record: Record) -> str:
-    """Address of a record's page from the site's root, without an ending, by its board's slug."""
-    return f"records/{board}/{file_name(record.method)}-seed-{record.seed}"
+def record_file(record: Record) -> str:
+    """Name of a record's files, without an ending."""
+    return f"{file_name(record.method)}-seed-{record.seed}"
+
+
+def record_files(board: str, record: Record) -> str:
+    """Address of these from the site's root, by the board's slug."""
+    return f"records/{board}/{record_file(record)}"
+
+
+def records_href(board: str, method: str) -> str:
+    """Address of the page of a method's records on a board from the site's root."""
+    return f"records/{board}/{file_name(method)}.html"
+
+
+def record_href(board: str, record: Record) -> str:
+    """Address of a record on that page."""
+    return f"{records_href(board, record.method)}#seed-{record.seed}"

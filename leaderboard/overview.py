@@ -9,7 +9,7 @@ from benchmark.report.text_table import TextCell, TextTable, simple_table
 from leaderboard import answers
 from leaderboard.boards import Board
 from leaderboard.heatmap import heatmap
-from leaderboard.names import method_href, record_address
+from leaderboard.names import method_href, record_href
 from leaderboard.tables import Family
 
 _QUESTIONS = (
@@ -80,7 +80,7 @@ def newest(records: Sequence[Record], boards: Sequence[Board]) -> TextTable:
     lines = []
     for record in records:
         board = homes[id(record)]
-        href = f"{record_address(board.slug, record)}.html"
+        href = record_href(board.slug, record)
         words = (board.scenario.title, str(record.seed), record.run.finished or "unknown")
         lines.append([TextCell(record.method, href=href), *map(TextCell, words)])
     return simple_table("Newest records", "", ("method", "scenario", "seed", "finished"), (), lines)

@@ -72,10 +72,19 @@ def read_details(entry: Entry) -> tuple[Details | None, bytes]:
     Raises:
         BenchError: If they are damaged.
     """
-    packed = b"" if entry.path is None else check_digest(entry.record, entry.path)
+    packed = check_details(entry)
     if entry.path is None or not packed:
         return None, b""
     return unpack_details(details_path(entry.path), packed, with_results=False), packed
+
+
+def check_details(entry: Entry) -> bytes:
+    """The bytes of the file of a record's details, which its hash fits; none without.
+
+    Raises:
+        BenchError: If the hash does not fit, or there is no file.
+    """
+    return b"" if entry.path is None else check_digest(entry.record, entry.path)
 
 
 def skip(error: BenchError, roots: Sequence[Path]) -> Skipped:

@@ -1,9 +1,8 @@
-"""The page of a record: full provenance, the command to repeat it, every number."""
+"""The page of a method's records on a board: all seeds, provenance, the command, every number."""
 
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -15,30 +14,94 @@ from benchmark.config.loading import load_track
 from benchmark.errors import BenchError
 from benchmark.records.details import Details
 from benchmark.records.record import Record
-from benchmark.report import numbers
-from benchmark.report.notes import over_words, stage_name
-from benchmark.report.tables import backfilling
-from benchmark.report.text_table import TextCell, TextTable, simple_table
+from benchmark.report.notes import over_words, seed_words, stage_name
+from leaderboard.names import record_file
+from leaderboard.record_tables import MOST_SEEDS, in_full, other_tables, score_tables
+from leaderboard.seeds import Seed, Seeds
 from leaderboard.words import words
 
 Pair = tuple[str, str]
+Section = tuple[str, tuple[Pair, ...]]
 # A text longer than this is cut on the page; the file has all of it.
 _LONGEST = 2000
 _PACKAGES = ("python", "torch", "lightning-fabric", "timm", "numpy", "cpu", "system")
 
 
-def record_page(record: Record, details: Details | None) -> dict[str, Any]:
-    """What the template of a record shows of it and its details."""
+def record_page(found: Seeds) -> dict[str, Any]:
+    """What the template shows of a method's records on a board."""
+    seeds, drawn = found.seeds, found.drawn.record
+    records = [seed.record for seed in seeds]
+    full = in_full(records)
+    shared, own = _facts(records, full)
+    scores = score_tables(records, full)
     return {
-        "record": record,
-        "command": command([record]),
-        "provenance": _provenance(record),
-        "scores": _scores(record),
-        "over": over_words([record]),
-        "tables": [*_tables(record)],
-        "sections": [*_sections(record)],
-        "data": _charts(record, details),
+        "method": records[0].method,
+        "seeds": [
+            (r.seed, (r.run.finished or "")[:10], record_file(r), len(s.packed))
+            for s, r in zip(seeds, records, strict=True)
+        ],
+        "seed_words": seed_words([record.seed for record in records]),
+        "tags": [*_tags(records)],
+        "remarks": [*_remarks(seeds)],
+        "badges": _said({s.record.seed: s.badge[:1].upper() + s.badge[1:] for s in seeds}),
+        "command": command(records),
+        "provenance": dict(shared).get("", ()),
+        "scores": scores,
+        "over": over_words(records[:1]),
+        "full": _full_words(records, full),
+        "tables": [*other_tables(records, full)],
+        "sections": [section for section in shared if section[0]],
+        "own": own,
+        "drawn": drawn,
+        "data": _charts(drawn, found.details),
     }
+
+
+def _full_words(records: Sequence[Record], full: int) -> str:
+    """Of which seeds there is no room for everything."""
+    words = []
+    if len(records) > MOST_SEEDS:
+        words.append(f"Main scores are those of the first {MOST_SEEDS} of {len(records)} seeds.")
+    if len(records) > full:
+        words.append(f"All else is that of {seed_words([r.seed for r in records[:full]])}.")
+    return " ".join([*words, "The files of the others have all of it."] if words else [])
+
+
+def _tags(records: Sequence[Record]) -> Iterator[str]:
+    """What is true of every seed."""
+    if all(record.training is None for record in records):
+        yield "older version"
+    if all(record.seal is None for record in records):
+        yield "unsealed"
+
+
+def _remarks(seeds: Sequence[Seed]) -> Iterator[str]:
+    """What a reader must know of some seeds, or of all."""
+    records = [seed.record for seed in seeds]
+    reasons = {r.seed: f"Not applicable: {r.reason}" if r.reason else "" for r in records}
+    yield from _said(reasons)
+    damaged = {
+        s.record.seed: f"Its results by query are left out: {s.damaged}" if s.damaged else ""
+        for s in seeds
+    }
+    yield from _said(damaged)
+    older = {r.seed: "Older version" if r.training is None else "" for r in records}
+    unsealed = {r.seed: "Unsealed" if r.seal is None else "" for r in records}
+    for seldom in (older, unsealed):
+        if not all(seldom.values()):  # else it is a tag
+            yield from _said(seldom)
+
+
+def _said(texts: Mapping[int, str]) -> list[str]:
+    """Texts by seed, each once with its seeds before it, or alone where it is said of all."""
+    found: dict[str, list[int]] = {}
+    for seed, text in texts.items():
+        if text:
+            found.setdefault(text, []).append(seed)
+    return [
+        text if len(of) == len(texts) else f"{seed_words(of).capitalize()}: {text}"
+        for text, of in found.items()
+    ]
 
 
 def command(records: Sequence[Record]) -> str:
@@ -83,7 +146,7 @@ def _dataset(record: Record) -> str:
     return f"{record.dataset.name} ({fingerprint[:12]})" if fingerprint else record.dataset.name
 
 
-def _provenance(record: Record) -> list[Pair]:
+def _provenance(record: Record) -> tuple[Pair, ...]:
     """When, by what, for how long."""
     run, code = record.run, record.run.code
     argv = " ".join(run.argv)
@@ -100,66 +163,44 @@ def _provenance(record: Record) -> list[Pair]:
         "key": record.key,
         "seed of the first generation": str(record.first_seed),
     }
-    return [(key, value) for key, value in pairs.items() if value]
+    return tuple((key, value) for key, value in pairs.items() if value)
 
 
-def _scores(record: Record) -> TextTable:
-    """A metric a row, a case a column, then bounds and verdicts."""
-    bounds = [name for name in ("lower", "upper", "upper-all") if name in record.bounds]
-    keys = numbers.ordered(
-        m for part in (record.scores, record.bounds) for each in part.values() for m in each
+def _facts(
+    records: Sequence[Record], full: int
+) -> tuple[list[Section], list[tuple[int, tuple[Pair, ...]]]]:
+    """What is the same of every seed, part by part; seed -> all else, of the first ``full``.
+
+    The part without a title is the provenance.
+    """
+    shared: list[Section] = []
+    own: dict[int, list[Pair]] = {record.seed: [] for record in records[:full]}
+    for title, parts in _parts(records).items():
+        first = parts[0]
+        if all(part is first or part == first for part in parts):
+            shared.append((title, first))
+            continue
+        same = set(first).intersection(*parts[1:])
+        shared.append((title, tuple(pair for pair in first if pair in same)))
+        for record, part in zip(records[:full], parts, strict=False):
+            before = f"{title}: " if title else ""
+            own[record.seed] += [(before + name, v) for name, v in part if (name, v) not in same]
+    return (
+        [section for section in shared if section[1]],
+        [(seed, tuple(pairs)) for seed, pairs in own.items() if pairs],
     )
-    lines = []
-    for key in keys:
-        about = numbers.metric(key)
-        spans = [record.intervals.get(case, {}).get(key) or () for case in record.scores]
-        cells = [
-            _cell(scores.get(key), about.unit, span)
-            for scores, span in zip(record.scores.values(), spans, strict=True)
-        ]
-        cells += [_cell(record.bounds[name].get(key), about.unit) for name in bounds]
-        answers = (record.compatible.get(key), record.not_hurting.get(key))
-        cells += [TextCell("" if answer is None else _text(answer)) for answer in answers]
-        lines.append([TextCell(about.label), *cells, _cell(record.update_gain.get(key))])
-    verdicts = ("compatible", "not hurting", "gain")
-    heads = (*record.scores, *(f"{name} bound" for name in bounds), *verdicts)
-    return simple_table("Every score", "", ("metric",), heads, lines)
 
 
-def _cell(value: float | None, unit: str = "share", span: Sequence[float] = ()) -> TextCell:
-    """A score; blank where there is none. It has no sorting value, as nobody sorts this table."""
-    if value is None:
-        return TextCell()
-    low, high = span or (None, None)
-    return TextCell(numbers.number(value, unit), numbers.spread(value, low, high, unit))
+def _parts(records: Sequence[Record]) -> dict[str, list[tuple[Pair, ...]]]:
+    """Title -> what each record says of it."""
+    found: dict[str, list[tuple[Pair, ...]]] = {"": [_provenance(record) for record in records]}
+    for record in records:
+        for title, part in _sections(record):
+            found.setdefault(title, []).append(part)
+    return found
 
 
-def _tables(record: Record) -> Iterator[TextTable]:
-    """Tables below the scores: backfilling, counts, times."""
-    for table in backfilling.make_tables([record]):
-        orders = (replace(table.labels[1], heading=True),)
-        rows = tuple(replace(row, labels=row.labels[1:]) for row in table.rows)
-        title = f"{table.title.rpartition(': ')[2].capitalize()}, percent"
-        yield replace(table, title=title, labels=orders, rows=rows, grouped=False)
-    if record.counts:
-        cases = record.counts.values()
-        lines = [
-            [name.removeprefix("n_").replace("_", " ")]
-            + [f"{counts[name]:,}" if name in counts else "" for counts in cases]
-            for name in dict.fromkeys(name for counts in cases for name in counts)
-        ]
-        yield simple_table("Counts", "", ("number of",), list(record.counts), lines)
-    if record.run.stages:
-        lines = []
-        for stage, run in record.run.stages.items():
-            peak = run.peak_memory_bytes
-            memory = "" if peak is None else f"{peak / 2**20:.0f}"
-            lines.append([stage, _text(run.seconds), memory, _text(run.device)])
-        heads = ("seconds", "peak memory, MiB", "device")
-        yield simple_table("Stages", "", ("stage",), heads, lines)
-
-
-def _sections(record: Record) -> Iterator[tuple[str, tuple[Pair, ...]]]:
+def _sections(record: Record) -> Iterator[Section]:
     """Everything else that the record says, part by part."""
     omitted = record.backfilling and record.backfilling.omitted
     parts = {
@@ -177,8 +218,7 @@ def _sections(record: Record) -> Iterator[tuple[str, tuple[Pair, ...]]]:
         "Environment": to_json(record.environment),
     }
     for title, part in parts.items():
-        if lines := _lines(part):
-            yield title, lines
+        yield title, _lines(part)
 
 
 # Recipes, models and environments are the same in hundreds of records.
@@ -225,15 +265,15 @@ def _charts(record: Record, details: Details | None) -> dict[str, Any]:
         "picture": picture and {
             "case": picture.case, "classes": list(picture.classes),
             "label": picture.label.tolist(),
-            "old": _parts(picture.old), "new": _parts(picture.new),
+            "old": _shares(picture.old), "new": _shares(picture.new),
         },
         "ordering": order and {
-            "predicted": _parts(order.predicted), "true": _parts(order.true),
+            "predicted": _shares(order.predicted), "true": _shares(order.true),
             "tau": order.tau, "items": order.n_items,
         },
     }  # fmt: skip
 
 
-def _parts(shares: NDArray[np.float64]) -> Any:
+def _shares(shares: NDArray[np.float64]) -> Any:
     """Shares in ten-thousandths: whole numbers are shorter, and sooner written."""
     return np.rint(10_000 * shares).astype(int).tolist()

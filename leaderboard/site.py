@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +19,6 @@ from benchmark.errors import BenchError
 from benchmark.records import published
 from benchmark.records.pictures import Pictures
 from benchmark.records.record import Record
-from benchmark.records.verified import Verification, read_verification
 from benchmark.report.ranks import RULE
 from benchmark.report.text_table import TextCell, TextTable, simple_table
 from leaderboard import changes, overview, pages, tables
@@ -31,13 +31,14 @@ from leaderboard.effort import effort
 from leaderboard.evidence import FIGURES, Told, evidence_page, has_evidence
 from leaderboard.heatmap import heatmap
 from leaderboard.method_page import method_page
-from leaderboard.names import file_name, method_href, record_address
+from leaderboard.names import file_name, method_href, record_files, record_href, records_href
 from leaderboard.processes import MANY, working
 from leaderboard.published import make_tables as published_tables
 from leaderboard.queries import QueriesLookedAt
-from leaderboard.reading import Entry, Skipped, read_details, read_folders, skip
+from leaderboard.reading import Entry, Skipped, read_folders
 from leaderboard.record_page import record_page
 from leaderboard.scenarios import kinds_words
+from leaderboard.seeds import Seed, badge, read_seeds
 
 _Path = str | Path
 _HERE = Path(__file__).parent
@@ -171,7 +172,7 @@ class _Site:
             first = overview.index(self.boards, self.info)
             self._few()
             written()
-        self.skipped += sorted(filter(None, damaged), key=lambda each: each.file)
+        self.skipped += sorted(chain.from_iterable(damaged), key=lambda each: each.file)
         about = {"n_skipped": len(self.skipped), "guide": self._guide(), "told": told}
         self._page("index", "index.html", **about, **first)
         self._page("boards", "boards.html", **self._scenarios())
@@ -183,8 +184,8 @@ class _Site:
 
     def _early(self) -> list[Callable[[], Any]]:
         """What needs no board: first the evidence, which takes longest, then pages of records."""
-        records = [partial(self._record, group, e) for group in self.groups for e in group.entries]
-        return [self._evidence, *records]
+        of = [(group, method) for group in self.groups for method in group.methods]
+        return [self._evidence, *(partial(self._records, *each) for each in of)]
 
     def _late(self) -> list[Callable[[], Any]]:
         """Pages of boards, families and methods, the longest first."""
@@ -320,32 +321,31 @@ class _Site:
             self._write(f"boards/{board.slug}.{ending}", content)
         page = board_page(board, rows, self.boards, self.families, self.published)
         page["verified"] = [
-            (entry.record, f"{record_address(board.slug, entry.record)}.html", badge.words)
+            (entry.record, record_href(board.slug, entry.record), found.words)
             for entry in board.entries
-            if (badge := _badge(entry)) is not None
+            if (found := badge(entry)) is not None
         ]
         self._page("board", f"boards/{board.slug}.html", **page)
 
-    def _record(self, group: Group, entry: Entry) -> Skipped | None:
-        """A record's page and files; what is wrong with its details."""
-        record, path = entry.record, entry.path
-        damaged, details, packed = None, None, b""
-        try:
-            details, packed = read_details(entry)
-        except BenchError as error:
-            damaged = skip(error, self.roots)
-        address = record_address(group.slug, record)
-        anew = json.dumps(record.as_json(), indent=1) + "\n" if path is None else ""
+    def _records(self, group: Group, method: str) -> Sequence[Skipped]:
+        """The page of a method's records on a board, and their files; which details are damaged."""
+        found = read_seeds(group.methods[method].values(), self.roots)
+        for seed in found.seeds:
+            self._files(group, seed)
+        values = record_page(found)
+        nearest = None if found.details is None else found.details.nearest
+        looked = self.looked_at.page(nearest, found.drawn, group.independent)
+        address = records_href(group.slug, method)
+        self._page("record", address, board=group, queries=looked, **values)
+        return found.skipped
+
+    def _files(self, group: Group, seed: Seed) -> None:
+        """A record and its details, as they are."""
+        address, path = record_files(group.slug, seed.record), seed.entry.path
+        anew = json.dumps(seed.record.as_json(), indent=1) + "\n" if path is None else ""
         self._write(f"{address}.json", anew.encode() if path is None else path.read_bytes())
-        if packed:
-            self._write(f"{address}.details.gz", packed)
-        values = record_page(record, details) | {"board": group, "details_size": len(packed)}
-        values |= {"damaged": damaged and damaged.reason, "file": address.rpartition("/")[2]}
-        nearest = None if details is None else details.nearest
-        looked = self.looked_at.page(nearest, entry, group.independent)
-        values |= {"badge": _badge(entry), "queries": looked}
-        self._page("record", f"{address}.html", **values)
-        return damaged
+        if seed.packed:
+            self._write(f"{address}.details.gz", seed.packed)
 
 
 def freeze(root: _Path | Sequence[_Path], name: str, folder: Path | None = None) -> Path:
@@ -364,14 +364,6 @@ def freeze(root: _Path | Sequence[_Path], name: str, folder: Path | None = None)
 
 def _call(page: Callable[[], R]) -> R:
     return page()
-
-
-def _badge(entry: Entry) -> Verification | None:
-    """The badge of a record that was trained again; a damaged one is none."""
-    try:
-        return None if entry.path is None else read_verification(entry.record, entry.path)
-    except BenchError:
-        return None
 
 
 def _clear(out: Path) -> None:

@@ -9,9 +9,9 @@ from leaderboard.site import build_folder
 
 
 def shown(root, out):
-    """Text of every page that speaks of a verified record, by its name."""
+    """Text of every page that speaks of a verified record, by its address."""
     build_folder(root, out)
-    pages = {path.name: path.read_text() for path in out.rglob("*.html")}
+    pages = {str(path.relative_to(out)): path.read_text() for path in out.rglob("*.html")}
     return {name: text for name, text in pages.items() if 'id="verified"' in text}
 
 

@@ -20,7 +20,8 @@ KINDS = (
     "boards/extended-class-glyphs", "boards/loss-change-glyphs",
     "boards/backfill-glyphs", "boards/sequential-glyphs", "boards/ijbc-1v1-glyphs",
     "methods/mixbct", "methods/fct", "published/fct", "releases/0.1.0",
-    "records/open-class-glyphs/fct-seed-0", "records/backfill-glyphs/fct-seed-0",
+    "records/open-class-glyphs/fct", "records/backfill-glyphs/fct",
+    "records/extended-data-glyphs/fct",
 )  # fmt: skip
 
 

@@ -108,29 +108,77 @@ def test_each_share_that_is_kept_is_the_records(built):
     assert checked > 20
 
 
+def score_rows(page):
+    """Metric -> seed, ``mean`` or nothing -> heading -> text, of the tables of a records' page."""
+    found = defaultdict(dict)
+    part = page.partition('id="numbers"')[2].partition("</section>")[0]
+    for table in part.split("<table>")[1:]:
+        heads = [plain(head) for head in HEAD.findall(table)][1:]
+        metric = None
+        for row in re.findall("<tr.*?</tr>", table)[1:]:
+            name, *cells = [plain(text) for _, text in CELL.findall(row)]
+            if 'class="group"' in row:
+                metric = name
+            else:
+                own = dict(zip(heads, cells, strict=True))
+                found[metric or name][name if metric else ""] = own
+    return found
+
+
 def test_each_number_of_a_records_page_is_the_records(built):
     site, records = built
-    for record in [r for r in records if r.status == "done" and not r.changed][::7]:
-        folder = site / "records" / file_name(record.protocol, record.track)
-        path = folder / f"{file_name(record.method)}-seed-{record.seed}.html"
-        if not path.is_file():  # of an older version
+    groups = defaultdict(list)
+    for record in records:
+        if record.status == "done" and not record.changed:
+            groups[file_name(record.protocol, record.track), record.method].append(record)
+    checked = 0
+    for (board, method), members in [*groups.items()][::5]:
+        path = site / "records" / board / f"{file_name(method)}.html"
+        page = path.read_text(encoding="utf-8")
+        lines = score_rows(page)
+        for record in members:
+            if f'id="seed-{record.seed}"' not in page:  # of an older version
+                continue
+            for case, scores in record.scores.items():
+                for key, value in scores.items():
+                    about = numbers.metric(key)
+                    rows = lines[about.label]
+                    if rows.keys() - {"mean"} <= {f"seed {r.seed}" for r in members}:
+                        text = rows[f"seed {record.seed}"][case]
+                    else:
+                        ((_, row),) = rows.items()  # one seed, or all have the same
+                        text = row[case]
+                    checked += 1
+                    if value is None:
+                        assert text in ("", numbers.DASH)
+                    else:
+                        scale = 100 if about.unit == "share" else 1
+                        assert float(text.split()[0]) == pytest.approx(scale * value, abs=0.0501)
+    assert checked > 20
+
+
+def test_each_mean_of_a_records_page_is_that_of_the_seeds(built):
+    site, records = built
+    groups = defaultdict(dict)
+    for record in records:
+        if record.status == "done" and not record.changed:
+            groups[file_name(record.protocol, record.track), record.method][record.seed] = record
+    checked = 0
+    for (board, method), members in groups.items():
+        path = site / "records" / board / f"{file_name(method)}.html"
+        page = path.read_text(encoding="utf-8")
+        if not all(f'id="seed-{seed}"' in page for seed in members):
             continue
-        table = (
-            path.read_text(encoding="utf-8").partition('id="numbers"')[2].partition("</table>")[0]
-        )
-        heads = [plain(head) for head in HEAD.findall(table)][1:]
-        rows = [[plain(text) for _, text in CELL.findall(row)]
-                for row in re.findall("<tr>(.*?)</tr>", table)[1:]]  # fmt: skip
-        lines = {row[0]: dict(zip(heads, row[1:], strict=True)) for row in rows}
-        for case, scores in record.scores.items():
-            for key, value in scores.items():
-                about = numbers.metric(key)
-                text = lines[about.label][case]
-                if value is None:
-                    assert text in ("", numbers.DASH)
-                else:
+        for key in {key for r in members.values() for each in r.scores.values() for key in each}:
+            about = numbers.metric(key)
+            for case, text in score_rows(page)[about.label].get("mean", {}).items():
+                values = [r.scores.get(case, {}).get(key) for r in members.values()]
+                if None not in values:
                     scale = 100 if about.unit == "share" else 1
-                    assert float(text.split()[0]) == pytest.approx(scale * value, abs=0.0501)
+                    mean = scale * fmean(values)
+                    assert float(text.split()[0]) == pytest.approx(mean, abs=0.0501), (path, case)
+                    checked += 1
+    assert checked > 5
 
 
 def test_nothing_is_green_or_red_under_three_models(built):

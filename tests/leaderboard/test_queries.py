@@ -45,7 +45,7 @@ def test_pages_show_the_pictures_of_the_right_items(records, tmp_path, bench) ->
     items = data.evaluations["test"]
     for stored in find_records(records):
         record = stored.record
-        page = next((tmp_path / "site").rglob(f"{record.method}-seed-0.html"))
+        page = next((tmp_path / "site").rglob(f"records/*/{record.method}.html"))
         tiles = TILE.findall(page.read_text())
         assert len(tiles) == 12 * 11
         details = find_details(record, stored.path)
@@ -72,7 +72,7 @@ def test_without_pictures_no_section_and_with_drawn_ones_some(records, tmp_path,
     for path in records.rglob("pictures/*"):
         path.unlink()
     build_folder(records, tmp_path / "plain")
-    page = next((tmp_path / "plain").rglob("procrustes-seed-0.html"))
+    page = next((tmp_path / "plain").rglob("records/*/procrustes.html"))
     assert "Queries looked at" not in page.read_text()
     code, _, err = bench(
         "leaderboard", str(records), "--out", str(tmp_path / "drawn"), "--data-root", "toys=."
@@ -80,7 +80,7 @@ def test_without_pictures_no_section_and_with_drawn_ones_some(records, tmp_path,
     assert (code, len(err.splitlines())) == (2, 1)
     assert "toys" in err
     bench("leaderboard", str(records), "--out", str(tmp_path / "drawn"), "--data-root", "toy=.")
-    page = next((tmp_path / "drawn").rglob("procrustes-seed-0.html"))
+    page = next((tmp_path / "drawn").rglob("records/*/procrustes.html"))
     assert len(TILE.findall(page.read_text())) == 12 * 11
 
 
