@@ -1,12 +1,12 @@
 """What moved since the last release: frozen standings, their differences, and a feed."""
 
+import html
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
-from xml.sax.saxutils import escape
 
 from pydantic import Field
 
@@ -206,9 +206,10 @@ def _newest(records: Sequence[Record]) -> str:
 
 
 def _entry(name: str, title: str, date: str, href: str) -> str:
-    identity = escape(f"urn:compatbench:{name}:{date}".replace(" ", ""), {'"': "&quot;"})
+    identity = html.escape(printable(f"urn:compatbench:{name}:{date}".replace(" ", "")))
+    words = html.escape(printable(title), quote=False)
     return (
-        f"<entry><id>{printable(identity)}</id><title>{escape(printable(title))}</title>"
+        f"<entry><id>{identity}</id><title>{words}</title>"
         f'<updated>{_date(date)}</updated><link href="{href}"/></entry>'
     )
 

@@ -168,18 +168,10 @@ class _Site:
         with working(_call, self._early(), enough) as told_and_damaged:
             late = self._late()
             told, *damaged = told_and_damaged()
-        with working(_call, late, enough) as written:
-            first = overview.index(self.boards, self.info)
-            self._few()
-            written()
         self.skipped += sorted(chain.from_iterable(damaged), key=lambda each: each.file)
-        about = {"n_skipped": len(self.skipped), "guide": self._guide(), "told": told}
-        self._page("index", "index.html", **about, **first)
-        self._page("boards", "boards.html", **self._scenarios())
-        lines = [[TextCell(s.file, code=True), TextCell(s.reason)] for s in self.skipped]
-        heads = ("file", "reason")
-        table = simple_table("Skipped files", "", heads, (), lines or [["None."]])
-        self._page("skipped", "skipped.html", table=table)
+        with working(_call, late, enough) as written:
+            self._few(told)
+            written()
         return self.out / "index.html"
 
     def _early(self) -> list[Callable[[], Any]]:
@@ -196,12 +188,19 @@ class _Site:
             *(partial(self._method, info) for info in self.info.values()),
         ]
 
-    def _few(self) -> None:
-        """Pages that come once, or once a paper, and wait for nothing."""
+    def _few(self, told: Sequence[tuple[str, int, list[str]]]) -> None:
+        """Pages that come once, or once a paper; ``told`` by the evidence."""
+        about = {"n_skipped": len(self.skipped), "guide": self._guide(), "told": told}
+        self._page("index", "index.html", **about, **overview.index(self.boards, self.info))
+        self._page("boards", "boards.html", **self._scenarios())
         self._page("methods", "methods.html", families=self._methods())
         self._published()
         self._page("submit", "submit.html", **self._protocols())
         self._changes()
+        lines = [[TextCell(s.file, code=True), TextCell(s.reason)] for s in self.skipped]
+        heads = ("file", "reason")
+        table = simple_table("Skipped files", "", heads, (), lines or [["None."]])
+        self._page("skipped", "skipped.html", table=table)
 
     def _evidence(self) -> list[Told]:
         """The page of evidence, if there is any; what the first page tells of it."""
@@ -225,7 +224,7 @@ class _Site:
 
     def _page(self, template: str, address: str, **values: Any) -> None:
         root = "../" * address.count("/")
-        page = pages.template(template).render(site=self._about, root=root, **values)
+        page = pages.render(template, site=self._about, root=root, **values)
         # Lone surrogates have no bytes in UTF-8.
         self._write(address, page.encode("utf-8", "replace"))
 

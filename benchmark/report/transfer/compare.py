@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Literal
 
 import numpy as np
@@ -68,9 +68,12 @@ def transfers(
     measured: Sequence[Order], published: Sequence[Order], rules: TransferRules
 ) -> list[Transfer]:
     """Every pair of tracks, and of a track and a paper, with two methods or more in common."""
-    pairs = [(a, b) for a, b in combinations(measured, 2) if _alike(a, b)]
-    pairs += [(b, a) for b in published for a in measured if _alike(a, b)]
-    found = [_transfer(a, b, rules) for a, b in pairs]
+    return _compared([*combinations(measured, 2), *product(published, measured)], rules)
+
+
+def _compared(pairs: Iterable[tuple[Order, Order]], rules: TransferRules) -> list[Transfer]:
+    """Those of the pairs that are orders of the same, and have methods in common."""
+    found = [_transfer(a, b, rules) for a, b in pairs if _alike(a, b)]
     return [each for each in found if each is not None]
 
 
@@ -82,8 +85,7 @@ def compare_all(
     more = tuple(dict.fromkeys((*rules.metrics, *(order.metric for order in papers))))
     every = measured_orders(records, rules.model_copy(update={"metrics": more}))
     own = [order for order in every if order.metric in rules.metrics]
-    beside = transfers(every, papers, rules)
-    return [*transfers(own, [], rules), *(t for t in beside if t.left.published)]
+    return [*transfers(own, [], rules), *_compared(product(papers, every), rules)]
 
 
 def _alike(a: Order, b: Order) -> bool:
