@@ -16,7 +16,7 @@ from benchmark.records.details import Details
 from benchmark.records.record import Record
 from benchmark.report.notes import over_words, seed_words, stage_name
 from leaderboard.names import record_file
-from leaderboard.record_tables import MOST_SEEDS, in_full, other_tables, score_tables
+from leaderboard.record_tables import MOST_SEEDS, in_full, other_parts, scores_part
 from leaderboard.seeds import Seed, Seeds
 from leaderboard.words import words
 
@@ -24,6 +24,7 @@ Pair = tuple[str, str]
 Section = tuple[str, tuple[Pair, ...]]
 # A text longer than this is cut on the page; the file has all of it.
 _LONGEST = 2000
+_LONGEST_HEADING = 30
 _PACKAGES = ("python", "torch", "lightning-fabric", "timm", "numpy", "cpu", "system")
 
 
@@ -33,28 +34,32 @@ def record_page(found: Seeds) -> dict[str, Any]:
     records = [seed.record for seed in seeds]
     full = in_full(records)
     shared, own = _facts(records, full)
-    scores = score_tables(records, full)
     return {
         "method": records[0].method,
         "seeds": [
-            (r.seed, (r.run.finished or "")[:10], record_file(r), len(s.packed))
-            for s, r in zip(seeds, records, strict=True)
+            (r.seed, record_file(r), len(s.packed)) for s, r in zip(seeds, records, strict=True)
         ],
-        "seed_words": seed_words([record.seed for record in records]),
+        "seed_words": _few_words([record.seed for record in records]),
         "tags": [*_tags(records)],
         "remarks": [*_remarks(seeds)],
         "badges": _said({s.record.seed: s.badge[:1].upper() + s.badge[1:] for s in seeds}),
         "command": command(records),
         "provenance": dict(shared).get("", ()),
-        "scores": scores,
+        "scores": scores_part(records, full),
         "over": over_words(records[:1]),
         "full": _full_words(records, full),
-        "tables": [*other_tables(records, full)],
+        "parts_below": [*other_parts(records, full)],
         "sections": [section for section in shared if section[0]],
         "own": own,
         "drawn": drawn,
         "data": _charts(drawn, found.details),
     }
+
+
+def _few_words(seeds: Sequence[int]) -> str:
+    """Seeds as a heading has room for them."""
+    text = seed_words(seeds)
+    return text if len(text) <= _LONGEST_HEADING else f"{len(seeds)} seeds"
 
 
 def _full_words(records: Sequence[Record], full: int) -> str:

@@ -1,8 +1,8 @@
-"""Every number of a method's records on a board: a row a seed, below the mean of all."""
+"""Every number of a method's records on a board: means over the seeds, then each seed's own."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
@@ -12,12 +12,21 @@ from benchmark.report.text_table import TextCell, TextColumn, TextRow, TextTable
 
 MOST_SEEDS = 100
 """Seeds whose main scores are on a page; those of any others are in their files."""
-_MOST_NUMBERS = 4000
+_MOST_NUMBERS = 6000
 """All scores, counts and times are shown of as many seeds as have this many, and of one at least:
 a page is some 100 bytes a number, and under 512 KiB."""
 _BOUNDS = ("lower", "upper", "upper-all")
 _VERDICTS = ("compatible", "not hurting", "gain")
-_MEAN, _EVERY = "mean", "every seed"
+_EVERY = "every seed"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Numbers of one kind."""
+
+    title: str
+    shown: TextTable | None  # of all seeds: means, or what is the same of all
+    seeds: tuple[TextTable, ...] = ()  # by seed, where these differ
 
 
 def in_full(records: Sequence[Record]) -> int:
@@ -39,30 +48,33 @@ def _size(record: Record) -> int:
     return tables + curves + len(_VERDICTS) * (metrics + len(record.run.stages))
 
 
-def score_tables(records: Sequence[Record], full: int) -> list[TextTable]:
-    """Every score: those of the main metrics for all seeds, then all others for the first ``full``.
+def scores_part(records: Sequence[Record], full: int) -> Part | None:
+    """Every score, a case a column, then bounds and verdicts; None where there is none.
 
-    A case is a column, then come bounds and verdicts. One record has one table, with a row for each
-    metric.
+    Of several records the means, then the main metrics by seed, and the others of the first
+    ``full`` ones.
     """
-    done = [record for record in records if record.scores]
     keys = numbers.ordered(
         m for r in records for part in (r.scores, r.bounds) for each in part.values() for m in each
     )
-    if len(records) == 1 or not keys:
-        return [_scores(records[0], keys)] if keys else []
+    if not keys:
+        return None
+    title = "Every score"
+    if len(records) == 1:
+        return Part(title, _scores(records[0], keys))
+    done = [record for record in records if record.scores]
     main = [key for key in select.metrics(done or records) if key in keys]
     rest = [key for key in keys if key not in main]
-    tables = [_seeds_scores(records[:MOST_SEEDS], done, main, "Main scores")]
-    return tables + ([_seeds_scores(records[:full], done, rest, "Other scores")] if rest else [])
-
-
-def _seeds_scores(
-    shown: Sequence[Record], done: Sequence[Record], keys: Sequence[str], title: str
-) -> TextTable:
-    parts = [(f"seed {record.seed}", _scores(record, keys)) for record in shown]
-    mean = _means(done, keys) if len(done) > 1 else None
-    return by_seed(title, parts, mean)
+    chosen = (
+        ("Main scores by seed", main, records[:MOST_SEEDS]),
+        ("Other scores by seed", rest, records[:full]),
+    )
+    tables = (
+        by_seed(words, [(record.seed, _scores(record, some)) for record in shown])
+        for words, some, shown in chosen
+        if some
+    )
+    return Part(title, _means(done or records, keys), tuple(tables))
 
 
 def _scores(record: Record, keys: Iterable[str]) -> TextTable:
@@ -132,17 +144,23 @@ def _cell(
     return TextCell(numbers.number(value, unit), numbers.spread(value, *span, unit))
 
 
-def other_tables(records: Sequence[Record], full: int) -> Iterator[TextTable]:
-    """Tables below the scores: backfilling with its means, counts, times; of the first ``full``."""
-    shown = records[:full]
-    means = {table.title: table for table in _backfilling(records)} if len(shown) > 1 else {}
-    parts: dict[str, list[tuple[str, TextTable]]] = {}
-    for record in shown:
-        tables = (*_backfilling([record]), *_counts(record), *_stages(record))
-        for table in tables:
-            parts.setdefault(table.title, []).append((f"seed {record.seed}", table))
-    for title, found in parts.items():
-        yield by_seed(title, found, means.get(title)) if len(shown) > 1 else found[0][1]
+def other_parts(records: Sequence[Record], full: int) -> Iterator[Part]:
+    """What stands below the scores: backfilling, counts, times; by seed of the first ``full``."""
+    several = len(records) > 1
+    means = {table.title: table for table in _backfilling(records)} if several else {}
+    found: dict[str, list[tuple[int, TextTable]]] = {}
+    for record in records[:full]:
+        for table in (*_backfilling([record]), *_counts(record), *_stages(record)):
+            found.setdefault(table.title, []).append((record.seed, table))
+    for title, tables in found.items():
+        if not several:
+            yield Part(title, tables[0][1])
+            continue
+        seeds = by_seed(f"{title}, by seed", tables)
+        if seeds.grouped:
+            yield Part(title, means.get(title), (seeds,))
+        else:
+            yield Part(title, seeds)
 
 
 def _backfilling(records: Sequence[Record]) -> Iterator[TextTable]:
@@ -181,46 +199,33 @@ def _stages(record: Record) -> Iterator[TextTable]:
 Cells = tuple[TextCell, ...]
 
 
-def by_seed(
-    title: str, parts: Sequence[tuple[str, TextTable]], mean: TextTable | None = None
-) -> TextTable:
-    """Tables of one kind as one: rows of the same name below each other, one a table.
+def by_seed(title: str, parts: Sequence[tuple[int, TextTable]]) -> TextTable:
+    """Tables of one kind as one: rows of the same name below each other, a row a seed.
 
-    Where all have the same numbers, these stand once.
+    Where a row is the same of every seed it stands once; where all are, there are no groups.
 
     Args:
         title: Of the new table.
-        parts: Seeds in words, and the table of each.
-        mean: A table of the same kind, whose rows come first.
+        parts: Seeds, and the table of each.
     """
-    tables = [table for _, table in parts] + ([] if mean is None else [mean])
-    columns = tuple(dict.fromkeys(c for table in tables for c in table.blocks[0].columns))
+    first = parts[0][1]
+    columns = tuple(dict.fromkeys(c for _, table in parts for c in table.blocks[0].columns))
     groups: dict[TextCell, list[tuple[str, Cells]]] = {}
     for seed, table in parts:
         for name, cells in _rows(table, columns):
-            groups.setdefault(name, []).append((seed, cells))
-    means = {} if mean is None else dict(_rows(mean, columns))
+            groups.setdefault(name, []).append((f"seed {seed}", cells))
     lines: list[TextRow] = []
     for name, rows in groups.items():
         same = len(rows) == len(parts) and all(cells == rows[0][1] for _, cells in rows)
-        if not same and name in means:
-            lines.append(TextRow((name, TextCell(_MEAN)), (means[name],), attributes=_OF_MEAN))
         found = [(_EVERY, rows[0][1])] if same else rows
         lines += [TextRow((name, TextCell(seed)), (cells,)) for seed, cells in found]
-    first = tables[0]
+    labels: tuple[TextColumn, ...] = (first.labels[0], TextColumn("seed", words=True))
     if all(row.labels[1].text == _EVERY for row in lines):
+        labels = first.labels[:1]
         lines = [replace(row, labels=row.labels[:1]) for row in lines]
-        labels: tuple[TextColumn, ...] = first.labels
-    else:
-        labels = (first.labels[0], TextColumn("seed", words=True))
     block = replace(first.blocks[0], columns=columns)
-    notes = tables[-1].notes
-    return TextTable(
-        title, "", labels, (block,), tuple(lines), notes=notes, grouped=len(labels) > 1
-    )
-
-
-_OF_MEAN = {"class": "mean"}
+    grouped = len(labels) > 1
+    return TextTable(title, "", labels, (block,), tuple(lines), notes=first.notes, grouped=grouped)
 
 
 def _rows(table: TextTable, columns: tuple[TextColumn, ...]) -> Iterator[tuple[TextCell, Cells]]:
