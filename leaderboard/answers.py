@@ -19,11 +19,12 @@ from leaderboard.money import Assumptions, bill, bill_words
 from leaderboard.names import method_href
 from leaderboard.scenarios import CLASSES
 
-Way = Literal["train", "convert", "query"]
+Way = Literal["train", "convert", "query", "lists"]
 WAYS: dict[Way, str] = {
     "train": "trains the new model to fit the stored index, which stays as it is",
     "convert": "a map of the stored vectors, fitted on pairs; no image of the index is needed",
     "query": "a map of each new query to the old vectors; the stored index stays as it is",
+    "lists": "one list of both models' answers to each query; the stored vectors stay as they are",
 }
 """Ways to update -> what happens."""
 HELD = {
@@ -33,6 +34,8 @@ HELD = {
     "side-information": "side-information that was stored with each item",
     "a first generation of its own": "an old model trained by the same method",
     "longer": "room for a longer embedding",
+    "the old model on all queries": "time to run the old model, too, on every query",
+    "new embeddings": "time to embed stored pictures anew within every query",
 }
 """What a method may need beside pictures and vectors, in the chooser's words."""
 _COMMON = ("extended-class", "open-class")
@@ -44,14 +47,25 @@ def way(info: MethodInfo) -> Way | None:
     if info.family == "compatible training":
         return "train"
     if info.family == "transformation":
-        return "convert" if "gallery" in info.changes else "query"
+        one_list = "2 indexes" not in _query(info) and not _embeds(info)
+        return "convert" if "gallery" in info.changes else "query" if one_list else "lists"
     return None
 
 
 def held(info: MethodInfo) -> list[str]:
     """Keys of :data:`HELD` that a method needs."""
     longer = ["longer"] if "dimension" in info.changes else []
-    return [need for need in info.needs if need in HELD] + longer
+    embeds = ["new embeddings"] if _embeds(info) else []
+    return [*(need for need in info.needs if need in HELD), *longer, *embeds]
+
+
+def _query(info: MethodInfo) -> str:
+    """What a query takes, in the card's words; empty where that is one model and one index."""
+    return str(info.card.get("a query takes", ""))
+
+
+def _embeds(info: MethodInfo) -> bool:
+    return "new embeddings" in _query(info)
 
 
 def commonest(boards: Sequence[Board]) -> Board | None:
@@ -142,11 +156,18 @@ def _lacks(board: Board, method: str, ways: Sequence[Way]) -> list[str]:
 
 def _more(board: Board, ways: Sequence[Way], possible: Sequence[str], method: str) -> str:
     """The first of the methods before the recommended one, and why it is not that."""
-    first = possible[0]
-    if first == method:
-        return ""
-    needs = " and ".join(HELD[need] for need in _lacks(board, first, ways))
-    return f"{first} {keeps(board.ranking.effects[first])}, but needs {needs}"
+    return "" if possible[0] == method else _costly(board, ways, possible[0])
+
+
+def _costly(board: Board, ways: Sequence[Way], method: str) -> str:
+    needs = " and ".join(HELD[need] for need in _lacks(board, method, ways))
+    return f"{method} {keeps(board.ranking.effects[method])}, but needs {needs}"
+
+
+def costly(board: Board, ways: Sequence[Way]) -> str:
+    """The first candidate of some ways, where each needs more than pictures and vectors."""
+    possible = [m for m in candidates(board) if way(board.info[m]) in ways]
+    return _costly(board, ways, possible[0]) if possible else ""
 
 
 def _given(ways: Sequence[Way]) -> set[str]:
@@ -214,6 +235,8 @@ def board_answer(board: Board) -> dict[str, Any]:
         tied = f" Tied with {place.tied} others." if place.rank and place.tied else ""
         effect = board.ranking.effects[best]
         lines.append(f"{keeps(effect)}.{tied} {score_words(board, effect)}.")
+        if needs := [HELD[need] for need in held(board.info[best])]:
+            lines.append(f"It needs {' and '.join(needs)}.")
         lines.append(f"Worst moment: {worst_words(board, effect)}.")
     plain = plain_words(board, fit[0] if fit else None)
     half = half_words(board)

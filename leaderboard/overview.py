@@ -18,6 +18,8 @@ _QUESTIONS = (
     ("Half of the gallery is backfilled", "backfill"),
 )
 """Questions of readers that a board answers, and its protocol."""
+_VENDOR: tuple[answers.Way, ...] = ("convert", "query", "lists")
+"""Ways of those who did not train the new model."""
 
 
 def index(boards: Sequence[Board], methods: Iterable[str]) -> dict[str, Any]:
@@ -30,6 +32,7 @@ def index(boards: Sequence[Board], methods: Iterable[str]) -> dict[str, Any]:
     return {
         "board": board,
         "advice": [] if board is None else _advice(board),
+        "costly": "" if board is None else answers.costly(board, _VENDOR),
         "heat": heatmap(columns or current),
         "questions": _questions(single),
         "data": {
@@ -42,7 +45,7 @@ def index(boards: Sequence[Board], methods: Iterable[str]) -> dict[str, Any]:
 
 def _advice(board: Board) -> list[answers.Advice]:
     found = (
-        answers.advice(board, ("convert", "query"), "You use a model that you did not train"),
+        answers.advice(board, _VENDOR, "You use a model that you did not train"),
         answers.advice(board, ("train",), "You train the new model yourself"),
     )
     return [each for each in found if each is not None]

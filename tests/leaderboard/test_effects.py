@@ -1,5 +1,7 @@
 """What a method keeps, worked by hand; who is first, who is recommended, what it costs."""
 
+from dataclasses import replace
+
 import pytest
 from support.records import make_record
 from support.sites import backfilled
@@ -234,12 +236,29 @@ def test_a_board_says_what_hurts(several):
 
 
 def test_what_a_method_needs_is_asked_for():
-    needs = {m: answers.held(method_info(m)) for m in ("fct", "fct:simclr", "bt2", "linear:query")}
-    assert needs == {
-        "fct": [], "fct:simclr": ["side-information"], "bt2": ["longer"], "linear:query": [],
+    old = "the old model on all queries"
+    wanted = {
+        "fct": ("convert", []), "fct:simclr": ("convert", ["side-information"]),
+        "bt2": ("train", ["longer"]), "linear:query": ("query", []), "slerp": ("query", [old]),
+        "rank-merge": ("lists", [old]), "cascade": ("lists", [old, "new embeddings"]),
+        "random": (None, []),
     }  # fmt: skip
-    ways = {m: answers.way(method_info(m)) for m in ("fct", "bct", "linear:query", "random")}
-    assert ways == {"fct": "convert", "bct": "train", "linear:query": "query", "random": None}
+    for method, (way, needs) in wanted.items():
+        info = method_info(method)
+        assert (answers.way(info), answers.held(info)) == (way, needs), method
+
+
+def test_embedding_within_a_query_is_not_had_for_nothing(several, monkeypatch):
+    """What rescored lists keep is told, with what it takes; it is no recommendation."""
+    best = answers.advice(several, ("convert", "query", "lists"), "somebody").method
+    costly = replace(
+        several.info[best], card={"a query takes": "1 index, at most 9 new embeddings"}
+    )
+    monkeypatch.setitem(several.info, best, costly)
+    found = answers.advice(several, ("convert", "query", "lists"), "somebody")
+    assert found is None or (found.method != best and best in found.more)
+    assert answers.costly(several, ("convert",)).startswith(best)
+    assert "embed stored pictures anew within every query" in str(answers.board_answer(several))
 
 
 def test_hours_by_hand():
