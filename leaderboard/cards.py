@@ -138,13 +138,19 @@ def bibtex(name: str, paper: str) -> str:
           booktitle = {CVPR},
           year      = {2022}
         }
+        >>> "author    = {A and B and C}," in bibtex("x", "A, B and C, Title, ICLR 2025")
+        True
     """
-    match = re.match(r"(?P<who>[^,]+), (?P<title>.+?), (?P<venue>[^,\d]*?) ?(?P<year>\d{4})", paper)
+    match = re.match(
+        r"(?P<who>[^,]+(?:(?:, [A-Z][\w'-]+)+ and [A-Z][\w'-]+)?), "
+        r"(?P<title>.+?), (?P<venue>[^,\d]*?) ?(?P<year>\d{4})",
+        paper,
+    )
     if match is None or paper.startswith(("Control", "Baseline")):
         return ""
-    authors = match["who"].removesuffix(" et al.")
+    authors = match["who"].removesuffix(" et al.").replace(", ", " and ")
     fields = {
-        "author": f"{authors} and others" if authors != match["who"] else authors,
+        "author": f"{authors} and others" if match["who"].endswith(" et al.") else authors,
         "title": f"{{{match['title']}}}",
         **({"booktitle": match["venue"]} if match["venue"] else {}),
         "year": match["year"],
