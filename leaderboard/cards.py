@@ -142,7 +142,7 @@ def bibtex(name: str, paper: str) -> str:
         True
     """
     match = re.match(
-        r"(?P<who>[^,]+(?:(?:, [A-Z][\w'-]+)+ and [A-Z][\w'-]+)?), "
+        r"(?P<who>[^,]+(?:(?:, [A-Z][\w'-]*)+ and [A-Z][\w'-]*)?), "
         r"(?P<title>.+?), (?P<venue>[^,\d]*?) ?(?P<year>\d{4})",
         paper,
     )
