@@ -186,6 +186,17 @@ def chosen(page):
     return page.locator("#chosen .pick").first.inner_text()
 
 
+def test_a_link_to_a_seed_leads_to_its_files_and_numbers_unfold(visit):
+    page = visit("boards/extended-data-glyphs")
+    page.get_by_label("fct, seed 2", exact=True).click()
+    page.wait_for_selector("#seed-2:target")
+    assert page.get_attribute("#seed-2 a", "href") == "fct-seed-2.json"
+    assert "Pictures of seed 0" in page.inner_text("#charts")
+    own = page.locator("#own ~ details").nth(2)
+    own.locator("summary").click()
+    assert "2025-02-03" in own.inner_text()
+
+
 def test_a_release_links_to_the_boards_that_are_there_today(visit):
     page = visit("releases/0.1.0")
     links = page.eval_on_selector_all("main details a", "all => all.map((a) => a.href)")
@@ -346,8 +357,9 @@ def serious_faults(page, options):
 
 
 @pytest.mark.slow  # on an idle machine
-def test_a_page_opens_within_a_second(visit):
-    page = visit("boards/open-class-glyphs")
+@pytest.mark.parametrize("name", ["boards/open-class-glyphs", "records/extended-data-glyphs/fct"])
+def test_a_page_opens_within_a_second(visit, name):
+    page = visit(name)
     took = "performance.getEntriesByType('navigation')[0].loadEventEnd"
     page.wait_for_function(f"{took} > 0")
     assert page.evaluate(took) < 1000
