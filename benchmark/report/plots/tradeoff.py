@@ -126,15 +126,19 @@ def _write_names(axes: Axes, data: pd.DataFrame) -> None:
     points = pixels.transform(data[["x", "y"]].to_numpy())
     lines = [line.get_transform().transform(line.get_xydata()) for line in axes.lines]
     ends = [[*np.minimum(a, b) - 2, *np.maximum(a, b) + 2] for x in lines for a, b in pairwise(x)]
-    taken = np.array([*ends, *np.hstack([points - 9, points + 9])])  # left, bottom, right, top
+    dots = [pixels.transform(each.get_offsets()) for each in axes.collections]
+    marks = [(points, 9), *((found, 5) for found in dots if len(found))]
+    around = [np.hstack([found - size, found + size]) for found, size in marks]
+    taken = np.array([*ends, *np.vstack(around)])  # left, bottom, right, top
     room = axes.get_window_extent().extents
     angles = np.radians(np.tile([0, 180, 90, 270, 45, 315, 135, 225], 7))
+    ways = np.round(np.stack([np.cos(angles), np.sin(angles)], 1), 6)
     away = np.repeat([19, 26, 33, 43, 54, 83, 121], 8)
     for point, name, colour in zip(points, data["name"], data["colour"], strict=True):
         text = axes.text(0, 0, name, color=colour, weight="bold", ha="center", va="center")
         half = np.array(text.get_window_extent().size) / 2
-        # The name's nearest side, not its middle, is this far from the point.
-        middles = point + np.stack([np.cos(angles), np.sin(angles)], 1) * (away[:, None] + half)
+        # The name's nearest side or corner, not its middle, is this far from the point.
+        middles = point + ways * away[:, None] + np.sign(ways) * half
         boxes = np.hstack([middles - half - 3, middles + half + 3])
         low = np.maximum(boxes[:, None, :2], taken[:, :2])
         high = np.minimum(boxes[:, None, 2:], taken[:, 2:])
