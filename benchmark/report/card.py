@@ -105,8 +105,9 @@ def _costs(name: str, measured: Path) -> dict[str, str]:
     records = [record for path in paths if (record := _finished(path)) is not None]
     if not records:
         return {"cost": "not measured yet"}
-    added = sorted({_added(r, measured) for r in records})
-    costs = {"added parameters": " to ".join(map(_count, dict.fromkeys((added[0], added[-1]))))}
+    added = sorted({n for r in records if (n := _added(r, measured)) is not None})
+    ends = dict.fromkeys((added[0], added[-1])) if added else ()
+    costs = {"added parameters": " to ".join(map(_count, ends)) or "not measured yet"}
     shares = [share for r in records if (share := r.run.training_cost) is not None]
     costs["training cost"] = "not measured yet"
     if shares:
@@ -120,7 +121,7 @@ def _count(added: int) -> str:
     return f"{added:,}" if added >= 0 else f"{-added:,} fewer than the independent model"
 
 
-def _added(record: Record, measured: Path) -> int:
+def _added(record: Record, measured: Path) -> int | None:
     from benchmark.records.record import added_parameters, record_path
 
     alone = record_path(measured.parent, record.protocol, record.track, "independent", record.seed)

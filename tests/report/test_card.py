@@ -4,6 +4,7 @@ import pytest
 from support.objects import changed
 
 from benchmark.records.files import read_record, write_record
+from benchmark.records.record import added_parameters
 from benchmark.report.card import MEASURED, field_notes, method_card
 
 
@@ -70,6 +71,16 @@ def test_controls_train_nothing(tmp_path, name, needs, changes, trains):
 def test_a_smaller_model_adds_no_negative_parameters(tmp_path):
     assert method_card("keep-old")["added parameters"].endswith("fewer than the independent model")
     assert method_card("oracle-concat")["added parameters"].replace(",", "").isdigit()
+
+
+def test_a_model_of_another_backbone_is_not_compared():
+    """Records of an earlier version of a track stand beside newer ones."""
+    record = read_record(next(MEASURED.glob("open-class/*/oracle-concat/seed-0.json")))
+    of = record.models
+    alone = changed(record, cost={"parameters": 10, "added_parameters": 0})
+    assert added_parameters(record, alone) == record.cost.parameters - 10
+    other = {name: model.model_copy(update={"backbone": "other"}) for name, model in of.items()}
+    assert added_parameters(record, alone.model_copy(update={"models": other})) is None
 
 
 def test_parameters_of_a_larger_model_count_as_added(tmp_path):

@@ -145,7 +145,8 @@ def _number(value: Value, record: Record, metric: str, alone: Record | None) -> 
     if value.value == "score":
         return select.score(record, value.case or "", metric)
     if value.value == "added_parameters":
-        return float(added_parameters(record, alone))
+        added = added_parameters(record, alone)
+        return None if added is None else float(added)
     if value.value == "training_cost":
         return record.run.training_cost
     if value.value in ("cka", "side_score"):
