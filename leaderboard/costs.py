@@ -3,7 +3,8 @@
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
-from benchmark.records.record import Record, added_parameters
+from benchmark.records.record import Record
+from benchmark.report.model_size import added_parameters
 
 COSTS = {
     "training_cost": "training cost",

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmark.records.record import OrderCurves, Record, added_parameters
+from benchmark.records.record import OrderCurves, Record
 from benchmark.report import select
 from benchmark.report.claims.language import EACH, Number, Operation, Value
+from benchmark.report.model_size import added_parameters
 from benchmark.report.notes import track_kind
 
 BySeed = Mapping[int, float]
