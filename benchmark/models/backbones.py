@@ -208,7 +208,8 @@ class Block(nn.Module):
 
     The shortcut takes every ``stride``-th pixel and then convolves, which gives the same bits as a
     strided convolution. That one writes beyond its memory in torch 2.15, where a CPU has AVX2 at
-    best, of 2 to 7 channels that lie last.
+    best, of 2 to 7 channels that lie last. The pixels are taken by a pooling of one pixel, whose
+    gradient keeps the channels last, as that of a slice does not.
     """
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
@@ -227,8 +228,8 @@ class Block(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """``[n, inputs, h, w]`` -> ``[n, outputs, h / stride, w / stride]``."""
         y = F.relu(self.norm1(self.conv1(x)))
-        passed = self.shortcut(x[:, :, :: self.stride, :: self.stride])
-        return F.relu(self.norm2(self.conv2(y)) + passed)
+        passed = x if self.stride == 1 else F.avg_pool2d(x, 1, self.stride)
+        return F.relu(self.norm2(self.conv2(y)) + self.shortcut(passed))
 
 
 def _plain(inputs: int, outputs: int, stride: int) -> nn.Module:

@@ -87,6 +87,22 @@ def _affine(images: Tensor, changes: Augment, draws: Tensor, ratio: Tensor | Non
     rows = torch.stack(
         [cos * across, -sin * across, shift[0], sin * down, cos * down, shift[1]], dim=1
     ).view(-1, 2, 3)
-    grid = F.affine_grid(rows, list(images.shape), align_corners=False)
+    grid = affine_grid(rows, *images.shape[2:])
     moved = F.grid_sample(images, grid, padding_mode="border", align_corners=False)
     return moved.contiguous(memory_format=torch.channels_last)
+
+
+def affine_grid(rows: Tensor, height: int, width: int) -> Tensor:
+    """Map the centres of pixels by ``rows [n, 2, 3]``: ``[n, h, w, 2]``, x before y, in [-1, 1].
+
+    The values of torch's own, whose products of many small matrices take four times as long.
+    """
+    across, down = (
+        torch.linspace(-1.0, 1.0, side, device=rows.device) * (side - 1) / side
+        for side in (width, height)
+    )
+    y, x = torch.meshgrid(down, across, indexing="ij")
+    grid = rows[:, :, 0, None, None] * x
+    grid += rows[:, :, 1, None, None] * y
+    grid += rows[:, :, 2, None, None]
+    return grid.permute(0, 2, 3, 1)
