@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ class Board(Model):
     track: str
     protocols: Names
     methods: str
-    """A list of the file, or ``every``."""
+    """A list of the file, or ``every``, which a list may name, too."""
     set: Mapping[str, Setting] = {}
     """What is changed, as ``--set`` names it: a study, whose records count on no board."""
 
@@ -66,11 +67,9 @@ class CoreBoard(Model):
 
     def methods(self, board: Board) -> tuple[str, ...]:
         """Methods of a board, the independent model first."""
-        if board.methods != EVERY:
-            return tuple(dict.fromkeys(("independent", *self.lists[board.methods])))
-        files = registry.method_files().values()
-        built_in = [file.id for file in files if file.module.startswith("methods.")]
-        return tuple(sorted(built_in, key=lambda name: (name != "independent", name)))
+        names = self.lists.get(board.methods, (EVERY,))
+        parts = (_built_in() if name == EVERY else [name] for name in names)
+        return tuple(dict.fromkeys(["independent", *itertools.chain(*parts)]))
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:
@@ -82,6 +81,11 @@ class CoreBoard(Model):
             for protocol in board.protocols
         ]
         return tuple({unit.place: unit for unit in reversed(every)}.values())[::-1]
+
+
+def _built_in() -> list[str]:
+    files = registry.method_files().values()
+    return sorted(file.id for file in files if file.module.startswith("methods."))
 
 
 class Unit(NamedTuple):
@@ -128,7 +132,7 @@ def read_core_board(path: Path | None = None) -> CoreBoard:
     path = path or evidence_file("core.yaml")
     board = build(CoreBoard, read_yaml(path), str(path))
     with located(f"{path}: lists"):
-        for name in {name for names in board.lists.values() for name in names}:
+        for name in {name for names in board.lists.values() for name in names} - {EVERY}:
             registry.method_file(name)
     with located(f"{path}: boards"):
         for name in {name for each in board.boards for name in each.protocols}:

@@ -78,9 +78,10 @@ def test_the_committed_board_is_what_was_decided() -> None:
     usual |= {"keep-old", "linear-500", "class-mean"}
     scenarios = ("extended-data", "extended-class", "open-data", "open-class")
     for protocol in scenarios:
-        every = boards["glyphs", protocol]
-        assert set(every) == set(registry.method_files()) >= {"keep-old", "linear", "lwf"}
-        assert not any(":" in method for method in every)
+        methods = boards["glyphs", protocol]
+        every = {method for method in methods if ":" not in method}
+        assert every == set(registry.method_files()) >= {"keep-old", "linear", "lwf"}
+        assert ("slerp:midpoint" in methods) is protocol.endswith("-class")
     two_lists = {"rank-merge", "rrf", "score-merge", "cascade", "lambda-orthogonal-full"}
     rivals = {("cifar100-open", "open-class"), ("cifar100-open", "extended-class")}
     for track, protocols in {
@@ -163,6 +164,14 @@ def test_every_method_without_variants(board_file) -> None:
     (first, *_) = read_core_board(board_file(boards=boards)).units
     assert first.methods[0] == "independent"
     assert {"bct", "random", "bct-extra"} <= set(first.methods)
+
+
+def test_every_method_within_a_list(board_file) -> None:
+    boards = [{"track": "toy", "protocols": ["open-class"], "methods": "more"}]
+    lists = {"more": ["bct", EVERY, "fct:simclr"]}
+    (first, *_) = read_core_board(board_file(lists=lists, boards=boards)).units
+    assert first.methods[:2] == ("independent", "bct") and first.methods[-1] == "fct:simclr"
+    assert set(first.methods) == {*registry.method_files(), "fct:simclr"}
 
 
 def test_states(board_file, put, tmp_path) -> None:
