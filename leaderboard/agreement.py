@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from benchmark.config import registry
 from benchmark.records.published import Number, Published
 from benchmark.report import numbers
 from benchmark.report.text_table import TextCell, TextTable, simple_table
@@ -11,8 +12,6 @@ from leaderboard.boards import Board
 from leaderboard.effects import models_words
 from leaderboard.names import file_name
 from leaderboard.scenarios import KINDS
-
-_NOT_METHODS = ("independent", "keep-old", "random", "oracle-concat")
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def _tables(published: Published) -> dict[tuple[str, ...], dict[str, Number]]:
     found: dict[tuple[str, ...], dict[str, Number]] = {}
     models: dict[tuple[str, ...], tuple[str, str]] = {}
     for number in published.numbers:
-        if number.case not in ("new/old", "v2/v1") or number.method in _NOT_METHODS:
+        if number.case not in ("new/old", "v2/v1") or registry.is_control(number.method):
             continue
         key = (number.paper, number.table, number.dataset, number.protocol, number.metric)
         pair = models.setdefault(key, (number.old_model, number.new_model))

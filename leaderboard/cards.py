@@ -124,7 +124,8 @@ def _family(name: str) -> Family:
         return "baseline"
     if method.control:
         return "control"
-    return "compatible training" if method.own_model and not method.trains else "transformation"
+    trained = method.own_model and not method.runs_old_model
+    return "compatible training" if trained else "transformation"
 
 
 def bibtex(name: str, paper: str) -> str:

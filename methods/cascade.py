@@ -9,10 +9,10 @@ from benchmark.contract import Pairs, RescoredList, ResultLists, Trainer
 class Cascade(ResultLists):
     """The first N of the old query are rescored by their new vectors and the new query.
 
-    One index, never rewritten; each query costs N new embeddings, less what is kept of them. It
-    finds nothing that the old model does not have among its first N. Here the new vectors that the
-    gallery would get are used. Read in rebasis, docs/cascade-band.md at commit 094d3ee; N 200 is
-    from there.
+    One index, never rewritten; items that are filled have another, of new vectors. Each query costs
+    N new embeddings, less what is kept of them. It finds nothing that the old model does not have
+    among its first N. Here the new vectors that the gallery would get are used. Read in rebasis,
+    docs/cascade-band.md at commit 094d3ee; N 200 is from there.
     """
 
     paper = "rebasis, docs/cascade-band.md: a cascade over a drifted index"
@@ -23,7 +23,7 @@ class Cascade(ResultLists):
     }  # fmt: skip
     ranges = {"top": "[1, inf)"}
 
-    top: int = 200  # N; ours, from the published code of rebasis
+    top: int = 200  # N, as rebasis has it
 
     @property
     def new_embeddings(self) -> int:

@@ -1,43 +1,15 @@
 """Control: each stored vector becomes the new mean of the class whose old mean is nearest."""
 
 from dataclasses import dataclass
-from typing import Self
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from benchmark.contract import BenchError, FeatureTransformation, Fitted, Pairs, Portable, Trainer
+from benchmark.contract import BenchError, FeatureTransformation, Fitted, Pairs, Trainer
+from benchmark.models.closed_form import Relabel
 from benchmark.models.parts import Directions, KeepSide
 from benchmark.training.prototypes import class_means
-
-_LEAN = 0.01
-"""Weight of what the similarities to all classes say of an item, against its label."""
-
-
-class Relabel(Portable):
-    """The new mean ``[d_new]`` of the class with the nearest old mean ``[d_old]``."""
-
-    def __init__(self, classes: int, dim_old: int, dim_new: int) -> None:
-        super().__init__()
-        self.old = nn.Parameter(torch.zeros(classes, dim_old))
-        self.new = nn.Parameter(torch.zeros(classes, dim_new))
-
-    @classmethod
-    def of(cls, old: Tensor, new: Tensor) -> Self:
-        """Of means ``[C, d_old]`` and ``[C, d_new]``."""
-        made = cls(len(old), old.shape[1], new.shape[1])
-        with torch.no_grad():
-            made.old.copy_(old)
-            made.new.copy_(new)
-        return made
-
-    def forward(self, vectors: Tensor) -> Tensor:
-        """``[n, dim_old]`` -> ``[n, dim_new]``; of classes equally near the first."""
-        # |x - c|^2 less |x|^2, which is the same for all classes.
-        nearest = (self.old.square().sum(1) - 2 * vectors @ self.old.T).argmin(dim=1)
-        among = vectors @ self.old.T @ self.new / len(self.new)
-        return self.new[nearest] + _LEAN * among
 
 
 @dataclass(frozen=True)

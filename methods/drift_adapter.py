@@ -1,25 +1,14 @@
 """Drift-Adapter: a small map from new queries to the old space, and a scale for each dimension."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from benchmark.contract import FittedMap, Portable, Trainer, VectorMap, drawing_from, vector_map
-
-
-class Scaled(Portable):
-    """The output of a map times a number for each dimension."""
-
-    def __init__(self, map: Portable, dim: int) -> None:
-        super().__init__()
-        self.map = map
-        self.scale = nn.Parameter(torch.ones(dim), requires_grad=False)
-
-    def forward(self, vectors: Tensor) -> Tensor:
-        """``[n, dim_in]`` -> ``[n, dim]``."""
-        return self.map(vectors) * self.scale
+from benchmark.contract import FittedMap, Trainer, VectorMap, drawing_from
+from benchmark.models.closed_form import Scaled
+from benchmark.training.closed_form import diagonal
 
 
 @dataclass(frozen=True)
@@ -27,14 +16,17 @@ class DriftAdapter(VectorMap):
     """Procrustes, U V^T x + b of rank 64 or x + W2 GELU(W1 x), then the diagonal S.
 
     The three maps are ``procrustes``, ``low-rank`` (in closed form; the paper trains it) and
-    ``residual-mlp``, on at most ``pairs`` pairs. S is in closed form: s_j = sum y'_j y_j / sum
-    y'_j^2, 1 where the sum is below 1e-12. Read: the paper by an independent repetition (rebasis,
-    docs/vs-drift-adapter.md at ffde03a) and that one's core/scaling.py at 7fcff5e. Its recall
-    counts the new model's own nearest items, without the old model beside it.
+    ``residual-mlp``, on at most ``pairs`` pairs. Of vectors of 64 numbers, as on the tracks for two
+    cores, rank 64 is no limit, and ``low-rank`` the ridge regression of ``linear``. S is in closed
+    form: s_j = sum y'_j y_j / sum y'_j^2, 1 where the sum is below 1e-12. Read: the paper by an
+    independent repetition (rebasis, docs/vs-drift-adapter.md at ffde03a) and that one's
+    core/scaling.py at 7fcff5e. Its recall counts the new model's own nearest items, without the old
+    model beside it.
     """
 
     paper = "Vejendla, Drift-Adapter, EMNLP 2025"
     reads_old_head = False
+    builds_on = ("procrustes", "low-rank", "residual-mlp")
     ranges = {"rank": "[1, inf)", "hidden": "[1, inf)", "pairs": "[2, inf)"}
     variants = {
         "procrustes": {"map": "procrustes"}, "low-rank": {"map": "low-rank"},
@@ -55,22 +47,13 @@ class DriftAdapter(VectorMap):
         with drawing_from(trainer.seed, "drift-adapter"):
             rows = torch.randperm(len(source))[: self.pairs]
         x, y = (source, target) if self.pairs is None else (source[rows], target[rows])
-        params: dict[str, dict[str, Any]] = {
-            "procrustes": {},
-            "low-rank": {"rank": self.rank},
-            "mlp": {"hidden": self.hidden},
-        }
-        label = "residual-mlp" if self.map == "mlp" else self.map
-        inner = vector_map(label, direction=self.direction, **params[self.map])
+        inner = {
+            "procrustes": lambda: self.other("procrustes"),
+            "low-rank": lambda: self.other("low-rank", rank=self.rank),
+            "mlp": lambda: self.other("residual-mlp", hidden=self.hidden),
+        }[self.map]()
         fitted, curves = inner.fit_vectors(x, y, trainer)
-        if not self.scaling:
-            return fitted, curves
-        scaled = Scaled(fitted, target.shape[1])
-        scaled.scale.copy_(diagonal(fitted(x).detach().double(), y.double()))
-        return scaled, curves
-
-
-def diagonal(given: Tensor, target: Tensor) -> Tensor:
-    """The factor of each dimension of the least squared distance, ``[n, d]`` both -> ``[d]``."""
-    squares = given.square().sum(0)
-    return torch.where(squares < 1e-12, 1.0, (given * target).sum(0) / squares)
+        if self.scaling:
+            scale = diagonal(fitted(x).detach().double(), y.double())
+            fitted = Scaled.of(fitted, scale)
+        return fitted, curves

@@ -43,6 +43,7 @@ class OracleConcat(Method):
         "section 1: the upper bound solution"
     )
     runs_old_model = True
+    model_runs = 2
     control = True
     trains = "nothing: the old and the independent model, side by side"
     needs = ("independent",)

@@ -1,44 +1,19 @@
 """Relative: cosines to the same anchor items in both spaces, without any training."""
 
 from dataclasses import dataclass
-from typing import Self
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
 
 from benchmark.contract import (
     FeatureTransformation,
     Fitted,
     Pairs,
-    Portable,
     RefusedError,
     Trainer,
     drawing_from,
 )
+from benchmark.models.closed_form import Cosines
 from benchmark.models.parts import KeepSide
-
-
-class Cosines(Portable):
-    """Cosines of a vector to anchors, all of them about a centre; the result has length 1."""
-
-    def __init__(self, dim: int, anchors: int) -> None:
-        super().__init__()
-        self.centre = nn.Parameter(torch.zeros(dim))
-        self.anchors = nn.Linear(dim, anchors, bias=False)
-
-    @classmethod
-    def of(cls, vectors: Tensor, rows: Tensor) -> Self:
-        """About the mean direction of vectors ``[n, d]``; anchors are some rows of them."""
-        cosines, unit = cls(vectors.shape[1], len(rows)), F.normalize(vectors)
-        with torch.no_grad():
-            cosines.centre.copy_(unit.mean(0))
-            cosines.anchors.weight.copy_(F.normalize(unit[rows] - unit.mean(0)))
-        return cosines
-
-    def forward(self, vectors: Tensor) -> Tensor:
-        """``[n, dim]`` -> ``[n, anchors]``."""
-        return F.normalize(self.anchors(F.normalize(F.normalize(vectors) - self.centre)))
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ class MethodDeclaration(ABC):
         trains: What is trained at an update, in words for its card; empty: a new model, or none
             without ``own_model``.
         variants: Named sets of parameters.
+        builds_on: Other methods whose maps it takes: their code is a part of its own.
     """
 
     __pydantic_config__ = STRICT
@@ -45,6 +46,7 @@ class MethodDeclaration(ABC):
     control: ClassVar[bool] = False
     trains: ClassVar[str] = ""
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    builds_on: ClassVar[tuple[str, ...]] = ()
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -42,8 +42,19 @@ class MethodFile:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of what the source says to Python: a part of the name of everything it computes."""
-        return fingerprint(self.source)
+        """Hash of what the source says to Python: a part of the name of everything it computes.
+
+        Of the methods that it builds on, too.
+        """
+        own = fingerprint(self.source)
+        parts = [method_file(name).fingerprint for name in self.builds_on]
+        return hashlib.sha256("".join([own, *parts]).encode()).hexdigest() if parts else own
+
+    @property
+    def builds_on(self) -> tuple[str, ...]:
+        """Methods whose maps it declares to take."""
+        found = _assigned(self.source, "builds_on")
+        return tuple(ast.literal_eval(found)) if found else ()
 
     @property
     def summary(self) -> str:
@@ -71,7 +82,8 @@ class MethodFile:
         imported = {
             n.name for node in nodes if isinstance(node, ast.ImportFrom) for n in node.names
         }
-        return not self.module.startswith("methods.") or bool(imported & _MAP_TRAINING)
+        own = not self.module.startswith("methods.") or bool(imported & _MAP_TRAINING)
+        return own or any(method_file(name).trains_map for name in self.builds_on)
 
 
 def _assigned(source: bytes, name: str) -> ast.expr | None:
@@ -164,6 +176,19 @@ def method_file(label: str) -> MethodFile:
     if colon:
         known(f"variant of {name}", variant, dict.fromkeys(file.variants))
     return file
+
+
+@cache
+def is_control(label: str) -> bool:
+    """Whether a method is the independent model or declares that it is a control.
+
+    Example:
+        >>> is_control("class-mean"), is_control("fct:simclr")
+        (True, False)
+    """
+    name = label.partition(":")[0]
+    file = method_files().get(name)
+    return name == "independent" or (file is not None and file.control)
 
 
 def method_class(name: str) -> type[MethodDeclaration]:

@@ -5,7 +5,7 @@ from benchmark.contract.bases import CompatibleTraining, FeatureTransformation, 
 from benchmark.contract.classifiers import OldClassifier, OldClassifierTraining
 from benchmark.contract.conversion import Conversion
 from benchmark.contract.fusion import RankFusion, RankMerge, RescoredList, ScoreMerge
-from benchmark.contract.interpolation import Between, best_share, turn
+from benchmark.contract.interpolation import Between, chosen_share, turn
 from benchmark.contract.lists import TwoLists
 from benchmark.contract.maps import (
     LearnedMap,
@@ -16,7 +16,6 @@ from benchmark.contract.maps import (
     squared_distance,
 )
 from benchmark.contract.method import Generation, Method, Step, Update, UpdateJob
-from benchmark.contract.other import vector_map
 from benchmark.contract.pairs import Fitted, Pairs
 from benchmark.contract.two_models import JointQuery, ResultLists
 from benchmark.errors import BenchError, RefusedError
@@ -33,6 +32,6 @@ __all__ = [
     "LearnedMap", "Method", "OldClassifier", "OldClassifierTraining", "Pairs", "Portable",
     "RankFusion", "RankMerge", "RefusedError", "RescoredList", "ResultLists", "Scale", "ScoreMerge",
     "SideInformationMap", "Step", "TrainedVectorMap", "Trainer",
-    "TrainingData", "TwoLists", "Update", "UpdateJob", "VectorMap", "best_share", "drawing_from",
-    "fit_map", "kl_divergence", "squared_distance", "turn", "vector_map",
+    "TrainingData", "TwoLists", "Update", "UpdateJob", "VectorMap", "chosen_share", "drawing_from",
+    "fit_map", "kl_divergence", "squared_distance", "turn",
 ]  # fmt: skip

@@ -106,7 +106,7 @@ class RescoredList(TwoLists):
     fused_by = "window"
 
     def __init__(self, window: int = 200) -> None:
-        """``window``: items that are rescored; 200 is ours."""
+        """``window``: items that are rescored; 200 as in rebasis, docs/cascade-band.md."""
         super().__init__(window)
 
     def merge(self, first: Scores, second: Scores) -> Scores:

@@ -4,18 +4,19 @@ The new query is turned into the old space, v; the query then lies between the o
 One definition serves the adapter and :mod:`benchmark.upgrade`.
 """
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from benchmark.config.seeds import drawing_from
+from benchmark.contract.pairs import Pairs
 from benchmark.models.module import Portable
 from benchmark.models.parts import Affine
 from benchmark.training.closed_form import rotation
 
 SHARES = tuple(round(0.1 * k, 1) for k in range(11))
 """Places on the way from the old query to the new one, from which one is chosen."""
+_MOST = 2000  # held-out items that are queries of each other
 
 
 class Between(Portable):
@@ -44,6 +45,38 @@ def turn(old: Tensor, new: Tensor) -> Affine:
     return Affine.of(*rotation(F.normalize(new), F.normalize(old), centred=False))
 
 
-def best_share(hits: Callable[[float], float]) -> float:
-    """The share with the most hits, of equal ones the smallest."""
+def chosen_share(pairs: Pairs, held_out: float, path: str, seed: int) -> float:
+    """The share, of :data:`SHARES`, by which held-out items find each other best.
+
+    A part ``held_out`` of the classes is kept from the rotation; their items are queries of one
+    another. A hit is a nearest item of the query's class or, without labels, the one that is the
+    new model's nearest. Of equally good shares the smallest counts; of fewer than three items 0.5.
+
+    The new model has been trained on these items, as on all pairs. On others it is weaker, so that
+    the share is larger than would be best there.
+    """
+    classes = torch.arange(len(pairs.old)) if pairs.labels is None else pairs.labels
+    known, place = torch.unique(classes, return_inverse=True)
+    n = min(max(round(held_out * len(known)), 1), len(known) - 1)
+    with drawing_from(seed, "slerp"):
+        held = (torch.randperm(len(known)) < n)[place]
+        rows = held.nonzero()[:, 0]
+        rows = rows[torch.randperm(len(rows))[:_MOST]]
+    if held.sum() < 3 or not n:
+        return 0.5
+    turned = turn(pairs.old[~held], pairs.new[~held])
+    old, new, names = pairs.old[rows], pairs.new[rows], classes[rows]
+    by_new = _nearest(new, new)
+
+    def hits(share: float) -> int:
+        found = _nearest(Between(turned, share, path)(new, old), old)
+        right = found == by_new if pairs.labels is None else names[found] == names
+        return int(right.sum())
+
     return max(SHARES, key=lambda share: (hits(share), -share))
+
+
+def _nearest(queries: Tensor, gallery: Tensor) -> Tensor:
+    """The nearest other row of each row, ``[n]``."""
+    scores = F.normalize(queries).double() @ F.normalize(gallery).double().T
+    return scores.fill_diagonal_(-torch.inf).argmax(dim=1)

@@ -10,6 +10,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.config import registry
+from benchmark.contract import TwoLists
 from benchmark.data.serialization import read_dataset
 from benchmark.harness.artifacts import n_generations
 from benchmark.harness.graph import Result, Stage
@@ -37,6 +38,11 @@ def _at_query_time(result: Result) -> dict[str, int]:
     method = registry.method(result.label, result.config)
     usual = {"model_runs": 1, "indexes": 1, "new_embeddings": 0}
     declared = {name: getattr(method, name) for name in usual}
+    if declared["model_runs"] > 1:  # in a chain each model of it
+        declared["model_runs"] = max(declared["model_runs"], len(result.updates) + 1)
+    tasks = () if result.evaluation is None else result.evaluation.params["tasks"]
+    if declared["new_embeddings"] and "backfilling" in tasks:  # filled items have an index, too
+        declared["indexes"] = max(declared["indexes"], 2)
     return {} if declared == usual else declared
 
 
@@ -65,6 +71,7 @@ def _work(evaluation: Stage, metas: Mapping[str, Any], store: Store) -> dict[str
         query += work
     # Side-information that a conversion computes has numbers where the first may have bits.
     beside = side["bytes"] if stored[1] is first_side else _FLOAT * stored[1].shape[1]
+    both = any(_keeps_both(folder / "merge.safetensors") for folder in updates)
     return {
         "multiply_adds": _embedding(embedded[-1], store),
         # With text queries images have an encoder of their own.
@@ -72,9 +79,17 @@ def _work(evaluation: Stage, metas: Mapping[str, Any], store: Store) -> dict[str
         "convert_multiply_adds": convert,
         "query_multiply_adds": query,
         "bytes_before": float(_FLOAT * old + side["bytes"]),
-        "bytes_after": float(_FLOAT * stored[0].shape[1] + beside),
+        "bytes_after": float(_FLOAT * (stored[0].shape[1] + both * new) + beside),
         "bytes_new": float(_FLOAT * new),
     }
+
+
+def _keeps_both(path: Path) -> bool:
+    """Whether an update keeps a whole index of new vectors beside the old one."""
+    if not path.exists():
+        return False
+    merge = load_module(path)
+    return isinstance(merge, TwoLists) and merge.searches and merge.fused_by != "second"
 
 
 def _apply(path: Path, *arrays: Any) -> tuple[int, tuple[Any, ...]]:

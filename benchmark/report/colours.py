@@ -2,6 +2,8 @@
 
 from zlib import crc32
 
+from benchmark.config import registry
+
 # Okabe and Ito's palette without its yellow, too pale on white; indigo and brown in black's place.
 PALETTE = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#332288", "#5C3A00",
@@ -19,7 +21,8 @@ MOST = 8
 """At most so many methods are highlighted in a plot."""
 # Most figures show these, so no two share a colour; every other method's follows from its name.
 _FIRST = ("bct", "fct", "mixbct", "l2", "bt2", "fastfill", "procrustes", "contrast")
-_CONTROLS = ("independent", "keep-old", "oracle-concat", "random", "lower bound")
+_LOWER = "lower bound"
+"""What plots call the old model on its own gallery."""
 
 
 def hue(method: str) -> int | None:
@@ -30,7 +33,7 @@ def hue(method: str) -> int | None:
         (0, 0, None)
     """
     base = method.partition(" (")[0].partition(":")[0]
-    if base in _CONTROLS:
+    if base == _LOWER or registry.is_control(base):
         return None
     return _FIRST.index(base) if base in _FIRST else crc32(base.encode()) % len(PALETTE)
 

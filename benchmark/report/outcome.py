@@ -1,7 +1,6 @@
 """Warnings about what was measured: a new model that is no better, methods that help nobody."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from statistics import fmean
 
 from benchmark.config import registry
@@ -51,17 +50,10 @@ def old_is_best(records: Sequence[Record], metric: str) -> bool:
     for record in records:
         score = select.score(record, cross, metric)
         lower = record.bounds.get("lower", {}).get(metric)
-        if score is not None and lower is not None and not _is_control(record.method):
+        if score is not None and lower is not None and not registry.is_control(record.method):
             margins.setdefault(record.method, []).append(score - lower)
     return bool(margins) and all(fmean(margin) <= 0 for margin in margins.values())
 
 
 def _higher_is_better(metric: str) -> bool:
     return numbers.metric(metric).higher_is_better is True
-
-
-@lru_cache(maxsize=512)
-def _is_control(method: str) -> bool:
-    name = method.partition(":")[0]
-    file = registry.method_files().get(name)
-    return name == "independent" or (file is not None and file.control)

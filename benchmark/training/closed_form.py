@@ -1,4 +1,4 @@
-"""Maps of vectors in closed form, in float64: the nearest rotation, ridge regression."""
+"""Maps of vectors in closed form, in float64: rotation, ridge regression, a diagonal."""
 
 import torch
 from torch import Tensor
@@ -63,3 +63,12 @@ def ridge(
     chosen = min(SHARES, key=left_out_error) if share is None else share
     weight = (axes @ (inverse(chosen)[:, None] * covariance)).T
     return weight, mean_y - weight @ mean_x, chosen
+
+
+def diagonal(given: Tensor, target: Tensor) -> Tensor:
+    """The factor of each dimension of the least squared distance, ``[n, d]`` both -> ``[d]``.
+
+    1 where what is given is as good as 0.
+    """
+    squares = given.square().sum(0)
+    return torch.where(squares < 1e-12, 1.0, (given * target).sum(0) / squares)

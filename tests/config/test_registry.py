@@ -87,6 +87,8 @@ def test_its_file_shows_whether_a_method_trains_a_map(name):
     method = registry.method(name)
     trains = isinstance(method, LearnedMap | TrainedVectorMap)
     trains |= "fit_map" in vars(sys.modules[type(method).__module__])
+    trains |= any(registry.method_file(other).trains_map for other in method.builds_on)
+    assert registry.method_file(name).builds_on == method.builds_on
     assert registry.method_file(name).trains_map == trains
 
 
@@ -103,3 +105,23 @@ def test_steps_of_maps_count_where_a_map_is_trained(name, counts):
     assert (key(transform_steps=7) != key(transform_steps=8)) == counts
     assert (key(transform_batch=64) != key(transform_batch=128)) == counts
     assert key(epochs=2) != key(epochs=3)
+
+
+def test_what_a_method_builds_on_is_a_part_of_its_code(monkeypatch):
+    file = registry.method_file("drift-adapter")
+    assert file.builds_on == ("procrustes", "low-rank", "residual-mlp") and file.trains_map
+    before, plain = file.fingerprint, registry.MethodFile.source
+    changed = registry.method_file("low-rank").path
+    monkeypatch.setattr(
+        registry.MethodFile, "source",
+        property(lambda self: plain.fget(self) + b"\nMORE = 1" * (self.path == changed)),
+    )  # fmt: skip
+    assert registry.method_file("drift-adapter").fingerprint != before
+    assert registry.method_file("procrustes").builds_on == ()
+
+
+def test_only_what_is_declared_is_built_on():
+    drift = registry.method("drift-adapter")
+    assert drift.other("low-rank", rank=3).direction == drift.direction == "query"
+    with pytest.raises(TypeError, match="linear: expected one of builds_on"):
+        drift.other("linear")

@@ -274,6 +274,8 @@ def test_families_of_methods():
     families = {
         "bct": "compatible training", "fct": "transformation", "independent": "baseline",
         "keep-old": "control", "oracle-concat": "control", "random": "control", "none": "unknown",
+        "asymmetric": "compatible training", "csd": "compatible training",
+        "slerp": "transformation",
     }  # fmt: skip
     assert {method: method_info(method).family for method in families} == families
 

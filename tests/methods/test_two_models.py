@@ -282,6 +282,23 @@ def test_records_of_cascades(records):
     assert whole.orders["random"].curves["map"] == pytest.approx([new["map"]] * 101, abs=1e-4)
 
 
+@pytest.mark.parametrize("label", ["rrf", "cascade:top-10"])
+def test_lists_of_their_own_have_no_distance(records, label):
+    """Stored vectors are the old model's, and so are the queries that go to them."""
+    assert "true-l2" not in records[label].orders
+    reasons = records[label].backfilling.omitted
+    assert reasons["true-l2"] == "stored and new vectors are in lists of their own"
+
+
+def test_a_cascade_by_one_update_is_no_other_than_along_the_chain(tmp_path):
+    """In both ways the newest model rescores what the first one finds."""
+    record = run_toy(["cascade:top-10"], tmp_path, "sequential", **ONE_EPOCH)["cascade:top-10"]
+    chained, direct = (record.scores[f"v3/v1{way}"] for way in ("", " direct"))
+    assert set(direct) == set(chained) == set(RANKED)
+    assert direct != {metric: record.scores["v1/v1"][metric] for metric in RANKED}
+    assert record.cost.model_runs == 3
+
+
 def test_what_a_query_costs_is_in_the_record(records):
     def cost(label):
         found = records[label].cost
@@ -290,7 +307,15 @@ def test_what_a_query_costs_is_in_the_record(records):
     assert cost("independent") == cost("qdc") == (None, None, None)
     assert cost("slerp") == (2, 1, 0)
     assert cost("rank-merge") == cost("rrf") == (2, 2, 0)
-    assert cost("cascade:top-10") == (2, 1, 10)
+    assert cost("cascade:top-10") == (2, 2, 10)  # what is filled has an index of its own
+
+    def after(label):
+        return records[label].cost.bytes_after
+
+    assert (
+        after("rrf") == after("score-merge") == after("independent") + records["rrf"].cost.bytes_new
+    )
+    assert after("rank-merge") == after("cascade:top-10") == after("independent")
     dims = [records["slerp"].models[name].dim for name in ("old", "new")]
     assert records["slerp"].cost.query_multiply_adds == dims[0] * dims[1]
 

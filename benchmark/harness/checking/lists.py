@@ -46,6 +46,11 @@ def _check_declared(
         raise BenchError(
             "declared cost that is not true: runs_old_model, and no joint view takes its queries"
         )
+    kept = 2 if merge is not None and merge.searches else 1
+    if method.indexes != kept:
+        raise BenchError(
+            f"declared cost that is not true: {kept} of indexes kept, declared are {method.indexes}"
+        )
     embedded = 0 if merge is None else merge.new_embeddings
     if method.new_embeddings != embedded:
         raise BenchError(

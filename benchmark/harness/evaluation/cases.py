@@ -89,7 +89,12 @@ def build_cases(params: Mapping[str, Any], inputs: Inputs) -> Iterator[Case]:
             if direct is not None:
                 gallery, _ = convert(fresh[j], direct)
                 queries = view(vectors, direct, fresh[j][0])
-                yield from _cross_cases(names[i], names[j], queries, gallery, way=" direct")
+                merge = load_merge(direct)
+                rescored = merge is not None and not merge.searches
+                second = SecondList(vectors, vectors, merge) if merge and rescored else None
+                yield from _cross_cases(
+                    names[i], names[j], queries, gallery, way=" direct", second=second
+                )
         galleries.append(fresh[i])
         converted.append(False)
 

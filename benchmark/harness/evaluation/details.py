@@ -135,7 +135,10 @@ def compare_priority(
     priority, state = update.priority(), update.state
     if priority is None or state.view.shape[1] != state.stored.shape[1] or len(rows) < 2:
         return None
-    scores = (priority, update.true_distance())
+    distance = update.true_distance()
+    if distance is None:
+        return None
+    scores = (priority, distance)
     predicted, true = (_share(by_score(score[rows], items.ids[rows])) for score in scores)
     some = np.sort(np.random.default_rng(0).permutation(len(rows))[:_POINTS])
     return Ordering(predicted[some], true[some], kendall_tau(predicted, true), len(rows))

@@ -75,8 +75,13 @@ class LastUpdate:
             )
         return scores
 
-    def true_distance(self) -> NDArray[np.float64]:
-        """How far each item's stored vector lies from its new one, ``[n]``."""
+    def true_distance(self) -> NDArray[np.float64] | None:
+        """How far each item's stored vector lies from its new one, ``[n]``.
+
+        ``None`` where they are of two lists, each with a query of its own.
+        """
+        if self.state.merge is not None:
+            return None
         # As maps are fitted: a softmax classifier reads the lengths of vectors.
         head, _ = self.new_head()
         unit = self.params["distance"] == "cosine" and (head is None or head.normalised)
@@ -116,6 +121,7 @@ class LastUpdate:
             why={
                 "priority": "the method gives no priority", "logits": no_new,
                 "old_logits": no_old, "disc": no_losses,
+                "l2": "stored and new vectors are in lists of their own",
             },
         )  # fmt: skip
 
