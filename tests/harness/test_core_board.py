@@ -130,6 +130,9 @@ def test_the_committed_studies() -> None:
     ratios = {
         (u.track, *u.changes) for u in read_core_board(studies / "claims" / "board.yaml").units
     }
+    sizes = read_core_board(studies / "sizes" / "board.yaml").units
+    kept = {dict(u.changes).get("matryoshka-bct.prefix") for u in sizes}
+    assert kept == {None, 0.75, 0.375} and "cascade:top-10" in sizes[0].methods
     asked = {
         (track, ("mixbct.ratio", n)) for track in ("glyphs", "glyphs-high") for n in (0.1, 0.5)
     }
