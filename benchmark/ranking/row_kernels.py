@@ -20,17 +20,18 @@ from benchmark.ranking.kernels import (
     COMPRESS,
     LANES,
     ROWS,
+    WIDE,
     at,
     call,
     data,
     jit,
     load,
+    looked_up,
     prefetch,
     save,
     splat,
 )
 
-WIDE = LANES >= 8  # vectors of AVX2 or AVX-512
 BINS = 32  # straight lines that bound a scale
 CHUNK = 1024  # scores that are looked at together
 _I, _SMALL = ir.IntType(64), ir.IntType(32)
@@ -139,21 +140,6 @@ def high(x: Any, x0: int, n: int, low: Any, out: Any) -> Any:
     return count
 
 
-def _looked_up(builder: Any, table: list[Any], k: Any) -> Any:
-    """The elements ``k`` of a table of ``BINS`` numbers in registers."""
-    if COMPRESS:
-        low, high = table
-        return call(builder, "llvm.x86.avx512.vpermi2var.ps.512", _V, [low, k, high])
-    found = [call(builder, "llvm.x86.avx2.permps", _V, [part, k]) for part in table]
-    bit = LANES
-    while len(found) > 1:  # the upper bits of the number choose among the registers
-        one = ir.Constant(_WHOLE, [bit] * LANES)
-        upper = builder.icmp_unsigned("==", builder.and_(k, one), one)
-        found = [builder.select(upper, b, a) for a, b in zip(found[::2], found[1::2], strict=True)]
-        bit *= 2
-    return found[0]
-
-
 @kernels.intrinsic
 def _where_bent(
     typing: Any, x: Any, y: Any, x0: Any, n: Any, first: Any, steps: Any, lines: Any, least: Any,
@@ -185,7 +171,7 @@ def _where_bent(
             place = call(builder, f"llvm.maxnum.v{LANES}f32", _V, [place, nothing])
             place = call(builder, f"llvm.minnum.v{LANES}f32", _V, [place, last])
             k = builder.fptosi(place, _WHOLE)
-            start, rise = (_looked_up(builder, each, k) for each in tables)
+            start, rise = (looked_up(builder, each, k) for each in tables)
             part = builder.fmul(rise, a)
             total = builder.fadd(builder.fadd(start, part), b)
             sizes = [call(builder, f"llvm.fabs.v{LANES}f32", _V, [each]) for each in (part, b)]
