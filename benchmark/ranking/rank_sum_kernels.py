@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmark.ranking.kernels import bits_of, jit
-from benchmark.ranking.row_kernels import CHUNK, high
+from benchmark.ranking.row_kernels import CHUNK, either_high
 from benchmark.ranking.threshold_search import COPIES
 from benchmark.ranking.whole_list_kernels import LEAST, bisect, forget, upwards
 
@@ -109,24 +109,6 @@ def _edge(low: Any, width: float, k: int) -> Any:
     """A score that none in bucket k or above is below."""
     # Scores are put in buckets in float32: one bucket more takes in what that rounds.
     return np.float32(low + (k - 1) * width) if k > 1 else LEAST
-
-
-@jit
-def _gather(rows: Any, edges: Any, near: Any, places: Any, over: Any) -> Any:
-    """Write both scores of what reaches its edge in either row; returns how many."""
-    (a, b), n = rows, 0
-    for c in range(0, len(a), CHUNK):
-        size = min(CHUNK, len(a) - c)
-        for x in range(np.uint64(size)):
-            j = np.uint64(c) + x
-            over[x] = max(a[j] - edges[0], b[j] - edges[1])
-        some = high(over, 0, size, np.float32(0.0), places)
-        for x in range(np.uint64(some)):
-            j = np.uint64(c) + np.uint64(places[x])
-            near[0].scores[np.uint64(n) + x] = a[j]
-            near[1].scores[np.uint64(n) + x] = b[j]
-        n += some
-    return n
 
 
 @jit
@@ -308,27 +290,25 @@ class _Room(NamedTuple):
     ordered: Any  # scores by bucket, those of k from ``above[k + 1]`` on
     sums: Any  # bounds of them, float64
     others: Any  # places of items, int32
-    places: Any  # of a chunk, int32
-    at: Any
-    over: Any
+    at: Any  # int32
     cells: Any
     deep: Any  # places, scores and ranks of items whose ranks take a whole row
 
 
 def _room(size: int, most: int) -> _Room:
     """Arrays for so many items and matches."""
+    whole, part = np.float32, np.int32
 
     def pair(n: int, kind: Any) -> Any:
         return np.empty(n, kind), np.empty(n, kind)
 
     def items(n: int) -> Any:
-        return tuple(_Items(np.empty(n, np.float32), np.empty(n, np.int32)) for _ in range(2))
+        return tuple(_Items(np.empty(n + 16, whole), np.empty(n, part)) for _ in range(2))
 
-    whole, part = np.float32, np.int32
     return _Room(
         pair(_BUCKETS + 1, part), pair(_BUCKETS + 1, whole), items(most),
         items(size), pair(size, whole), pair(size, np.float64), np.empty(size + 1, part),
-        np.empty(CHUNK + 16, part), np.empty(max(_BUCKETS, CHUNK), part), np.empty(CHUNK, whole),
+        np.empty(max(_BUCKETS, CHUNK), part),
         (np.empty(CHUNK, part), np.empty(CHUNK, part), np.empty(_CELLS, part)),
         (np.empty(size, part), np.empty(size + 3, whole), np.empty(size + 3, part)),
     )  # fmt: skip
@@ -368,7 +348,7 @@ def _by_ranks(
         for s in range(2):
             lowest[s] = _holding(room.above[s], rank)
             edges[s] = _edge(lows[s], widths[s], lowest[s])
-        n = _gather(rows, edges, room.near, room.places, room.over)
+        n = either_high(*rows, edges[0], edges[1], room.near[0].scores, room.near[1].scores)
         every = n + n_own  # matches have places among the ordered scores, but are not counted
         for s in range(2):
             _give_back(rows[s], matches.values, first, last, room.own[s].scores)

@@ -93,19 +93,33 @@ def _listed(builder: Any, mask: Any) -> Any:
     return builder.zext(row, _WHOLE)
 
 
-def _collect(context: Any, builder: Any, n: Any, target: Any, passes: Callable[[Any], Any]) -> Any:
-    """Write the positions below ``n`` where ``passes(position)`` is set; returns how many."""
+def _collect(
+    builder: Any, n: Any, passes: Callable[[Any], Any], write: Callable[[Any, Any, Any], None]
+) -> Any:
+    """Call ``write(position, set lanes, how many before)`` for each vector of ``n`` elements.
+
+    ``passes(position)`` sets lanes. Returns how many are set.
+    """
     count = cgutils.alloca_once_value(builder, ir.Constant(_I, 0))  # type: ignore[no-untyped-call]
     zero, stride = ir.Constant(_I, 0), ir.Constant(_I, LANES)
     with cgutils.for_range_slice(builder, zero, n, stride, inc=True) as (j, _):
         mask = passes(j)
-        here = builder.trunc(j, _SMALL)
-        first = builder.bitcast(splat(builder, builder.bitcast(here, ir.FloatType())), _WHOLE)
         done = builder.load(count)
-        save(builder, builder.add(first, _listed(builder, mask)), builder.gep(target, [done]))
+        write(j, _listed(builder, mask), done)
         number = builder.ctpop(builder.bitcast(mask, ir.IntType(LANES)))
         builder.store(builder.add(done, builder.zext(number, _I)), count)
     return builder.load(count)
+
+
+def _places(builder: Any, target: Any) -> Callable[[Any, Any, Any], None]:
+    """Have positions written, as ``_collect`` wants it."""
+
+    def write(j: Any, lanes: Any, done: Any) -> None:
+        here = builder.bitcast(builder.trunc(j, _SMALL), ir.FloatType())
+        first = builder.bitcast(splat(builder, here), _WHOLE)
+        save(builder, builder.add(first, lanes), builder.gep(target, [done]))
+
+    return write
 
 
 @kernels.intrinsic
@@ -120,7 +134,7 @@ def _where_high(typing: Any, x: Any, x0: Any, n: Any, low: Any, out: Any) -> Any
         def passes(j: Any) -> Any:
             return builder.fcmp_ordered(">=", load(builder, builder.gep(source, [j])), least)
 
-        return _collect(context, builder, args[2], target, passes)
+        return _collect(builder, args[2], passes, _places(builder, target))
 
     return types.int64(x, types.int64, types.int64, types.float32, out), generate
 
@@ -137,6 +151,52 @@ def high(x: Any, x0: int, n: int, low: Any, out: Any) -> Any:
     for j in range(n):
         out[count] = j
         count += int(x[x0 + j] >= low)
+    return count
+
+
+@kernels.intrinsic
+def _pairs_high(
+    typing: Any, x: Any, y: Any, n: Any, low: Any, other: Any, left: Any, right: Any
+) -> Any:
+    """``either_high`` on whole vectors; AVX2 or AVX-512 only."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        sides, targets = (
+            [data(context, builder, sig.args[i], args[i], ir.Constant(_I, 0)) for i in pair]
+            for pair in ((0, 1), (5, 6))
+        )
+        least = [splat(builder, args[i]) for i in (3, 4)]
+
+        def values(j: Any) -> list[Any]:
+            return [load(builder, builder.gep(side, [j])) for side in sides]
+
+        def passes(j: Any) -> Any:
+            pairs = zip(values(j), least, strict=True)
+            return builder.or_(*(builder.fcmp_ordered(">=", a, low) for a, low in pairs))
+
+        def write(j: Any, lanes: Any, done: Any) -> None:
+            for value, target in zip(values(j), targets, strict=True):
+                some = looked_up(builder, [value], lanes)
+                save(builder, some, builder.gep(target, [done]))
+
+        return _collect(builder, args[2], passes, write)
+
+    real = types.float32
+    return types.int64(x, y, types.int64, real, real, left, right), generate
+
+
+@jit
+def either_high(x: Any, y: Any, low: Any, other: Any, left: Any, right: Any) -> Any:
+    """Write the pairs of which the first is at least ``low`` or the second ``other``; how many.
+
+    There are whole vectors of them; ``left`` and ``right`` have room for a vector more.
+    """
+    if WIDE:
+        return _pairs_high(x, y, len(x), low, other, left, right)
+    count = 0
+    for j in range(len(x)):
+        left[count], right[count] = x[j], y[j]
+        count += int(x[j] >= low or y[j] >= other)
     return count
 
 
@@ -178,7 +238,7 @@ def _where_bent(
             total = fma(builder.fadd(*sizes), small, total)
             return builder.fcmp_ordered(">=", total, goal)
 
-        return _collect(context, builder, args[3], target, passes)
+        return _collect(builder, args[3], passes, _places(builder, target))
 
     real = types.float32
     return types.int64(x, y, types.int64, types.int64, real, real, lines, real, out), generate
