@@ -41,12 +41,18 @@ def rows(
         def half(merge: Merging) -> object:
             return backfill_curves.curves(*old, *new, *labels, some, points=3, merge=merge)
 
+        def alone(merge: Merging) -> object:
+            filled = np.isin(np.arange(m), some[: m // 2])
+            return two_lists.rank(old, new, labels, merge, filled=filled)
+
         def whole(merge: Merging) -> object:
             return two_lists.rank(old, new, labels, merge)
 
         calls: dict[str, Callable[[], object]] = {_RANK: lambda: ranks.rank(*new, *labels)}
         for name, merge in merges.items():
             calls[f"none, half, all filled, by {name}"] = partial(half, merge)
+            if merge.places_by == "score":
+                calls[f"half filled alone, by {name}"] = partial(alone, merge)
         calls["whole lists, sum of scores"] = partial(whole, ScoreMerge())
         calls["whole lists, sum of bent scores"] = partial(whole, merges["scaled scores"])
         calls["whole lists, by ranks"] = partial(whole, merges["ranks"])

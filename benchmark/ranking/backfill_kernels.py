@@ -91,7 +91,10 @@ def fill_cells(
                     ends[r : r + ROWS, moment] = split[r : r + ROWS]
             else:
                 store(qp, q0, gp, c * dim, dim, l2, tile)
-                append(tile, here, lows, fill, r, buffer, tag, c, current, ends)
+                if following == current:
+                    append(tile, here, lows, fill, r, buffer, None, 0, 0, None)
+                else:
+                    append(tile, here, lows, fill, r, buffer, tag, c, current, ends)
             for i in range(r, r + ROWS):
                 if fill[i] > CAPACITY - 2 * COLUMNS or (c + here == items.n and fill[i]):
                     _tally(

@@ -41,6 +41,7 @@ def _shape() -> tuple[int, int, int]:
 
 LANES, ROWS, _VECTORS = _shape()
 COLUMNS = LANES * _VECTORS
+WIDE = LANES >= 8  # vectors of AVX2 or AVX-512
 COMPRESS = LANES == 16
 CAPACITY = 1024  # scores in a query's buffer
 _V = ir.VectorType(_F, LANES)
@@ -59,6 +60,24 @@ def splat(builder: Any, scalar: Any) -> Any:
     one = builder.insert_element(ir.Constant(_V, ir.Undefined), scalar, ir.Constant(_I, 0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
     return builder.shuffle_vector(one, ir.Constant(_V, ir.Undefined), zeros)
+
+
+def looked_up(builder: Any, table: list[Any], k: Any) -> Any:
+    """The elements ``k`` (int32) of a table of one, two, four ... vectors; AVX2 or AVX-512 only."""
+    bit = LANES
+    if COMPRESS and len(table) > 1:
+        name, bit = "llvm.x86.avx512.vpermi2var.ps.512", 2 * LANES
+        pairs = zip(table[::2], table[1::2], strict=True)
+        some = [call(builder, name, _V, [low, k, high]) for low, high in pairs]
+    else:
+        name = "llvm.x86.avx512.permvar.sf.512" if COMPRESS else "llvm.x86.avx2.permps"
+        some = [call(builder, name, _V, [part, k]) for part in table]
+    while len(some) > 1:  # the upper bits of the number choose among the vectors
+        one = ir.Constant(k.type, [bit] * LANES)
+        upper = builder.icmp_unsigned("==", builder.and_(k, one), one)
+        some = [builder.select(upper, b, a) for a, b in zip(some[::2], some[1::2], strict=True)]
+        bit *= 2
+    return some[0]
 
 
 def data(context: Any, builder: Any, kind: Any, value: Any, offset: Any) -> Any:

@@ -3,7 +3,7 @@
 A row's scores fall into many narrow buckets; how many lie above a bucket bounds the rank of an item
 in it from both sides. Nearly always both bounds of its sum reach as many matches. Of the others,
 and of the matches, the ranks are counted in their buckets: for that the scores that can matter are
-put beside those of their bucket.
+put beside those of their bucket. A rank far down is counted in the whole row, for some at a time.
 """
 
 from typing import Any, NamedTuple
@@ -11,14 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmark.ranking.kernels import bits_of, jit
-from benchmark.ranking.row_kernels import CHUNK, high
+from benchmark.ranking.row_kernels import CHUNK, either_high
+from benchmark.ranking.threshold_search import COPIES
 from benchmark.ranking.whole_list_kernels import LEAST, bisect, forget, upwards
 
 _BUCKETS = 2048
-_SAMPLE = 512
+_SAMPLE = 256
 _CELLS = 4096  # that sums fall into, to look up how many matches they reach
-_ROUNDED = 2e-7  # more than float32 rounds off a share
-_DEEPER = 1.25  # so many times the ranks that can matter have their scores by bucket
+_ROUNDED = 4e-7  # more than float32 rounds off a sum of shares, its bounds and what they reach
+_DEEPER = 1.1  # so many times the ranks that can matter have their scores by bucket
 
 
 class _Items(NamedTuple):
@@ -64,19 +65,34 @@ def _fill(row: Any, absent: int, above: Any, room: Any) -> Any:
     mean, spread = _spread(row)
     width = max(10 * spread / _BUCKETS, abs(mean) * 1e-6, 1e-30)
     low = np.float32(mean - 4.5 * spread)
-    counts = np.zeros((4, _BUCKETS), np.int32)
+    counts = np.zeros((2, _BUCKETS), np.int32)
     for c in range(0, len(row), CHUNK):
         n = min(CHUNK, len(row) - c)
         _buckets(row, c, c + n, low, width, room)
-        for x in range(0, n, 4):  # a count need not wait for the one before it
-            for k in range(np.uint64(4)):
+        for x in range(0, n, 2):  # a count need not wait for the one before it
+            for k in range(np.uint64(2)):
                 counts[k, np.uint64(room[np.uint64(x) + k])] += 1
     n = 0
     for k in range(_BUCKETS - 1, -1, -1):
         above[k + 1] = n
-        n += counts[0, k] + counts[1, k] + counts[2, k] + counts[3, k]
+        n += counts[0, k] + counts[1, k]
     above[0] = n - absent
     return low, width
+
+
+@jit
+def _take(row: Any, columns: Any, first: int, last: int, scores: Any) -> None:
+    """Write the scores of some columns, and have none gather them."""
+    for x in range(first, last):
+        scores[x - first] = row[columns[x]]
+    forget(row, columns, first, last)
+
+
+@jit
+def _give_back(row: Any, columns: Any, first: int, last: int, scores: Any) -> None:
+    """Put back the scores of some columns."""
+    for x in range(first, last):
+        row[columns[x]] = scores[x - first]
 
 
 @jit
@@ -96,30 +112,16 @@ def _edge(low: Any, width: float, k: int) -> Any:
 
 
 @jit
-def _gather(rows: Any, edges: Any, near: Any, places: Any, over: Any) -> Any:
-    """Write both scores of what reaches its edge in either row; returns how many."""
-    (a, b), n = rows, 0
-    for c in range(0, len(a), CHUNK):
-        size = min(CHUNK, len(a) - c)
-        for x in range(np.uint64(size)):
-            j = np.uint64(c) + x
-            over[x] = max(a[j] - edges[0], b[j] - edges[1])
-        some = high(over, 0, size, np.float32(0.0), places)
-        for x in range(np.uint64(some)):
-            j = np.uint64(c) + np.uint64(places[x])
-            near[0].scores[np.uint64(n) + x] = a[j]
-            near[1].scores[np.uint64(n) + x] = b[j]
-        n += some
-    return n
+def _arrange(some: Any, n: int, lowest: int, above: Any, at: Any, ordered: Any) -> None:
+    """Put scores beside those of their bucket: those of k from ``above[k + 1]`` on.
 
-
-@jit
-def _arrange(some: Any, n: int, above: Any, at: Any, ordered: Any) -> None:
-    """Put scores beside those of their bucket: those of k from ``above[k + 1]`` on."""
-    for b in range(_BUCKETS):
+    Those below the lowest bucket follow as they come: nothing looks for them.
+    """
+    below = max(lowest, 1) - 1
+    for b in range(below, _BUCKETS):
         at[b] = above[b + 1]
     for x in range(np.uint64(n)):
-        k = np.uint64(some.buckets[x])
+        k = np.uint64(max(some.buckets[x], np.int32(below)))
         place = at[k]
         ordered[np.uint64(place)] = some.scores[x]
         at[k] = place + 1
@@ -140,6 +142,20 @@ def _at_least(x: Any, first: int, last: int, score: Any) -> Any:
 
 
 @jit
+def _count_in_row(row: Any, scores: Any, n: int, out: Any) -> None:
+    """How many scores of a whole row are at least each of ``n`` others, four at a time."""
+    scores[n : n + 3] = np.inf
+    for x in range(0, n, 4):
+        a, b, c, d = scores[x], scores[x + 1], scores[x + 2], scores[x + 3]
+        i = j = k = m = np.int32(0)
+        for y in range(np.uint64(len(row))):
+            score = row[y]
+            i, j = np.int32(i + np.int32(score >= a)), np.int32(j + np.int32(score >= b))
+            k, m = np.int32(k + np.int32(score >= c)), np.int32(m + np.int32(score >= d))
+        out[x], out[x + 1], out[x + 2], out[x + 3] = i, j, k, m
+
+
+@jit
 def _sums(
     rows: Any, room: Any, lowest: Any, some: Any, n: int, k: float, exact: int, least: Any,
     most: Any,
@@ -149,22 +165,28 @@ def _sums(
     Scores in buckets below ``lowest`` are not ordered: their shares are bounded, or where they must
     be ``exact`` all scores are looked at.
     """
+    deep, scores, ranks = room.deep
     for x in range(n):
         least[x] = most[x] = 0.0
     for s in range(2):
+        waiting = 0
         for x in range(n):
             score, b = some[s].scores[x], some[s].buckets[x]
-            first, last = np.int64(room.above[s][b + 1]), np.int64(room.above[s][b])
+            best, worst = np.int64(room.above[s][b + 1]) + 1, np.int64(room.above[s][b])
             if b >= lowest[s]:
-                worst = first + _at_least(room.ordered[s], first, last, score)
+                worst = best - 1 + _at_least(room.ordered[s], best - 1, worst, score)
                 best = worst
             elif exact:
-                worst = _at_least(rows[s], np.int64(0), len(rows[s]), score)
-                best = worst
-            else:
-                worst, best = last, first + 1
+                deep[waiting], scores[waiting] = x, score
+                waiting += 1
+                continue
             least[x] += _share(worst, k)
             most[x] += _share(best, k)
+        _count_in_row(rows[s], scores, waiting, ranks)
+        for y in range(waiting):
+            share = _share(np.int64(ranks[y]), k)
+            least[deep[y]] += share
+            most[deep[y]] += share
 
 
 @jit
@@ -181,12 +203,10 @@ def _worst(k: float, least: Any, most: int) -> Any:
 
 
 @jit
-def _bounds(above: Any, k: float, most: Any, least: Any) -> None:
-    """The largest and the least share of the items in each bucket, float32."""
-    for b in range(np.uint64(_BUCKETS)):
-        better = np.float64(above[b + np.uint64(1)]) + 1.0
-        most[b] = (1 + _ROUNDED) / (k + better)
-        least[b] = (1 - _ROUNDED) / (k + max(np.float64(above[b]), 1.0))
+def _shares(above: Any, k: float, shares: Any) -> None:
+    """Bound the shares in each bucket: those in b are above ``shares[b]``, up to that of b + 1."""
+    for b in range(np.uint64(_BUCKETS + 1)):
+        shares[b] = 1 / (k + 1.0 + np.float64(above[b]))
 
 
 @jit
@@ -227,24 +247,27 @@ def _deepest(room: Any, n_own: int, k: float, n_items: int) -> Any:
 def _count_clear(room: Any, n: int, k: float, sums: Any, counts: Any) -> Any:
     """Count the items of which both bounds reach as many sums; the others are listed, how many."""
     left, right, others = room.near[0].buckets, room.near[1].buckets, room.others
-    (most_a, most_b), (least_a, least_b), (low, end, reached) = room.most, room.least, room.cells
+    (one, two), (low, end, reached) = room.shares, room.cells
     shift, base = _cells(sums, 2 * _share(np.int64(1), k) * (1 + 4 * _ROUNDED), reached)
     first, found, zero = np.int32(base), 0, np.int32(0)
+    less, more = np.float32(1 - _ROUNDED), np.float32(1 + _ROUNDED)
     for c in range(0, n, CHUNK):
         size = np.uint64(min(CHUNK, n - c))
         for x in range(size):  # in parts, of which the compiler makes vector instructions
             p, q = np.uint64(left[np.uint64(c) + x]), np.uint64(right[np.uint64(c) + x])
-            low[x] = np.int32(bits_of(least_a[p] + least_b[q]) >> shift)
-            end[x] = np.int32(bits_of(most_a[p] + most_b[q]) >> shift)
+            low[x] = np.int32(bits_of((one[p] + two[q]) * less) >> shift)
+            p, q = p + np.uint64(1), q + np.uint64(1)
+            end[x] = np.int32(bits_of((one[p] + two[q]) * more) >> shift)
         for x in range(size):
             low[x] = max(np.int32(low[x] - first), zero)
             end[x] = max(np.int32(end[x] - first), np.int32(-1))
         for x in range(size):
-            slot = reached[np.uint64(low[x])]
-            same = slot == reached[np.uint64(end[x] + 1)]
-            counts[np.uint64(slot)] += np.int64(same)
-            others[np.uint64(found)] = np.uint64(c) + x
-            found += int(not same)
+            slot = np.uint64(reached[np.uint64(low[x])])
+            if slot == np.uint64(reached[np.uint64(end[x] + 1)]):
+                counts[slot * np.uint64(COPIES) + (x & np.uint64(COPIES - 1))] += 1
+            else:
+                others[np.uint64(found)] = np.uint64(c) + x
+                found += 1
     return found
 
 
@@ -261,34 +284,33 @@ class _Room(NamedTuple):
     """Arrays to work in; pairs have one for each list."""
 
     above: Any  # int32 [buckets + 1]
-    most: Any  # the largest share of an item in each bucket, float32
-    least: Any
+    shares: Any  # bounds of those of the buckets' items, float32 [buckets + 1]
     own: Any  # the matches
     near: Any  # what stands high in either list
     ordered: Any  # scores by bucket, those of k from ``above[k + 1]`` on
     sums: Any  # bounds of them, float64
     others: Any  # places of items, int32
-    places: Any  # of a chunk, int32
-    at: Any
-    over: Any
+    at: Any  # int32
     cells: Any
+    deep: Any  # places, scores and ranks of items whose ranks take a whole row
 
 
 def _room(size: int, most: int) -> _Room:
     """Arrays for so many items and matches."""
+    whole, part = np.float32, np.int32
 
     def pair(n: int, kind: Any) -> Any:
         return np.empty(n, kind), np.empty(n, kind)
 
     def items(n: int) -> Any:
-        return tuple(_Items(np.empty(n, np.float32), np.empty(n, np.int32)) for _ in range(2))
+        return tuple(_Items(np.empty(n + 16, whole), np.empty(n, part)) for _ in range(2))
 
-    whole, part = np.float32, np.int32
     return _Room(
-        pair(_BUCKETS + 1, part), pair(_BUCKETS, whole), pair(_BUCKETS, whole), items(most),
+        pair(_BUCKETS + 1, part), pair(_BUCKETS + 1, whole), items(most),
         items(size), pair(size, whole), pair(size, np.float64), np.empty(size + 1, part),
-        np.empty(CHUNK + 16, part), np.empty(max(_BUCKETS, CHUNK), part), np.empty(CHUNK, whole),
+        np.empty(max(_BUCKETS, CHUNK), part),
         (np.empty(CHUNK, part), np.empty(CHUNK, part), np.empty(_CELLS, part)),
+        (np.empty(size, part), np.empty(size + 3, whole), np.empty(size + 3, part)),
     )  # fmt: skip
 
 
@@ -314,23 +336,25 @@ def _by_ranks(
         if first == last:
             continue
         rows, n_own = (one[i], two[i]), last - first
-        sums, counts = keys[first:last], np.zeros(n_own + 1, np.int64)
+        sums, counts = keys[first:last], np.zeros(COPIES * (n_own + 1), np.int64)
         absent = one.shape[1] - n_items + gone.offset[i + 1] - gone.offset[i]
         for s in range(2):
             forget(rows[s], gone.values, gone.offset[i], gone.offset[i + 1])
             lows[s], widths[s] = _fill(rows[s], absent, room.above[s], room.at)
-            for x in range(n_own):
-                room.own[s].scores[x] = rows[s][matches.values[first + x]]
+            _take(rows[s], matches.values, first, last, room.own[s].scores)
             _buckets(room.own[s].scores, start, n_own, lows[s], widths[s], room.own[s].buckets)
-            _bounds(room.above[s], k, room.most[s], room.least[s])
+            _shares(room.above[s], k, room.shares[s])
         rank = int(_DEEPER * _deepest(room, n_own, k, n_items))
         for s in range(2):
             lowest[s] = _holding(room.above[s], rank)
             edges[s] = _edge(lows[s], widths[s], lowest[s])
-        n = _gather(rows, edges, room.near, room.places, room.over)
+        n = either_high(*rows, edges[0], edges[1], room.near[0].scores, room.near[1].scores)
+        every = n + n_own  # matches have places among the ordered scores, but are not counted
         for s in range(2):
-            _buckets(room.near[s].scores, start, n, lows[s], widths[s], room.near[s].buckets)
-            _arrange(room.near[s], n, room.above[s], room.at, room.ordered[s])
+            _give_back(rows[s], matches.values, first, last, room.own[s].scores)
+            room.near[s].scores[n:every] = room.own[s].scores[:n_own]
+            _buckets(room.near[s].scores, start, every, lows[s], widths[s], room.near[s].buckets)
+            _arrange(room.near[s], every, lowest[s], room.above[s], room.at, room.ordered[s])
         _sums(rows, room, lowest, room.own, n_own, k, np.int64(1), least, most)
         for x in range(n_own):
             sums[x] = most[x]
@@ -342,10 +366,8 @@ def _by_ranks(
             some, n = n, 0
             for x in range(some):
                 slot = bisect(sums, most[x])
-                clear = slot == bisect(sums, least[x])
-                counts[slot] += int(clear)
+                clear = slot == 0 or sums[slot - 1] <= least[x]
+                counts[COPIES * slot] += int(clear)
                 others[n] = x
                 n += int(not clear)
-        for x in range(n_own):  # the matches themselves are among the items
-            counts[bisect(sums, sums[x])] -= 1
-        upwards(counts, 1, n_own, above[first:last])
+        upwards(counts, COPIES, n_own, above[first:last])

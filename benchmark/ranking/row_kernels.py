@@ -20,17 +20,18 @@ from benchmark.ranking.kernels import (
     COMPRESS,
     LANES,
     ROWS,
+    WIDE,
     at,
     call,
     data,
     jit,
     load,
+    looked_up,
     prefetch,
     save,
     splat,
 )
 
-WIDE = LANES >= 8  # vectors of AVX2 or AVX-512
 BINS = 32  # straight lines that bound a scale
 CHUNK = 1024  # scores that are looked at together
 _I, _SMALL = ir.IntType(64), ir.IntType(32)
@@ -92,19 +93,33 @@ def _listed(builder: Any, mask: Any) -> Any:
     return builder.zext(row, _WHOLE)
 
 
-def _collect(context: Any, builder: Any, n: Any, target: Any, passes: Callable[[Any], Any]) -> Any:
-    """Write the positions below ``n`` where ``passes(position)`` is set; returns how many."""
+def _collect(
+    builder: Any, n: Any, passes: Callable[[Any], Any], write: Callable[[Any, Any, Any], None]
+) -> Any:
+    """Call ``write(position, set lanes, how many before)`` for each vector of ``n`` elements.
+
+    ``passes(position)`` sets lanes. Returns how many are set.
+    """
     count = cgutils.alloca_once_value(builder, ir.Constant(_I, 0))  # type: ignore[no-untyped-call]
     zero, stride = ir.Constant(_I, 0), ir.Constant(_I, LANES)
     with cgutils.for_range_slice(builder, zero, n, stride, inc=True) as (j, _):
         mask = passes(j)
-        here = builder.trunc(j, _SMALL)
-        first = builder.bitcast(splat(builder, builder.bitcast(here, ir.FloatType())), _WHOLE)
         done = builder.load(count)
-        save(builder, builder.add(first, _listed(builder, mask)), builder.gep(target, [done]))
+        write(j, _listed(builder, mask), done)
         number = builder.ctpop(builder.bitcast(mask, ir.IntType(LANES)))
         builder.store(builder.add(done, builder.zext(number, _I)), count)
     return builder.load(count)
+
+
+def _places(builder: Any, target: Any) -> Callable[[Any, Any, Any], None]:
+    """Have positions written, as ``_collect`` wants it."""
+
+    def write(j: Any, lanes: Any, done: Any) -> None:
+        here = builder.bitcast(builder.trunc(j, _SMALL), ir.FloatType())
+        first = builder.bitcast(splat(builder, here), _WHOLE)
+        save(builder, builder.add(first, lanes), builder.gep(target, [done]))
+
+    return write
 
 
 @kernels.intrinsic
@@ -119,7 +134,7 @@ def _where_high(typing: Any, x: Any, x0: Any, n: Any, low: Any, out: Any) -> Any
         def passes(j: Any) -> Any:
             return builder.fcmp_ordered(">=", load(builder, builder.gep(source, [j])), least)
 
-        return _collect(context, builder, args[2], target, passes)
+        return _collect(builder, args[2], passes, _places(builder, target))
 
     return types.int64(x, types.int64, types.int64, types.float32, out), generate
 
@@ -139,19 +154,50 @@ def high(x: Any, x0: int, n: int, low: Any, out: Any) -> Any:
     return count
 
 
-def _looked_up(builder: Any, table: list[Any], k: Any) -> Any:
-    """The elements ``k`` of a table of ``BINS`` numbers in registers."""
-    if COMPRESS:
-        low, high = table
-        return call(builder, "llvm.x86.avx512.vpermi2var.ps.512", _V, [low, k, high])
-    found = [call(builder, "llvm.x86.avx2.permps", _V, [part, k]) for part in table]
-    bit = LANES
-    while len(found) > 1:  # the upper bits of the number choose among the registers
-        one = ir.Constant(_WHOLE, [bit] * LANES)
-        upper = builder.icmp_unsigned("==", builder.and_(k, one), one)
-        found = [builder.select(upper, b, a) for a, b in zip(found[::2], found[1::2], strict=True)]
-        bit *= 2
-    return found[0]
+@kernels.intrinsic
+def _pairs_high(
+    typing: Any, x: Any, y: Any, n: Any, low: Any, other: Any, left: Any, right: Any
+) -> Any:
+    """``either_high`` on whole vectors; AVX2 or AVX-512 only."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        sides, targets = (
+            [data(context, builder, sig.args[i], args[i], ir.Constant(_I, 0)) for i in pair]
+            for pair in ((0, 1), (5, 6))
+        )
+        least = [splat(builder, args[i]) for i in (3, 4)]
+
+        def values(j: Any) -> list[Any]:
+            return [load(builder, builder.gep(side, [j])) for side in sides]
+
+        def passes(j: Any) -> Any:
+            pairs = zip(values(j), least, strict=True)
+            return builder.or_(*(builder.fcmp_ordered(">=", a, low) for a, low in pairs))
+
+        def write(j: Any, lanes: Any, done: Any) -> None:
+            for value, target in zip(values(j), targets, strict=True):
+                some = looked_up(builder, [value], lanes)
+                save(builder, some, builder.gep(target, [done]))
+
+        return _collect(builder, args[2], passes, write)
+
+    real = types.float32
+    return types.int64(x, y, types.int64, real, real, left, right), generate
+
+
+@jit
+def either_high(x: Any, y: Any, low: Any, other: Any, left: Any, right: Any) -> Any:
+    """Write the pairs of which the first is at least ``low`` or the second ``other``; how many.
+
+    There are whole vectors of them; ``left`` and ``right`` have room for a vector more.
+    """
+    if WIDE:
+        return _pairs_high(x, y, len(x), low, other, left, right)
+    count = 0
+    for j in range(len(x)):
+        left[count], right[count] = x[j], y[j]
+        count += int(x[j] >= low or y[j] >= other)
+    return count
 
 
 @kernels.intrinsic
@@ -185,14 +231,14 @@ def _where_bent(
             place = call(builder, f"llvm.maxnum.v{LANES}f32", _V, [place, nothing])
             place = call(builder, f"llvm.minnum.v{LANES}f32", _V, [place, last])
             k = builder.fptosi(place, _WHOLE)
-            start, rise = (_looked_up(builder, each, k) for each in tables)
+            start, rise = (looked_up(builder, each, k) for each in tables)
             part = builder.fmul(rise, a)
             total = builder.fadd(builder.fadd(start, part), b)
             sizes = [call(builder, f"llvm.fabs.v{LANES}f32", _V, [each]) for each in (part, b)]
             total = fma(builder.fadd(*sizes), small, total)
             return builder.fcmp_ordered(">=", total, goal)
 
-        return _collect(context, builder, args[3], target, passes)
+        return _collect(builder, args[3], passes, _places(builder, target))
 
     real = types.float32
     return types.int64(x, y, types.int64, types.int64, real, real, lines, real, out), generate

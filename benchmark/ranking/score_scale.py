@@ -50,7 +50,7 @@ class Scale(NamedTuple):
         """
         given = np.ascontiguousarray(scores, np.float32)
         out = np.empty(given.size)
-        _images(given.reshape(-1), self, out)
+        images(given.reshape(-1), given.size, self, np.empty(given.size, np.int32), out)
         return out.reshape(given.shape)
 
     def reaching(self, goals: Images) -> Floats:
@@ -70,21 +70,40 @@ def rounded_up(values: Images) -> Floats:
 
 
 @jit
-def image(score: Any, scale: Any) -> Any:
-    """The image of one score, float64."""
-    values = scale.values
-    last = len(values) - 2
-    place = (np.float64(score) - scale.low) / scale.step
-    k: Any = min(max(np.int64(np.floor(min(max(place, -1.0), np.float64(last + 1)))), 0), last)
-    image = values[k] + (place - k) * (values[k + 1] - values[k])
-    # Rounded, a line may end above the next one's start.
-    return min(image, values[k + 1]) if k < last else image
+def _place(score: Any, low: float, step: float) -> Any:
+    return (np.float64(score) - low) / step
 
 
 @jit
-def _images(scores: Any, scale: Any, out: Any) -> None:
-    for i in range(len(scores)):
-        out[i] = image(scores[i], scale)
+def _line(place: float, last: int) -> Any:
+    return np.int32(min(max(np.floor(place), 0.0), np.float64(last)))
+
+
+@jit
+def _on_line(place: float, k: Any, values: Any, last: int) -> Any:
+    begin, end = values[np.uint64(k)], values[np.uint64(k) + np.uint64(1)]
+    image = begin + (place - k) * (end - begin)
+    # Rounded, a line may end above the next one's start.
+    return min(image, end) if k < last else image
+
+
+@jit
+def image(score: Any, scale: Any) -> Any:
+    """The image of one score, float64."""
+    place, last = _place(score, scale.low, scale.step), len(scale.values) - 2
+    return _on_line(place, _line(place, last), scale.values, last)
+
+
+@jit
+def images(scores: Any, n: int, scale: Any, lines: Any, out: Any) -> None:
+    """Write the images of ``n`` scores; ``lines`` (int32) is room for as many."""
+    values, last = scale.values, len(scale.values) - 2
+    for i in range(np.uint64(n)):  # in parts, of which the compiler makes vector instructions
+        out[i] = _place(scores[i], scale.low, scale.step)
+    for i in range(np.uint64(n)):
+        lines[i] = _line(out[i], last)
+    for i in range(np.uint64(n)):
+        out[i] = _on_line(out[i], lines[i], values, last)
 
 
 @jit

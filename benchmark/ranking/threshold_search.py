@@ -3,8 +3,9 @@
 The ascending thresholds become a complete binary tree in breadth-first order: node 1 is the root,
 the children of node i are 2 i and 2 i + 1, missing thresholds are infinite. A score goes right
 where it reaches a node, so its leaf counts the thresholds that it reaches, ties included. The first
-seven levels are eight vectors of 16 lanes: a level is a permutation of registers, a comparison and
-an addition for 16 scores. Gathers take over below; without AVX-512 plain loops do the same.
+levels, seven with AVX-512 and six with AVX2, are eight vectors: a level is a permutation of
+registers, a comparison and an addition for a vector of scores. Gathers take over below; without
+such vectors plain loops do the same.
 """
 
 # ruff: noqa: ARG001 (numba types an intrinsic by its arguments' names and order)
@@ -17,9 +18,21 @@ from numba import types
 from numba.core import cgutils
 
 from benchmark.ranking import kernels
-from benchmark.ranking.kernels import COMPRESS, LANES, at, call, data, jit, load, save, splat
+from benchmark.ranking.kernels import (
+    COMPRESS,
+    LANES,
+    WIDE,
+    at,
+    call,
+    data,
+    jit,
+    load,
+    looked_up,
+    save,
+    splat,
+)
 
-LEVELS = 7  # levels in registers
+LEVELS = LANES.bit_length() + 2  # levels in registers
 COPIES = 4  # counters of one threshold, so that equal scores do not wait for each other
 _F, _I, _SMALL = ir.FloatType(), ir.IntType(64), ir.IntType(32)
 _V, _WHOLE = ir.VectorType(_F, LANES), ir.VectorType(_SMALL, LANES)
@@ -56,30 +69,21 @@ def _child(builder: Any, node: Any, score: Any, value: Any) -> Any:
     return builder.add(builder.add(node, node), right)
 
 
-def _permuted(builder: Any, tables: list[Any], node: Any) -> Any:
-    """The nodes' values, from one, two or four vectors, by the low bits of the nodes' numbers."""
-    if len(tables) == 1:
-        return call(builder, "llvm.x86.avx512.permvar.sf.512", _V, [tables[0], node])
-    pairs = [
-        call(builder, "llvm.x86.avx512.vpermi2var.ps.512", _V, [low, node, high])
-        for low, high in zip(tables[::2], tables[1::2], strict=True)
-    ]
-    if len(pairs) == 1:
-        return pairs[0]
-    upper = builder.and_(node, _constant(2 * LANES))
-    return builder.select(builder.icmp_unsigned("!=", upper, _constant(0)), pairs[1], pairs[0])
-
-
 def _gathered(builder: Any, nodes: Any, node: Any) -> Any:
     place = builder.bitcast(nodes, ir.IntType(8).as_pointer())
-    all_of = ir.Constant(ir.VectorType(ir.IntType(1), LANES), [1] * LANES)
-    arguments = [ir.Constant(_V, ir.Undefined), place, node, all_of, ir.Constant(_SMALL, 4)]
-    return call(builder, "llvm.x86.avx512.mask.gather.dps.512", _V, arguments)
+    if COMPRESS:
+        name = "llvm.x86.avx512.mask.gather.dps.512"
+        all_of, size = ir.Constant(ir.VectorType(ir.IntType(1), LANES), [1] * LANES), _SMALL
+    else:
+        name = "llvm.x86.avx2.gather.d.ps.256"
+        all_of, size = builder.bitcast(_constant(-1), _V), ir.IntType(8)
+    arguments = [ir.Constant(_V, ir.Undefined), place, node, all_of, ir.Constant(size, 4)]
+    return call(builder, name, _V, arguments)
 
 
 @kernels.intrinsic
 def _slots(typing: Any, scores: Any, n: Any, tree: Any, depth: Any, copies: Any, out: Any) -> Any:
-    """``reached``, on whole vectors, up to ``LANES - 1`` values past ``n``; AVX-512 only."""
+    """``reached`` on whole vectors, up to ``LANES - 1`` values past ``n``; AVX2 or AVX-512 only."""
     signature = types.void(scores, types.int64, tree, types.int64, types.int32, out)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -102,8 +106,8 @@ def _slots(typing: Any, scores: Any, n: Any, tree: Any, depth: Any, copies: Any,
         with cgutils.for_range_slice(builder, zero, args[1], stride, inc=True) as (j, _):
             score = load(builder, builder.gep(source, [j]))
             node = _constant(1)
-            for some in (*[tables[:1]] * 4, tables[1:2], tables[2:4], tables[4:8]):
-                node = _child(builder, node, score, _permuted(builder, some, node))
+            for some in (*[tables[:1]] * (LEVELS - 3), tables[1:2], tables[2:4], tables[4:8]):
+                node = _child(builder, node, score, looked_up(builder, some, node))
             builder.store(node, kept)
             with cgutils.for_range(builder, below):
                 node = builder.load(kept)
@@ -122,7 +126,7 @@ def reached(s: Any, n: int, tree: Any, depth: int, copies: int, out: Any) -> Non
     The numbers are multiplied by ``copies``, a power of two, and a copy's number is added: 0, 1,
     ... in turn.
     """
-    if COMPRESS:
+    if WIDE:
         _slots(s, n, tree, depth, copies, out)
         return
     out[:n] = 1

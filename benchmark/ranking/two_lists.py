@@ -2,8 +2,8 @@
 
 Blocks of queries are scored against both galleries; nothing is held for all pairs. This serves any
 merge. What a merge declares is counted without its blocks: where an item has its place by the score
-or the rank in its own list alone, see ``backfill_engine`` and ``backfill_by_rank``; of whole lists
-and of windows, see ``whole_lists``.
+or the rank in its own list alone, see ``backfill_engine``, ``backfill_by_rank`` and
+``part_filled``; of whole lists and of windows, see ``whole_lists``.
 """
 
 import dataclasses
@@ -13,7 +13,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.ranking import arrays, backfill_engine, engine, kernels, ranks, whole_lists
+from benchmark.ranking import (
+    arrays,
+    backfill_engine,
+    engine,
+    kernels,
+    part_filled,
+    ranks,
+    whole_lists,
+)
 from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.ranking.backfill_by_rank import RunByRank
 from benchmark.ranking.backfill_engine import Sides, Steps
@@ -84,6 +92,8 @@ def rank(
     if filled is None and merge.fused_by != "merge":
         return _whole(first, second, labels, merge, rules)
     a, b, checked = _checked(first, second, labels, **rules)
+    if filled is not None and merge.places_by == "score":
+        return part_filled.by_score(a, b, checked, merge.scale, np.asarray(filled, bool))
     absent = filled, None if filled is None or not merge.searches else ~filled
     parts: dict[int, tuple[Ragged, Ints]] = {}
 

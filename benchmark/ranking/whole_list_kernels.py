@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmark.ranking.kernels import LANES, fetch, fma, jit
 from benchmark.ranking.row_kernels import CHUNK, bent, high
-from benchmark.ranking.score_scale import float_key, image, key_float
+from benchmark.ranking.score_scale import float_key, image, images, key_float
 from benchmark.ranking.threshold_search import COPIES, plant, reached
 from benchmark.ranking.tile_counts import tally
 
@@ -228,8 +228,9 @@ def by_mean(
     """The mean of both scores, the first one's after a scale; ``bins`` bound that from above."""
     most = np.diff(matches.offset).max()
     tree, counts = nodes(most), np.empty(COPIES * (most + 1), np.int64)
-    places, near = np.empty(CHUNK + 16, np.int32), np.empty(CHUNK + 16, np.float32)
-    steps, mean = np.empty(CHUNK + 16, np.int32), np.empty(CHUNK + 16)
+    places, steps = np.empty(CHUNK + 16, np.int32), np.empty(CHUNK + 16, np.int32)
+    near, other = np.empty(CHUNK + 16, np.float32), np.empty(CHUNK + 16, np.float32)
+    mean = np.empty(CHUNK + 16)
     for i in range(len(one)):
         a, b = one[i], two[i]
         first, last = matches.offset[i], matches.offset[i + 1]
@@ -252,7 +253,10 @@ def by_mean(
             n = bent(a, b, c, n, bins.first, bins.steps, bins.lines, least, places)
             for x in range(np.uint64(n)):
                 j = np.uint64(c) + np.uint64(places[x])
-                mean[x] = 0.5 * (image(a[j], scale) + np.float64(b[j]))
+                near[x], other[x] = a[j], b[j]
+            images(near, n, scale, steps, mean)
+            for x in range(np.uint64(n)):
+                mean[x] = 0.5 * (mean[x] + np.float64(other[x]))
                 near[x] = mean[x]
             reached(near, n, tree, depth, 1, steps)
             for x in range(np.uint64(n)):

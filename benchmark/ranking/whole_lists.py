@@ -128,7 +128,7 @@ def _rank(first: Scorer, second: Scorer | None, labels: Labels, count: Count) ->
     sizes = np.concatenate([np.zeros(0, np.int64), *(keys.sizes for keys, _ in found)])
     values = np.concatenate([np.zeros(0), *(keys.values for keys, _ in found)])
     numbers = np.concatenate([np.zeros(0, np.int64), *(above for _, above in found)])
-    return _put_back(ranking_of(Ragged(offsets(sizes), values), numbers), order)
+    return put_back(ranking_of(Ragged(offsets(sizes), values), numbers), order)
 
 
 def _blocks(first: Scorer, second: Scorer | None, labels: Labels, kept: Ints, work: Work) -> Ints:
@@ -174,7 +174,7 @@ def _columns(
     return matches, gone.added(strangers[0][a:b] - start, column[strangers[1][a:b]])
 
 
-def _put_back(found: Ranking, order: Ints) -> Ranking:
+def put_back(found: Ranking, order: Ints) -> Ranking:
     """Results of ordered queries, in the order of the queries."""
     back = np.argsort(order, kind="stable")
     return Ranking(

@@ -36,6 +36,14 @@ def by_ranks(lists, same, out):
     return 1 + (bad <= good.min()).sum(), np.mean(parts)
 
 
+def undeclared(merge):
+    """The same merge, of which nothing is known but what it does with whole score blocks."""
+    slow = type(merge).__new__(type(merge))
+    slow.__dict__.update(merge.__dict__)
+    slow.fused_by = slow.places_by = "merge"
+    return slow
+
+
 def old_side(p):
     """Other vectors of the same rows: small integers, exact with l2."""
     return tuple(p.rng.integers(-2, 3, x.shape).astype(np.float32) for x in (p.q, p.g))
@@ -79,6 +87,12 @@ def test_old_scores_are_brought_to_the_scale_of_new_ones(p, points, knots):
         expected = naive.ranking(table, p.ql, p.gl, p.ids, p.cameras)
         np.testing.assert_array_equal(result.first_rank[point], expected[0])
         np.testing.assert_allclose(result.average_precision[point], expected[1], rtol=1e-12)
+        alone = two_lists.rank(
+            old, (p.q, p.g), (p.ql, p.gl), ScoreMerge.of(scale), filled=done, distance="l2",
+            **p.rules(),
+        )  # fmt: skip
+        same_bits(alone.first_rank, result.first_rank[point])
+        same_bits(alone.average_precision, result.average_precision[point])
 
 
 @some
@@ -147,7 +161,7 @@ def test_counting_and_score_blocks_agree(merge):
     counted = backfill_curves.curves(*x, ql, gl, order, points=5, merge=merge)
     for point, count in enumerate(counted.filled):
         filled = np.isin(np.arange(150), order[:count])
-        dense = two_lists.rank(x[:2], x[2:], (ql, gl), merge, filled=filled)
+        dense = two_lists.rank(x[:2], x[2:], (ql, gl), undeclared(merge), filled=filled)
         np.testing.assert_array_equal(counted.first_rank[point], dense.first_rank)
         np.testing.assert_allclose(
             counted.average_precision[point], dense.average_precision, rtol=1e-12
@@ -264,15 +278,35 @@ def test_rows_and_score_blocks_agree(merge, matches, ties):
     if merge == "bent":
         merge = ScoreMerge.of(BENT_L2 if ties else BENT)
     found = two_lists.rank(x[:2], x[2:], (ql, gl), merge, threads=2, **rules)
-    slow = type(merge).__new__(type(merge))
-    slow.__dict__.update(merge.__dict__)
-    slow.fused_by = "merge"
-    expected = two_lists.rank(x[:2], x[2:], (ql, gl), slow, **rules)
+    expected = two_lists.rank(x[:2], x[2:], (ql, gl), undeclared(merge), **rules)
     assert expected.answered.any()
     np.testing.assert_array_equal(found.n_positives, expected.n_positives)
     np.testing.assert_array_equal(found.first_rank, expected.first_rank)
     np.testing.assert_allclose(found.average_precision, expected.average_precision, rtol=1e-12)
     np.testing.assert_array_equal(found.inverse_negative_penalty, expected.inverse_negative_penalty)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("merge", ["raw", "bent"])
+def test_one_partly_filled_ranking(merge, ties):
+    """It is what the merge says of score blocks, and that point of a curve to the last bit."""
+    x, labels, rules = problem_of_rows(np.random.default_rng(7), ties=ties)
+    x = [side[:, :6] for side in x]  # curves by l2 need equal dimensions
+    merge = RankMerge() if merge == "raw" else ScoreMerge.of(BENT_L2 if ties else BENT)
+    order = np.random.default_rng(8).permutation(len(x[1]))
+    filled = np.isin(np.arange(len(order)), order[: len(order) // 2])
+    found = two_lists.rank(x[:2], x[2:], labels, merge, filled=filled, threads=2, **rules)
+    expected = two_lists.rank(x[:2], x[2:], labels, undeclared(merge), filled=filled, **rules)
+    np.testing.assert_array_equal(found.first_rank, expected.first_rank)
+    np.testing.assert_array_equal(found.inverse_negative_penalty, expected.inverse_negative_penalty)
+    np.testing.assert_allclose(found.average_precision, expected.average_precision, rtol=1e-12)
+    del rules["junk"]
+    found = two_lists.rank(x[:2], x[2:], labels, merge, filled=filled, **rules)
+    curves = backfill_curves.curves(*x, *labels, order, points=3, merge=merge, **rules)
+    point = backfill_curves.at(curves, 1)
+    assert curves.filled[1] == filled.sum()
+    np.testing.assert_array_equal(found.first_rank, point.first_rank)
+    assert found.average_precision.tobytes() == point.average_precision.tobytes()
 
 
 @some
