@@ -18,6 +18,8 @@ from benchmark.records import details as files
 from benchmark.records.details import Column, Details, QueryResults
 
 _LEVELS = (255, 63, 15)
+_HOPELESS = 1.5
+"""What compresses quickly to so many times the limit is not tried slowly, which gains far less."""
 
 
 def pack(details: Details, main: Sequence[str] = (), limit: int = files.LIMIT) -> bytes:
@@ -34,7 +36,11 @@ def pack(details: Details, main: Sequence[str] = (), limit: int = files.LIMIT) -
         for key, result in details.results.items()
     }
     for shortened, levels in _shorter(replace(details, results=numbered), main):
-        packed = _packed(shortened, levels)
+        plain = _plain(shortened, levels)
+        if len(gzip.compress(plain, 1)) > _HOPELESS * limit:
+            continue
+        # A time in the file would make it another one in every run.
+        packed = gzip.compress(plain, 9, mtime=0)
         if len(packed) <= limit:
             return packed
     raise ValueError(f"details: cannot be packed into {limit} bytes")
@@ -74,7 +80,8 @@ def _some(result: QueryResults, share: float) -> QueryResults:
     )
 
 
-def _packed(details: Details, levels: int) -> bytes:
+def _plain(details: Details, levels: int) -> bytes:
+    """The file before it is compressed."""
     from safetensors.numpy import save
 
     arrays: dict[str, NDArray[Any]] = {}
@@ -119,8 +126,7 @@ def _packed(details: Details, levels: int) -> bytes:
         arrays["right"] = nearest.right.astype(np.uint8)
     plain = files.Header(**header).model_dump(mode="json", by_alias=True)
     text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
-    # A time in the file would make it another one in every run.
-    return gzip.compress(save(arrays, {"details": text}), 9, mtime=0)
+    return bytes(save(arrays, {"details": text}))
 
 
 def _quantised(result: QueryResults, column: Column) -> NDArray[np.uint8]:
