@@ -23,7 +23,7 @@ class Cascade(ResultLists):
     }  # fmt: skip
     ranges = {"top": "[1, inf)"}
 
-    top: int = 200  # N, as rebasis has it
+    top: int = 200  # N, the published configuration of rebasis
 
     @property
     def new_embeddings(self) -> int:

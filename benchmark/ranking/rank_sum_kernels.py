@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmark.ranking.kernels import bits_of, jit
+from benchmark.ranking.kernels import COLUMNS, bits_of, fetch, jit
 from benchmark.ranking.row_kernels import CHUNK, either_high
 from benchmark.ranking.threshold_search import COPIES
 from benchmark.ranking.whole_list_kernels import LEAST, bisect, forget, upwards
 
 _BUCKETS = 2048
 _SAMPLE = 256
+_LINE = 16  # scores in a line of the cache
 _CELLS = 4096  # that sums fall into, to look up how many matches they reach
 _ROUNDED = 4e-7  # more than float32 rounds off a sum of shares, its bounds and what they reach
 _DEEPER = 1.1  # so many times the ranks that can matter have their scores by bucket
@@ -69,9 +70,12 @@ def _fill(row: Any, absent: int, above: Any, room: Any) -> Any:
     for c in range(0, len(row), CHUNK):
         n = min(CHUNK, len(row) - c)
         _buckets(row, c, c + n, low, width, room)
-        for x in range(0, n, 2):  # a count need not wait for the one before it
-            for k in range(np.uint64(2)):
-                counts[k, np.uint64(room[np.uint64(x) + k])] += 1
+        for x in range(0, n, COLUMNS):  # rows are in whole tiles
+            for y in range(x, x + COLUMNS, _LINE):  # many at once would wait for each other
+                fetch(row, c + CHUNK + y)
+            for y in range(x, x + COLUMNS, 2):  # a count need not wait for the one before it
+                for k in range(np.uint64(2)):
+                    counts[k, np.uint64(room[np.uint64(y) + k])] += 1
     n = 0
     for k in range(_BUCKETS - 1, -1, -1):
         above[k + 1] = n

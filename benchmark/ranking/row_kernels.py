@@ -30,6 +30,7 @@ from benchmark.ranking.kernels import (
     prefetch,
     save,
     splat,
+    stream,
 )
 
 BINS = 32  # straight lines that bound a scale
@@ -52,7 +53,7 @@ def _store_rows(
         def write(m: int, line: list[Any]) -> None:
             row = builder.gep(target, [builder.mul(args[8], ir.Constant(_I, m))])
             for v, value in enumerate(line):
-                save(builder, value, at(builder, row, v * LANES))
+                stream(builder, value, at(builder, row, v * LANES))
 
         return kernels.each_row(context, builder, sig, args, write)
 
@@ -63,7 +64,8 @@ def _store_rows(
 def score_rows(queries: Any, items: Any, l2: bool, out: Any, stride: int) -> None:
     """All scores of packed queries and items, ``out[query * stride + item]``.
 
-    ``stride`` is in whole tiles; ``out`` has room for whole tiles of queries.
+    ``stride`` is in whole tiles; ``out`` begins on a cache line's boundary and has room for whole
+    tiles of queries.
     """
     qp, gp, dim = queries.values, items.values, items.dim
     groups = -(-queries.n // ROWS)
