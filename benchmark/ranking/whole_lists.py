@@ -1,6 +1,6 @@
 """Rankings of two whole lists that need both scores of an item at once, exact and streamed.
 
-Some queries' rows of scores of both lists are held at a time, as few as fill a cache.
+Some queries' rows of scores of both lists are held at a time.
 """
 
 import threading
