@@ -71,7 +71,7 @@ def rows(
     for call in (*once(few, few).values(), *along(few, few).values()):
         call()
     size = f"{queries} x {gallery} x {dim}, {gallery / classes:g} matches a query"
-    timings = measure.together(once(queries, gallery), 2)
+    timings = measure.together(once(queries, gallery))
     out = measure.rows(timings, size, _RANK) + _sorting(oq, og, nq, ng, timings[_RANK])
     return out + measure.rows(measure.together(along(queries, gallery), 2), size, _CURVES)
 

@@ -147,15 +147,20 @@ def _at_least(x: Any, first: int, last: int, score: Any) -> Any:
 
 @jit
 def _count_in_row(row: Any, scores: Any, n: int, out: Any) -> None:
-    """How many scores of a whole row are at least each of ``n`` others, four at a time."""
+    """How many scores of a whole row are at least each of ``n`` others, four or two at a time."""
     scores[n : n + 3] = np.inf
     for x in range(0, n, 4):
         a, b, c, d = scores[x], scores[x + 1], scores[x + 2], scores[x + 3]
         i = j = k = m = np.int32(0)
-        for y in range(np.uint64(len(row))):
-            score = row[y]
-            i, j = np.int32(i + np.int32(score >= a)), np.int32(j + np.int32(score >= b))
-            k, m = np.int32(k + np.int32(score >= c)), np.int32(m + np.int32(score >= d))
+        if n - x > 2:
+            for y in range(np.uint64(len(row))):
+                score = row[y]
+                i, j = np.int32(i + np.int32(score >= a)), np.int32(j + np.int32(score >= b))
+                k, m = np.int32(k + np.int32(score >= c)), np.int32(m + np.int32(score >= d))
+        else:
+            for y in range(np.uint64(len(row))):
+                score = row[y]
+                i, j = np.int32(i + np.int32(score >= a)), np.int32(j + np.int32(score >= b))
         out[x], out[x + 1], out[x + 2], out[x + 3] = i, j, k, m
 
 
