@@ -16,6 +16,7 @@ from benchmark.ranking.threshold_search import COPIES
 from benchmark.ranking.whole_list_kernels import LEAST, bisect, forget, upwards
 
 _BUCKETS = 2048
+_UNDER, _OVER = -2.0, 4.0  # standard deviations they span; ranks far below hardly differ in share
 _SAMPLE = 256
 _LINE = 16  # scores in a line of the cache
 _CELLS = 4096  # that sums fall into, to look up how many matches they reach
@@ -64,8 +65,8 @@ def _fill(row: Any, absent: int, above: Any, room: Any) -> Any:
     ``absent`` of the scores are infinite. Returns where the buckets begin and how wide they are.
     """
     mean, spread = _spread(row)
-    width = max(10 * spread / _BUCKETS, abs(mean) * 1e-6, 1e-30)
-    low = np.float32(mean - 4.5 * spread)
+    width = max((_OVER - _UNDER) * spread / _BUCKETS, abs(mean) * 1e-6, 1e-30)
+    low = np.float32(mean + _UNDER * spread)
     counts = np.zeros((2, _BUCKETS), np.int32)
     for c in range(0, len(row), CHUNK):
         n = min(CHUNK, len(row) - c)
@@ -119,13 +120,12 @@ def _edge(low: Any, width: float, k: int) -> Any:
 def _arrange(some: Any, n: int, lowest: int, above: Any, at: Any, ordered: Any) -> None:
     """Put scores beside those of their bucket: those of k from ``above[k + 1]`` on.
 
-    Those below the lowest bucket follow as they come: nothing looks for them.
+    Those of buckets below ``lowest`` follow and overwrite each other: nothing looks for them.
     """
-    below = max(lowest, 1) - 1
-    for b in range(below, _BUCKETS):
-        at[b] = above[b + 1]
+    for b in range(_BUCKETS):
+        at[b] = above[max(b, lowest - 1) + 1]
     for x in range(np.uint64(n)):
-        k = np.uint64(max(some.buckets[x], np.int32(below)))
+        k = np.uint64(some.buckets[x])
         place = at[k]
         ordered[np.uint64(place)] = some.scores[x]
         at[k] = place + 1
