@@ -10,6 +10,7 @@ from typing import Any
 from benchmark.records.record import OrderCurves, Record
 from benchmark.report import select
 from benchmark.report.claims.language import EACH, Number, Operation, Value
+from benchmark.report.comparable import comparable
 from benchmark.report.model_size import added_parameters
 from benchmark.report.notes import track_kind
 
@@ -33,7 +34,7 @@ class MissingValueError(Exception):
 class Values:
     """Numbers of sealed records, by protocol, track, method and the run's changes.
 
-    Of several versions of a protocol or track the newest counts.
+    Those count that may be compared: see :func:`benchmark.report.comparable.comparable`.
     """
 
     def __init__(self, records: Iterable[Record]) -> None:
@@ -43,11 +44,9 @@ class Values:
                 found.setdefault((record.protocol, record.track), []).append(record)
         self._records: dict[tuple[str, str, str, str], list[Record]] = {}
         for (protocol, track), here in found.items():
-            newest = max((r.protocol_version, r.track_version) for r in here)
-            for r in here:
-                if (r.protocol_version, r.track_version) == newest:
-                    key = (protocol, track, r.method, _changes(r.changed))
-                    self._records.setdefault(key, []).append(r)
+            for r in comparable(here):
+                key = (protocol, track, r.method, _changes(r.changed))
+                self._records.setdefault(key, []).append(r)
 
     def pictures(self, track: str) -> str:
         """What a track's images are; ``photographs`` where that is not known here."""

@@ -12,6 +12,7 @@ from benchmark.config.overrides import known_methods
 from benchmark.records.published import Published
 from benchmark.records.record import Record
 from benchmark.report import select
+from benchmark.report.comparable import comparable
 from benchmark.report.notes import track_kind
 from benchmark.report.transfer.rules import TransferRules, ValueKind
 
@@ -51,8 +52,9 @@ class Order:
 def measured_orders(records: Iterable[Record], rules: TransferRules) -> list[Order]:
     """An order for each protocol, track, value and metric of sealed records without changes.
 
-    Of several versions of a protocol or track the newest counts. Methods that lack a seed that
-    most of them have are left out, as are those that the rules leave out.
+    Of several versions of a protocol or track the newest counts, of several old models of a seed
+    independent's. Methods that lack a seed that most of them have are left out, as are those that
+    the rules leave out.
     """
     found: dict[tuple[str, str], list[Record]] = {}
     for record in records:
@@ -60,8 +62,7 @@ def measured_orders(records: Iterable[Record], rules: TransferRules) -> list[Ord
             found.setdefault((record.protocol, record.track), []).append(record)
     orders = []
     for here in (found[key] for key in sorted(found)):
-        newest = max((r.protocol_version, r.track_version) for r in here)
-        kept = [r for r in here if (r.protocol_version, r.track_version) == newest]
+        kept = comparable(here)
         for value in rules.values:
             for metric in rules.metrics:
                 order = _measured(kept, value, metric, rules)

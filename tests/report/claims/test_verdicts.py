@@ -156,6 +156,14 @@ def test_newest_version_counts(said) -> None:
     assert said(records, ABOVE).on_track("glyphs") == "agrees"
 
 
+def test_methods_of_another_old_model_do_not_count(said) -> None:
+    alone = seeds("independent", 0.1, 0.1, 0.1, lower=0.4)
+    fct = seeds("fct", 0.6, 0.6, 0.6, lower=0.4)
+    bct = [*seeds("bct", 0.5, 0.5, lower=0.4), make_record("bct", 0.9, seed=2, lower=0.8)]
+    (line,) = said([*alone, *fct, *bct], ABOVE).lines
+    assert line.differences == pytest.approx({0: 0.1, 1: 0.1}) and line.verdict == "cannot tell"
+
+
 def on(track, dataset, fct, bct):
     fields = {"track": track, "dataset": {"name": dataset}}
     return [*seeds("fct", *fct, **fields), *seeds("bct", *bct, **fields)]

@@ -1,0 +1,36 @@
+"""Which records are compared with each other."""
+
+from support.records import make_record
+
+from benchmark.report.comparable import comparable
+
+
+def names(records) -> list[str]:
+    return [record.method for record in records]
+
+
+def test_of_the_newest_version() -> None:
+    records = [make_record("bct", 0.5), make_record("fct", 0.5, track_version=0)]
+    assert names(comparable(records)) == ["bct"]
+    assert comparable([]) == []
+
+
+def test_of_one_old_model_a_seed() -> None:
+    """Independent says which, whatever most have; without it most do."""
+    others = [make_record(method, 0.5, lower=0.4) for method in ("bct", "l2", "bt2")]
+    own = [make_record(method, 0.5, lower=0.3) for method in ("fct", "lce")]
+    assert names(comparable([*others, *own])) == ["bct", "l2", "bt2"]
+    alone = make_record("independent", 0.1, lower=0.3)
+    assert names(comparable([*others, *own, alone])) == ["fct", "lce", "independent"]
+    elsewhere = make_record("bct", 0.5, seed=1, lower=0.9)
+    assert names(comparable([*own, alone, elsewhere])) == ["fct", "lce", "independent", "bct"]
+
+
+def test_changes_may_train_another_old_model() -> None:
+    changed = make_record("bct", 0.5, lower=0.6, changed={"recipe.length": 2})
+    assert len(comparable([make_record("independent", 0.1, lower=0.4), changed])) == 2
+
+
+def test_what_a_method_refuses_is_kept() -> None:
+    refused = make_record("bct", 0.5, reason="not here", bounds={})
+    assert len(comparable([make_record("independent", 0.1), refused])) == 2
