@@ -36,16 +36,19 @@ Roots = Annotated[
 Processes = Annotated[
     int | None, Option("--processes", min=1, max=1024, help="Commands at a time; else one a core.")
 ]
+StoreFolder = Annotated[
+    Path | None, Option("--store", help="Folder of stage outputs; else the user's cache.")
+]
 _HOUR = 3600.0
 
 
 @app.command(epilog="Example: `bench results status`")
 def status(
     out: Out = Path("results"), board: BoardFile = None, data_root: Roots = None,
-    processes: Processes = None, as_json: options.AsJson = False,
+    processes: Processes = None, store: StoreFolder = None, as_json: options.AsJson = False,
 ) -> None:  # fmt: skip
     """Show what the core board has, lacks or has of other code, and the hours left."""
-    found, statuses, estimates = _look(board, out, options.track_roots(data_root))
+    found, statuses, estimates = _look(board, out, options.track_roots(data_root), store)
     n = processes or os.cpu_count() or 1
     if as_json:
         echo_json([_row(s, e) for s, e in zip(statuses, estimates, strict=True)])
@@ -64,9 +67,7 @@ def run(
     hours: Annotated[float, Option(
         min=0, help="Begin no command that is estimated to end later."
     )] = 10.0,
-    store: Annotated[
-        Path | None, Option("--store", help="Folder of stage outputs; else the user's cache.")
-    ] = None,
+    store: StoreFolder = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Print the commands only.")] = False,
 ) -> None:  # fmt: skip
     """Compute what the core board lacks, the most important first; goes on where it stopped."""
@@ -74,7 +75,7 @@ def run(
     from benchmark.harness.board_runs import Job, carry_out_jobs, jobs
 
     roots = options.track_roots(data_root)
-    found, statuses, estimates = _look(board, out, roots)
+    found, statuses, estimates = _look(board, out, roots, store)
     folders = ["--out", str(out), *(["--store", str(store)] if store else [])]
     todo = jobs(statuses, [e.seconds for e in estimates], found, roots, folders)
     for reason in dict.fromkeys(s.unknown for s in statuses if s.todo and s.unknown):
@@ -134,10 +135,11 @@ def _write_pictures(out: Path, roots: dict[str, Path], seeds: Collection[int]) -
 
 
 def _look(
-    path: Path | None, out: Path, roots: dict[str, Path]
+    path: Path | None, out: Path, roots: dict[str, Path], store: Path | None
 ) -> tuple[CoreBoard, list[UnitStatus], list[Estimate]]:
-    from benchmark.harness.board_costs import Estimates
+    from benchmark.harness.board_costs import Estimates, stages_left
     from benchmark.harness.core_board import read_core_board, unit_statuses
+    from benchmark.harness.store import Store, default_store
     from benchmark.records.files import find_records
 
     board = read_core_board(path)
@@ -147,7 +149,10 @@ def _look(
         with suppress(BenchError):  # no record yet
             stored += find_records(folder, on_damaged=lambda _: None)
     estimates = Estimates([one.record for one in stored], board.precision)
-    return board, statuses, [estimates.of(one) for one in statuses]
+    kept = Store(store or default_store())
+    left = list(stages_left(statuses, roots, board.precision, kept.has))
+    pairs = zip(statuses, left, strict=True)
+    return board, statuses, [estimates.of(one.unit, todo) for one, todo in pairs]
 
 
 def _row(status: UnitStatus, estimate: Estimate) -> dict[str, object]:
@@ -201,7 +206,7 @@ def _print_sum(statuses: Sequence[UnitStatus], estimates: Sequence[Estimate], n:
     more = f", and {unknown} units that nothing is known of" * bool(unknown)
     echo(f"About {known:.1f} core hours left{more}; {known / n:.1f} hours in {n} processes.")
     if any(e.rough and e.seconds for e in estimates):
-        echo("~: of records of other tracks.")
+        echo("~: partly of records of other tracks.")
 
 
 def hours(estimates: Sequence[Estimate]) -> str:

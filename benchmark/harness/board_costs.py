@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from benchmark.harness.core_board import UnitStatus
+from benchmark.errors import BenchError
+from benchmark.harness.core_board import Unit, UnitStatus, unit_request
+from benchmark.harness.graph import Stage, unique_stages
 from benchmark.records.record import Record
 
-SHARED = "independent"
-"""The method whose stages every other one of a protocol, track and seed shares."""
 Level = tuple[str, ...]
+_SEED = re.compile(r" \(seed \d+\)$")
+_SIDE = "train side-information"
+_FITS = ("right", "other")  # precision
+_LAST = 5
 
 
 def stage_seconds(records: Iterable[Record]) -> float:
@@ -27,61 +33,110 @@ def stage_seconds(records: Iterable[Record]) -> float:
     return sum(seconds.values())
 
 
+def stages_left(
+    statuses: Iterable[UnitStatus], roots: Mapping[str, Path], precision: str,
+    stored: Callable[[str], bool] = lambda name: False,
+) -> Iterator[list[Stage] | None]:  # fmt: skip
+    """The stages that each unit still needs; loads torch.
+
+    What several need, protocols of one split among them, is of the first.
+
+    Args:
+        statuses: Units, in the order in which they are computed.
+        roots: Track -> folder of its images.
+        precision: Of the trainings.
+        stored: Whether a store has the stage of a name.
+
+    Yields:
+        Stages of a unit; ``None`` where it cannot be planned.
+    """
+    seen = set[str]()
+    for status in statuses:
+        try:
+            stages = _of_what_is_missing(status, roots, precision)
+        except BenchError:
+            yield None
+            continue
+        new = [s for s in stages if s.name not in seen and not stored(s.name)]
+        seen.update(stage.name for stage in new)
+        yield new
+
+
+def _of_what_is_missing(
+    status: UnitStatus, roots: Mapping[str, Path], precision: str
+) -> list[Stage]:
+    if not status.todo:
+        return []
+    from benchmark.harness.planner import make_plan  # loads torch
+
+    request = unit_request(status.unit, roots)
+    plan = make_plan(
+        request.setup, list(status.todo), [status.unit.seed], data_root=request.data_root,
+        precision="recipe" if precision == "recipe" else "32-true",
+    )  # fmt: skip
+    wanted = [r for r in plan.results if r.label in status.todo]
+    return unique_stages(*(end for r in wanted for end in (r.bound, r.upper, r.evaluation)))
+
+
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds on one core, and whether they are of records of the same track."""
+    """Seconds on one core, and whether some are of records of other tracks."""
 
     seconds: float | None  # None where no record says anything
-    rough: bool  # of other tracks
+    rough: bool
 
 
 class Estimates:
-    """Estimates of missing records from the times of others, of the nearest setting there is.
+    """Estimates of stages from the times of others, of the nearest setting there is.
 
-    The nearest is the same protocol, track and method, then the same track and method, the same
-    method, and any record; of each the median. Records of the wanted precision go before others.
+    The nearest is the same stage under the same protocol, then of the same track, then any stage
+    of the same kind there, then of another track; of each the median of the last few, as code and
+    networks change. On a track, records of the wanted precision go before others.
 
     Args:
         records: Of any protocols, tracks, methods and seeds.
         precision: The wanted one.
     """
 
-    def __init__(self, records: Sequence[Record], precision: str) -> None:
-        shared = {
-            (r.protocol, r.track, r.seed): r.run.stages.keys()
-            for r in records
-            if r.method == SHARED
-        }
-        right: dict[Level, list[float]] = {}
-        other: dict[Level, list[float]] = {}
-        for r in records:
+    def __init__(self, records: Iterable[Record], precision: str) -> None:
+        found: dict[Level, list[float]] = {}
+        for r in sorted(records, key=lambda r: r.run.finished or ""):
             if r.status != "done" or r.changed:
                 continue
-            common = shared.get((r.protocol, r.track, r.seed), ()) if r.method != SHARED else ()
-            own = sum(s.seconds or 0.0 for t, s in r.run.stages.items() if t not in common)
-            found = right if r.environment.get("precision") == precision else other
-            for level in _levels(r.protocol, r.track, r.method):
-                found.setdefault(level, []).append(own)
-        self._medians: Mapping[Level, float] = {
-            level: statistics.median(values) for level, values in {**other, **right}.items()
-        }
+            fit = _FITS[r.environment.get("precision") != precision]
+            for title, stage in r.run.stages.items():
+                for level in _levels(r.protocol, r.track, title):
+                    found.setdefault((fit, *level), []).append(stage.seconds or 0.0)
+        self._medians = {each: statistics.median(s[-_LAST:]) for each, s in found.items()}
 
-    def of(self, status: UnitStatus) -> Estimate:
+    def of(self, unit: Unit, stages: Sequence[Stage] | None) -> Estimate:
         """Of what is to be done of a unit."""
-        total, rough = 0.0, False
-        length = dict(status.unit.changes).get("recipe.length", 1)
+        if stages is None:
+            return Estimate(None, rough=True)
+        length = dict(unit.changes).get("recipe.length", 1)
         times = length if isinstance(length, int) else 1
-        for method in status.todo:
-            levels = _levels(status.unit.protocol, status.unit.track, method)
-            level = next((each for each in levels if each in self._medians), None)
+        total, rough = 0.0, False
+        for stage in stages:
+            level = next(filter(self._medians.__contains__, _nearest(unit, stage.title)), None)
             if level is None:
                 return Estimate(None, rough=True)
-            total += times * self._medians[level]
-            rough = rough or level in levels[2:]
+            trained = stage.title.startswith(("train", "fit"))
+            total += self._medians[level] * (times if trained else 1)
+            rough = rough or not level[2]
         return Estimate(total, rough)
 
 
-def _levels(protocol: str, track: str, method: str) -> tuple[Level, ...]:
-    """From the same setting to any; the shared model and other methods cost another thing."""
-    kind = "shared" if method == SHARED else "own"
-    return (protocol, track, method), ("", track, method), ("", "", method), ("", "", "", kind)
+def _nearest(unit: Unit, title: str) -> list[Level]:
+    """Where a stage's time is looked for, the best place first."""
+    levels = _levels(unit.protocol, unit.track, title)
+    return [(fit, *each) for part in (levels[:3], levels[3:]) for fit in _FITS for each in part]
+
+
+def _levels(protocol: str, track: str, title: str) -> tuple[Level, ...]:
+    """From the same setting to any stage of a kind: protocol, track, and what is done."""
+    work = _SEED.sub("", title)
+    kind = _SIDE if work.startswith(_SIDE) else work.partition(" ")[0] + " any"
+    return (
+        (protocol, track, work), ("", track, work), ("", track, kind),
+        ("", "", work), ("", "", kind),
+    )  # fmt: skip

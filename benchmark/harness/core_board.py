@@ -24,12 +24,17 @@ from benchmark.records.details import check_digest
 from benchmark.records.evidence import evidence_file
 from benchmark.records.files import read_record
 from benchmark.records.record import Record, record_path
+from benchmark.report.comparable import comparable
 
 EVERY = "every"
 """Stands for every built-in method, without variants."""
-State = Literal["there", "missing", "stale", "damaged", "not clean", "precision", "threads"]
+State = Literal[
+    "there", "missing", "stale", "damaged", "not clean", "precision", "threads",
+    "of another old model",
+]  # fmt: skip
 """Of a record: there as it is wanted; of earlier code, data or settings; not as it was written; of
-a commit with changes, or of none; of another precision; of another number of threads."""
+a commit with changes, or of none; of another precision; of another number of threads; of an old
+model that ``independent`` or most others of the unit do not have, as of another processor."""
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
 Setting = bool | int | float | str
 
@@ -73,14 +78,19 @@ class CoreBoard(Model):
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:
-        """Every protocol, track and seed once: board by board, within a board seed by seed."""
-        every = [
-            Unit(protocol, board.track, seed, self.methods(board), tuple(board.set.items()))
-            for board in self.boards
-            for seed in self.seeds
-            for protocol in board.protocols
-        ]
-        return tuple({unit.place: unit for unit in reversed(every)}.values())[::-1]
+        """Every protocol, track and seed once, with the methods of all its boards.
+
+        They are in the order of the boards, within a board seed by seed.
+        """
+        found: dict[tuple[object, ...], Unit] = {}
+        for board in self.boards:
+            for seed, protocol in itertools.product(self.seeds, board.protocols):
+                changes = tuple(board.set.items())
+                unit = Unit(protocol, board.track, seed, self.methods(board), changes)
+                before = found.get(unit.place)
+                methods = (*before.methods, *unit.methods) if before else unit.methods
+                found[unit.place] = unit._replace(methods=tuple(dict.fromkeys(methods)))
+        return tuple(found.values())
 
 
 def _built_in() -> list[str]:
@@ -153,10 +163,7 @@ def unit_statuses(
     """
     for unit in board.units:
         try:
-            request = make_request(
-                unit.methods, unit.protocol, unit.track, data_root=roots.get(unit.track),
-                seeds=[unit.seed], without_data=True, settings=dict(unit.changes),
-            )  # fmt: skip
+            request = unit_request(unit, roots)
         except BenchError as error:
             states: dict[str, State] = dict.fromkeys(unit.methods, "missing")
             yield UnitStatus(unit, states, str(error))
@@ -166,26 +173,44 @@ def unit_statuses(
         yield UnitStatus(unit, _states(unit, request, board, results, known=not needed), why)
 
 
+def unit_request(unit: Unit, roots: Mapping[str, Path]) -> Request:
+    """What a unit asks for; its data need not be here."""
+    return make_request(
+        unit.methods, unit.protocol, unit.track, data_root=roots.get(unit.track),
+        seeds=[unit.seed], without_data=True, settings=dict(unit.changes),
+    )  # fmt: skip
+
+
 def _states(
     unit: Unit, request: Request, board: CoreBoard, results: Path, *, known: bool
 ) -> dict[str, State]:
     source = data_source(request.setup, request.data_root) if known else {}
-    states = {}
+    states: dict[str, State] = {}
+    found: dict[str, Record] = {}
     for method in unit.methods:
         path = record_path(request.folder(results), unit.protocol, unit.track, method, unit.seed)
         key = record_key(request.setup, source, method, unit.seed, None) if known else None
-        states[method] = _state(path, request, key, board)
-    return states
+        try:
+            record = _read(path)
+        except BenchError:
+            states[method] = "damaged"
+            continue
+        states[method] = "missing" if record is None else _state(record, request, key, board)
+        if record is not None and states[method] == "there":
+            found[method] = record
+    same = {record.method for record in comparable(list(found.values()))}
+    return states | dict.fromkeys(found.keys() - same, "of another old model")
 
 
-def _state(path: Path, request: Request, key: str | None, board: CoreBoard) -> State:
+def _read(path: Path) -> Record | None:
     if not path.is_file():
-        return "missing"
-    try:
-        record = read_record(path)
-        check_digest(record, path)
-    except BenchError:
-        return "damaged"
+        return None
+    record = read_record(path)
+    check_digest(record, path)
+    return record
+
+
+def _state(record: Record, request: Request, key: str | None, board: CoreBoard) -> State:
     stale = record.key != key if key is not None else not _of_this_code(record, request)
     if stale or record.seal is None:
         return "stale"

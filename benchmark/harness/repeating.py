@@ -21,6 +21,7 @@ from benchmark.records.record import Record
 from benchmark.records.verified import TOLERANCE, Verification
 
 _KIND = ("cpu", "system", "precision")
+_IF_KNOWN = "instructions"  # what older records do not say
 # Details follow from the same embeddings and may since hold more.
 _ELSEWHERE = frozenset({"environment", "key", "adapter", "details"})
 Value = tuple[str, float]
@@ -45,10 +46,9 @@ class Repetition:
     @property
     def same_kind(self) -> bool:
         """Whether both machines are of one kind: processor, system, precision, device."""
-        kinds = [
-            ([each.environment.get(name) for name in _KIND], devices(each))
-            for each in (self.record, self.again)
-        ]
+        both = (self.record, self.again)
+        names = (*_KIND, _IF_KNOWN) if all(_IF_KNOWN in r.environment for r in both) else _KIND
+        kinds = [([r.environment.get(name) for name in names], devices(r)) for r in both]
         return kinds[0] == kinds[1]
 
     @property
@@ -59,11 +59,12 @@ class Repetition:
     @property
     def machines(self) -> str:
         """Both machines in words."""
-        names = [
-            ", ".join([*(each.environment.get(name, "unknown") for name in _KIND), *devices(each)])
-            for each in (self.record, self.again)
-        ]
-        return f"the record is of {names[0]}, this is {names[1]}"
+        words = []
+        for each in (self.record, self.again):
+            known = [each.environment.get(name, "unknown") for name in _KIND]
+            known += [v for k, v in each.environment.items() if k == _IF_KNOWN]
+            words.append(", ".join([*known, *devices(each)]))
+        return f"the record is of {words[0]}, this is {words[1]}"
 
     def farthest(self) -> tuple[float, str]:
         """The largest difference of a score in points, and where it is."""

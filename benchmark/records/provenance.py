@@ -9,6 +9,8 @@ from pathlib import Path
 
 from benchmark.records.record import CodeVersion
 
+_VECTORS = ("avx512f", "avx2", "avx", "sse4_2", "sve", "asimd")
+"""As Linux names them, the widest first."""
 _CODE = ("benchmark", "methods", "protocols", "leaderboard", "pyproject.toml")
 _PACKAGES = (
     "torch", "torchvision", "lightning-fabric", "timm", "numpy", "numba", "scipy", "scikit-learn",
@@ -48,9 +50,21 @@ def _git(folder: Path, *words: str) -> str | None:
 
 def hardware() -> dict[str, str]:
     """The machine in plain words; no name of a host."""
-    cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [x for x in info.read_text().splitlines() if x.startswith("model name")]
-        cpu = names[0].partition(":")[2].strip() if names else cpu
-    return {"cpu": cpu, "cores": str(os.cpu_count()), "system": platform.system()}
+    said = processor(info.read_text()) if info.exists() else {}
+    usual = {"cpu": platform.processor() or platform.machine()}
+    return usual | said | {"cores": str(os.cpu_count()), "system": platform.system()}
+
+
+def processor(cpuinfo: str) -> dict[str, str]:
+    """What Linux says of the first processor: ``cpu`` and ``instructions``, where it names them.
+
+    ``instructions`` are the widest vectors that it computes with: libraries sum in another order
+    with each, which changes the last bits of each step of a training, and so its end.
+    """
+    lines = (line.partition(":") for line in cpuinfo.partition("\n\n")[0].splitlines())
+    facts = {name.strip(): value.strip() for name, _, value in lines}
+    flags = (facts.get("flags") or facts.get("Features") or "").split()
+    widest = next(filter(flags.count, _VECTORS), None)
+    found = {"cpu": facts.get("model name"), "instructions": widest}
+    return {name: value for name, value in found.items() if value}

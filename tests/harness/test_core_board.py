@@ -12,17 +12,10 @@ from support.records import make_record
 from benchmark import BenchError, get_method
 from benchmark.config import registry
 from benchmark.config.loading import load_track
-from benchmark.harness.board_costs import Estimate, Estimates, stage_seconds
+from benchmark.harness.board_costs import Estimate, Estimates, stage_seconds, stages_left
 from benchmark.harness.board_runs import Job, carry_out_jobs, jobs
-from benchmark.harness.core_board import (
-    EVERY,
-    Unit,
-    UnitStatus,
-    count_states,
-    read_core_board,
-    unit_statuses,
-)
-from benchmark.harness.graph import data_source, record_key
+from benchmark.harness.core_board import EVERY, Unit, count_states, read_core_board, unit_statuses
+from benchmark.harness.graph import Stage, data_source, record_key
 from benchmark.harness.requests import make_request
 from benchmark.records.files import write_record
 
@@ -247,6 +240,22 @@ def test_what_is_set_is_checked(board_file, tmp_path) -> None:
     assert "did you mean 'length'" in status.unknown
 
 
+def test_records_of_another_old_model_are_not_there(board_file, put, tmp_path) -> None:
+    """Another processor trains another one; what is compared must start from the same."""
+    board = read_core_board(board_file(lists={"few": ["independent", "bct", "l2", "bt2"]}))
+    for method in ("bct", "l2"):
+        put(method, lower=0.3)
+    put("bt2", lower=0.4)
+    first, *_ = states(board, tmp_path / "results")
+    assert first == {"independent": "missing", "bct": "there", "l2": "there",
+                     "bt2": "of another old model"}  # fmt: skip
+    put("independent", lower=0.4)
+    status, *_ = unit_statuses(board, tmp_path / "results", {})
+    assert status.todo == ("bct", "l2")
+    found = jobs([status], [1.0], board, {}, ())
+    assert [job.words[6] for job in found] == ["bct,l2"] and "overwrite" in found[0].words
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -266,11 +275,26 @@ def test_refused(board_file, changes, message) -> None:
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
-def timed(method, protocol="open-class", track="glyphs", seed=0, precision="32-true", **seconds):
-    stages = {title.replace("_", " "): {"seconds": s} for title, s in seconds.items()}
+def test_boards_of_one_place_are_one_unit(board_file) -> None:
+    """What a second board adds is not lost."""
+    lists = {"few": ["bct", "independent"], "more": ["bct", "l2"]}
+    boards = [
+        {"track": "toy", "protocols": ["open-class"], "methods": name} for name in ("few", "more")
+    ]
+    units = read_core_board(board_file(lists=lists, boards=boards)).units
+    assert [(u.seed, u.methods) for u in units] == [
+        (seed, ("independent", "bct", "l2")) for seed in (0, 1)
+    ]
+
+
+def timed(method, protocol="open-class", track="glyphs", seed=0, precision="32-true",
+          finished=None, **seconds):  # fmt: skip
+    stages = {
+        f"{title.replace('_', ' ')} (seed {seed})": {"seconds": s} for title, s in seconds.items()
+    }
     return make_record(
         method, protocol=protocol, track=track, seed=seed, environment={"precision": precision},
-        run={"stages": stages},
+        run={"stages": stages, "finished": finished},
     )  # fmt: skip
 
 
@@ -290,20 +314,52 @@ def test_estimates_are_of_the_nearest_setting() -> None:
     ]
     estimates = Estimates(records, "32-true")
 
-    def of(protocol, track, **missing) -> Estimate:
-        return estimates.of(UnitStatus(Unit(protocol, track, 1, tuple(missing)), missing))
+    def of(protocol, track, *titles, **changes) -> Estimate:
+        stages = [Stage(title.partition(" ")[0], f"{title} (seed 1)", {}) for title in titles]
+        unit = Unit(protocol, track, 1, ("bct",), tuple(changes.items()))
+        return estimates.of(unit, stages)
 
-    assert of("open-class", "glyphs", bct="missing") == Estimate(30.0, rough=False)
-    both = of("open-class", "glyphs", independent="stale", bct="missing")
-    assert both == Estimate(60.0, rough=False)
-    assert of("open-class", "glyphs", independent="there", bct="there") == Estimate(0.0, False)
-    assert of("extended-data", "glyphs", bct="missing") == Estimate(40.0, rough=False)
-    assert of("open-class", "omniglot", bct="missing") == Estimate(40.0, rough=True)
-    assert of("open-class", "omniglot", l2="missing") == Estimate(40.0, rough=True)
-    longer = Unit("open-class", "glyphs", 1, ("bct",), (("recipe.length", 4),))
-    assert estimates.of(UnitStatus(longer, {"bct": "missing"})) == Estimate(120.0, rough=False)
-    estimates = Estimates([], "32-true")
-    assert of("open-class", "glyphs", bct="missing") == Estimate(None, rough=True)
+    assert of("open-class", "glyphs") == Estimate(0.0, rough=False)
+    assert of("open-class", "glyphs", "train bct") == Estimate(30.0, rough=False)
+    assert of("open-class", "glyphs", "train old", "train bct") == Estimate(40.0, rough=False)
+    assert of("extended-data", "glyphs", "train bct") == Estimate(40.0, rough=False)
+    of_any = Estimate(20.0, rough=False)  # the median of 10, 20, 30, 10, 20 and 50, the last five
+    assert of("open-class", "glyphs", "train l2") == of_any
+    assert of("open-class", "omniglot", "train bct") == Estimate(40.0, rough=True)
+    assert of("open-class", "omniglot", "train l2") == Estimate(20.0, rough=True)
+    assert of("open-class", "glyphs", "embed test images") == Estimate(None, rough=True)
+    longer = {"recipe.length": 4}
+    assert of("open-class", "glyphs", "train bct", **longer) == Estimate(120.0, rough=False)
+    assert estimates.of(Unit("open-class", "glyphs", 1, ()), None) == Estimate(None, rough=True)
+
+
+def test_the_last_times_count() -> None:
+    """A track whose networks became smaller is as quick as its newest records."""
+    days = range(1, 9)
+    records = [timed("bct", finished=f"2026-01-0{d}", seed=d, train_bct=float(9 - d)) for d in days]
+    stage = Stage("update", "train bct (seed 9)", {})
+    unit = Unit("open-class", "glyphs", 9, ("bct",))
+    assert Estimates(reversed(records), "32-true").of(unit, [stage]).seconds == 3.0
+
+
+def test_what_units_share_is_left_once(board_file, tmp_path) -> None:
+    """Protocols share trainings; what the store has is not left at all."""
+    boards = [{"track": "toy", "protocols": ["extended-class", "backfill"], "methods": "few"}]
+    board = read_core_board(board_file(boards=boards, seeds=[0]))
+    statuses = list(unit_statuses(board, tmp_path, {}))
+    first, second = stages_left(statuses, {}, board.precision)
+    titles = [stage.title for stage in first]
+    assert "train old model (seed 0)" in titles and "train bct (seed 0)" in titles
+    assert not {stage.name for stage in first} & {stage.name for stage in second}
+    assert {stage.kind for stage in second} == {"update", "embed", "evaluate"}
+    again, _ = stages_left(statuses, {}, board.precision, {s.name for s in first}.__contains__)
+    assert again == []
+
+
+def test_what_cannot_be_planned_is_unknown(board_file, tmp_path) -> None:
+    one = {"track": "toy", "protocols": ["open-class"], "methods": "few", "set": {"recipe.x": 2}}
+    status, *_ = unit_statuses(read_core_board(board_file(boards=[one])), tmp_path, {})
+    assert list(stages_left([status], {}, "32-true")) == [None]
 
 
 def test_commands(board_file, put, tmp_path) -> None:
