@@ -39,6 +39,14 @@ class HeatColumn:
 
 
 @dataclass(frozen=True)
+class HeatPart:
+    """Columns that stand side by side where there is little room."""
+
+    words: str
+    group: str
+
+
+@dataclass(frozen=True)
 class HeatRow:
     """A method."""
 
@@ -53,7 +61,7 @@ class Heatmap:
     """Boards as columns by group, methods as rows."""
 
     groups: tuple[tuple[str, int], ...]  # words, number of columns
-    parts: tuple[str, ...]  # words of what stands side by side where there is little room
+    parts: tuple[HeatPart, ...]
     columns: tuple[HeatColumn, ...]
     rows: tuple[HeatRow, ...]
     without: tuple[HeatCell, ...]  # doing without any method
@@ -82,7 +90,7 @@ def heatmap(
     names = list(dict.fromkeys(_group_words(board.scenario) for board in ordered))
     parts = [_parts([b for b in ordered if _group_words(b.scenario) == name]) for name in names]
     labels = [
-        f"{name}, {i + 1} of {len(of)}" if len(of) > 1 else name
+        HeatPart(f"{name}, {i + 1} of {len(of)}" if len(of) > 1 else name, name)
         for name, of in zip(names, parts, strict=True)
         for i in range(len(of))
     ]

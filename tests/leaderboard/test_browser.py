@@ -342,6 +342,18 @@ def test_a_heatmap_that_is_wider_than_the_page_shows_a_group_at_a_time(visit):
     page.add_style_tag(content=".heat thead th { min-width: 12rem !important; }")
     page.evaluate("dispatchEvent(new Event('resize'))")
     assert page.is_visible(".heat-group")
+    # A wide screen shows whole groups, a narrow one parts of them.
+    names = "[...document.querySelectorAll('.heat-group option')].map(o => !o.hidden && o.text)"
+    shown = "[...document.querySelectorAll('.heat thead th[data-part]')].filter(t => t.offsetWidth)"
+    groups = list(filter(None, page.evaluate(names)))
+    assert len(groups) == len(set(groups))
+    columns = page.evaluate(f"{shown}.length")
+    assert columns == int(page.get_attribute(".heat .groups th", "colspan"))
+    page.set_viewport_size({"width": 700, "height": 900})
+    assert all(page.evaluate(names))
+    assert page.evaluate(f"{shown}.length") <= min(columns, 6)
+    page.set_viewport_size({"width": 1280, "height": 900})
+    assert page.evaluate(f"{shown}.length") == columns
     page.add_style_tag(content=".heat thead th { min-width: 2rem !important; }")
     page.evaluate("dispatchEvent(new Event('resize'))")
     assert page.is_hidden(".heat-group")

@@ -346,6 +346,22 @@ def test_seen_and_unseen_classes_are_apart():
     assert {name for name, _ in heatmap(both).groups} == {"one update", "classes seen in training"}
 
 
+def test_parts_of_the_heatmap_are_of_one_group():
+    """A narrow screen has six columns; a wide one shows all parts of a group."""
+    places = [(p, t) for p in ("open-class", "extended-class", "open-data", "extended-data")
+              for t in ("glyphs", "omniglot")]  # fmt: skip
+    records = [
+        make_record(method, value, 0.9, protocol=protocol, track=track, lower=0.5)
+        for protocol, track in places
+        for method, value in (("independent", 0.1), ("bct", 0.7))
+    ]
+    heat = heatmap(boards(records))
+    assert [(part.words, part.group) for part in heat.parts] == [
+        ("one update, 1 of 2", "one update"), ("one update, 2 of 2", "one update"),
+    ]  # fmt: skip
+    assert [column.part for column in heat.columns] == [0] * 4 + [1] * 4
+
+
 def test_percent_without_a_minus_zero():
     assert percent(Score(-0.001)) == "0 %"
 
