@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmark.config.setup import Precision
 from benchmark.errors import BenchError
 from benchmark.harness.core_board import Unit, UnitStatus, unit_request
 from benchmark.harness.graph import Stage, unique_stages
@@ -34,7 +35,7 @@ def stage_seconds(records: Iterable[Record]) -> float:
 
 
 def stages_left(
-    statuses: Iterable[UnitStatus], roots: Mapping[str, Path], precision: str,
+    statuses: Iterable[UnitStatus], roots: Mapping[str, Path], precision: Precision,
     stored: Callable[[str], bool] = lambda name: False,
 ) -> Iterator[list[Stage] | None]:  # fmt: skip
     """The stages that each unit still needs; loads torch.
@@ -63,7 +64,7 @@ def stages_left(
 
 
 def _of_what_is_missing(
-    status: UnitStatus, roots: Mapping[str, Path], precision: str
+    status: UnitStatus, roots: Mapping[str, Path], precision: Precision
 ) -> list[Stage]:
     if not status.todo:
         return []
@@ -72,7 +73,7 @@ def _of_what_is_missing(
     request = unit_request(status.unit, roots)
     plan = make_plan(
         request.setup, list(status.todo), [status.unit.seed], data_root=request.data_root,
-        precision="recipe" if precision == "recipe" else "32-true",
+        precision=precision,
     )  # fmt: skip
     wanted = [r for r in plan.results if r.label in status.todo]
     return unique_stages(*(end for r in wanted for end in (r.bound, r.upper, r.evaluation)))
