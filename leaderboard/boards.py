@@ -9,11 +9,12 @@ from typing import Any
 from benchmark.config.loading import load_protocol
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, outcome, scores, select
+from benchmark.report.comparable import of_another_old_model
 from benchmark.report.ranks import LEAST_MODELS, Place, places
 from benchmark.report.scores import MethodScores, Score, ScoreTable, Verdict
 from leaderboard.cards import MethodInfo
 from leaderboard.costs import COSTS, cost_text, method_costs
-from leaderboard.effects import Criterion, Effect, criterion, effects, reference
+from leaderboard.effects import PARTS, Criterion, Effect, criterion, effects, reference
 from leaderboard.names import file_name
 from leaderboard.reading import Entry
 from leaderboard.scenarios import Scenario, scenario
@@ -24,11 +25,6 @@ NO_VERDICT = Verdict(None, None, None)
 _PARTS = ("g1_", "g2_", "pooled_")
 # One update with every task: any method can take part.
 _GENERAL = {"retrieval", "verification", "identification"}
-PARTS = {
-    "share": "upgrade kept", "value": "score", "worst": "worst point",
-    "above": "above old/old from", "average": "average compatibility",
-}  # fmt: skip
-"""Parts of an effect -> names of their columns in downloads."""
 # Cases of a board's main table; those of every pair of a chain have one of their own.
 _MOST_CASES = 5
 
@@ -116,6 +112,11 @@ class Board:
     def older(self) -> frozenset[str]:
         """Methods with records of an older version, whose trainings have no version."""
         return frozenset(record.method for record in self.records if record.training is None)
+
+    @cached_property
+    def elsewhere(self) -> frozenset[str]:
+        """Methods with a record of another old model than the others of its seed."""
+        return frozenset(record.method for record in of_another_old_model(self.records))
 
     @cached_property
     def unsealed(self) -> frozenset[str]:
@@ -279,12 +280,6 @@ def make_ranking(board: Board, metric: str) -> Ranking:
     return Ranking(of, without, found, ranks, tuple(sorted(scored, key=order)))
 
 
-def own_parts(of: Criterion) -> tuple[str, ...]:
-    """Parts of an effect that have columns of their own, beside the cases."""
-    parts = {"area": ("value", "worst", "above"), "chain": ("average",)}
-    return parts.get(of.kind, ())
-
-
 def group_entries(entries: Iterable[Entry]) -> list[Group]:
     """The records of each protocol, track and setting; nothing is computed of them yet."""
     by_record = {id(entry.record): entry for entry in entries}
@@ -383,7 +378,7 @@ def _effect_numbers(board: Board, ranking: Ranking, row: MethodScores) -> dict[s
     """What a method keeps of the upgrade, and what the board ranks by."""
     known = row.kind in ("method", "independent")
     effect = ranking.effects.get(row.method) if known else None
-    parts = {part: PARTS[part] for part in ("share", "value", *own_parts(board.ranking.criterion))}
+    parts = {part: PARTS[part] for part in ("share", "value", *board.ranking.criterion.own_parts)}
     cells: dict[str, Any] = {"ranked by": ranking.criterion.words}
     for part, name in parts.items():
         score: Score = NO_SCORE if effect is None else getattr(effect, part)

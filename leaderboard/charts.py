@@ -12,8 +12,9 @@ from benchmark.report.colours import DASHES, MOST, hue
 from benchmark.report.ranks import front
 from benchmark.report.scores import by_method, case_score
 from benchmark.report.tables import backfilling, sequence
-from leaderboard.boards import PARTS, Board, own_parts, rounded
+from leaderboard.boards import Board, rounded
 from leaderboard.costs import COSTS
+from leaderboard.effects import PARTS
 
 _rounded = partial(rounded, digits=5)
 _GROUPS = 40
@@ -28,7 +29,7 @@ def board_data(board: Board, boards: Sequence[Board]) -> dict[str, Any]:
         "metrics": [metric_data(board, key) for key in board.metrics],
         "cross": board.cross,
         "own": board.own,
-        "parts": [PARTS[part] for part in own_parts(board.ranking.criterion)],
+        "parts": [PARTS[part] for part in board.ranking.criterion.own_parts],
         "cases": board.shown_cases,
         "shares": [PARTS["above"], PARTS["average"]],
         "hues": {method: hue(method) for method in board.info},

@@ -21,6 +21,11 @@ Kind = Literal["area", "chain", "cross"]
 LEAST_UPGRADE = 0.02
 """Where the new model alone is not better by this much, there is no upgrade to keep a share of."""
 OWN_ORDER, NO_ORDER = "priority", "random"
+PARTS = {
+    "share": "upgrade kept", "value": "score", "worst": "worst point",
+    "above": "above old/old from", "average": "average compatibility",
+}  # fmt: skip
+"""Parts of an effect -> names of their columns in downloads."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,12 @@ class Criterion:
         if self.kind == "area":
             return f"{label}, area while backfilling"
         return f"{label}, {self.case}"
+
+    @property
+    def own_parts(self) -> tuple[str, ...]:
+        """Parts of an effect that have columns of their own, beside the cases."""
+        parts = {"area": ("value", "worst", "above"), "chain": ("average",)}
+        return parts.get(self.kind, ())
 
     def value(self, record: Record) -> float | None:
         """The score of a finished record; None where it has none."""

@@ -16,7 +16,7 @@ from benchmark.report.text_table import (
     TextTable,
     score_cell,
 )
-from leaderboard.boards import Board, Ranking, own_parts
+from leaderboard.boards import Board, Ranking
 from leaderboard.costs import cost_text, cost_words
 from leaderboard.effects import Effect, models_words, percent
 from leaderboard.money import Assumptions, bill, hours_words, money_words
@@ -25,6 +25,8 @@ from leaderboard.scenarios import scenario
 
 OLDER = "older version"
 """Records whose trainings have no version."""
+ELSEWHERE = "another old model"
+"""Records whose old/old is not that of their seed's others."""
 _ASSUMED = Assumptions()
 
 
@@ -156,7 +158,10 @@ def _name(board: Board, method: str) -> TextCell:
     """A method; an older version is said once above the table where it is of all records."""
     older = method in board.older and len(board.older) < len(board.info)
     control = board.info[method].family == "control"
-    words = ("control" * control, OLDER * older, "unsealed" * (method in board.unsealed))
+    words = (
+        "control" * control, OLDER * older, "unsealed" * (method in board.unsealed),
+        ELSEWHERE * (method in board.elsewhere),
+    )  # fmt: skip
     return method_cell(method, "../", *words)
 
 
@@ -164,7 +169,7 @@ def _bound_cells(board: Board, row: MethodScores, metric: str, own: Ranking) -> 
     """Scores of a bound or of the independent model."""
     unit = numbers.metric(metric).unit
     effect = own.effects.get(row.method) if row.kind == "independent" else None
-    for part in own_parts(own.criterion):
+    for part in own.criterion.own_parts:
         yield TextCell() if effect is None else _own_cell(getattr(effect, part), unit, part)
     for case in board.shown_cases:
         score = row.cells.get((metric, case))
@@ -196,7 +201,7 @@ def _cells(board: Board, row: MethodScores, metric: str, own: Ranking) -> Iterat
         return
     effect = own.effects[row.method]
     unit = numbers.metric(metric).unit
-    for part in own_parts(own.criterion):
+    for part in own.criterion.own_parts:
         yield _own_cell(getattr(effect, part), unit, part)
     for case in board.shown_cases:
         best = effect.enough and row.method in board.table.best(metric, case)

@@ -1,14 +1,15 @@
 """What stands above and below a table: protocol, track, seeds, how to read it, warnings."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from benchmark.config.loading import load_protocol, load_track
 from benchmark.errors import BenchError
 from benchmark.records.record import Record
 from benchmark.report import numbers, outcome, select
+from benchmark.report.comparable import of_another_old_model
 
 T = TypeVar("T")
 
@@ -188,15 +189,11 @@ def upper_words(record: Record) -> str:
 
 
 def _warnings(records: Sequence[Record]) -> Iterator[str]:
-    seeds = {record.seed for record in records}
-    bounds: dict[int, Mapping[str, Any]] = {}
-    for record in sorted(records, key=lambda record: record.method != "independent"):
-        bounds.setdefault(record.seed, record.bounds)
-        if record.bounds.get("lower") != bounds[record.seed].get("lower"):
-            yield (
-                f"Warning: {record.method}, seed {record.seed}, has another lower bound than the "
-                "others; run it again."
-            )
+    if elsewhere := of_another_old_model(records):
+        yield (
+            "Warning: of another old model than the others of their seed, as their lower bounds "
+            f"show: {'; '.join(_by_seeds(elsewhere))}. Run them again."
+        )
     if len({record.dataset.fingerprint for record in records}) > 1:
         yield "Warning: these records were measured on different data (fingerprints differ)."
     if unsealed := sorted(select.unsealed(records)):
@@ -204,7 +201,8 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
             f"Unsealed, so without a rank and never marked as the best: {', '.join(unsealed)} "
             "(records of an older schema)."
         )
-    partly: dict[str, list[str]] = {}
+    seeds = {record.seed for record in records}
+    partly: list[Record] = []
     for method in dict.fromkeys(record.method for record in records):
         of_method = [record for record in records if record.method == method]
         refused = [record for record in of_method if record.status != "done"]
@@ -212,9 +210,19 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
         if refused:
             yield f"{method}: not applicable: {refused[0].reason or 'no reason given'}"
         if done and done < seeds:
-            partly.setdefault(seed_words(sorted(done)), []).append(method)
-    for words, methods in partly.items():
-        yield f"{', '.join(methods)}: {words} only."
+            partly += [record for record in of_method if record.status == "done"]
+    yield from (f"{words} only." for words in _by_seeds(partly))
+
+
+def _by_seeds(records: Sequence[Record]) -> list[str]:
+    """Methods with their seeds in words: ``bct, fct: seeds 0, 2``."""
+    seeds: dict[str, set[int]] = {}
+    for record in records:
+        seeds.setdefault(record.method, set()).add(record.seed)
+    methods: dict[str, list[str]] = {}
+    for method, found in seeds.items():
+        methods.setdefault(seed_words(sorted(found)), []).append(method)
+    return [f"{', '.join(names)}: {words}" for words, names in methods.items()]
 
 
 def stage_name(title: str, part: str) -> str:

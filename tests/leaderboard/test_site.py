@@ -248,6 +248,20 @@ def test_records_of_an_older_version_say_so(make, tmp_path):
     assert board.count("older version") == 1  # of the board, not of each method
 
 
+def test_records_of_another_old_model_say_so(make, tmp_path):
+    own = [make(m, seed=s) for m in ("independent", "bct", "l2") for s in range(3)]
+    build([*own, *(make("fct", seed=s, lower=0.4) for s in range(3))], tmp_path)
+    board = (tmp_path / "boards" / "open-class-glyphs.html").read_text()
+    marked = {
+        method
+        for method in ("bct", "l2", "fct")
+        for line in board.splitlines()
+        if f'data-method="{method}"' in line and "another old model" in line
+    }
+    assert marked == {"fct"}
+    assert "show: fct: seeds 0 to 2. Run them again." in board
+
+
 def test_unsealed_records_are_shown_without_a_rank(make, tmp_path):
     scores = {"bct": 0.89, "l2": 0.7, "fct": 0.6}
     seals = {"bct": None}

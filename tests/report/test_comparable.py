@@ -2,7 +2,7 @@
 
 from support.records import make_record
 
-from benchmark.report.comparable import comparable
+from benchmark.report.comparable import comparable, of_another_old_model
 
 
 def names(records) -> list[str]:
@@ -29,6 +29,8 @@ def test_of_one_old_model_a_seed() -> None:
 def test_changes_may_train_another_old_model() -> None:
     changed = make_record("bct", 0.5, lower=0.6, changed={"recipe.length": 2})
     assert len(comparable([make_record("independent", 0.1, lower=0.4), changed])) == 2
+    other = make_record("l2", 0.5, lower=0.7, changed={"recipe.length": 2})
+    assert names(of_another_old_model([changed, changed, other])) == ["l2"]
 
 
 def test_what_a_method_refuses_is_kept() -> None:

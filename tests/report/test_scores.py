@@ -112,6 +112,16 @@ def test_a_seed_that_is_missing_is_said(make):
     assert "l2: seed 1 only." in table.notes
 
 
+def test_records_of_another_old_model_are_said_in_one_line(make):
+    own = [make(m, seed=s) for m in ("independent", "bct", "l2", "fct") for s in range(3)]
+    other = [make(m, seed=s, lower=0.4) for m in ("bt2", "csd") for s in range(3)]
+    table = make_table([*own, *other, make("qdc", seed=1, lower=0.3)])
+    lines = [line for line in table.notes if "another old model" in line]
+    assert len(lines) == 1
+    assert "show: bt2, csd: seeds 0 to 2; qdc: seed 1." in lines[0]
+    assert not any("another old model" in line for line in make_table(own).notes)
+
+
 def test_not_applicable_gives_a_row_with_the_reason(records):
     table = make_table(records)
     assert row(table, "lwf").cells == {}
@@ -134,11 +144,6 @@ def test_notes_say_track_and_upper_bound(records, make):
     assert [r.label for r in table.rows][:2] == ["lower bound", "upper bound"]
     assert "old and new data together (MixBCT)" in " ".join(table.notes)
     assert row(table, "upper-all").cells[CMC, "new/new"].value == 0.95
-
-
-def test_another_lower_bound_is_warned_about(make):
-    table = make_table([make("independent", 0.01), make("bct", lower=0.4)])
-    assert any(note.startswith("Warning: bct, seed 0") for note in table.notes)
 
 
 def test_main_metrics_take_the_strictest_sound_rate(make):
