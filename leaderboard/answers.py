@@ -94,7 +94,7 @@ def candidates(board: Board) -> list[str]:
     found = board.ranking.effects
     fit = [
         m for m, e in found.items()
-        if way(board.info[m]) and m not in board.unsealed and e.share.value is not None
+        if way(board.info[m]) and m not in board.unranked and e.share.value is not None
         and not e.hurts and e.share.value > 0 and not board.ranking.below(m, board.records)
     ]  # fmt: skip
     return sorted(fit, key=lambda m: (not found[m].enough, -(found[m].share.value or 0.0), m))

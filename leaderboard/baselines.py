@@ -39,10 +39,10 @@ def _matches(shares: Mapping[str, Mapping[int, float]], baseline: str, best: str
 
 
 def _shares(board: Board) -> Mapping[str, Mapping[int, float]]:
-    """Method -> seed -> share of the upgrade that it keeps; none of unsealed records."""
+    """Method -> seed -> share of the upgrade that it keeps; none of methods without a rank."""
     found: dict[str, dict[int, float]] = {}
     for record in board.records:
         share = board.ranking.criterion.share(record)
-        if share is not None and record.method not in board.unsealed:
+        if share is not None and record.method not in board.unranked:
             found.setdefault(record.method, {})[record.seed] = share
     return found

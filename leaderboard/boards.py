@@ -120,8 +120,13 @@ class Board:
 
     @cached_property
     def unsealed(self) -> frozenset[str]:
-        """Methods with a record that no seal guards; they have no rank."""
+        """Methods with a record that no seal guards."""
         return frozenset(select.unsealed(self.records))
+
+    @property
+    def unranked(self) -> frozenset[str]:
+        """Methods that have no rank, whatever their scores."""
+        return self.elsewhere | self.unsealed
 
     @property
     def metric(self) -> str:
@@ -260,7 +265,7 @@ def make_ranking(board: Board, metric: str) -> Ranking:
     of = criterion(board.records, metric)
     higher = numbers.metric(metric).higher_is_better is not False
     values: dict[str, dict[int, float]] = {
-        m: {} for m, about in board.info.items() if about.ranked and m not in board.unsealed
+        m: {} for m, about in board.info.items() if about.ranked and m not in board.unranked
     }
     for record in board.records:
         value = of.value(record) if record.method in values else None

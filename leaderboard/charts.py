@@ -45,7 +45,7 @@ def board_data(board: Board, boards: Sequence[Board]) -> dict[str, Any]:
 
 def _top(board: Board) -> list[str]:
     """The methods that plots show in colour: those of the front, then the best; at most eight."""
-    best = [m for m in board.ranking.in_order if board.info[m].ranked and m not in board.unsealed]
+    best = [m for m in board.ranking.in_order if board.info[m].ranked and m not in board.unranked]
     if board.enough:
         best = [m for m in best if board.ranking.effects[m].enough]
     edge = [m for m in metric_data(board, board.metric)["front"] if m in best]
@@ -60,7 +60,7 @@ def metric_data(board: Board, key: str) -> dict[str, Any]:
     for row in board.methods:
         scores = (row.cells.get((key, board.own)), row.cells.get((key, board.cross)))
         x, y = (None if score is None else score.value for score in scores)
-        may_win = board.info[row.method].ranked and row.sealed
+        may_win = board.info[row.method].ranked and row.rival
         if x is not None and y is not None and may_win:
             points[row.method] = float(x), float(y)
     return {

@@ -176,8 +176,8 @@ def _column(board: Board, root: str, part: int, heads: Mapping[str, str]) -> Hea
 def cell(board: Board, method: str) -> HeatCell:
     """A method on a board.
 
-    Hatched where there are fewer than three models, grey where it cannot be applied, a grey dot
-    where it was not measured.
+    Hatched where there are fewer than three models, or other ones than the other methods have;
+    grey where it cannot be applied, a grey dot where it was not measured.
     """
     if method not in board.info:
         return HeatCell("·", "unknown", "not measured")
@@ -186,10 +186,10 @@ def cell(board: Board, method: str) -> HeatCell:
         return HeatCell("n/a", "na", "not applicable")
     if effect.share.value is None:
         return HeatCell("n/a", "na", "the new model alone is hardly better")
-    few = "few" if effect.models < LEAST_MODELS else ""
+    few = "few" if effect.models < LEAST_MODELS or method in board.elsewhere else ""
     hurts = "hurts" if effect.hurts else ""
     look = " ".join(filter(None, (shade(effect.share.value, share_without(board)), few, hurts)))
-    return HeatCell(f"{100 * effect.share.value:z.0f}", look, _hint(effect))
+    return HeatCell(f"{100 * effect.share.value:z.0f}", look, _hint(effect, board, method))
 
 
 def shade(share: float, without: float = 0.0) -> str:
@@ -204,8 +204,9 @@ def shade(share: float, without: float = 0.0) -> str:
     return next((name for limit, name in _SHADES if share < limit), "p5")
 
 
-def _hint(effect: Effect) -> str:
+def _hint(effect: Effect, board: Board, method: str) -> str:
     more = "; new/new suffers" if effect.hurts else ""
+    more += "; another old model" if method in board.elsewhere else ""
     return (
         f"{keeps(effect)}, {models_words(effect.models)}{more}"
         if effect.enough

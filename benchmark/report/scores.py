@@ -52,7 +52,7 @@ class MethodScores:
     cells: Mapping[tuple[str, str], Score]  # (metric, case of the column) -> score
     verdicts: Mapping[str, Verdict]  # metric -> compatible, gain
     reason: str | None = None  # why the method is not applicable; None where it is
-    sealed: bool = True  # whether seals guard all its records
+    rival: bool = True  # whether it may be the best; see :func:`select.unranked`
     detail: str = ""  # the case that a bound is, ``old/old``; empty for methods
 
     @property
@@ -78,10 +78,10 @@ class ScoreTable:
     slug: str  # a name for files and labels, its own among the tables made together
 
     def best(self, metric: str, case: str) -> set[str]:
-        """Methods with the best score of a case, or the best ``gain``; no unsealed ones."""
+        """Methods with the best score of a case, or the best ``gain``; none without a rank."""
         rivals: dict[str, float | None] = {}
         for row in self.rows:
-            if row.kind == "method" and row.reason is None and row.sealed:
+            if row.kind == "method" and row.reason is None and row.rival:
                 if case == GAIN:
                     rivals[row.method] = row.verdicts[metric].gain
                 else:
@@ -206,7 +206,11 @@ def _table(
     if select.AVG in keys:
         columns.append(select.averaged_case(names))
     rows = [*bounds(records, keys)]
-    rows += [_method(members, keys, columns) for members in by_method(records, done=False).values()]
+    unranked = select.unranked(records)
+    rows += [
+        _method(members, keys, columns, rival=method not in unranked)
+        for method, members in by_method(records, done=False).items()
+    ]
     rows.sort(key=lambda row: ("lower", "independent", "upper", "method").index(row.kind))
     return ScoreTable(
         protocol=records[0].protocol,
@@ -255,7 +259,9 @@ def _bound(records: Sequence[Record], name: str, case: str, key: str) -> Score:
     return mean_score(values, spans)
 
 
-def _method(records: Sequence[Record], keys: Sequence[str], columns: Sequence[str]) -> MethodScores:
+def _method(
+    records: Sequence[Record], keys: Sequence[str], columns: Sequence[str], *, rival: bool
+) -> MethodScores:
     """Mean over the seeds on which the method could be applied."""
     method = records[0].method
     done = [record for record in records if record.status == "done"]
@@ -267,5 +273,5 @@ def _method(records: Sequence[Record], keys: Sequence[str], columns: Sequence[st
         cells={(k, c): case_score(done, c, k) for k in keys for c in columns} if done else {},
         verdicts={key: make_verdict(done, key) for key in keys} if done else {},
         reason=None if done else records[0].reason or "no reason given",
-        sealed=not select.unsealed(records),
+        rival=rival,
     )

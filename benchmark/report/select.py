@@ -10,6 +10,7 @@ from typing import Literal
 from benchmark.metrics.compatibility import average
 from benchmark.records.record import Record
 from benchmark.report import numbers
+from benchmark.report.comparable import of_another_old_model
 
 Role = Literal["cross-test", "self-test", "converted", "difference", ""]
 Names = str | Sequence[str] | None
@@ -45,8 +46,17 @@ def text_queries(records: Sequence[Record]) -> bool:
 
 
 def unsealed(records: Iterable[Record]) -> set[str]:
-    """Methods with a record that no seal guards: they have no rank and are never the best."""
+    """Methods with a record that no seal guards."""
     return {record.method for record in records if record.seal is None}
+
+
+def unranked(records: Iterable[Record]) -> set[str]:
+    """Methods without a rank, which are never the best, though they have a score.
+
+    Those with a record that is unsealed, or of another old model than the others of its seed.
+    """
+    every = list(records)
+    return unsealed(every) | {record.method for record in of_another_old_model(every)}
 
 
 def self_case(records: Sequence[Record]) -> str:

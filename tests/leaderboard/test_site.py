@@ -259,7 +259,7 @@ def test_records_of_another_old_model_say_so(make, tmp_path):
         if f'data-method="{method}"' in line and "another old model" in line
     }
     assert marked == {"fct"}
-    assert "show: fct: seeds 0 to 2. Run them again." in board
+    assert "best: fct: seeds 0 to 2. Run them again." in board
 
 
 def test_unsealed_records_are_shown_without_a_rank(make, tmp_path):

@@ -33,6 +33,12 @@ def test_changes_may_train_another_old_model() -> None:
     assert names(of_another_old_model([changed, changed, other])) == ["l2"]
 
 
+def test_a_record_may_lack_a_metric() -> None:
+    both = make_record("independent", {"cmc_at_1": 0.1, "map": 0.1}, {"cmc_at_1": 0.8, "map": 0.5})
+    assert names(comparable([both, make_record("bct", 0.5)])) == ["independent", "bct"]
+    assert names(comparable([both, make_record("bct", 0.5, lower=0.4)])) == ["independent"]
+
+
 def test_what_a_method_refuses_is_kept() -> None:
     refused = make_record("bct", 0.5, reason="not here", bounds={})
     assert len(comparable([make_record("independent", 0.1), refused])) == 2

@@ -118,7 +118,7 @@ def test_records_of_another_old_model_are_said_in_one_line(make):
     table = make_table([*own, *other, make("qdc", seed=1, lower=0.3)])
     lines = [line for line in table.notes if "another old model" in line]
     assert len(lines) == 1
-    assert "show: bt2, csd: seeds 0 to 2; qdc: seed 1." in lines[0]
+    assert "best: bt2, csd: seeds 0 to 2; qdc: seed 1. Run" in lines[0]
     assert not any("another old model" in line for line in make_table(own).notes)
 
 

@@ -27,8 +27,8 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
         return None
     about = numbers.metric(metric)
     figure, axes = plt.subplots(figsize=(7.6, 4.2))
-    unsealed = data["method"].isin(select.unsealed(records))
-    rivals = data[(data["colour"] != colours.GREY) & ~unsealed]
+    unranked = data["method"].isin(select.unranked(records))
+    rivals = data[(data["colour"] != colours.GREY) & ~unranked]
     higher = about.higher_is_better is not False
     _draw_area(axes, data if rivals.empty else rivals, frames.bounds(records, metric), higher)
     _draw_front(axes, rivals, higher)

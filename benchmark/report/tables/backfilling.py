@@ -144,7 +144,7 @@ def make_tables(records: Iterable[Record]) -> list[TextTable]:
                     {key: numbers.metric(key).label for key in _metrics(rows)},
                     rows,
                     list(_notes(members)),
-                    select.unsealed(members),
+                    select.unranked(members),
                     columns=COLUMNS,
                     values=tuple(line for row in rows for line in _values(first, row)),
                 )
@@ -175,7 +175,7 @@ def _dip_tables(
             {key: numbers.metric(key).label for key in keys},
             shown,
             notes_below,
-            select.unsealed(records),
+            select.unranked(records),
             columns=COLUMNS,
             values=tuple(
                 line for row in shown for line in _values(records[0], replace(row, budgets={}), "")
@@ -218,7 +218,7 @@ def make_settings_tables(
                     {setting: setting for setting in scores},
                     [OrderScores(*key, (), each) for key, each in areas.items()],
                     listed,
-                    select.unsealed(members),
+                    select.unranked(members),
                     metric=metric,
                 )
             )
@@ -240,7 +240,7 @@ def _table(
     heads: Mapping[str, str],
     rows: Sequence[OrderScores],
     notes: Sequence[str],
-    unsealed: set[str],
+    unranked: set[str],
     metric: str = "",
     **csv: Any,
 ) -> TextTable:
@@ -248,7 +248,7 @@ def _table(
     oracles = list(dict.fromkeys(oracle for row in rows for oracle in row.taus))
     deployed = [
         i for i, row in enumerate(rows)
-        if row.method not in {"independent", *unsealed}
+        if row.method not in {"independent", *unranked}
         and row.order != OFFLINE and not is_oracle(row.order)
     ]  # fmt: skip
     columns = []

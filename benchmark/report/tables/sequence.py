@@ -90,8 +90,8 @@ def _cells(methods: Mapping[str, Sequence[Record]], case: str, key: str) -> list
     scores: dict[str, Score | None] = {m: _score(of, case, key) for m, of in methods.items()}
     if query == gallery:
         scores = {m: s if s and s.value is not None else None for m, s in scores.items()}
-    unsealed = select.unsealed(record for of in methods.values() for record in of)
-    rivals = [m for m in methods if m not in {"independent", *unsealed} and query != gallery]
+    unranked = select.unranked(record for of in methods.values() for record in of)
+    rivals = [m for m in methods if m not in {"independent", *unranked} and query != gallery]
     return [*score_cells(scores, key, rivals, larger=case == SHARE).values()]
 
 
