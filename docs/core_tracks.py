@@ -7,6 +7,7 @@ from benchmark.harness.core_board import read_core_board
 from benchmark.records.files import find_records
 from benchmark.records.record import Record
 from benchmark.report import render
+from benchmark.report.comparable import of_another_old_model
 from benchmark.report.ranks import LEAST_MODELS
 from benchmark.report.text_table import simple_table
 from benchmark.report.transfer.rules import read_rules
@@ -32,14 +33,14 @@ def lines(folder: str, protocol: str, metric: str = "cmc_at_1") -> Iterator[str]
         if stored.record.protocol == protocol and stored.record.status == "done"
         and not stored.record.changed
     ]  # fmt: skip
-    found = {}
+    found: dict[str, dict[str, str]] = {}
     heads = ["method"]
     for track in tracks:
         of = _newest([record for record in records if record.track == track])
-        found[track] = effects(of, criterion(of, metric)) if of else {}
+        found[track] = _cells(of, metric) if of else {}
         heads.append(f"`{track}`" + (f" ({_about(of[0])})" if of else ""))
     methods = [m for m in board.lists[_LIST] if m not in read_rules().left_out]
-    rows = [[f"`{m}`", *(_cell(found[track].get(m)) for track in tracks)] for m in methods]
+    rows = [[f"`{m}`", *(found[track].get(m, "not measured") for track in tracks)] for m in methods]
     yield render(simple_table("", "", heads, (), rows), "markdown").strip()
 
 
@@ -54,8 +55,16 @@ def _about(record: Record) -> str:
     return f"{KINDS[about.kind]}, {CLASSES[about.classes]}"
 
 
-def _cell(effect: Effect | None) -> str:
-    if effect is None or effect.share.value is None:
-        return "not measured" if effect is None else "no upgrade to keep"
-    few = "" if effect.models >= LEAST_MODELS else f" ({models_words(effect.models)})"
-    return percent(effect.share) + few
+def _cells(records: list[Record], metric: str) -> dict[str, str]:
+    """What each method keeps, in words."""
+    elsewhere = {record.method for record in of_another_old_model(records)}
+    found = effects(records, criterion(records, metric))
+    return {method: _cell(effect, method in elsewhere) for method, effect in found.items()}
+
+
+def _cell(effect: Effect, elsewhere: bool) -> str:
+    if effect.share.value is None:
+        return "no upgrade to keep"
+    few = models_words(effect.models) if effect.models < LEAST_MODELS else ""
+    words = ", ".join(filter(None, (few, "another old model" if elsewhere else "")))
+    return percent(effect.share) + (f" ({words})" if words else "")
