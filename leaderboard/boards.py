@@ -123,10 +123,10 @@ class Board:
         """Methods with a record that no seal guards."""
         return frozenset(select.unsealed(self.records))
 
-    @property
+    @cached_property
     def unranked(self) -> frozenset[str]:
         """Methods that have no rank, whatever their scores."""
-        return self.elsewhere | self.unsealed
+        return frozenset(select.unranked(self.records))
 
     @property
     def metric(self) -> str:

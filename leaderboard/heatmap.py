@@ -186,10 +186,11 @@ def cell(board: Board, method: str) -> HeatCell:
         return HeatCell("n/a", "na", "not applicable")
     if effect.share.value is None:
         return HeatCell("n/a", "na", "the new model alone is hardly better")
-    few = "few" if effect.models < LEAST_MODELS or method in board.elsewhere else ""
+    elsewhere = method in board.elsewhere
+    few = "few" if effect.models < LEAST_MODELS or elsewhere else ""
     hurts = "hurts" if effect.hurts else ""
     look = " ".join(filter(None, (shade(effect.share.value, share_without(board)), few, hurts)))
-    return HeatCell(f"{100 * effect.share.value:z.0f}", look, _hint(effect, board, method))
+    return HeatCell(f"{100 * effect.share.value:z.0f}", look, _hint(effect, elsewhere=elsewhere))
 
 
 def shade(share: float, without: float = 0.0) -> str:
@@ -204,9 +205,9 @@ def shade(share: float, without: float = 0.0) -> str:
     return next((name for limit, name in _SHADES if share < limit), "p5")
 
 
-def _hint(effect: Effect, board: Board, method: str) -> str:
+def _hint(effect: Effect, *, elsewhere: bool) -> str:
     more = "; new/new suffers" if effect.hurts else ""
-    more += "; another old model" if method in board.elsewhere else ""
+    more += "; another old model" if elsewhere else ""
     return (
         f"{keeps(effect)}, {models_words(effect.models)}{more}"
         if effect.enough

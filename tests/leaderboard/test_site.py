@@ -249,8 +249,9 @@ def test_records_of_an_older_version_say_so(make, tmp_path):
 
 
 def test_records_of_another_old_model_say_so(make, tmp_path):
-    own = [make(m, seed=s) for m in ("independent", "bct", "l2") for s in range(3)]
-    build([*own, *(make("fct", seed=s, lower=0.4) for s in range(3))], tmp_path)
+    scores = {"independent": 0.01, "bct": 0.7, "l2": 0.6}
+    own = [make(m, v, 0.9, seed=s) for m, v in scores.items() for s in range(3)]
+    build([*own, *(make("fct", 0.8, 0.9, seed=s, lower=0.4) for s in range(3))], tmp_path)
     board = (tmp_path / "boards" / "open-class-glyphs.html").read_text()
     marked = {
         method
@@ -260,6 +261,16 @@ def test_records_of_another_old_model_say_so(make, tmp_path):
     }
     assert marked == {"fct"}
     assert "best: fct: seeds 0 to 2. Run them again." in board
+    rows = json.loads((tmp_path / "boards" / "open-class-glyphs.json").read_text())
+    assert {r["method"]: r["rank"] for r in rows if r["kind"] == "method"} == {
+        "bct": 1, "l2": 2, "fct": None,
+    }  # fmt: skip
+    first = (tmp_path / "index.html").read_text()
+    assert "methods/bct.html" in first.partition('class="questions"')[0]
+    assert "methods/fct.html" not in first.partition('class="questions"')[0]
+    cells = [line for line in first.splitlines() if "; another old model" in line]
+    assert len(cells) == 1
+    assert "few" in cells[0]
 
 
 def test_unsealed_records_are_shown_without_a_rank(make, tmp_path):

@@ -113,12 +113,14 @@ def test_a_seed_that_is_missing_is_said(make):
 
 
 def test_records_of_another_old_model_are_said_in_one_line(make):
-    own = [make(m, seed=s) for m in ("independent", "bct", "l2", "fct") for s in range(3)]
-    other = [make(m, seed=s, lower=0.4) for m in ("bt2", "csd") for s in range(3)]
+    scores = {"independent": 0.1, "bct": 0.65, "l2": 0.6, "fct": 0.55}
+    own = [make(m, v, seed=s) for m, v in scores.items() for s in range(3)]
+    other = [make(m, 0.7, seed=s, lower=0.4) for m in ("bt2", "csd") for s in range(3)]
     table = make_table([*own, *other, make("qdc", seed=1, lower=0.3)])
     lines = [line for line in table.notes if "another old model" in line]
     assert len(lines) == 1
     assert "best: bt2, csd: seeds 0 to 2; qdc: seed 1. Run" in lines[0]
+    assert table.best(CMC, "new/old") == {"bct"}  # though others are above it
     assert not any("another old model" in line for line in make_table(own).notes)
 
 
