@@ -80,6 +80,23 @@ def question(record: Record) -> str:
     return protocol.question if protocol else ""
 
 
+def training_sizes(record: Record) -> str:
+    """What each model was trained on: tracks may change what the question says.
+
+    Empty where the record does not say it.
+    """
+    sizes = record.dataset.generations
+    kinds = {
+        "Classes": {name: size.classes for name, size in sizes.items()},
+        "images": {name: size.images for name, size in sizes.items()},
+    }
+    words = (
+        f"{kind}: {', '.join(f'{name} {n:,}' for name, n in of.items())}"
+        for kind, of in kinds.items()
+    )
+    return f"{'; '.join(words)} (seed {record.seed})." if sizes else ""
+
+
 def track_title(record: Record) -> str:
     """The track's title; its id where the track is not installed."""
     track = installed(load_track, record.track)

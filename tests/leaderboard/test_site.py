@@ -234,6 +234,18 @@ def test_pages_say_what_a_reader_must_know(site):
     assert "methods/mixbct.py" in method
 
 
+def test_a_board_says_what_its_models_were_trained_on(make, tmp_path):
+    """The track of a record may change what its protocol's question says."""
+    sizes = {"old": {"images": 1250, "classes": 50}, "new": {"images": 2500, "classes": 100}}
+    dataset = {"name": "glyphs", "fingerprint": "f" * 64, "generations": sizes}
+    build([make("bct", dataset=dataset)], tmp_path / "sizes")
+    name = "boards/open-class-glyphs.html"
+    words = "Classes: old 50, new 100; images: old 1,250, new 2,500 (seed 0)."
+    assert words in (tmp_path / "sizes" / name).read_text()
+    build([make("bct")], tmp_path / "none")
+    assert "(seed 0)." not in (tmp_path / "none" / name).read_text()
+
+
 def test_records_of_an_older_version_say_so(make, tmp_path):
     build([make("bct"), make("l2", training=4)], tmp_path / "mixed")
     board = (tmp_path / "mixed" / "boards" / "open-class-glyphs.html").read_text()
