@@ -111,6 +111,35 @@ def heatmap(
     )  # fmt: skip
 
 
+def side_by_side(boards: Sequence[Board], protocol: str) -> Heatmap | None:
+    """One protocol on every track with enough models, and the methods that all of them have.
+
+    Photographs first, seen classes and unseen ones in one table whose heads tell them apart; None
+    where fewer than two tracks have it.
+    """
+    of = [b for b in boards if b.first.protocol == protocol and b.enough and _says(b)]
+    shown = sorted(of, key=lambda board: (board.scenario.place, board.scenario.classes))
+    methods = [m for m in _methods(shown) if all(m in b.ranking.effects for b in shown)]
+    if len(shown) < 2 or not methods:
+        return None
+    return Heatmap(
+        groups=(),
+        parts=(HeatPart("", ""),),
+        columns=tuple(
+            HeatColumn(
+                f"boards/{b.slug}.html", b.scenario.subject, CLASSES[b.scenario.classes],
+                f"{b.scenario.title} ({b.scenario.id})", 0,
+            )
+            for b in shown
+        ),
+        rows=tuple(
+            HeatRow(m, method_href(m), variant=False, cells=tuple(cell(b, m) for b in shown))
+            for m in methods
+        ),
+        without=tuple(_without(board) for board in shown),
+    )  # fmt: skip
+
+
 def _says(board: Board) -> bool:
     """Whether some method's share is known."""
     return any(e.share.value is not None for e in board.ranking.effects.values())

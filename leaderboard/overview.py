@@ -8,7 +8,7 @@ from benchmark.report import notes
 from benchmark.report.text_table import TextCell, TextTable, simple_table
 from leaderboard import answers
 from leaderboard.boards import Board
-from leaderboard.heatmap import heatmap
+from leaderboard.heatmap import heatmap, side_by_side
 from leaderboard.names import method_href, record_href
 from leaderboard.tables import Family
 
@@ -34,6 +34,7 @@ def index(boards: Sequence[Board], methods: Iterable[str]) -> dict[str, Any]:
         "advice": [] if board is None else _advice(board),
         "costly": "" if board is None else answers.costly(board, _VENDOR),
         "heat": heatmap(columns or current),
+        "tracks": None if board is None else side_by_side(single, board.first.protocol),
         "questions": _questions(single),
         "data": {
             "chooser": answers.chooser_data(columns or current),

@@ -37,6 +37,58 @@ def test_what_is_below_the_old_model_is_not_recommended(tmp_path):
     assert "bct keeps 25 % of the upgrade (1 model)" in text
 
 
+# --- one upgrade on several tracks
+
+
+def tracks_side_by_side(page):
+    """Heads and rows of the table of tracks; () where there is none."""
+    text = page.read_text()
+    found = re.search(r'<table class="heat whole across">.*?</table>', text, re.S)
+    if found is None:
+        return ()
+    rows = re.findall(r"<tr>(.*?)</tr>", found[0], re.S)
+    heads, *lines = [
+        [" ".join(re.sub(r"<[^>]+>", " ", cell).split()) for cell in re.findall(
+            r"<t[hd].*?</t[hd]>", row, re.S)]
+        for row in rows
+    ]  # fmt: skip
+    return heads, lines
+
+
+def test_tracks_of_the_commonest_upgrade_stand_side_by_side(tmp_path):
+    """Those of enough models, photographs first, with the methods that all of them have."""
+    tracks = {  # new/new, and classes of training among 100
+        "glyphs": (0.9, 40), "omniglot": (0.7, 40), "cifar100-small": (0.5, 100),
+        "glyphs-high": (0.9, 40),
+    }  # fmt: skip
+    seeds = {"glyphs-high": 1}  # too few
+    methods = {"glyphs": ["bct", "fct", "l2"]}
+    records = [
+        make_record(m, 0.4 + part, high, seed, protocol="extended-class", track=track,
+                    lower=0.4, high=high,
+                    dataset={"name": track, "n_classes": 100, "facts": {"train_classes": trained}})
+        for track, (high, trained) in tracks.items()
+        for m, part in (("bct", 0.05), ("fct", 0.03), ("l2", 0.01))
+        if m in methods.get(track, ["bct", "fct"])
+        for seed in range(seeds.get(track, 3))
+    ]  # fmt: skip
+    overview(records, tmp_path)
+    heads, lines = tracks_side_by_side(tmp_path / "site" / "index.html")
+    assert [each.split(" classes")[0] for each in heads[1:]] == [
+        "small photographs of objects", "drawn characters", "rendered characters (smoke test)",
+    ]  # fmt: skip
+    assert heads[1].endswith("classes seen in training")
+    assert heads[2].endswith("classes never seen in training")
+    # bct: 0.05 of 0.1, of 0.3 and of 0.5; fct: 0.03 of them
+    assert lines == [["bct", "50", "17", "10"], ["fct", "30", "10", "6"]]
+
+
+def test_one_track_stands_beside_none(tmp_path):
+    records = [make_record(m, 0.6, seed=seed) for m in ("bct", "fct") for seed in range(3)]
+    overview(records, tmp_path)
+    assert tracks_side_by_side(tmp_path / "site" / "index.html") == ()
+
+
 # --- several folders of records
 
 
