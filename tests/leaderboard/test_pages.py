@@ -195,7 +195,7 @@ def test_nothing_is_green_or_red_under_three_models(built):
 
 
 def test_seen_and_unseen_classes_are_never_beside_each_other(built):
-    """No group of the heatmap, and no board, has both kinds."""
+    """No group of the heatmap, and no board, has both kinds; heads of tracks say which it is."""
     site, _ = built
     kinds = {}
     for path in (site / "boards").glob("*.html"):
@@ -203,7 +203,10 @@ def test_seen_and_unseen_classes_are_never_beside_each_other(built):
         kinds[path.name] = {kind for kind, words in CLASSES.items() if words and words in about}
         assert len(kinds[path.name]) < 2
     page = (site / "index.html").read_text(encoding="utf-8")
-    head = page[page.index('class="heat') :].partition("</thead>")[0]
+    tracks, _, kept = page.partition('id="kept"')
+    for name, about in re.findall(r'<a href="boards/([^"]*)" title[^>]*>.*?<small>(.*?)</', tracks):
+        assert {about} == {CLASSES[kind] for kind in kinds[name]}, name
+    head = kept[kept.index('class="heat') :].partition("</thead>")[0]
     columns = re.findall(r'<th scope="col" data-part="(\d+)"><a href="boards/(.*?)"', head)
     assert columns
     for part in {part for part, _ in columns}:
