@@ -106,8 +106,8 @@ def _costs(name: str, measured: Path) -> dict[str, str]:
     if not records:
         return {"cost": "not measured yet"}
     added = sorted({n for r in records if (n := _added(r, measured)) is not None})
-    ends = dict.fromkeys((added[0], added[-1])) if added else ()
-    costs = {"added parameters": " to ".join(map(_count, ends)) or "not measured yet"}
+    words = _range(added[0], added[-1]) if added else "not measured yet"
+    costs = {"added parameters": words}
     shares = [share for r in records if (share := r.run.training_cost) is not None]
     costs["training cost"] = "not measured yet"
     if shares:
@@ -117,8 +117,18 @@ def _costs(name: str, measured: Path) -> dict[str, str]:
     return costs
 
 
-def _count(added: int) -> str:
-    return f"{added:,}" if added >= 0 else f"{-added:,} fewer than the independent model"
+def _range(least: int, most: int) -> str:
+    """Parameters beside the independent model's, over networks of several tracks.
+
+    Example:
+        >>> _range(0, 0), _range(10, 2000), _range(-2000, -10)
+        ('0', '10 to 2,000', '10 to 2,000 fewer than the independent model')
+    """
+    than = "than the independent model"
+    if least < 0 <= most:
+        return f"{-least:,} fewer to {most:,} more {than}"
+    ends = " to ".join(f"{n:,}" for n in sorted({abs(least), abs(most)}))
+    return ends if least >= 0 else f"{ends} fewer {than}"
 
 
 def _added(record: Record, measured: Path) -> int | None:

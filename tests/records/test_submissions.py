@@ -32,7 +32,10 @@ def root(tmp_path) -> Path:
         no_badges = shutil.ignore_patterns("verified-*")  # they are of the record as it is
         target = tmp_path / "results" / PLACE / name
         shutil.copytree(RESULTS / PLACE / name, target, ignore=no_badges)
-    shutil.copytree((RESULTS / FILLED).parent, (tmp_path / "results" / FILLED).parent)
+    filled = tmp_path / "results" / FILLED
+    filled.parent.mkdir(parents=True)
+    for name in (filled.name, f"{filled.stem}.details.gz"):  # other seeds may come
+        shutil.copyfile((RESULTS / FILLED).with_name(name), filled.with_name(name))
     return tmp_path / "results"
 
 
