@@ -123,6 +123,8 @@ def _range(least: int, most: int) -> str:
     Example:
         >>> _range(0, 0), _range(10, 2000), _range(-2000, -10)
         ('0', '10 to 2,000', '10 to 2,000 fewer than the independent model')
+        >>> _range(-2000, 10)
+        '2,000 fewer to 10 more than the independent model'
     """
     than = "than the independent model"
     if least < 0 <= most:
