@@ -39,13 +39,21 @@ def same(a, b):
 
 
 @pytest.mark.parametrize("kind", MODULES.values())
+def test_the_loss_falls(kind, data, spec, trainer):
+    """By thirds of the training: a contrastive loss moves with the views drawn in an epoch."""
+    _, curve = trained(kind, spec, data, trainer(epochs=24, precision="bf16-mixed"))
+    first, *_, last = np.reshape(curve.loss, (3, 8)).mean(axis=1)
+    assert last < first
+
+
+@pytest.mark.parametrize("kind", MODULES.values())
 def test_training(kind, data, spec, trainer, tmp_path):
-    """It learns, the same seed gives the same bytes, another seed another model."""
+    """The same seed gives the same bytes, another seed another model."""
     made = trainer(epochs=3, precision="bf16-mixed")
     state = torch.get_rng_state()
     model, curve = trained(kind, spec, data, made)
     assert not model.training
-    assert len(curve.loss) == 3 and curve.loss[-1] < curve.loss[0]
+    assert len(curve.loss) == 3
     torch.set_rng_state(state)
     torch.rand(3)
     again, _ = trained(kind, spec, data, made)
