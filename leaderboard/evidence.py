@@ -5,14 +5,13 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmark.errors import BenchError
 from benchmark.records.evidence import evidence_file
-from benchmark.records.files import STUDIES, StoredRecord, claim_studies, find_records
+from benchmark.records.files import StoredRecord, study_records
 from benchmark.records.published import Published
 from benchmark.records.record import Record
 from benchmark.report.claims import Answer, answers, read_claims
@@ -44,15 +43,15 @@ def evidence_page(
 ) -> dict[str, Any]:
     """Values of the template, ``told`` for the first page, and ``figures``: file -> its bytes.
 
-    Studies are read below the ``roots`` of the records.
+    Studies are read in or beside the ``roots`` of the records.
     """
     records = [entry.record for entry in entries]
     claims = read_claims()
-    found = answers(claims, [*records, *claim_studies(roots)])
+    found = answers(claims, [*records, *(each.record for each in study_records(roots, "claims"))])
     rules = read_rules()
     compared = compare_all(records, published, rules)
     figures = _figures(compared, rules)
-    lengths = _lengths(entries, [root / STUDIES / "lengths" for root in roots])
+    lengths = _lengths(entries, study_records(roots, "lengths"))
     return {
         "lists": [
             (
@@ -100,12 +99,8 @@ def _anchor(status: str) -> str:
     return status.replace(" ", "-")
 
 
-def _lengths(entries: Sequence[Entry], folders: Sequence[Path]) -> list[Lengths]:
+def _lengths(entries: Sequence[Entry], longer: Sequence[StoredRecord]) -> list[Lengths]:
     """Methods by length of training, of studies beside the board's records of the usual length."""
-    longer = list[StoredRecord]()
-    for folder in folders:
-        with suppress(BenchError):  # no record there
-            longer += find_records(folder, on_damaged=lambda _: None)
     places = {(s.record.protocol, s.record.track, s.record.seed) for s in longer}
     usual = [
         StoredRecord(entry.record, entry.path)

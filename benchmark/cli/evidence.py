@@ -40,7 +40,7 @@ def claims(
     as_json: options.AsJson = False,
 ) -> None:  # fmt: skip
     """Say what records make of the papers' claims: agree, disagree, cannot tell."""
-    from benchmark.records.files import claim_studies
+    from benchmark.records.files import study_records
     from benchmark.report.claims import answers, read_claims
     from benchmark.report.tables import claims as tables
 
@@ -52,7 +52,7 @@ def claims(
         name: claim for name, claim in every.claims.items() if name in (split(only) or [name])
     }
     records = [one.record for one in selected(runs, "", "", "", "")]
-    records += claim_studies(runs or [])
+    records += [each.record for each in study_records(runs or [], "claims")]
     found = answers(every.model_copy(update={"claims": chosen}), records)
     if as_json:
         table = tables.lines_table(found)

@@ -121,13 +121,13 @@ def find_records(
     return stored
 
 
-def claim_studies(roots: Iterable[Path]) -> list[Record]:
-    """Records below ``studies/claims`` of some folders: what claims ask for and no board has."""
-    found = list[Record]()
-    for root in roots:
+def study_records(roots: Iterable[Path], name: str) -> list[StoredRecord]:
+    """Records of the study of that name, in or beside folders of records; empty without any."""
+    beside = [place / STUDIES / name for root in roots for place in (root, root.parent)]
+    found = list[StoredRecord]()
+    for folder in dict.fromkeys(beside):
         with suppress(BenchError):  # none there
-            stored = find_records(root / STUDIES / "claims", on_damaged=lambda _: None)
-            found += [each.record for each in stored]
+            found += find_records(folder, on_damaged=lambda _: None)
     return found
 
 

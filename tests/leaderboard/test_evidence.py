@@ -78,6 +78,8 @@ def test_lengths_of_training_are_shown_where_a_study_is(make, site, tmp_path) ->
     assert "Length of training" in page and "length 2" in page
     assert 'src="assets/figures/lengths-' in page
     assert "recipe.length" not in (out / "boards.html").read_text()
+    build_folder(tmp_path / "runs" / "measured", tmp_path / "beside")  # as of the committed ones
+    assert "length 2" in (tmp_path / "beside" / "evidence.html").read_text()
 
 
 def test_one_seed_tells_nothing_and_has_no_page(make, site) -> None:

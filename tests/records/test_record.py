@@ -19,10 +19,10 @@ from benchmark.config.files import seal_of
 from benchmark.errors import EditedError
 from benchmark.records.details import details_path
 from benchmark.records.files import (
-    claim_studies,
     find_records,
     read_record,
     read_records,
+    study_records,
     upgraded,
     write_record,
 )
@@ -206,9 +206,10 @@ def test_a_folder_of_studies_counts_where_it_is_named(tmp_path) -> None:
     assert [one.path for one in find_records(tmp_path)] == [tmp_path / "measured" / "seed-0.json"]
     for named in (tmp_path / "studies", study):
         assert [one.path for one in find_records(named)] == [study / "seed-0.json"]
-    assert claim_studies([tmp_path]) == []
+    assert study_records([tmp_path], "claims") == []
     write(tmp_path / "studies" / "claims" / "seed-1.json", with_newer_fields())
-    assert len(claim_studies([tmp_path, tmp_path / "none"])) == 1
+    for roots in ([tmp_path, tmp_path / "none"], [tmp_path / "measured"]):
+        assert len(study_records(roots, "claims")) == 1
 
 
 def test_nothing_but_damaged_ones(mixed, capsys) -> None:
