@@ -155,9 +155,13 @@ class Trainer:
         r, optim = self.recipe, torch.optim
         if r.optimizer == "lars":
             return _lars(parameters, r)
-        kinds = {"sgd": partial(optim.SGD, momentum=r.momentum), "adam": optim.Adam}
-        kind: Any = kinds.get(r.optimizer, optim.AdamW)
-        return kind(parameters, lr=r.lr, weight_decay=r.weight_decay)
+        kinds: dict[str, Any] = {
+            "sgd": partial(optim.SGD, momentum=r.momentum),
+            # All tensors at once: the same bits in half the time, which shows in a map's fit.
+            "adam": partial(optim.Adam, foreach=True), "adamw": partial(optim.AdamW, foreach=True),
+        }  # fmt: skip
+        made: optim.Optimizer = kinds[r.optimizer](parameters, lr=r.lr, weight_decay=r.weight_decay)
+        return made
 
 
 def _lars(parameters: list[nn.Parameter], recipe: Recipe) -> torch.optim.Optimizer:

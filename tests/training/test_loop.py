@@ -4,7 +4,6 @@ import io
 import math
 from itertools import chain, pairwise
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -211,38 +210,6 @@ def test_the_loop_uses_the_schedule_step_by_step(trainer, schedule):
     wanted = [0.3 * wanted_rate(step / 9, schedule, 0.25) for step in range(9)]
     assert moved == pytest.approx(wanted, abs=1e-7)
     assert curve.lr == pytest.approx([wanted[0], wanted[4], wanted[8]])
-
-
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adamw"])
-def test_optimisers_are_the_recipe_s(trainer, optimizer):
-    made = trainer(optimizer=optimizer, lr=0.2, momentum=0.7, weight_decay=0.01)
-    got = made._optimizer([nn.Parameter(torch.zeros(2))])
-    group = got.param_groups[0]
-    assert type(got).__name__.lower() == optimizer
-    assert (group["lr"], group["weight_decay"]) == (0.2, 0.01)
-    assert group.get("momentum", 0.7) == 0.7
-
-
-def test_lars(trainer):
-    """You et al., eq. 6, of matrices; biases and norms as SGD without decay (SimCLR's code)."""
-    made = trainer(optimizer="lars", lr=0.2, momentum=0.7, weight_decay=0.01)
-    rng = np.random.default_rng(0)
-    values = [rng.standard_normal(shape) for shape in ((3, 4), (4,), (2, 3, 1, 1))]
-    got = [nn.Parameter(torch.from_numpy(v.copy())) for v in values]
-    optimizer, moved = made._optimizer(got), [np.zeros_like(v) for v in values]
-    for _ in range(3):
-        for i, value in enumerate(values):
-            gradient = rng.standard_normal(value.shape)
-            got[i].grad = torch.from_numpy(gradient)
-            if value.ndim > 1:
-                norm, of_gradient = np.linalg.norm(value), np.linalg.norm(gradient)
-                trust = 0.001 * norm / (of_gradient + 0.01 * norm)
-                gradient = trust * (gradient + 0.01 * value)
-            moved[i] = 0.7 * moved[i] + gradient
-            values[i] = value - 0.2 * moved[i]
-        optimizer.step()
-    for parameter, value in zip(got, values, strict=True):
-        np.testing.assert_allclose(parameter.detach().numpy(), value, rtol=1e-6)
 
 
 def test_frozen_parameters_stay(trainer):
