@@ -10,7 +10,7 @@ from benchmark.records.files import StoredRecord, find_records
 from benchmark.records.record import Record
 from benchmark.report import numbers, render
 from benchmark.report.lengths import LEFT_OUT
-from benchmark.report.paired import Difference, compare
+from benchmark.report.paired import compare
 from benchmark.report.text_table import simple_table
 from benchmark.report.transfer.statistics import taus
 
@@ -41,7 +41,7 @@ def _rows(method: str, points: Sequence[StoredRecord]) -> Iterator[list[str]]:
     for stored in (*changed[:place], default, *changed[place:]):
         value = stored.record.config.get(key.partition(".")[2])
         shown = f"{value:.4g}" if isinstance(value, int | float) else "of sizes"
-        against = "default" if stored is default else _words(_difference(stored, default))
+        against = "default" if stored is default else _beside(stored, default)
         cross, own = (_score(stored.record, case) for case in _CASES)
         yield [f"`{method}`", f"`{key}`", shown, cross, against, own]
 
@@ -72,15 +72,21 @@ def _score(record: Record, case: str) -> str:
     return f"{100 * value:.1f}{around}" if value is not None else numbers.DASH
 
 
-def _difference(left: StoredRecord, right: StoredRecord) -> Difference:
-    (found,) = compare([left], [right], cases=["new/old"], metrics=["cmc_at_1"])
-    return found
+def _beside(left: StoredRecord, right: StoredRecord) -> str:
+    """The difference of both scores, which are of all queries.
 
-
-def _words(found: Difference) -> str:
-    if found.low is None or found.high is None:
-        return f"{100 * found.difference:+.1f}"
-    return f"{100 * found.difference:+.1f} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
+    Its interval is as wide as that of the queries that details keep, a part of them where there
+    are many: rather too wide.
+    """
+    (kept,) = compare([left], [right], cases=["new/old"], metrics=["cmc_at_1"])
+    first, second = (s.record.scores["new/old"]["cmc_at_1"] for s in (left, right))
+    if first is None or second is None:
+        return numbers.DASH
+    of_all = first - second
+    if kept.low is None or kept.high is None:
+        return f"{100 * of_all:+.1f}"
+    low, high = (end - kept.difference + of_all for end in (kept.low, kept.high))
+    return f"{100 * of_all:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
 
 
 def _orders(methods: Mapping[str, Sequence[StoredRecord]]) -> str:

@@ -20,13 +20,15 @@ CLASSES = np.arange(N) // 8
 TUNING = {"data.tuning": True}
 
 
-def put(folder, method, cross, config=None, changed=None, **fields):
-    """Write a record whose cross-test is so high."""
+def put(folder, method, cross, config=None, changed=None, score=None, **fields):
+    """Write a record whose cross-test is so high, of the queries kept; of all it is ``score``."""
     values = {
         (case, "cmc_at_1"): (np.arange(N) < round(share * N)).astype(float)
         for case, share in (("old/old", 0.25), ("new/old", cross), ("new/new", 0.75))
     }
     scores = {case: {metric: float(v.mean())} for (case, metric), v in values.items()}
+    if score is not None:
+        scores["new/old"] = {"cmc_at_1": score}
     return stored(
         folder, method, values, CLASSES, changed=changed or {}, config=config or {}, scores=scores,
         intervals={},
@@ -51,6 +53,18 @@ def test_weights_beside_the_default(tmp_path) -> None:
     assert [r[4].partition(" ")[0] for r in rows[3:]] == ["-25.0", "default", "+25.0"]
     assert "defaults: `fastfill` > `l2`. Each at its best weight: `l2` > `fastfill`." in text
     assert "Tau-b of the two: -1.00." in text
+
+
+def test_differences_of_weights_are_those_of_the_scores_beside_them(tmp_path) -> None:
+    """Details keep a part of many queries, whose difference is another one."""
+    for folder, weight, kept, score in (("a", 10.0, 0.5, 0.5), ("b", 3.3, 0.25, 0.35)):
+        changed = TUNING if weight == 10.0 else {**TUNING, "l2.weight": weight}
+        put(tmp_path / folder, "l2", kept, {"weight": weight}, changed, score)
+    text = "\n".join(tuning_study.lines(tmp_path))
+    (row,) = (line.split(" | ") for line in text.splitlines() if "| 3.3 |" in line)
+    difference, interval = row[4].split(" ", 1)
+    low, high = (float(end) for end in interval.strip("()").split(" to "))
+    assert difference == "-15.0" and low < -15.0 < high
 
 
 @pytest.mark.parametrize("lines", [tuning_study.lines, lengths_study.lines])
