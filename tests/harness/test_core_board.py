@@ -130,7 +130,7 @@ def test_the_committed_studies() -> None:
         (track, ("mixbct.ratio", n)) for track in ("glyphs", "glyphs-high") for n in (0.1, 0.5)
     }
     assert ratios == {("glyphs-high",)} | asked
-    for name in ("board", "others"):
+    for name in ("board", "others", "rendered"):
         default, third, triple = read_core_board(studies / "tuning" / f"{name}.yaml").units
         assert default.changes == (("data.tuning", True),)
         assert default.methods == third.methods == triple.methods
