@@ -107,7 +107,7 @@ figures: $(STAMP)  ## The figures of benchmark/perf/README.md and of docs/metric
 	$(PERF) ranking --queries 20000 --gallery 1000000 --classes 20000 --json $(FIGURES)/growth-large.json
 	$(PERF) backfill --json $(FIGURES)/backfill.json
 	$(PERF) backfill --queries 20000 --gallery 20000 --classes 400 --json $(FIGURES)/backfill-small.json
-	for name in lists verification identification training data gpu convert upgrade tolerance store site; do $(PERF) $$name --json $(FIGURES)/$$name.json || exit; done
+	for name in lists verification identification training maps data gpu convert upgrade tolerance store site; do $(PERF) $$name --json $(FIGURES)/$$name.json || exit; done
 	$(PERF) upgrade --items 10000000 --dim 768 --queries 1000 --json $(FIGURES)/upgrade-large.json
 	$(PERF) coverage --json docs/figures/coverage.json
 	$(BIN)/python -m benchmark.perf.readme

@@ -48,6 +48,25 @@ def test_training_costs_are_beside_the_model_alone(monkeypatch):
 
 
 @pytest.mark.slow
+def test_fits_of_maps(monkeypatch):
+    """Every track of the core board, in its own precision and in the board's, by its own budget."""
+    from benchmark.perf import maps
+
+    known = maps._budgets(4096)
+    assert {"cifar100-small", "cifar100-open", "glyphs", "omniglot"} == set().union(*known.values())
+    assert {(budget.steps, budget.batch) for budget in known} == {(500, 128)}
+    assert "32-true" in {budget.precision for budget in known}
+    short = {budget._replace(steps=2): tracks for budget, tracks in known.items()}
+    monkeypatch.setattr(maps, "_budgets", lambda items: short)
+    rows = perf.run("maps", items=300, classes=7)
+    assert [(row["name"], row["against"]) for row in rows] == len(short) * [
+        ("bare loop", None), ("fct", "bare loop"), ("fastfill", "bare loop"),
+    ]  # fmt: skip
+    for row in rows:
+        assert set(row) == KEYS and "; 2 steps of 128 pairs, 64 to" in row["size"]
+
+
+@pytest.mark.slow
 def test_data(monkeypatch):
     """Folders and a .rec that the benchmark writes, beside torchvision's loaders."""
     from benchmark.perf import data

@@ -1,0 +1,101 @@
+"""A bare loop of FCT's map, and whole fits of FCT and FastFill, by the core tracks' recipes."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from benchmark.config.loading import load_track
+from benchmark.config.recipes import Recipe
+from benchmark.config.registry import method
+from benchmark.harness.core_board import read_core_board
+from benchmark.models.transformation import Transformation
+from benchmark.perf import measure
+from benchmark.training.device import effective_precision
+
+ROUNDS = 1  # a fit is hundreds of steps already
+_BARE = "bare loop"
+
+
+class _Budget(NamedTuple):
+    """What a fit's time depends on; tracks may share it."""
+
+    old: int
+    new: int
+    steps: int
+    batch: int
+    precision: str
+
+
+def rows(items: int = 8192, classes: int = 100) -> list[dict[str, Any]]:
+    """Time fits on random pairs of vectors; see ``benchmark.perf.run``.
+
+    Once as the tracks' recipes have it, and once in the precision of the core board where that is
+    another. ``size`` names the tracks, the budget and the threads.
+    """
+    out = []
+    for budget, tracks in _budgets(items).items():
+        steps = f"{budget.steps} steps of {budget.batch} pairs, {budget.old} to {budget.new}"
+        threads = f"threads {torch.get_num_threads()}"
+        size = f"{', '.join(tracks)}; {steps}, {budget.precision}, {threads}"
+        for call in _calls(budget._replace(steps=1), items, classes).values():
+            call()
+        timings = measure.together(_calls(budget, items, classes), ROUNDS)
+        out += measure.rows(timings, size, _BARE)
+    return out
+
+
+def _budgets(items: int) -> dict[_Budget, list[str]]:
+    """Those of the core board's tracks, with the tracks of each."""
+    board = read_core_board()
+    found: dict[_Budget, list[str]] = {}
+    for name in dict.fromkeys(unit.track for unit in board.units):
+        track = load_track(name)
+        recipe, models = track.recipe.lengthened(), track.models
+        for precision in (recipe.precision, board.precision):
+            budget = _Budget(
+                models["old"].dim, models["new"].dim, recipe.map_steps(items),
+                recipe.transform_batch, effective_precision(precision, "cpu"),
+            )  # fmt: skip
+            tracks = found.setdefault(budget, [])
+            if name not in tracks:
+                tracks.append(name)
+    return found
+
+
+def _calls(budget: _Budget, items: int, classes: int) -> dict[str, Callable[[], object]]:
+    rng = np.random.default_rng(0)
+    old, new, head = (
+        rng.standard_normal(shape, dtype=np.float32)
+        for shape in ((items, budget.old), (items, budget.new), (classes, budget.new))
+    )
+    labels = np.arange(items) % classes
+    recipe = Recipe.model_validate({
+        "epochs": 1, "transform_steps": budget.steps, "transform_batch": budget.batch,
+        "precision": budget.precision,
+    })  # fmt: skip
+    return {
+        _BARE: lambda: _bare(torch.from_numpy(old), torch.from_numpy(new), budget),
+        "fct": lambda: method("fct").fit(old, new, recipe=recipe, device="cpu"),
+        "fastfill": lambda: method("fastfill").fit(
+            old, new, labels, head=head, recipe=recipe, device="cpu"
+        ),
+    }
+
+
+def _bare(old: torch.Tensor, new: torch.Tensor, budget: _Budget) -> None:
+    """What a script of a few lines does: Adam as PyTorch has it, no checkpoints, no contract."""
+    network = Transformation(budget.old, 0, budget.new, 2048, normalise=True)
+    optimizer = torch.optim.Adam(network.parameters(), lr=5e-4, weight_decay=2.0**-15)
+    new, mixed = F.normalize(new), budget.precision == "bf16-mixed"
+    rng = torch.Generator().manual_seed(0)
+    for _ in range(budget.steps):
+        rows = torch.randint(len(old), (budget.batch,), generator=rng)
+        with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+            out, _ = network(old[rows], None)
+        loss = (out.float() - new[rows]).square().sum(dim=1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
