@@ -33,13 +33,13 @@ def rows(items: int = 8192, classes: int = 100) -> list[dict[str, Any]]:
     """Time fits on random pairs of vectors; see ``benchmark.perf.run``.
 
     Once as the tracks' recipes have it, and once in the precision of the core board where that is
-    another. ``size`` names the tracks, the budget and the threads.
+    another. ``size`` has the budget, and the tracks where not all of them share it.
     """
-    out = []
-    for budget, tracks in _budgets(items).items():
-        steps = f"{budget.steps} steps of {budget.batch} pairs, {budget.old} to {budget.new}"
-        threads = f"threads {torch.get_num_threads()}"
-        size = f"{', '.join(tracks)}; {steps}, {budget.precision}, {threads}"
+    out, budgets = [], _budgets(items)
+    every = {track for tracks in budgets.values() for track in tracks}
+    for budget, tracks in budgets.items():
+        whose = "all core tracks" if set(tracks) == every else ", ".join(tracks)
+        size = f"{budget.steps} x {budget.batch} pairs, {budget.precision}, {whose}"
         for call in _calls(budget._replace(steps=1), items, classes).values():
             call()
         timings = measure.together(_calls(budget, items, classes), ROUNDS)
