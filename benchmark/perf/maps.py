@@ -53,15 +53,11 @@ def _budgets(items: int) -> dict[_Budget, list[str]]:
     found: dict[_Budget, list[str]] = {}
     for name in dict.fromkeys(unit.track for unit in board.units):
         track = load_track(name)
-        recipe, models = track.recipe.lengthened(), track.models
-        for precision in (recipe.precision, board.precision):
-            budget = _Budget(
-                models["old"].dim, models["new"].dim, recipe.map_steps(items),
-                recipe.transform_batch, effective_precision(precision, "cpu"),
-            )  # fmt: skip
-            tracks = found.setdefault(budget, [])
-            if name not in tracks:
-                tracks.append(name)
+        recipe, dims = track.recipe.lengthened(), (track.models["old"].dim, track.models["new"].dim)
+        size = *dims, recipe.map_steps(items), recipe.transform_batch
+        asked = (recipe.precision, board.precision)
+        for precision in dict.fromkeys(effective_precision(each, "cpu") for each in asked):
+            found.setdefault(_Budget(*size, precision), []).append(name)
     return found
 
 
