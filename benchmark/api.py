@@ -147,11 +147,9 @@ def convert_file(
     Raises:
         BenchError: If something is missing, damaged, in the way or does not fit the map.
     """
-    from benchmark.contract.conversion import Conversion
     from benchmark.upgrade.convert import convert
 
-    fitted = conversion if isinstance(conversion, Conversion) else Conversion.load(conversion)
     return convert(
-        fitted, source, target, side=side, side_target=side_target, dtype=dtype, force=force,
+        conversion, source, target, side=side, side_target=side_target, dtype=dtype, force=force,
         progress=progress,
     )  # fmt: skip

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmark.config import registry
+from benchmark.config.places import require_outside
 from benchmark.errors import BenchError
 from benchmark.records import published
 from benchmark.records.pictures import Pictures
@@ -43,6 +44,7 @@ from leaderboard.seeds import Seed, badge, read_seeds
 _Path = str | Path
 _HERE = Path(__file__).parent
 _FOLDERS = ("assets", "boards", "methods", "records", "published", "releases")
+_FIRST = "index.html"
 _MARK = ".compatbench-site"
 _FAMILIES = ("compatible training", "transformation", "baseline", "control", "unknown")
 _TEMPLATES = ("base", "parts", "evidence", "board", "family", "method", "record")
@@ -79,10 +81,12 @@ def build_folder(
         The path of ``index.html``, and what is damaged and so was passed over.
 
     Raises:
-        BenchError: If one has no record.
+        BenchError: If one has no record, or lies in a folder that an earlier site's pages go from.
         OSError: If a file cannot be written.
     """
     roots = [Path(each) for each in ([root] if isinstance(root, str | Path) else root)]
+    for each in roots:
+        require_outside({"leaderboard": each}, [Path(out) / name for name in _FOLDERS])
     entries, skipped = read_folders(roots)
     site = _Site(entries, skipped, out, roots, releases, evidence=True, drawn=drawn)
     return site.write(), site.skipped
@@ -172,7 +176,7 @@ class _Site:
         with working(_call, late, enough) as written:
             self._few(told)
             written()
-        return self.out / "index.html"
+        return self.out / _FIRST
 
     def _early(self) -> list[Callable[[], Any]]:
         """What needs no board: first the evidence, which takes longest, then pages of records."""
@@ -230,6 +234,8 @@ class _Site:
 
     def _write(self, address: str, content: bytes) -> None:
         path = self.out / address
+        if path.parent == self.out:  # the only folder that is not our own: a file may be a link
+            path.unlink(missing_ok=True)
         try:
             path.write_bytes(content)
         except FileNotFoundError:
@@ -367,12 +373,11 @@ def _call(page: Callable[[], R]) -> R:
 
 def _clear(out: Path) -> None:
     """Take away what an earlier site left; where others have things in our places, an error."""
-    there = [name for name in _FOLDERS if (out / name).exists()]
+    there = [name for name in (*_FOLDERS, _FIRST) if (out / name).exists()]
     if there and not (out / _MARK).exists():
-        raise BenchError(
-            f"{out}: expected an empty folder or an earlier site, found the folder '{there[0]}'"
-        )
+        raise BenchError(f"{out}: expected an empty folder or an earlier site, found '{there[0]}'")
     for name in there:
-        shutil.rmtree(out / name)
+        if name != _FIRST:
+            shutil.rmtree(out / name)
     out.mkdir(parents=True, exist_ok=True)
     (out / _MARK).write_text("Written by bench leaderboard; the folders beside are its own.\n")

@@ -87,6 +87,8 @@ def run(
 ) -> None:  # fmt: skip
     """Run methods under a protocol and show how they compare."""
     from benchmark.cli import running
+    from benchmark.config.data_roots import folders_of
+    from benchmark.config.places import require_outside
     from benchmark.config.reading import parse_settings
     from benchmark.config.seeds import parse_seeds
     from benchmark.config.sweep import parse_axes, points
@@ -111,6 +113,8 @@ def run(
     ]  # fmt: skip
     for line in dict.fromkeys(map(str, unsuited)):
         echo(f"bench: {line}", err=True)
+    for request in requests:
+        require_outside({"--out": out, "--store": store}, folders_of(request.data_root))
     accelerator = parse_device(device)
     if dry_run:
         if methods is None:
@@ -206,12 +210,13 @@ def perf(
 ) -> None:  # fmt: skip
     """Time the engine beside its peers, in one run."""
     from benchmark import perf as suite
-    from benchmark.config.files import writable, write_json
+    from benchmark.config.files import require_file_place, writable, write_json
     from benchmark.perf.readme import table
 
     if what not in suite.names():
         raise unknown("benchmark", what, suite.names())
     if as_json is not None:
+        require_file_place(as_json, "--json")
         writable(as_json.parent, "--json")
     document = suite.document(
         what,

@@ -13,6 +13,7 @@ from benchmark.cli.options import split
 from benchmark.cli.output import echo, echo_json
 from benchmark.cli.records import print_tables, selected
 from benchmark.config.files import plain_io_errors, writable, write_json, write_whole
+from benchmark.config.places import require_apart
 from benchmark.errors import unknown
 
 if TYPE_CHECKING:
@@ -92,10 +93,11 @@ def transfer(
     from benchmark.report.transfer import compare_all, read_rules
 
     asked = read_rules(rules)
-    records = [one.record for one in selected(runs, "", protocols, tracks, "")]
-    found = compare_all(records, read_published(), asked)
+    stored = selected(runs, "", protocols, tracks, "")
+    found = compare_all([one.record for one in stored], read_published(), asked)
     shown = tables.tables(found, asked)
     if out is not None:
+        _require_apart(shown, out, [*(one.path for one in stored), *([rules] if rules else [])])
         _write_transfer(found, shown, asked, out)
     if as_json:
         echo_json(_rows(shown))
@@ -123,8 +125,11 @@ def lengths(
     from benchmark.report.lengths import compare_lengths
     from benchmark.report.tables import lengths as tables
 
-    found = compare_lengths(selected(runs, "", protocols, tracks, seeds), split(metrics))
+    stored = selected(runs, "", protocols, tracks, seeds)
+    found = compare_lengths(stored, split(metrics))
     shown = tables.tables(found)
+    if out is not None:
+        _require_apart(shown, out, [one.path for one in stored])
     print_tables(shown, form)
     if out is not None:
         from benchmark.report.plots.lengths import plot_lengths
@@ -133,6 +138,12 @@ def lengths(
         with plain_io_errors(out):
             for path in plot_lengths(found, out):
                 echo(path, err=True)
+
+
+def _require_apart(shown: list[TextTable], out: Path, read: list[Path]) -> None:
+    """BenchError if a file of :func:`_write` or :func:`_write_transfer` is one that is read."""
+    names = ["transfer.json", *(f"{table.slug}.csv" for table in shown)]
+    require_apart([("--out", out / name) for name in dict.fromkeys(names)], read)
 
 
 def _write(shown: list[TextTable], out: Path) -> None:

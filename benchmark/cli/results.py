@@ -72,9 +72,11 @@ def run(
 ) -> None:  # fmt: skip
     """Compute what the core board lacks, the most important first; goes on where it stopped."""
     from benchmark.config.files import writable
+    from benchmark.config.places import require_outside
     from benchmark.harness.board_runs import Job, carry_out_jobs, jobs
 
     roots = options.track_roots(data_root)
+    require_outside({"--out": out, "--store": store}, roots.values())
     found, statuses, estimates = _look(board, out, roots, store)
     folders = ["--out", str(out), *(["--store", str(store)] if store else [])]
     todo = jobs(statuses, [e.seconds for e in estimates], found, roots, folders)

@@ -103,6 +103,7 @@ def upgrade(
     from rich.console import Console
 
     from benchmark.cli.output import echo
+    from benchmark.config.files import require_file_place
     from benchmark.report.renderers import terminal
 
     arguments: dict[str, Any] = {
@@ -113,9 +114,12 @@ def upgrade(
     }  # fmt: skip
     _check(arguments, demo)
     if report is not None:
+        require_file_place(report, "--report")
         save_map = save_map or report.with_suffix(".map")
         as_json = as_json or _beside(report)
-    _check_places(report, as_json, save_map)
+    if as_json is not None:
+        require_file_place(as_json, "--json")
+    _check_places(report, as_json, save_map, [] if demo else _read(arguments))
     flags = {
         "old_model": old_model, "sources": sources, "index": index, "extra_runs": extra_runs,
         "rescoring": rescoring,
@@ -187,16 +191,31 @@ def _beside(report: Path) -> Path:
     return path
 
 
-def _check_places(report: Path | None, as_json: Path | None, save_map: Path | None) -> None:
-    """What can be told before hours of work: whether results have a place."""
-    from benchmark.config.files import writable
+def _read(arguments: dict[str, Any]) -> list[Path]:
+    """Every file that the call names."""
+    from benchmark.upgrade.formats import files_read
 
-    for option, path in (("--report", report), ("--json", as_json), ("--save-map", save_map)):
-        if path is None:
-            continue
-        writable(path.resolve().parent, option)
-        if path != save_map and path.is_dir():
-            raise BenchError(f"{option}: expected a file, got the folder {path}")
+    vectors = ("old_gallery", "new_gallery", "queries", "old_queries")
+    named = [arguments[name] for name in vectors if arguments[name] is not None]
+    files = [arguments[name] for name in ("qrels", "texts", "reads")]
+    return [
+        *(path for name in named for path in files_read(name)),
+        *(path for path in (*files, *(arguments["labels"] or ())) if path is not None),
+    ]
+
+
+def _check_places(
+    report: Path | None, as_json: Path | None, save_map: Path | None, read: list[Path]
+) -> None:
+    """What can be told before hours of work: whether results have a place, which is nobody's."""
+    from benchmark.config.files import writable
+    from benchmark.config.places import require_apart
+
+    places = (("--report", report), ("--json", as_json), ("--save-map", save_map))
+    require_apart(places, read)
+    for option, path in places:
+        if path is not None:
+            writable(path.resolve().parent, option)
 
 
 def _constraints(flags: dict[str, bool | None], *, ask: bool) -> dict[str, Any]:

@@ -42,12 +42,11 @@ def convert(
     ] = "local",
 ) -> None:  # fmt: skip
     """Convert stored vectors from disk to disk, in the formats people have."""
-    from benchmark.contract.conversion import Conversion
     from benchmark.upgrade.convert import convert as carry_out
 
     with progress_bar("converting") as progress:
         done = carry_out(
-            Conversion.load(conversion), source, target, side=side, side_target=side_output,
+            conversion, source, target, side=side, side_target=side_output,
             dtype=dtype, batch=batch, force=force, engine=engine,
             progress=progress,
         )  # fmt: skip

@@ -40,6 +40,11 @@ def parse_root(text: str | Path | Mapping[str, str | Path] | None) -> Root:
     return roots
 
 
+def folders_of(root: Root) -> list[Path]:
+    """The folders that are read."""
+    return [] if root is None else [*root.values()] if isinstance(root, Mapping) else [root]
+
+
 def _existing(path: Path) -> Path:
     if not path.exists():
         raise BenchError(f"--data-root: {path} does not exist")

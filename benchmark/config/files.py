@@ -108,6 +108,13 @@ def writable(folder: Path, option: str) -> None:
         raise BenchError(f"{option}: cannot write in {folder}: {error.strerror}") from error
 
 
+def require_file_place(path: Path, option: str) -> None:
+    """Raise a BenchError if something else than a file is where one is to be written."""
+    if path.exists() and not path.is_file():
+        what = "the folder " if path.is_dir() else ""
+        raise BenchError(f"{option}: expected a file, got {what}{path}")
+
+
 @contextmanager
 def plain_io_errors(folder: Path) -> Iterator[None]:
     """A full disk as one line instead of a traceback; what is stored stays.

@@ -58,8 +58,12 @@ class _Meta(Model):
 
 def require_place(folder: str | Path) -> None:
     """BenchError if a conversion saved there would take the place of something else."""
-    if Path(folder).exists() and not (Path(folder) / META).is_file():
+    place = Path(folder)
+    if place.exists() and not (place / META).is_file():
         raise BenchError(f"{folder}: there is something else than a conversion")
+    for each in place.iterdir() if place.exists() else ():
+        if each.name != META and each.suffix != ".safetensors":
+            raise BenchError(f"{folder}: there is more than a conversion: {each.name}")
 
 
 @dataclass(frozen=True)

@@ -67,8 +67,7 @@ def resize_dataset(
     sizes, new = [0, 0], 0
     with plain_io_errors(out.parent), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for path in _lists(root):
-            (out / path.relative_to(root)).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, out / path.relative_to(root))
+            _copy(path, out / path.relative_to(root))
         for first in range(0, len(paths), _TOGETHER):
             some = paths[first : first + _TOGETHER]
             for before, after, written in pool.map(lambda p: _one(p, root, out, side), some):
@@ -76,6 +75,16 @@ def resize_dataset(
             progress((first + len(some)) / len(paths))
         begun.replace(out / RESIZED)
     return Copied(len(paths), new, (sizes[0], sizes[1]))
+
+
+def _copy(path: Path, target: Path) -> None:
+    """Copy a list; BenchError if another file is there, or a link to one."""
+    if target.is_symlink() or (target.exists() and target.read_bytes() != path.read_bytes()):
+        raise BenchError(f"{target}: is there, and not a copy of {path}: move it away")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.part")
+    shutil.copyfile(path, part)
+    part.replace(target)
 
 
 def _begin(note: Path, what: dict[str, object]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.config.places import require_apart
 from benchmark.contract.conversion import Conversion
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats import Sink, Source, open_vectors, sink_class
@@ -48,7 +49,7 @@ class Converted:
 
 
 def convert(
-    conversion: Conversion, source: str | Path, target: str | Path, *,
+    conversion: Conversion | str | Path, source: str | Path, target: str | Path, *,
     side: str | Path | None = None, side_target: str | Path | None = None,
     dtype: str = "float32", batch: int = BATCH, force: bool = False, engine: str = "local",
     progress: Callable[[float], object] = lambda share: None,
@@ -56,7 +57,7 @@ def convert(
     """Convert stored vectors of any format into a file of any format; ids come along.
 
     Args:
-        conversion: A fitted map.
+        conversion: A fitted map, or the folder of a saved one.
         source: Vectors ``[n, d_old]`` as :func:`open_vectors` takes them.
         target: File ``[n, d]``; its ending says the format.
         side: Side-information ``[n, s]``, for a map that was fitted with it; joined by ids.
@@ -74,13 +75,16 @@ def convert(
         BenchError: If something is missing, damaged, in the way, of another size, not a finite
             number, or zero where embeddings are compared by their cosine.
     """
+    folders = [] if isinstance(conversion, Conversion) else [Path(conversion)]
+    if not isinstance(conversion, Conversion):
+        conversion = Conversion.load(conversion)
     vectors = open_vectors(source)
     beside = None if side is None else open_vectors(side)
     _check_dims(conversion, vectors, beside, side_target)
     sources = [each for each in (vectors, beside) if each is not None]
     targets = [Path(each) for each in (target, side_target) if each is not None]
     sinks = [sink_class(path)(path, vectors.rows, dtype, vectors.ids) for path in targets]
-    _check_targets(sinks, sources, force)
+    _check_targets(sinks, sources, folders, force)
     joined = None if beside is None else _joined(vectors, beside)
     started, done = time.perf_counter(), 0
     with writing(sinks):
@@ -122,18 +126,13 @@ def _check_dims(
         raise BenchError(f"--side-output: expected {expected}: the conversion decides")
 
 
-def _check_targets(sinks: list[Sink], sources: list[Source], force: bool) -> None:
+def _check_targets(
+    sinks: list[Sink], sources: list[Source], folders: list[Path], force: bool
+) -> None:
     """BenchError if a target is something that is read, is there already, or comes twice."""
-    read = [path.resolve() for source in sources for path in source.paths]
-    taken = set(read)
+    written = [(str(path), path) for sink in sinks for path in sink.replaced]
+    require_apart(written, [*(path for each in sources for path in each.paths), *folders])
     for sink in sinks:
-        for path in sink.targets:
-            place = path.resolve()
-            if place in taken or (path.exists() and any(path.samefile(each) for each in read)):
-                raise BenchError(f"{path}: expected another file than is read or written already")
-            if any(each.is_dir() and each in place.parents for each in read):
-                raise BenchError(f"{path}: expected a file outside of the folder that is read")
-            taken.add(place)
         _require_free(sink.replaced, force)
 
 

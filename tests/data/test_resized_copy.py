@@ -77,3 +77,17 @@ def test_a_damaged_note_is_refused(root, text):
         ImageNet().source(root)
     with pytest.raises(BenchError):
         VggFace2().source(root)
+
+
+def test_lists_of_others_are_left_alone(root, tmp_path, capsys):
+    out = tmp_path / "small"
+    out.mkdir()
+    mapping = out / "LOC_synset_mapping.txt"
+    mapping.write_text("mine")
+    arguments = ("imagenet", "--data-root", root, "--out", out)
+    code, _, error = resize(*arguments, capsys=capsys)
+    assert code == 2 and "is there, and not a copy of" in error
+    assert mapping.read_text() == "mine"
+    mapping.unlink()
+    mapping.symlink_to(root / mapping.name)
+    assert resize(*arguments, capsys=capsys)[0] == 2 and mapping.is_symlink()

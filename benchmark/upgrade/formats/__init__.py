@@ -13,7 +13,7 @@ from benchmark.errors import BenchError
 from benchmark.upgrade.formats.checks import cut
 from benchmark.upgrade.formats.ids import Ids
 from benchmark.upgrade.formats.sink import Sink
-from benchmark.upgrade.formats.source import Source
+from benchmark.upgrade.formats.source import Source, files_of
 
 _HERE = "benchmark.upgrade.formats"
 _SOURCES = {
@@ -55,6 +55,11 @@ def open_vectors(name: str | Path) -> Source:
         raise BenchError(f"{name}: {ending} holds one array: expected no ':{cut(part)}'")
     source: Source = _load(_SOURCES[ending], str(name))(str(name), path, part)
     return source
+
+
+def files_read(name: str | Path) -> list[Path]:
+    """Files that :func:`open_vectors` would read, there or not; nothing is opened."""
+    return files_of(_split(str(name))[0])
 
 
 def sink_class(path: Path) -> type[Sink]:
@@ -102,4 +107,4 @@ def _load(place: str, name: str) -> Any:
         ) from error
 
 
-__all__ = ["Ids", "Sink", "Source", "open_vectors", "sink_class"]
+__all__ = ["Ids", "Sink", "Source", "files_read", "open_vectors", "sink_class"]

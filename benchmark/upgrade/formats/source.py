@@ -23,6 +23,14 @@ MOST_BATCH = 2**26
 """Bytes of a batch: of long vectors fewer are read at a time."""
 
 
+def files_of(path: Path, *, has_sidecar: bool = True) -> list[Path]:
+    """A file of vectors and the ids beside it, or a folder and all that is in it."""
+    if path.is_dir():
+        return [path, *path.iterdir()]
+    beside = sidecar(path)
+    return [path, beside] if has_sidecar and beside.exists() else [path]
+
+
 class Source(ABC):
     """Vectors of a file or folder, checked while they are read.
 
@@ -72,9 +80,8 @@ class Source(ABC):
 
     @property
     def paths(self) -> list[Path]:
-        """Every file that is read."""
-        beside = sidecar(self.path)
-        return [self.path, beside] if self.has_sidecar and beside.exists() else [self.path]
+        """Every file that is read, and the folder that holds them."""
+        return files_of(self.path, has_sidecar=self.has_sidecar)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the ids, which may be many: whoever needs them reads them again."""
@@ -89,9 +96,10 @@ class Source(ABC):
         """
         with located(self.name), reading(self.format):
             stored = self._stored_ids()
-            if stored is None and len(self.paths) > 1:
-                with located(self.paths[1].name), reading("npy"):
-                    stored = read_flat(self.paths[1])
+            beside = sidecar(self.path)
+            if stored is None and beside in self.paths:
+                with located(beside.name), reading("npy"):
+                    stored = read_flat(beside)
             if stored is None:
                 return None
             ids = as_ids(stored)
