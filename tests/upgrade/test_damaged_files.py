@@ -280,12 +280,14 @@ def test_parquet(tmp_path):
     column([[[1.0]]])
     refuses(path, "expected lists of numbers")
     column([[1.0]], name="embedding")
-    refuses(path, "expected a column 'vector', there are: embedding; another one is named as")
-    assert everything(f"{path}:embedding") == [(None, 1)]
+    assert everything(path) == everything(f"{path}:embedding") == [(None, 1)]
+    column([[1.0]], name="embedding", other=[[2.0]])
+    refuses(path, "expected a column 'vector', there are: other, embedding; another one is named")
+    assert everything(f"{path}:other") == [(None, 1)]
     column([[1.0], [2.0]], id=["a", None])
     refuses(path, "id: expected an id in each row, got null")
     column([[1.0], [2.0]], id=[0.5, 1.5])
-    refuses(path, "id: expected whole numbers or text, got double")
+    refuses(path, "ids: expected whole numbers or text, got 0.5")
     column([[1.0], [2.0]], id=pa.array([0, 2**64 - 1], pa.uint64()))
     refuses(path, "expected whole numbers below 2")
     column([[1.0], [2.0]], id=["a", "b" * 5000])
@@ -349,7 +351,8 @@ def test_a_missing_package(name, package, tmp_path, monkeypatch):
 def test_ids_beside(tmp_path):
     np.save(tmp_path / "a.npy", ROWS)
     for ids, said in [
-        (np.arange(3), "ids: expected 4, one a row, got 3"), (np.ones(4), "expected ids"),
+        (np.arange(3), "ids: expected 4, one a row, got 3"),
+        (np.ones(4) / 2, "expected whole numbers"),
         (np.zeros((4, 1), int), "expected ids"), (np.array(["x" * 2000] * 4), "expected ids"),
         (np.array([None] * 4), "pickled"),
     ]:  # fmt: skip

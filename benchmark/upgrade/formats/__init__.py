@@ -1,7 +1,7 @@
 """Files of vectors in the formats people have: found by ending, opened, written.
 
-``gallery.npy``, a folder of parquet files, or one array of several, ``sift.hdf5:train``. Formats
-are imported when they are used: two of them need packages of the extra ``vectors``.
+``gallery.npy``, a folder of parquet or Arrow files, or one array of several, ``sift.hdf5:train``.
+Formats are imported when they are used: some of them need packages of the extra ``vectors``.
 """
 
 import difflib
@@ -19,6 +19,7 @@ _HERE = "benchmark.upgrade.formats"
 _SOURCES = {
     ".npy": "numpy_files:NpySource", ".npz": "numpy_files:NpzSource",
     ".parquet": "parquet:ParquetSource", ".pq": "parquet:ParquetSource",
+    ".arrow": "arrow:ArrowSource", ".feather": "arrow:ArrowSource",
     ".hdf5": "hdf5:Hdf5Source", ".h5": "hdf5:Hdf5Source", ".fvecs": "vecs:FvecsSource",
     ".bvecs": "vecs:BvecsSource", ".safetensors": "tensors:SafetensorsSource",
 }  # fmt: skip
@@ -30,21 +31,31 @@ _SINKS = {
 }  # fmt: skip
 _SINGLE = (".npy", ".fvecs", ".bvecs")
 """Endings of files that hold one array: ``:NAME`` after them names nothing."""
-_PACKAGES = {"parquet": "pyarrow", "hdf5": "h5py"}
+_PACKAGES = {"parquet": "pyarrow", "arrow": "pyarrow", "hdf5": "h5py"}
 
 
-def open_vectors(name: str | Path) -> Source:
+def open_vectors(name: str | Path, vector_column: str = "", id_column: str = "") -> Source:
     """Open vectors in any of the formats; what is in them is checked as it is read.
 
     Args:
-        name: A file, a folder of parquet files, or either with ``:NAME`` of an array or column.
+        name: A file, a folder of parquet or Arrow files, or either with ``:NAME`` of an array or
+            column.
+        vector_column: That name, too; a format of one array has none.
+        id_column: Array or column of ids, where it has another name than the usual one; ``-`` for
+            row numbers.
 
     Raises:
         BenchError: If nothing is there, the ending is unknown, a package is missing, or there are
             no vectors in it.
     """
     path, part = _split(str(name))
-    ending = ".parquet" if path.is_dir() else path.suffix.lower()
+    ending = _ending(path)
+    if vector_column and ending not in _SINGLE:
+        if part and part != vector_column:
+            raise BenchError(
+                f"{name}: expected one name of vectors, got '{cut(vector_column)}', too"
+            )
+        part = vector_column
     if ending == ".ivecs":
         raise BenchError(f"{name}: .ivecs holds row numbers of neighbours, not vectors")
     if not ending and not path.exists():
@@ -53,8 +64,18 @@ def open_vectors(name: str | Path) -> Source:
         raise _unknown_ending(str(name), ending, _SOURCES)
     if part and ending in _SINGLE:
         raise BenchError(f"{name}: {ending} holds one array: expected no ':{cut(part)}'")
-    source: Source = _load(_SOURCES[ending], str(name))(str(name), path, part)
+    source: Source = _load(_SOURCES[ending], str(name))(str(name), path, part, id_column)
     return source
+
+
+def _ending(path: Path) -> str:
+    """Of a folder that of the first of its files that has one of ours."""
+    if not path.is_dir():
+        return path.suffix.lower()
+    endings = {
+        each.suffix.lower() for each in path.iterdir() if not each.name.startswith((".", "_"))
+    }
+    return ".arrow" if ".arrow" in endings and not endings & {".parquet", ".pq"} else ".parquet"
 
 
 def files_read(name: str | Path) -> list[Path]:

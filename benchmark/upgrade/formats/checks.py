@@ -1,5 +1,6 @@
 """What all formats ask of files of others, and the words in which they refuse them."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,10 @@ MOST_NAMES = 4096
 """Arrays of a file, columns of a table, files of a folder."""
 DTYPES = frozenset(map(np.dtype, ("float16", "float32", "float64", "int8")))
 _BINARY = frozenset(map(np.dtype, ("uint8", "bool")))
+_LIKE = re.compile(
+    r"ids?_*$|(^|[^a-z])(keys?|pk|index|(file_?)?names?|paths?|ur[il]s?|axis1)([^a-z]|$)"
+)
+"""Names that ids go by, in lower case; ``axis1`` is pandas' in HDF5."""
 _SHOWN = 60
 """Letters of a name that a message shows."""
 
@@ -94,6 +99,28 @@ def choose(wanted: str, shapes: Mapping[str, tuple[int, ...]]) -> str:
 
 
 def ids_of(name: str, names: Iterable[str]) -> str | None:
-    """The array of the ids of array ``name``: ``NAME_ids`` or ``ids``; None if there is neither."""
+    """The array of the ids of array ``name``: ``NAME_ids``, ``ids`` or ``id``, if one is there."""
     known = set(names)
-    return next((each for each in (f"{name}_ids", "ids") if each in known), None)
+    return next((each for each in (f"{name}_ids", "ids", "id") if each in known), None)
+
+
+def id_arrays(arrays: Mapping[str, tuple[tuple[int, ...], Any]], rows: int) -> list[str]:
+    """Arrays with one whole number or text a row, of those of a file by shape and type.
+
+    ``NAME_ids`` are those of another array. Whole numbers that are stored as floating-point ones
+    count where their name is one that ids go by.
+    """
+    others = {f"{name}_ids" for name in arrays}
+    return [
+        name
+        for name, (shape, dtype) in arrays.items()
+        if shape == (rows,)
+        and name not in others
+        and dtype is not None
+        and (dtype.kind in "iuUST" or (dtype.kind == "f" and likely_ids(name)))
+    ]
+
+
+def likely_ids(name: str) -> bool:
+    """Whether a column's name is one that ids go by."""
+    return _LIKE.search(name.lower()) is not None

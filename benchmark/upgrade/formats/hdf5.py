@@ -9,49 +9,62 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.errors import BenchError
-from benchmark.upgrade.formats.checks import MOST_NAMES, choose, cut, ids_of, require_file
-from benchmark.upgrade.formats.ids import LONGEST
+from benchmark.upgrade.formats.checks import (
+    MOST_NAMES,
+    choose,
+    cut,
+    id_arrays,
+    ids_of,
+    require_file,
+)
+from benchmark.upgrade.formats.ids import AT_ONCE, LONGEST
 from benchmark.upgrade.formats.sink import Sink
 from benchmark.upgrade.formats.source import Source, Vectors
 
 _MOST_CHUNK = 2**28
 """Bytes of a chunk, which is read as a whole."""
+_FEWEST = 64
+"""Texts that are read at a time, at least."""
 
 
 class Hdf5Source(Source):
-    """A dataset ``[n, dim]``; ids in ``ids`` or ``NAME_ids``, whole numbers or text.
+    """A dataset ``[n, dim]``, and another one of ids.
 
     Nothing that the file names outside of itself is read: no links to other files, no external
     storage, no virtual datasets.
     """
 
     format = "HDF5"
+    has_columns = True
 
     def _open(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
         require_file(self.path)
         with h5py.File(self.path, "r") as file:
-            self._shapes = {name: file[name].shape or () for name in _datasets(file)}
-            self.part = choose(self.part, self._shapes)
+            self._arrays = {name: _about(file[name]) for name in _datasets(file)}
+            self.part = choose(self.part, {n: shape for n, (shape, _) in self._arrays.items()})
             vectors = _checked(file[self.part])
             _require_written(vectors)
             self._step = vectors.chunks[0] if vectors.chunks else 1
             return vectors.shape, vectors.dtype
 
-    def _stored_ids(self) -> Any:
-        name = ids_of(self.part, self._shapes)
-        if name is None:
-            return None
-        if self._shapes[name] != (self.rows,):
-            got = list(self._shapes[name])
-            raise BenchError(f"{cut(name)}: expected an id a row, [{self.rows}], got {got}")
+    def _id_places(self) -> tuple[str | None, list[str]]:
+        return ids_of(self.part, self._arrays), id_arrays(self._arrays, self.rows)
+
+    def _stored_ids(self, place: str) -> Iterator[Any]:
+        if self._arrays[place][0] != (self.rows,):
+            got = list(self._arrays[place][0])
+            raise BenchError(f"{cut(place)}: expected an id a row, [{self.rows}], got {got}")
         with h5py.File(self.path, "r") as file:
-            ids = _checked(file[name])
+            ids, size = _checked(file[place]), AT_ONCE
             text = h5py.check_string_dtype(ids.dtype)
-            if text is not None:
-                if text.length is not None and text.length > 4 * LONGEST:
-                    raise BenchError(f"ids: expected at most {LONGEST} letters")
-                return np.asarray(ids.astype("T")[:])
-            return ids[:]
+            if text is not None and text.length is None:
+                # Each of many rows may be one and the same text, as long as the whole file.
+                size = min(AT_ONCE, max(_FEWEST, _MOST_CHUNK // self.path.stat().st_size))
+            elif ids.dtype.itemsize > 4 * LONGEST:
+                raise BenchError(f"ids: expected at most {LONGEST} letters")
+            for start in range(0, self.rows, size):
+                part = ids[start : start + size]
+                yield part if part.dtype.kind != "O" else _texts(part)
 
     def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
         # Whole chunks at a time: each would be decompressed again for every part of it.
@@ -81,6 +94,19 @@ class Hdf5Sink(Sink):
 
     def _append(self, vectors: Vectors) -> None:
         self._vectors[self.written : self.written + len(vectors)] = vectors
+
+
+def _about(dataset: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type of a dataset, of text as numpy has it."""
+    is_text = h5py.check_string_dtype(dataset.dtype) is not None
+    return dataset.shape or (), np.dtype("T") if is_text else dataset.dtype
+
+
+def _texts(values: NDArray[Any]) -> Any:
+    """Text of any length as it comes, as bytes."""
+    if max(map(len, values)) > 4 * LONGEST:
+        raise BenchError(f"ids: expected at most {LONGEST} letters")
+    return values.tolist()
 
 
 def _datasets(file: Any) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import io
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -11,12 +12,10 @@ from numpy.typing import NDArray
 
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats.checks import cut, require_file
-from benchmark.upgrade.formats.ids import LONGEST, Ids
+from benchmark.upgrade.formats.ids import AT_ONCE, LONGEST, Ids, gathered
 
 _MOST_HEADER = 2**16
 _SIDECAR = ".ids.npy"
-_SLICE = 2**16
-"""Ids that are written at a time."""
 
 
 def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], int]:
@@ -50,14 +49,20 @@ def sidecar(path: Path) -> Path:
 
 
 def read_flat(path: Path, what: str = "ids") -> NDArray[Any]:
-    """An npy file of ids, ``[n]``; a BenchError, or what numpy raises, if it is anything else.
+    """An npy file of ids or the like, ``[n]``; errors as those of :func:`flat_parts`."""
+    return gathered(partial(flat_parts, path, what), require_file(path))
 
-    ``what`` says in messages what they are.
+
+def flat_parts(path: Path, what: str = "ids") -> Iterator[NDArray[Any]]:
+    """An npy file of ids, ``[n]``, in parts.
+
+    A BenchError, or what numpy raises, if it is anything else; ``what`` says in messages what
+    they are.
     """
     size = require_file(path)
     with path.open("rb") as file:
         shape, dtype, first = read_header(file)
-        if len(shape) != 1 or dtype.kind not in "iuU" or dtype.itemsize > 4 * LONGEST:
+        if len(shape) != 1 or dtype.kind not in "iufUS" or dtype.itemsize > 4 * LONGEST:
             raise BenchError(
                 f"expected {what} [n] as whole numbers or text of at most {LONGEST} letters, "
                 f"got {cut(list(shape))} {cut(dtype)}"
@@ -65,7 +70,14 @@ def read_flat(path: Path, what: str = "ids") -> NDArray[Any]:
         if shape[0] < 0 or first + shape[0] * dtype.itemsize > size:
             raise BenchError(f"expected {shape[0]} {what}, the file ends before")
         file.seek(first)
-        return np.fromfile(file, dtype, shape[0])
+        yield from rows_in_parts(file, dtype, shape[0])
+
+
+def rows_in_parts(file: IO[bytes], dtype: np.dtype[Any], rows: int) -> Iterator[NDArray[Any]]:
+    """So many numbers or texts of a stream, in parts."""
+    for start in range(0, rows, AT_ONCE):
+        n = min(AT_ONCE, rows - start)
+        yield np.frombuffer(file.read(n * dtype.itemsize), dtype, n)
 
 
 def write_flat(file: IO[bytes], ids: Ids) -> None:
@@ -84,5 +96,5 @@ def write_header(file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) 
 
 
 def _slices(ids: Ids) -> Iterator[Ids]:
-    for start in range(0, len(ids), _SLICE):
-        yield ids[start : start + _SLICE]
+    for start in range(0, len(ids), AT_ONCE):
+        yield ids[start : start + AT_ONCE]

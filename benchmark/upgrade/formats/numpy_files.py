@@ -10,14 +10,18 @@ from typing import IO, Any
 import numpy as np
 
 from benchmark.errors import BenchError
-from benchmark.upgrade.formats.checks import MOST_NAMES, choose, cut, ids_of, require_file
+from benchmark.upgrade.formats.checks import (
+    MOST_NAMES,
+    choose,
+    cut,
+    id_arrays,
+    ids_of,
+    require_file,
+)
 from benchmark.upgrade.formats.ids import LONGEST
-from benchmark.upgrade.formats.npy import read_header, write_flat, write_header
+from benchmark.upgrade.formats.npy import read_header, rows_in_parts, write_flat, write_header
 from benchmark.upgrade.formats.sink import Sink
 from benchmark.upgrade.formats.source import MOST_BATCH, StreamedSource, Vectors
-
-_PIECE = 2**22
-"""Bytes of ids that are read at a time."""
 
 
 class NpySource(StreamedSource):
@@ -45,6 +49,7 @@ class NpzSource(StreamedSource):
     """An array ``[n, dim]`` of an npz file, compressed or not; ids in ``ids`` or ``NAME_ids``."""
 
     format = "npz"
+    has_columns = True
 
     def _open(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
         require_file(self.path)
@@ -53,45 +58,45 @@ class NpzSource(StreamedSource):
             if len(members) > MOST_NAMES:
                 raise BenchError(f"expected at most {MOST_NAMES} arrays, got {len(members)}")
             # Only shapes: other arrays may be of any type, pickled ones too.
-            self._names = [m.removesuffix(".npy") for m in members]
-            shapes = {n: self._shape(archive, n) for n in self._names}
-            self.part = choose(self.part, shapes)
+            self._arrays = {n: self._header(archive, n) for n in map(_stem, members)}
+            self.part = choose(self.part, {n: shape for n, (shape, _) in self._arrays.items()})
             with archive.open(f"{self.part}.npy") as file:
                 shape, dtype, self._first = read_header(file)
         return shape, dtype
 
-    def _shape(self, archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
+    def _header(self, archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...], Any]:
         try:
             with archive.open(f"{name}.npy") as file:
-                return read_header(file)[0]
+                return read_header(file)[:2]
         except BenchError:
-            return ()
+            return (), None
 
     @contextmanager
     def _archive(self) -> Iterator[zipfile.ZipFile]:
         with _InPieces(self.path) as file, zipfile.ZipFile(file) as archive:
             yield archive
 
-    def _stored_ids(self) -> Any:
-        name = ids_of(self.part, self._names)
-        if name is None:
-            return None
-        with self._archive() as archive, archive.open(f"{name}.npy") as file:
+    def _id_places(self) -> tuple[str | None, list[str]]:
+        return ids_of(self.part, self._arrays), id_arrays(self._arrays, self.rows)
+
+    def _stored_ids(self, place: str) -> Iterator[Any]:
+        with self._archive() as archive, archive.open(f"{place}.npy") as file:
             shape, dtype, first = read_header(file)
             if shape != (self.rows,) or dtype.itemsize > 4 * LONGEST:
                 got = f"{cut(list(shape))} {cut(dtype)}"
-                raise BenchError(f"{name}: expected an id a row, [{self.rows}], got {got}")
+                raise BenchError(f"{place}: expected an id a row, [{self.rows}], got {got}")
             file.seek(first)
-            raw = bytearray()
-            while len(raw) < self.rows * dtype.itemsize and (piece := file.read(_PIECE)):
-                raw += piece
-            return np.frombuffer(raw, dtype, self.rows)
+            yield from rows_in_parts(file, dtype, self.rows)
 
     @contextmanager
     def _stream(self) -> Iterator[IO[bytes]]:
         with self._archive() as archive, archive.open(f"{self.part}.npy") as file:
             file.read(self._first)
             yield file
+
+
+def _stem(member: str) -> str:
+    return member.removesuffix(".npy")
 
 
 class _InPieces(io.FileIO):

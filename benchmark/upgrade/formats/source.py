@@ -4,7 +4,7 @@ import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.errors import BenchError, located
-from benchmark.upgrade.formats.checks import reading, require_vectors, shown
-from benchmark.upgrade.formats.ids import Ids, as_ids, require_unique
-from benchmark.upgrade.formats.npy import read_flat, sidecar
+from benchmark.upgrade.formats.candidates import ROWS, pick
+from benchmark.upgrade.formats.checks import cut, reading, require_vectors, shown
+from benchmark.upgrade.formats.ids import Ids, gathered, require_unique
+from benchmark.upgrade.formats.npy import flat_parts, sidecar
 
 Vectors = NDArray[np.float32]
 BATCH = 8192
@@ -37,6 +38,7 @@ class Source(ABC):
     Class attributes:
         format: Its name in messages.
         has_sidecar: Whether ids may stand in a file beside, ``NAME.ids.npy``.
+        has_columns: Whether a file has several arrays or columns, of which one may hold ids.
         has_bytes: Whether bytes are numbers there, not packed bits.
 
     Attributes:
@@ -45,22 +47,26 @@ class Source(ABC):
         rows: Number of vectors, at least 1.
         dim: Numbers of each.
         dtype: As they are stored.
+        part: Their array or column, where the file has several.
+        id_column: That of ids, as the user names it; empty where they are looked for.
     """
 
     format: ClassVar[str]
     has_sidecar: ClassVar[bool] = False
+    has_columns: ClassVar[bool] = False
     has_bytes: ClassVar[bool] = False
     rows: int
     dim: int
     dtype: np.dtype[Any]
 
-    def __init__(self, name: str, path: Path, part: str = "") -> None:
+    def __init__(self, name: str, path: Path, part: str = "", id_column: str = "") -> None:
         """Look at what is there; ``part`` is the array or column of a name after a colon.
 
         Raises:
             BenchError: If there are no vectors.
         """
         self.name, self.path, self.part = name, path, part
+        self.id_column = id_column if self.has_columns or id_column == ROWS else ""
         with located(name), reading(self.format):
             shape, self.dtype = self._open()
             require_vectors(shape, self.dtype, self.has_bytes)
@@ -74,9 +80,15 @@ class Source(ABC):
     def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
         """Vectors from row ``first`` on, as stored, ``[k, dim]`` with ``1 <= k <= size``."""
 
-    def _stored_ids(self) -> Any:
-        """Ids as :func:`as_ids` takes them; None where the format or the file has none."""
-        return None
+    def _id_places(self) -> tuple[str | None, list[str]]:
+        """Where ids are by convention, if there, and what else may hold one id a row."""
+        beside = sidecar(self.path)
+        return (beside.name if beside in self.paths else None), []
+
+    def _stored_ids(self, place: str) -> Iterator[Any]:
+        """Ids of a place of :meth:`_id_places` in parts, as :func:`as_ids` takes them."""
+        with located(place), reading("npy"):
+            yield from flat_parts(sidecar(self.path))
 
     @property
     def paths(self) -> list[Path]:
@@ -85,28 +97,36 @@ class Source(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the ids, which may be many: whoever needs them reads them again."""
-        return {name: value for name, value in self.__dict__.items() if name != "ids"}
+        return {name: value for name, value in self.__dict__.items() if name != "_picked"}
 
-    @cached_property
+    @property
     def ids(self) -> Ids | None:
         """Ids of all rows, int64 or text ``[rows]``, none twice; None where there are none.
 
         Raises:
-            BenchError: If they cannot be read, are not one a row, or one comes twice.
+            BenchError: If they cannot be read, are not one a row, or one comes twice; if several
+                columns may be meant.
         """
+        return self._picked[0]
+
+    @property
+    def told(self) -> list[str]:
+        """What to tell of ids that were found under another name than the usual one."""
+        column = self._picked[1]
+        return [f"{self.name}: ids are those of '{cut(column)}'"] if column else []
+
+    @cached_property
+    def _picked(self) -> tuple[Ids | None, str]:
         with located(self.name), reading(self.format):
-            stored = self._stored_ids()
-            beside = sidecar(self.path)
-            if stored is None and beside in self.paths:
-                with located(beside.name), reading("npy"):
-                    stored = read_flat(beside)
-            if stored is None:
-                return None
-            ids = as_ids(stored)
-            if len(ids) != self.rows:
-                raise BenchError(f"ids: expected {self.rows}, one a row, got {len(ids)}")
-            require_unique(ids)
-            return ids
+            return pick(self.id_column, *self._id_places(), self._read_ids)
+
+    def _read_ids(self, place: str) -> Ids:
+        size = sum(path.stat().st_size for path in self.paths if path.is_file())
+        ids = gathered(partial(self._stored_ids, place), size)
+        if len(ids) != self.rows:
+            raise BenchError(f"ids: expected {self.rows}, one a row, got {len(ids)}")
+        require_unique(ids)
+        return ids
 
     def batches(self, size: int = BATCH) -> Iterator[tuple[Ids | None, Vectors]]:
         """Ids, or None, and vectors in order, ``[k, dim]`` float32, ``k <= size``.

@@ -1,6 +1,7 @@
 """Vectors as tensors of safetensors files."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -10,7 +11,15 @@ from pydantic_core import from_json
 from safetensors import safe_open
 
 from benchmark.errors import BenchError
-from benchmark.upgrade.formats.checks import MOST_NAMES, choose, cut, ids_of, require_file
+from benchmark.upgrade.formats.checks import (
+    MOST_NAMES,
+    choose,
+    cut,
+    id_arrays,
+    ids_of,
+    require_file,
+)
+from benchmark.upgrade.formats.npy import rows_in_parts
 from benchmark.upgrade.formats.sink import Sink
 from benchmark.upgrade.formats.source import StreamedSource, Vectors
 
@@ -30,6 +39,7 @@ class SafetensorsSource(StreamedSource):
     """
 
     format = "safetensors"
+    has_columns = True
     has_sidecar = True
 
     def _open(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -61,17 +71,22 @@ class SafetensorsSource(StreamedSource):
         """Bytes of a row as stored."""
         return self.dim * (2 if self._is_bf16 else self.dtype.itemsize)
 
-    def _stored_ids(self) -> Any:
-        name = ids_of(self.part, self._tensors)
-        if name is None:
-            return None
-        about = self._tensors[name]
-        kind = _DTYPES.get(about["dtype"], "")
-        if about["shape"] != [self.rows] or not kind or np.dtype(kind).kind not in "iu":
+    def _id_places(self) -> tuple[str | None, list[str]]:
+        usual, _ = super()._id_places()
+        arrays = {k: (tuple(v["shape"]), _dtype(v["dtype"])) for k, v in self._tensors.items()}
+        return ids_of(self.part, self._tensors) or usual, id_arrays(arrays, self.rows)
+
+    def _stored_ids(self, place: str) -> Iterator[Any]:
+        if place not in self._tensors:
+            yield from super()._stored_ids(place)
+            return
+        about = self._tensors[place]
+        kind = _dtype(about["dtype"])
+        if about["shape"] != [self.rows] or kind is None or kind.kind not in "iuf":
             got = f"{cut(about['shape'])} {cut(about['dtype'])}"
-            raise BenchError(f"{cut(name)}: expected whole numbers [{self.rows}], got {got}")
-        with self._at(name) as file:
-            return np.fromfile(file, kind, self.rows)
+            raise BenchError(f"{cut(place)}: expected whole numbers [{self.rows}], got {got}")
+        with self._at(place) as file:
+            yield from rows_in_parts(file, kind, self.rows)
 
     def _stream(self) -> IO[bytes]:
         return self._at(self.part)
@@ -87,6 +102,10 @@ class SafetensorsSource(StreamedSource):
         # A bfloat16 is the upper half of a float32.
         halves = np.frombuffer(raw, "<u2").astype(np.uint32) << 16
         return halves.view(np.float32).reshape(-1, self.dim)
+
+
+def _dtype(name: str) -> np.dtype[Any] | None:
+    return np.dtype(_DTYPES[name]) if name in _DTYPES else None
 
 
 class SafetensorsSink(Sink):

@@ -1,0 +1,253 @@
+"""Ids and vectors as columns of Arrow's types, whatever file they come from."""
+
+import uuid
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.dtypes import StringDType
+from numpy.typing import NDArray
+
+from benchmark.errors import BenchError, located
+from benchmark.upgrade.formats.checks import MOST_NAMES, cut, likely_ids, listed, require_file
+from benchmark.upgrade.formats.ids import AT_ONCE, LONGEST
+from benchmark.upgrade.formats.source import Source
+
+ID, VECTOR = "id", "vector"
+types = pa.types
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a file's metadata say.
+
+    Attributes:
+        rows: How many it has.
+        dim: Numbers of a vector.
+        dtype: Of these.
+        places: Columns that may hold ids.
+    """
+
+    rows: int
+    dim: int
+    dtype: np.dtype[Any]
+    places: tuple[str, ...]
+
+    @property
+    def layout(self) -> str:
+        """What the files of a folder must have in common."""
+        with_ids = "with" if ID in self.places else "without"
+        return f"{self.dim} numbers of {self.dtype}, {with_ids} ids"
+
+
+class ColumnsSource(Source):
+    """A column of vectors, ``vector`` or the only one, and one of ids, of a file or several.
+
+    Files of a folder follow each other by name; hidden ones, and those with another ending, are
+    passed over.
+    """
+
+    has_columns = True
+
+    @abstractmethod
+    def _look(self, path: Path) -> Found:
+        """What a file says; it sets ``part`` where that is open."""
+
+    @abstractmethod
+    def _parts(self, column: str, size: int, skipped: int = 0) -> Iterator[Any]:
+        """A column of all files in order, but for the first rows, at most ``size`` at a time."""
+
+    @abstractmethod
+    def _endings(self) -> tuple[str, ...]:
+        """Endings of files of a folder."""
+
+    def _open(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        found = {path: self._look(path) for path in files(self.path, self._endings(), self.format)}
+        # Engines that write folders leave files without a row, which tell no dimension.
+        filled = {path: each for path, each in found.items() if each.rows} or found
+        first_path, first = next(iter(filled.items()))
+        for path, each in filled.items():
+            if each.layout != first.layout:
+                raise BenchError(
+                    f"{path.name}: expected {first.layout} as in {first_path.name}, "
+                    f"got {each.layout}"
+                )
+        self._files = list(filled)
+        shared = set.intersection(*(set(each.places) for each in filled.values()))
+        self._places = [name for name in first.places if name in shared]
+        return (sum(each.rows for each in filled.values()), first.dim), first.dtype
+
+    def _id_places(self) -> tuple[str | None, list[str]]:
+        others = [name for name in self._places if name not in (ID, self.part)]
+        return (ID if ID in self._places and self.part != ID else None), others
+
+    def _stored_ids(self, place: str) -> Iterator[Any]:
+        for part in self._parts(place, AT_ONCE):
+            yield _ids(part, place)
+
+    def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
+        start = first
+        for stored in self._parts(self.part, size, first):
+            part = _plain(stored)
+            lengths = pc.fill_null(pc.list_value_length(part), -1)
+            fits = pc.equal(lengths, self.dim).to_numpy(zero_copy_only=False)
+            if not fits.all():
+                at = int(np.argmin(fits))
+                got = "null" if lengths[at].as_py() < 0 else lengths[at]
+                raise BenchError(
+                    f"expected {self.dim} numbers a row, got {got} in row {start + at}"
+                )
+            numbers = part.flatten()
+            if numbers.null_count:
+                at = int(np.argmax(numbers.is_null().to_numpy(zero_copy_only=False))) // self.dim
+                raise BenchError(f"expected numbers, got null in row {start + at}")
+            start += len(part)
+            yield numbers.to_numpy(zero_copy_only=False).reshape(-1, self.dim)
+
+
+def files(path: Path, endings: tuple[str, ...], what: str) -> list[Path]:
+    """The file, or those of a folder; BenchError if there is none, or one is no regular file."""
+    if not path.is_dir():
+        require_file(path)
+        return [path]
+    found = sorted(
+        p for p in path.iterdir() if p.suffix in endings and not p.name.startswith((".", "_"))
+    )
+    if not 1 <= len(found) <= MOST_NAMES:
+        there = listed(sorted(p.name for p in path.iterdir())) if not found else str(len(found))
+        raise BenchError(f"expected 1 to {MOST_NAMES} {what} files in the folder, got {there}")
+    for file in found:
+        with located(file.name):
+            require_file(file)
+    return found
+
+
+def vector_column(schema: Any, wanted: str) -> str:
+    """The column of vectors: that of a name, ``vector``, or the only one that has lists of numbers.
+
+    Raises:
+        BenchError: Listing what there is.
+    """
+    name = wanted or VECTOR
+    if schema.names.count(name) == 1:
+        return name
+    lists = [field.name for field in schema if _is_numbers(field.type)]
+    if not wanted and len(lists) == 1 and schema.names.count(lists[0]) == 1:
+        return str(lists[0])
+    raise BenchError(
+        f"expected a column '{cut(name)}', there are: {listed(schema.names)}; "
+        "another one is named as FILE:COLUMN, or by --vector-column"
+    )
+
+
+def vector_type(kind: Any) -> tuple[np.dtype[Any], int | None]:
+    """The type of the numbers of a column of lists, and how many there are, if it says so.
+
+    Raises:
+        BenchError: If it is none.
+    """
+    stored = _storage(kind)
+    if _is_bytes(stored):
+        raise BenchError("expected lists of numbers, got binary vectors")
+    if not _is_list(stored) or not types.is_primitive(stored.value_type):
+        raise BenchError(f"expected lists of numbers, got {cut(kind)}")
+    dim = stored.list_size if types.is_fixed_size_list(stored) else None
+    return np.dtype(stored.value_type.to_pandas_dtype()), dim
+
+
+def dim_of(part: Any) -> int:
+    """Numbers of the first row of a column of lists; 0 if there is none."""
+    return int(pc.list_value_length(_plain(part))[0].as_py() or 0)
+
+
+def id_columns(schema: Any) -> tuple[str, ...]:
+    """Columns that may hold ids, by their type and name."""
+    return tuple(
+        field.name
+        for field in schema
+        if schema.names.count(field.name) == 1 and _may_be_ids(field.type, field.name)
+    )
+
+
+def _storage(kind: Any) -> Any:
+    while isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    return kind
+
+
+def _is_list(kind: Any) -> bool:
+    checks = (
+        types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view,
+        types.is_large_list_view,
+    )  # fmt: skip
+    return any(check(kind) for check in checks)
+
+
+def _is_numbers(kind: Any) -> bool:
+    stored = _storage(kind)
+    return _is_list(stored) and types.is_primitive(stored.value_type)
+
+
+def _is_bytes(kind: Any) -> bool:
+    checks = (
+        types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary,
+    )  # fmt: skip
+    return any(check(kind) for check in checks)
+
+
+def _is_text(kind: Any) -> bool:
+    return any(c(kind) for c in (types.is_string, types.is_large_string, types.is_string_view))
+
+
+def _is_whole(kind: Any) -> bool:
+    return bool(types.is_integer(kind) or (types.is_decimal(kind) and kind.scale == 0))
+
+
+def _may_be_ids(kind: Any, name: str) -> bool:
+    stored = _storage(kind)
+    if types.is_dictionary(stored):
+        stored = stored.value_type
+    if types.is_floating(stored):
+        return name == ID or likely_ids(name)
+    return name == ID or _is_whole(stored) or _is_text(stored) or _is_bytes(stored)
+
+
+def _plain(part: Any) -> Any:
+    """A column without what stands for another type: extensions, dictionaries, views."""
+    while isinstance(part, pa.ExtensionArray):
+        part = part.storage
+    kind = part.type
+    if types.is_dictionary(kind):
+        return _plain(part.dictionary_decode())
+    if types.is_string_view(kind):
+        return part.cast(pa.large_string())
+    if types.is_binary_view(kind):
+        return part.cast(pa.large_binary())
+    if types.is_list_view(kind) or types.is_large_list_view(kind):
+        return part.cast(pa.large_list(kind.value_type))
+    return part
+
+
+def _ids(stored: Any, name: str) -> Any:
+    """Ids of a part of a column, as :func:`benchmark.upgrade.formats.ids.as_ids` takes them."""
+    part, is_uuid = _plain(stored), getattr(stored.type, "extension_name", "") == "arrow.uuid"
+    kind = part.type
+    if part.null_count:
+        raise BenchError(f"{name}: expected an id in each row, got null")
+    if types.is_decimal(kind) and _is_whole(kind):
+        return part.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    if types.is_integer(kind) or types.is_floating(kind):
+        return part.to_numpy(zero_copy_only=False)
+    if not (_is_text(kind) or _is_bytes(kind)):
+        raise BenchError(f"{name}: expected whole numbers or text, got {cut(kind)}")
+    if pc.max(pc.binary_length(part)).as_py() > 4 * LONGEST:
+        raise BenchError(f"{name}: expected at most {LONGEST} letters")
+    values = part.to_pylist()
+    if is_uuid:
+        values = [str(uuid.UUID(bytes=value)) for value in values]
+    return values if isinstance(values[0], bytes) else np.array(values, StringDType())
