@@ -104,12 +104,18 @@ def get_method(label: str, **params: Any) -> Any:
     return registry.method(label, params)
 
 
-def read_vectors(path: str | Path) -> tuple[NDArray[Any] | None, NDArray[np.float32]]:
+def read_vectors(
+    path: str | Path, *, id_column: str = "", vector_column: str = ""
+) -> tuple[NDArray[Any] | None, NDArray[np.float32]]:
     """Vectors of a file in any of the formats people have, for ``fit`` and the like.
 
     Args:
-        path: ``.npy``, ``.npz``, ``.parquet`` or a folder of them, ``.hdf5``, ``.fvecs``,
-            ``.bvecs`` or ``.safetensors``; ``FILE:NAME`` is one array of several.
+        path: ``.npy``, ``.npz``, ``.parquet`` or a folder of them, ``.arrow`` or a folder of
+            Hugging Face's, ``.hdf5``, ``.fvecs``, ``.bvecs`` or ``.safetensors``; ``FILE:NAME`` is
+            one array of several.
+        id_column: Array or column of ids, ``-`` for none; by default ``id`` or the like, else the
+            only one that may hold some, which a warning tells.
+        vector_column: Array or column of vectors, as ``FILE:NAME``.
 
     Returns:
         Ids, whole numbers or text ``[n]``, None where there are none; and vectors ``[n, dim]``.
@@ -120,14 +126,18 @@ def read_vectors(path: str | Path) -> tuple[NDArray[Any] | None, NDArray[np.floa
     """
     from benchmark.upgrade.formats import open_vectors
 
-    source = open_vectors(path)
-    return source.ids, source.read()
+    source = open_vectors(path, vector_column, id_column)
+    ids = source.ids
+    for line in source.told:
+        warnings.warn(line, stacklevel=2)
+    return ids, source.read()
 
 
 def convert_file(
     conversion: Conversion | str | Path, source: str | Path, target: str | Path, *,
-    side: str | Path | None = None, side_target: str | Path | None = None, dtype: str = "float32",
-    force: bool = False, progress: Callable[[float], object] = lambda share: None,
+    side: str | Path | None = None, side_target: str | Path | None = None, id_column: str = "",
+    vector_column: str = "", dtype: str = "float32", force: bool = False,
+    progress: Callable[[float], object] = lambda share: None,
 ) -> Converted:  # fmt: skip
     """Convert stored vectors from disk to disk; memory does not grow with them.
 
@@ -137,6 +147,8 @@ def convert_file(
         target: File of the converted ones; its ending says the format.
         side: Side-information, for a map that was fitted with it; joined by ids.
         side_target: File of the new side-information, for a map that gives it.
+        id_column: As of :func:`read_vectors`, for both.
+        vector_column: Likewise.
         dtype: Of the numbers written, ``float32`` or ``float16``.
         force: Write over files that exist.
         progress: Called with the share that is done.
@@ -150,6 +162,6 @@ def convert_file(
     from benchmark.upgrade.convert import convert
 
     return convert(
-        conversion, source, target, side=side, side_target=side_target, dtype=dtype, force=force,
-        progress=progress,
+        conversion, source, target, side=side, side_target=side_target, id_column=id_column,
+        vector_column=vector_column, dtype=dtype, force=force, progress=progress,
     )  # fmt: skip

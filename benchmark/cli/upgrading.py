@@ -50,6 +50,13 @@ def upgrade(
     reads: Annotated[
         Path | None, Option(help="How often items are read, lines of id and number.")
     ] = None,
+    id_column: Annotated[list[str] | None, Option(
+        help="Column or array of ids, where it is not `id`; of one input `queries=qid`; `-` for "
+        "row numbers. Repeatable."
+    )] = None,
+    vector_column: Annotated[list[str] | None, Option(
+        help="Column or array of vectors; of one input `queries=emb`. Repeatable."
+    )] = None,
     queries_are_items: Annotated[bool, Option(
         "--queries-are-items", help="The item of a query's id is the query itself: leave it out."
     )] = False,
@@ -111,6 +118,8 @@ def upgrade(
         "old_queries": old_queries, "qrels": qrels, "texts": query_texts, "reads": reads,
         "queries_are_items": queries_are_items, "distance": distance, "maps": maps,
         "labels": _labels(query_labels, gallery_labels),
+        "id_column": _columns("--id-column", id_column),
+        "vector_column": _columns("--vector-column", vector_column),
     }  # fmt: skip
     _check(arguments, demo)
     if report is not None:
@@ -143,6 +152,9 @@ def upgrade(
             wanted=wanted, seed=seed, engine=engine, approximate=approximate, tell=status.update,
         )  # fmt: skip
     terminal.show(tables(result.document))  # first, as a disk may be full
+    for line in result.document["inputs"]["told"]:
+        if line.startswith("Warning: "):
+            echo(f"bench: {line[0].lower()}{line[1:]}", err=True)
     if as_json is not None:
         result.save_json(as_json)
     if save_map is not None and result.conversion is not None:
@@ -165,6 +177,25 @@ def _labels(queries: Path | None, gallery: Path | None) -> tuple[Path, Path] | N
         missing = "--query-labels" if queries is None else "--gallery-labels"
         raise BenchError(f"upgrade: missing option '{missing}': labels are of both sides")
     return queries, gallery
+
+
+def _columns(option: str, words: list[str] | None) -> dict[str, str]:
+    """A column for each input: ``docid``, or of one input ``queries=qid``."""
+    from benchmark.upgrade.reading import INPUTS
+
+    every: dict[str, str] = {}
+    alone: dict[str, str] = {}
+    for word in words or []:
+        name, equals, column = word.partition("=")
+        name = name.replace("-", "_")
+        if equals and name in INPUTS:
+            named, found = alone, {name: column}
+        else:
+            named, found = every, dict.fromkeys(INPUTS, word)
+        if named.keys() & found.keys():
+            raise BenchError(f"{option}: expected one column an input, got another one: '{word}'")
+        named.update(found)
+    return every | alone
 
 
 def _check(arguments: dict[str, Any], demo: bool) -> None:

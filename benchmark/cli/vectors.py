@@ -19,8 +19,8 @@ app = typer.Typer()
 def convert(
     conversion: Annotated[Path, Argument(help="Folder of a saved conversion.")],
     source: Annotated[str, Argument(
-        metavar="INPUT", help="Stored vectors: `.npy`, `.npz`, `.parquet` or a folder of them, "
-        "`.hdf5`, `.fvecs`, `.bvecs`, `.safetensors`; `FILE:NAME` is one array of several.",
+        metavar="INPUT", help="Stored vectors: `.npy`, `.npz`, `.parquet`, `.arrow` or a folder of "
+        "them, `.hdf5`, `.fvecs`, `.bvecs`, `.safetensors`; `FILE:NAME` is one array of several.",
     )],
     target: Annotated[Path, Argument(
         metavar="OUTPUT", help="File of the converted ones, of any of these endings but "
@@ -32,6 +32,10 @@ def convert(
     side_output: Annotated[
         Path | None, Option(help="File of the new side-information, for one that gives it.")
     ] = None,
+    id_column: Annotated[str, Option(
+        help="Column or array of ids, where it is not `id`; `-` for row numbers."
+    )] = "",
+    vector_column: Annotated[str, Option(help="Column or array of vectors.")] = "",
     dtype: Annotated[
         Literal["float32", "float16"], Option(help="Of the numbers written.")
     ] = "float32",
@@ -47,9 +51,9 @@ def convert(
     with progress_bar("converting") as progress:
         done = carry_out(
             conversion, source, target, side=side, side_target=side_output,
-            dtype=dtype, batch=batch, force=force, engine=engine,
-            progress=progress,
+            id_column=id_column, vector_column=vector_column, dtype=dtype, batch=batch,
+            force=force, engine=engine, progress=progress,
         )  # fmt: skip
-    if done.joined is not None:
-        echo(done.joined)
+    for line in done.told if done.joined is None else (*done.told, done.joined):
+        echo(line)
     echo(done)

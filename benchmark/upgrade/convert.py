@@ -29,6 +29,7 @@ class Converted:
         read_bytes: Of the vectors as stored, side-information among them.
         written_bytes: Of the files.
         joined: How side-information was found, None without.
+        told: Lines about ids under another name than the usual one.
     """
 
     rows: int
@@ -37,6 +38,7 @@ class Converted:
     read_bytes: int
     written_bytes: int
     joined: Join | None
+    told: tuple[str, ...]
 
     def __str__(self) -> str:
         """One line for a person."""
@@ -51,7 +53,8 @@ class Converted:
 def convert(
     conversion: Conversion | str | Path, source: str | Path, target: str | Path, *,
     side: str | Path | None = None, side_target: str | Path | None = None,
-    dtype: str = "float32", batch: int = BATCH, force: bool = False, engine: str = "local",
+    id_column: str = "", vector_column: str = "", dtype: str = "float32",
+    batch: int = BATCH, force: bool = False, engine: str = "local",
     progress: Callable[[float], object] = lambda share: None,
 ) -> Converted:  # fmt: skip
     """Convert stored vectors of any format into a file of any format; ids come along.
@@ -62,6 +65,9 @@ def convert(
         target: File ``[n, d]``; its ending says the format.
         side: Side-information ``[n, s]``, for a map that was fitted with it; joined by ids.
         side_target: File of the new side-information, for a map that gives it.
+        id_column: Column or array of ids of both, ``-`` for row numbers; by default ``id`` or the
+            like, else the only one that may hold some.
+        vector_column: As it, of vectors.
         dtype: Of the files written, ``float32`` or ``float16``.
         batch: Rows at a time: memory grows with it, not with the number of rows.
         force: Write over files that exist.
@@ -78,8 +84,8 @@ def convert(
     folders = [] if isinstance(conversion, Conversion) else [Path(conversion)]
     if not isinstance(conversion, Conversion):
         conversion = Conversion.load(conversion)
-    vectors = open_vectors(source)
-    beside = None if side is None else open_vectors(side)
+    vectors = open_vectors(source, vector_column, id_column)
+    beside = None if side is None else open_vectors(side, vector_column, id_column)
     _check_dims(conversion, vectors, beside, side_target)
     sources = [each for each in (vectors, beside) if each is not None]
     targets = [Path(each) for each in (target, side_target) if each is not None]
@@ -104,6 +110,7 @@ def convert(
         read_bytes=sum(each.rows * each.dim * each.dtype.itemsize for each in sources),
         written_bytes=sum(path.stat().st_size for sink in sinks for path in sink.targets),
         joined=joined,
+        told=tuple(line for each in sources for line in each.told),
     )
 
 

@@ -23,6 +23,9 @@ from benchmark.upgrade.rows import ArrayRows, Rows
 
 Vectors = str | Path | NDArray[Any]
 Qrels = str | Path | Mapping[Any, Mapping[Any, float]]
+Columns = str | Mapping[str, str]
+"""A column of all inputs, or of each by its name."""
+INPUTS = ("old_gallery", "new_gallery", "queries", "old_queries")
 _MOST_BYTES = 2**28
 
 
@@ -32,25 +35,33 @@ def read_inputs(
     labels: tuple[Any, Any] | None = None, ids: Mapping[str, Any] | None = None,
     distance: Literal["cosine", "l2"] = "cosine", texts: str | Path | None = None,
     reads: str | Path | None = None, queries_are_items: bool = False,
-    cluster: Cluster | None = None,
+    id_column: Columns = "", vector_column: Columns = "", cluster: Cluster | None = None,
 ) -> Inputs:  # fmt: skip
     """Check and join everything; arguments as of :func:`benchmark.upgrade.run.upgrade`."""
     given = dict(ids or {})
-    if unknown := given.keys() - {"old_gallery", "new_gallery", "queries", "old_queries"}:
-        raise BenchError(f"ids: expected names of arguments, got {cut(min(unknown))}")
+    for name, each in (("ids", given), ("id_column", id_column), ("vector_column", vector_column)):
+        if isinstance(each, Mapping) and (unknown := each.keys() - set(INPUTS)):
+            raise BenchError(f"{name}: expected names of arguments, got {cut(min(unknown))}")
+
+    def rows(name: str, vectors: Vectors) -> Rows:
+        if not isinstance(vectors, str | Path):
+            return ArrayRows(name, vectors, given.get(name))
+        columns = (_of(each, name) for each in (vector_column, id_column))
+        return open_vectors(vectors, *columns)
+
     if qrels is not None and labels is not None:
         raise BenchError("qrels, labels: expected one of them, got both")
-    old = _rows("old_gallery", old_gallery, given)
-    new = _rows("new_gallery", new_gallery, given)
+    old, new = rows("old_gallery", old_gallery), rows("new_gallery", new_gallery)
     gallery, told = joined_gallery(old, new, distance, cluster)
-    of_old = None if old_queries is None else _rows("old_queries", old_queries, given)
-    of_new = _rows("queries", queries, given)
+    of_old = None if old_queries is None else rows("old_queries", old_queries)
+    of_new = rows("queries", queries)
     require_dims(gallery, of_new, of_old)
     vectors, old_vectors, query_ids = joined_queries(of_new, of_old, distance)
     gallery_ids = np.arange(old.rows) if old.ids is None else old.ids
     relevance, judge = _relevance(qrels, labels, query_ids, gallery_ids)
     if judge == "qrels":
         told.append(str(relevance))
+    told[:0] = [line for each in (old, new, of_new, of_old) for line in getattr(each, "told", [])]
     return Inputs(
         gallery, vectors, old_vectors, relevance, judge, distance, query_ids, old.ids,
         {} if texts is None else _texts(Path(texts)),
@@ -60,10 +71,9 @@ def read_inputs(
     )  # fmt: skip
 
 
-def _rows(name: str, vectors: Vectors, ids: Mapping[str, Any]) -> Rows:
-    if isinstance(vectors, str | Path):
-        return open_vectors(vectors)
-    return ArrayRows(name, vectors, ids.get(name))
+def _of(column: Columns, name: str) -> str:
+    """The column of one input."""
+    return column if isinstance(column, str) else column.get(name, "")
 
 
 def _relevance(

@@ -1,6 +1,7 @@
 """The report on an upgrade, from vectors: what ``bench upgrade`` does, as a call."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,11 +10,12 @@ from benchmark.upgrade.approximate import behind_index
 from benchmark.upgrade.backfilling import Backfill, backfills
 from benchmark.upgrade.cluster import Cluster
 from benchmark.upgrade.costs import Prices
+from benchmark.upgrade.doubts import doubts
 from benchmark.upgrade.index import Kind, Settings
 from benchmark.upgrade.judging import Study, study
 from benchmark.upgrade.maps import FittedMap, chosen_maps
 from benchmark.upgrade.pairs_curve import PairsCurve, pairs_curve
-from benchmark.upgrade.reading import Qrels, Vectors, read_inputs
+from benchmark.upgrade.reading import Columns, Qrels, Vectors, read_inputs
 from benchmark.upgrade.report import UpgradeReport, make_document
 from benchmark.upgrade.strategies import KEEP, REEMBED, Constraints
 from benchmark.upgrade.verdict import WANTED, Evidence, Verdict, decide
@@ -31,6 +33,7 @@ def upgrade(
     sources: bool = True, index: bool = True, extra_runs: bool = True, rescoring: bool = False,
     wanted: float = WANTED, maps: str | Iterable[str] = "all", seed: int = 0,
     engine: Literal["local", "ray"] = "local", approximate: Kind | None = None,
+    id_column: Columns = "", vector_column: Columns = "",
     tell: Tell = lambda words: None,
 ) -> UpgradeReport:  # fmt: skip
     """Judge every way from an old embedding model to a new one, on a deployment's own vectors.
@@ -66,6 +69,10 @@ def upgrade(
         engine: ``ray`` lets the workers of a Ray cluster read parts of the gallery; results are
             the same.
         approximate: An index of faiss, ``hnsw`` or ``ivf``, to judge strategies behind it, too.
+        id_column: Column or array of ids in files, of all inputs or by the name of an argument;
+            ``-`` for row numbers. By default ``id`` or the like, else the only one that may hold
+            some.
+        vector_column: As it, of vectors.
         tell: Called with what is done next.
 
     Returns:
@@ -87,9 +94,11 @@ def upgrade(
     inputs = read_inputs(
         old_gallery, new_gallery, queries, old_queries, qrels=qrels, labels=labels, ids=ids,
         distance=distance, texts=texts, reads=reads, queries_are_items=queries_are_items,
+        id_column=id_column, vector_column=vector_column,
         cluster=Cluster() if engine == "ray" else None,
     )  # fmt: skip
     result = study(inputs, chosen, seed, tell)
+    result = replace(result, inputs=replace(inputs, told=(*doubts(result), *inputs.told)))
     evidence = Evidence.of(result.outcomes, result.metric, result.groups)
     constraints = Constraints(old_model, sources, index, extra_runs, rescoring)
     verdict = decide(evidence, constraints, wanted)

@@ -1,15 +1,17 @@
 """Vectors as columns of Arrow's own files, as Hugging Face's ``save_to_disk`` writes them.
 
-They are read as a stream of messages. What a message claims is looked at before it is read: its
-sizes, also those of compressed columns, lie in a small table in front of it (FlatBuffers).
+They are a stream of messages, or a file of them with an index at its end. What a message claims is
+looked at before it is read: its sizes, also those of compressed columns, lie in a small table in
+front of it (FlatBuffers).
 
-Source: https://arrow.apache.org/docs/format/Columnar.html, "IPC Streaming Format"; the tables are
-those of Arrow's Message.fbs.
+Source: https://arrow.apache.org/docs/format/Columnar.html, "Serialization and Interprocess
+Communication"; the tables are those of Arrow's Message.fbs and File.fbs.
 """
 
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -26,8 +28,8 @@ from benchmark.upgrade.formats.columns import (
     vector_type,
 )
 
-_MAGIC = b"ARROW1\0\0"
-"""In front of a stream that has an index behind it, which is not looked at."""
+_MAGIC = b"ARROW1"
+"""First and last bytes of a file with an index."""
 _GOES_ON = 0xFFFFFFFF
 _DICTIONARY, _BATCH = 2, 3
 """Kinds of messages with a body, beside the schema."""
@@ -35,7 +37,8 @@ _MOST_TABLE = 2**24
 """Bytes of the table in front of a message."""
 _MOST_BODY = 2**28
 """Bytes of a message, packed or not."""
-_MOST_BUFFERS = 2**16
+_MOST_LISTED = 2**16
+"""Columns' buffers of a message, messages of a file with an index."""
 
 
 class ArrowSource(ColumnsSource):
@@ -73,8 +76,8 @@ class ArrowSource(ColumnsSource):
 def _opened(path: Path, columns: list[int] | None = None) -> Iterator[Any]:
     options = pa.ipc.IpcReadOptions(use_threads=False, included_fields=columns)
     with path.open("rb") as file:
-        _skip_magic(file)
-        with pa.ipc.open_stream(file, options=options) as reader:
+        opened = pa.ipc.open_file if _has_index(file) else pa.ipc.open_stream
+        with opened(file, options=options) as reader:
             yield reader
 
 
@@ -83,28 +86,33 @@ def _column(path: Path, name: str, size: int) -> Iterator[Any]:
     with _opened(path) as reader:
         place = reader.schema.get_field_index(name)
     with _opened(path, [place]) as reader:
-        for batch in reader:
+        n = getattr(reader, "num_record_batches", None)
+        for batch in reader if n is None else map(reader.get_batch, range(n)):
             column = batch.column(0)
             column.validate(full=True)
             for start in range(0, len(column), size):
                 yield column[start : start + size]
 
 
-def _skip_magic(file: IO[bytes]) -> None:
-    if file.read(len(_MAGIC)) != _MAGIC:
-        file.seek(0)
+def _has_index(file: IO[bytes]) -> bool:
+    begin = file.read(len(_MAGIC))
+    file.seek(0)
+    return begin == _MAGIC
 
 
 def _require_sizes(path: Path) -> int:
     """The rows of a file; BenchError if a message is larger than any that is read."""
     rows, size = 0, path.stat().st_size
     with path.open("rb") as file:
-        _skip_magic(file)
-        while (message := _next_message(file)) is not None:
+        for body in _indexed(file, size) if _has_index(file) else repeat(None):
+            message = _next_message(file)
+            if message is None:
+                break
             begin = file.tell()
-            if not 0 <= message.body <= min(_MOST_BODY, size - begin):
+            claimed = max(message.body, body or 0)
+            if not 0 <= claimed <= min(_MOST_BODY, size - begin):
                 most = min(_MOST_BODY, size - begin)
-                raise BenchError(f"expected messages of at most {most} bytes, got {message.body}")
+                raise BenchError(f"expected messages of at most {most} bytes, got {claimed}")
             unpacked = sum(_unpacked(file, begin, each) for each in message.buffers)
             if unpacked > _MOST_BODY:
                 raise BenchError(f"expected messages of at most {_MOST_BODY} bytes, got {unpacked}")
@@ -113,12 +121,35 @@ def _require_sizes(path: Path) -> int:
     return rows
 
 
+def _indexed(file: IO[bytes], size: int) -> Iterator[int]:
+    """Stand at each message that the index names, and give the bytes it says of its body."""
+    tail = 4 + len(_MAGIC)
+    file.seek(max(0, size - tail))
+    n = int.from_bytes(file.read(4), "little")
+    if not 0 < n <= min(_MOST_TABLE, size - tail):
+        raise BenchError("ends without an index: the file is cut off")
+    file.seek(size - tail - n)
+    raw = file.read(n)
+    try:
+        footer = _Table(raw, *struct.unpack_from("<I", raw))
+        blocks = [each for number in (2, 3) for each in footer.listed(number, "qiiq")]
+    except struct.error as error:
+        raise BenchError("expected an index, got what is none") from error
+    for place, table, _, body in blocks:
+        if not 0 <= place < size or not 0 <= table <= _MOST_TABLE:
+            raise BenchError(
+                f"expected messages within the file, got one of {table} bytes at {place}"
+            )
+        file.seek(place)
+        yield body
+
+
 class _Message(NamedTuple):
     """What the table in front of a message says."""
 
     rows: int
     body: int  # bytes
-    buffers: list[tuple[int, int]]  # place in the body, and bytes, of packed ones
+    buffers: list[tuple[int, ...]]  # place in the body, and bytes, of packed ones
 
 
 def _next_message(file: IO[bytes]) -> _Message | None:
@@ -148,7 +179,7 @@ def _read_message(raw: bytes) -> _Message:
     rows = batch.value(0, "<q") if kind == _BATCH else 0
     if kind == _DICTIONARY:
         batch = batch.table(1)
-    return _Message(rows, body, batch.pairs(2) if batch.place(3) else [])
+    return _Message(rows, body, batch.listed(2, "qq") if batch.place(3) else [])
 
 
 class _Table:
@@ -182,18 +213,20 @@ class _Table:
             raise struct.error
         return _Table(self.raw, at + self._get("<I", at))
 
-    def pairs(self, number: int) -> list[tuple[int, int]]:
-        """A list of pairs of numbers of eight bytes."""
+    def listed(self, number: int, layout: str) -> list[tuple[int, ...]]:
+        """A list of some numbers each; empty if it is not there."""
         at = self.place(number)
+        if not at:
+            return []
         at += self._get("<I", at)
         n = self._get("<I", at)
-        if n > _MOST_BUFFERS:
-            raise BenchError(f"expected at most {_MOST_BUFFERS} buffers, got {n}")
-        numbers = struct.unpack_from(f"<{2 * n}q", self.raw, at + 4)
-        return list(zip(numbers[::2], numbers[1::2], strict=True))
+        if n > _MOST_LISTED:
+            raise BenchError(f"expected a list of at most {_MOST_LISTED}, got {n}")
+        each = struct.calcsize(f"<{layout}")
+        return [struct.unpack_from(f"<{layout}", self.raw, at + 4 + i * each) for i in range(n)]
 
 
-def _unpacked(file: IO[bytes], begin: int, buffer: tuple[int, int]) -> int:
+def _unpacked(file: IO[bytes], begin: int, buffer: tuple[int, ...]) -> int:
     """Bytes of a packed buffer when it is unpacked, as it says in front; -1 there is not packed."""
     place, size = buffer
     if size <= 0:

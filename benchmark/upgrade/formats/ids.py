@@ -67,9 +67,12 @@ def text_of_bytes(values: list[bytes], *, hexadecimal: bool) -> Ids:
     if hexadecimal:
         return np.array([value.hex() for value in values], StringDType())
     try:
-        return np.array([value.decode() for value in values], StringDType())
+        texts = [value.decode() for value in values]
     except UnicodeDecodeError as error:
         raise _NotTextError("ids: expected text in UTF-8, got other bytes") from error
+    if not all(map(str.isprintable, texts)):  # digests of few bytes may be UTF-8 by accident
+        raise _NotTextError("ids: expected text, got control characters")
+    return np.array(texts, StringDType())
 
 
 def gathered(parts: Callable[[], Iterable[Any]], file_bytes: int) -> Ids:

@@ -1,0 +1,86 @@
+"""Warnings about inputs that are not what they are taken for, and none where all is well."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from support.upgrades import planted
+
+from benchmark.metrics.relevance import Judged, average_precision, ndcg
+from benchmark.upgrade import doubts
+from benchmark.upgrade.run import upgrade
+
+
+@pytest.fixture(scope="module")
+def made():
+    return planted(n=600, q=100, dim=16)
+
+
+def warnings(made, **changes):
+    given = {
+        "old_gallery": made.old, "new_gallery": made.new, "queries": made.queries,
+        "old_queries": made.old_queries, "qrels": made.qrels, "maps": "procrustes", **changes,
+    }  # fmt: skip
+    told = upgrade(**given).document["inputs"]["told"]
+    return [line.removeprefix("Warning: ") for line in told if line.startswith("Warning: ")]
+
+
+def test_nothing_is_odd_where_all_is_well(made):
+    assert warnings(made) == warnings(made, qrels=None) == []
+    groups = (made.new @ made.new[:9].T).argmax(1)
+    assert warnings(made, qrels=None, labels=(groups[made.relevant], groups)) == []
+    assert warnings(made, old_queries=None) == []
+
+
+def test_scores_of_a_random_order(made):
+    order = np.random.default_rng(2).permutation(600)
+    wrong = {q: {int(order[row]): 1.0} for q, row in enumerate(made.relevant)}
+    old, new = warnings(made, qrels=wrong)
+    assert "with the old model is not measurably more than a random order has (0.8)" in old
+    assert "are new gallery and queries of one model" in new
+    (one,) = warnings(made, old_queries=np.random.default_rng(2).normal(size=(100, 16)))
+    assert "with the old model is not" in one
+
+
+@pytest.mark.parametrize("sides", [("queries", "old_queries"), ("old_gallery", "new_gallery")])
+def test_swapped_files(made, sides):
+    names = {"queries": made.queries, "old_queries": made.old_queries, "old_gallery": made.old,
+             "new_gallery": made.new}  # fmt: skip
+    (one,) = warnings(made, **{sides[0]: names[sides[1]], sides[1]: names[sides[0]]})
+    assert "swapped?" in one
+
+
+@pytest.mark.parametrize("name", ["old_gallery", "new_gallery", "queries", "old_queries"])
+def test_constant_vectors(made, name):
+    n = 100 if "queries" in name else 600
+    words = name.replace("_", " ")
+    told = warnings(made, **{name: np.full((n, 16), 0.3, np.float32)})
+    assert told[0] == f"all vectors of the {words} are the same: nothing can be told from them"
+
+
+def test_queries_that_are_items(made):
+    qrels = {i: {i: 1.0} for i in range(600)}
+    own = {"queries": made.new, "old_queries": made.old, "qrels": qrels}
+    (one,) = warnings(made, **own)
+    assert one.startswith("600 of 600 queries are items of the gallery and find themselves")
+    near = {i: {(i + 1) % 600: 1.0} for i in range(600)}
+    told = warnings(made, **(own | {"qrels": near}), queries_are_items=True)
+    assert not any("find themselves" in line for line in told)
+
+
+@pytest.mark.parametrize(("judge", "n"), [("qrels", 40), ("labels", 40), ("labels", 1)])
+def test_chance_is_the_mean_of_random_orders(judge, n):
+    rng = np.random.default_rng(0)
+    sizes = np.array([1, 1, 1]) if n == 1 else np.array([1, 3, 12])
+    offset = np.concatenate([[0], np.cumsum(sizes)])
+    study = SimpleNamespace(
+        n_gallery=n, queries=np.arange(3), relevant=SimpleNamespace(offset=offset),
+        inputs=SimpleNamespace(judge=judge),
+    )  # fmt: skip
+    scores = []
+    for _ in range(4000):
+        ranks = np.concatenate([np.sort(rng.permutation(n)[:size] + 1) for size in sizes])
+        judged = Judged(offset, ranks, np.ones(len(ranks)))
+        scores.append((ndcg(judged, 10) if judge == "qrels" else average_precision(judged)).mean())
+    error = np.std(scores) / np.sqrt(len(scores))
+    assert doubts._chance(study, "re-embed") == pytest.approx(np.mean(scores), abs=5 * error + 1e-9)

@@ -1,0 +1,184 @@
+"""Ids where programs put them: found, told, or asked for, and never passed over in silence."""
+
+import json
+import uuid
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.command import call
+from support.upgrades import planted
+from support.vector_files import parquet
+
+import benchmark
+from benchmark.errors import BenchError
+from benchmark.upgrade.formats import open_vectors
+
+FILES = Path(__file__).parent / "files"
+ROWS = (np.arange(48).reshape(12, 4) / 8).astype(np.float32)
+TEXT = [f"doc-{i:02}-of-a-long-name" for i in range(12)]
+UUIDS = [uuid.UUID(int=2**120 + i) for i in range(12)]
+UUID_TEXT = [str(each) for each in UUIDS]
+WRITTEN = {
+    "daft-tensor.parquet": ("doc_id", TEXT),
+    "datasets-saved": ("_id", TEXT),
+    "datasets.parquet": ("_id", TEXT),
+    "duckdb-blob.parquet": ("_id", TEXT),
+    "duckdb-hugeint.parquet": ("item_id", list(range(1, 13))),
+    "duckdb-uuid.parquet": ("uid", UUID_TEXT),
+    "h5py.h5": ("image_names", TEXT),
+    "numpy-bytes.npz": ("", TEXT),
+    "numpy-filenames.npz": ("filenames", TEXT),
+    "pandas-index.h5": ("frame/axis1", TEXT),
+    "pandas-index.parquet": ("__index_level_0__", TEXT),
+    "pandas-numbers.parquet": ("docid", [3 * i for i in reversed(range(12))]),
+    "polars-packed.feather": ("key", TEXT),
+    "polars.arrow": ("key", TEXT),
+    "polars.parquet": ("key", TEXT),
+    "pyarrow-binary.parquet": ("", TEXT),
+    "pyarrow-dictionary.parquet": ("", TEXT),
+    "pyarrow-digest.parquet": ("", [each.bytes[::-1].hex() for each in UUIDS]),
+    "pyarrow-stream.arrow": ("", TEXT),
+    "pyarrow-string-view.parquet": ("", TEXT),
+    "pyarrow-uuid.parquet": ("", UUID_TEXT),
+    "safetensors.safetensors": ("doc_ids", [7 * i for i in range(12)]),
+}
+"""File -> the column of ids that is told, and the ids."""
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_files_of_real_programs(name):
+    column, ids = WRITTEN[name]
+    source = open_vectors(FILES / name)
+    np.testing.assert_array_equal(source.read(), ROWS)
+    assert source.ids.tolist() == ids
+    assert source.told == ([f"{FILES / name}: ids are those of '{column}'"] if column else [])
+
+
+def test_every_file_is_read_and_small():
+    assert {p.name for p in FILES.iterdir()} == {*WRITTEN, "versions.json", "write_files.py"}
+    assert all(path.stat().st_size < 10_000 for path in FILES.rglob("*"))
+    assert len(json.loads((FILES / "versions.json").read_text())) == 10
+
+
+def table(path, **columns):
+    fixed = pa.FixedSizeListArray.from_arrays(pa.array(ROWS.reshape(-1)), 4)
+    pq.write_table(pa.table({**columns, "vector": fixed}), path)
+    return path
+
+
+def ids(path, **options):
+    source = open_vectors(path, **options)
+    return None if source.ids is None else source.ids.tolist(), source.told
+
+
+def test_one_candidate_is_taken_and_several_are_refused(tmp_path):
+    path = tmp_path / "a.parquet"
+    numbers = list(range(12))
+    for columns, taken in (
+        ({"_id": TEXT, "title": TEXT}, "_id"),  # by its name
+        ({"page": TEXT}, "page"),  # the only one
+        ({"label": [1] * 12}, None), ({"label": [1] * 12, "page": TEXT}, "page"),
+        ({"docid": numbers, "group_id": [1] * 12}, "docid"),  # the other repeats
+        ({"score": [0.5] * 12}, None), ({"long": ["x" * 5000] * 12}, None),
+    ):  # fmt: skip
+        found, told = ids(table(path, **columns))
+        assert found == (columns[taken] if taken else None)
+        assert told == ([f"{path}: ids are those of '{taken}'"] if taken else [])
+    for columns, said in (
+        ({"doc_id": TEXT, "__index_level_0__": numbers}, "got doc_id, __index_level_0__: --id-col"),
+        ({"title": TEXT, "text": TEXT[::-1]}, "got title, text: --id-column names one, or '-'"),
+        ({"doc_id": [1, *numbers[1:]]}, "each once, got 1 in rows 0 and 1; --id-column names"),
+        ({"doc_id": [None, *TEXT[1:]]}, "doc_id: expected an id in each row, got null"),
+    ):  # fmt: skip
+        with pytest.raises(BenchError, match="expected") as caught:
+            ids(table(path, **columns))
+        assert said in str(caught.value)
+
+
+def test_a_column_is_named(tmp_path):
+    path = table(tmp_path / "a.parquet", doc_id=TEXT, id=list(range(12)), text=TEXT[::-1])
+    assert ids(path)[0] == list(range(12))
+    assert ids(path, id_column="text") == (TEXT[::-1], [])
+    assert ids(path, id_column="-") == (None, [])
+    with pytest.raises(BenchError, match="got the name 'docid'; did you mean 'doc_id'"):
+        ids(path, id_column="docid")
+    with pytest.raises(BenchError, match="expected a column 'vektor', there are: "):
+        open_vectors(path, vector_column="vektor")
+    with pytest.raises(BenchError, match="expected one name of vectors"):
+        open_vectors(f"{path}:vector", vector_column="emb")
+    with pytest.warns(UserWarning, match="ids are those of '_id'"):
+        benchmark.read_vectors(FILES / "datasets.parquet")
+    both = tmp_path / "b.npz"
+    np.savez(both, a=ROWS, b=ROWS * 2, b_ids=np.arange(12), names=np.array(TEXT))
+    found, vectors = benchmark.read_vectors(both, vector_column="b", id_column="names")
+    assert found.tolist() == TEXT and vectors[0, 1] == 0.25
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """An upgrade whose ids, in another order, stand under other names than ``id``."""
+    root = tmp_path_factory.mktemp("columns")
+    made = planted(n=400, q=60, dim=8)
+    names = np.array([f"item-{k}" for k in range(400)])
+    order, asked = np.random.default_rng(3).permutation(400), np.arange(60)[::-1]
+
+    def write(name, column, vectors, keys, more=None):
+        flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), 8)
+        pq.write_table(pa.table({column: keys, **(more or {}), "emb": flat}), root / name)
+
+    write("old.parquet", "__index_level_0__", made.old, names)
+    write("new.parquet", "_id", made.new[order], names[order])
+    write("qn.parquet", "docid", made.queries, np.arange(60))
+    np.savez(root / "qo.npz", vectors=made.old_queries[asked], filenames=asked.astype(str))
+    write("two.parquet", "qid", made.queries, np.arange(60), {"user_id": np.arange(60)[::-1]})
+    lines = [f"{q} 0 {names[row]} 1\n" for q, row in enumerate(made.relevant)]
+    (root / "q.qrels").write_text("".join(lines))
+    parquet(root / "plain.parquet", made.old, names)
+    return root
+
+
+def words(folder, **changes):
+    files = {"old-gallery": "old.parquet", "new-gallery": "new.parquet", "queries": "qn.parquet",
+             "old-queries": "qo.npz", "qrels": "q.qrels", **changes}  # fmt: skip
+    options = (w for option, name in files.items() for w in (f"--{option}", folder / name))
+    return ["upgrade", *options, "--maps", "procrustes"]
+
+
+def test_the_report_joins_by_the_ids_it_finds(folder, tmp_path):
+    page = tmp_path / "a.json"
+    code, out, err = call(*words(folder), "--json", page)
+    assert (code, err) == (0, "")
+    for name, column in (("old.parquet", "__index_level_0__"), ("new.parquet", "_id"),
+                         ("qn.parquet", "docid"), ("qo.npz", "filenames")):  # fmt: skip
+        assert f"{name}: ids are those of '{column}'" in " ".join(out.split())
+    scores = {s["name"]: s["score"]["value"] for s in json.loads(page.read_text())["strategies"]}
+    assert scores["re-embed"] > 0.3 and scores["keep-old"] > 0.2  # by chance 0.01
+
+
+def test_options_name_the_columns_of_all_inputs_or_of_one(folder):
+    given = words(folder, queries="two.parquet")
+    code, _, err = call(*given)
+    assert code == 2 and "two.parquet: ids: expected one column of them, got qid, user_id" in err
+    code, out, _ = call(*given, "--id-column", "queries=qid", "--vector-column", "queries=emb")
+    assert code == 0 and "two.parquet: ids" not in out
+    code, _, err = call(*given, "--id-column", "qid", "--id-column", "old-gallery=-")
+    assert code == 2 and "new.parquet: expected a column of ids, got the name 'qid'" in err
+    code, _, err = call(*given, "--id-column", "queries=qid", "--id-column", "queries=a")
+    assert code == 2 and "--id-column: expected one column an input" in err
+    code, _, err = call(*given, "--vector-column", "vec")
+    assert code == 2 and "old.parquet: expected a column 'vec', there are: __index" in err
+
+
+def test_a_conversion_tells_where_ids_are_from(folder, tmp_path):
+    saved, made = tmp_path / "map", planted(n=400, q=60, dim=8)
+    benchmark.get_method("linear").fit(made.old, made.new, distance="cosine").save(saved)
+    out = tmp_path / "new.npz"
+    code, told, _ = call("convert", saved, folder / "old.parquet", out)
+    assert code == 0 and "old.parquet: ids are those of '__index_level_0__'" in told
+    assert open_vectors(out).ids[0] == "item-0"
+    code, told, _ = call("convert", saved, folder / "old.parquet", out, "--force",
+                         "--id-column", "-", "--vector-column", "emb")  # fmt: skip
+    assert code == 0 and open_vectors(out).ids is None and "ids are" not in told
