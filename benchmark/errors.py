@@ -64,7 +64,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
         "; did you mean 'mixbct'?"
     """
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    lower = {each.lower(): each for each in reversed(names)}
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6) or [
+        lower[each] for each in difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.6)
+    ]
     if close:
         return f"; did you mean '{close[0]}'?"
     more = [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED + 1 else []

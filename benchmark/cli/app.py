@@ -15,6 +15,7 @@ from benchmark import __version__
 from benchmark.cli import data, evidence, options, records, results, submitting, upgrading, vectors
 from benchmark.cli import store as store_verbs
 from benchmark.cli.output import echo, fail, plain_errors
+from benchmark.cli.repeated import Command
 from benchmark.errors import BenchError, nearest, unknown
 
 app = typer.Typer(
@@ -231,6 +232,11 @@ def perf(
     records.print_tables([table(document["rows"])])
     if as_json is not None:
         write_json(as_json, document)
+
+
+for _app in (app, *(group.typer_instance for group in app.registered_groups)):
+    for _command in _app.registered_commands if _app else ():
+        _command.cls = Command
 
 
 @app.callback(invoke_without_command=True)

@@ -69,5 +69,7 @@ def track_roots(pairs: list[str] | None) -> dict[str, Path]:
             raise unknown("track", track, track_files())
         if not Path(folder).exists():
             raise BenchError(f"--data-root: {folder} does not exist")
+        if track in roots:
+            raise BenchError(f"--data-root: '{track}' is given twice")
         roots[track] = Path(folder)
     return roots

@@ -69,7 +69,7 @@ def refused(answer, *words: str) -> None:
         (("table", "/no/such"), ("/no/such",)),
         (("info", "mixbtc"), ("'mixbct'",)),
         (("check", "mixbtc"), ("'mixbct'",)),
-        ((*RUN, "--device", "gpu"), ("'gpu'",)),
+        ((*RUN[:-1], "gpu"), ("'gpu'",)),
         (("perf", "rankin"), ("'rankin'", "'ranking'")),
     ],
 )

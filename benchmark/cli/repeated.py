@@ -1,0 +1,52 @@
+"""Options that are given more than once: lists add up, anything else is refused.
+
+Click takes the last one, in silence.
+"""
+
+from typing import Any
+
+from typer.core import TyperCommand
+
+from benchmark.errors import BenchError
+
+LISTS = frozenset({
+    "methods", "protocols", "tracks", "datasets", "papers", "metrics", "cases", "seeds", "only",
+    "maps",
+})  # fmt: skip
+"""Parameters of verbs whose values are words between commas."""
+
+
+class Command(TyperCommand):
+    """A verb whose repeated options are added up, or refused."""
+
+    def make_parser(self, ctx: Any) -> Any:
+        """The parser, which sees every value of an option."""
+        parser: Any = super().make_parser(ctx)
+        for option in {**parser._long_opt, **parser._short_opt}.values():
+            if option.obj.name in LISTS:
+                option.action = "append"
+        once = parser.parse_args
+
+        def parse(args: list[str]) -> Any:
+            values, rest, order = once(args)
+            for name in LISTS & values.keys():
+                if isinstance(values[name], list):
+                    values[name] = ",".join(values[name])
+            _require_once(order)
+            return values, rest, order
+
+        parser.parse_args = parse
+        return parser
+
+
+def _require_once(order: list[Any]) -> None:
+    """BenchError if an option that takes one value is among these twice."""
+    seen = set()
+    for param in order:
+        repeats = (
+            param.multiple or param.name in LISTS if param.param_type_name == "option" else True
+        )
+        is_switch = getattr(param, "is_flag", False) and not param.secondary_opts
+        if param.name in seen and not repeats and not is_switch:
+            raise BenchError(f"{max(param.opts, key=len)}: expected once, got it twice")
+        seen.add(param.name)
