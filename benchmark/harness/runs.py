@@ -41,11 +41,14 @@ def carry_out(
         if reason is not None:
             reporter.left_out(label, reason)
     records = []
+    stages = Store(Path(store) if store is not None else default_store())
+    removed: set[str] = set()  # what plans share is computed anew once
     for request, known, plan in zip(requests, stored, plans, strict=True):
         if plan is not None:
-            stages = Store(Path(store) if store is not None else default_store())
-            for stage in plan.stages if existing == "overwrite" else ():
-                stages.remove(stage.name)
+            if existing == "overwrite":
+                for name in {stage.name for stage in plan.stages} - removed:
+                    stages.remove(name)
+                    removed.add(name)
             refused = execute(plan, stages, compute or Compute(), reporter)
             for result in plan.results:
                 key = (result.label, result.seed)

@@ -128,9 +128,17 @@ class Store:
         return None
 
     def remove(self, name: str) -> None:
-        """Forget a stage and its work in progress."""
-        for folder in (self.path(name), self._work(name)):
-            shutil.rmtree(folder, ignore_errors=True)
+        """Forget a stage and its work in progress, after whoever writes it has ended."""
+        folders = (self.path(name), self._work(name))
+        if not any(os.path.lexists(folder) for folder in folders):
+            return
+        writable(self.root, "--store")
+        with self._lock(name):
+            for folder in folders:
+                if folder.is_symlink():
+                    folder.unlink()
+                elif folder.exists():
+                    shutil.rmtree(folder)
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Path | None]:

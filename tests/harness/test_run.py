@@ -16,6 +16,8 @@ import pytest
 from benchmark import BenchError, load, run
 from benchmark.config.files import read_sealed, write_sealed
 from benchmark.harness.execution import Compute, Reporter
+from benchmark.harness.requests import make_request
+from benchmark.harness.runs import carry_out
 from benchmark.records.details import details_path
 from benchmark.records.files import read_record, write_record
 
@@ -232,6 +234,16 @@ def test_existing_overwrite_computes_anew(done, heard, tmp_path) -> None:
     )[-1]  # fmt: skip
     assert "train old model (seed 0)" in heard.titles
     assert again.result() == records["bct"].result()
+
+
+def test_overwrite_computes_what_plans_share_once(heard, tmp_path) -> None:
+    """Two settings of a protocol, or two lists of methods, share the models that both compare."""
+    requests = [make_request([m], "open-class", "toy") for m in ("l2", "linear")]
+    for _ in range(2):
+        heard.titles.clear()
+        carry_out(requests, "overwrite", tmp_path / "store", tmp_path / "runs", CPU, heard)
+        assert "train old model (seed 0)" in heard.titles
+        assert len(heard.titles) == len(set(heard.titles))
 
 
 def test_existing_missing_keeps_what_is_there(done, heard) -> None:

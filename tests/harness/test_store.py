@@ -155,6 +155,31 @@ def test_runs_that_want_the_same_stage_take_turns(store, stage):
     assert [there for _, there in order] == [False, True, True, True]
 
 
+def test_a_stage_is_removed_once_its_writer_has_ended(store):
+    """Its folder must not go while another run writes it: that run would fail, or lose it."""
+    gone = threading.Event()
+
+    def remove():
+        store.remove("train-1")
+        gone.set()
+
+    remover = threading.Thread(target=remove)
+    with store.writing("train-1") as work:
+        remover.start()
+        assert not gone.wait(0.3)
+        (work / "vectors.npy").write_bytes(b"1")
+        store.publish("train-1", {"title": "", "kind": "", "facts": {}, "run": {}})
+    remover.join()
+    assert not store.has("train-1")
+    make(store, "train-1")
+    assert store.damage("train-1") is None and not list((store.root / "work").iterdir())
+
+
+def test_nothing_is_removed_where_nothing_is(store):
+    store.remove("train-1")
+    assert not store.root.exists()
+
+
 def test_a_store_that_cannot_be_written_can_be_read(store):
     make(store, "embed-1")
     for path in (store.root, store.root / "stages", store.path("embed-1")):
