@@ -6,18 +6,21 @@ import socket
 import tempfile
 from pathlib import Path
 
-from benchmark.errors import BenchError
+from benchmark.config.files import write_whole
+from benchmark.errors import BenchError, RefusedError
 from benchmark.harness.execution import Compute, Outcome, measured
 from benchmark.harness.graph import Stage
 from benchmark.harness.store import Store
 
 _OUTCOME = "rank-0.json"
+_REFUSED = "refused.txt"
 
 
 def run_in_ranks(stage: Stage, store: Store, out: Path, compute: Compute) -> Outcome:
     """Run a training stage in ``compute.devices`` processes; rank 0 writes, and says what it used.
 
     Raises:
+        RefusedError: If the method refuses, or its training diverges.
         BenchError: If a process fails.
     """
     from torch.multiprocessing.spawn import ProcessException, spawn
@@ -25,11 +28,14 @@ def run_in_ranks(stage: Stage, store: Store, out: Path, compute: Compute) -> Out
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
+    (out / _REFUSED).unlink(missing_ok=True)  # an earlier run's
     arguments = (port, stage, store.root, out, compute)
     try:
         # A rank that fails ends the others, which would wait for it for ever.
         spawn(_rank, args=arguments, nprocs=compute.devices)  # type: ignore[no-untyped-call]
     except ProcessException as error:
+        if (out / _REFUSED).exists():
+            raise RefusedError((out / _REFUSED).read_text()) from error
         raise BenchError(
             f"{stage.title}: process {error.error_index} of {compute.devices} failed: "
             f"{str(error).strip().splitlines()[-1]}"
@@ -46,9 +52,13 @@ def _rank(rank: int, port: int, stage: Stage, root: Path, out: Path, compute: Co
         "LOCAL_RANK": str(rank), "RANK": str(rank), "NODE_RANK": "0",
         "WORLD_SIZE": str(compute.devices), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
     }  # fmt: skip
-    if rank == 0:
-        (out / _OUTCOME).write_text(json.dumps(measured(stage, root, out, compute)))
-        return
-    # Only rank 0 writes an output; all of them resume from its checkpoint.
-    with tempfile.TemporaryDirectory() as discarded:
-        measured(stage, root, Path(discarded), compute, checkpoints=out)
+    try:
+        if rank == 0:
+            (out / _OUTCOME).write_text(json.dumps(measured(stage, root, out, compute)))
+            return
+        # Only rank 0 writes an output; all of them resume from its checkpoint.
+        with tempfile.TemporaryDirectory() as discarded:
+            measured(stage, root, Path(discarded), compute, checkpoints=out)
+    except RefusedError as error:
+        write_whole(out / _REFUSED, str(error))
+        raise

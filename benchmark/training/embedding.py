@@ -189,15 +189,18 @@ def train_embedding(
     budget = Budget.of_epochs(trainer.recipe, len(data))
     triplet = 0.0 if spec is None else spec.triplet
     learner = _Learner(encoder, head, state, loss, data, old, trainer, budget.steps, triplet)
-    order = None
+    order, hand = None, 1
     if spec is not None and spec.per_class:
-        order = functools.partial(balanced, data.labels, budget.batch_size, spec.per_class)
+        hand = spec.per_class
+        order = functools.partial(balanced, data.labels, budget.batch_size, hand)
 
     def before(epoch: int, progress: float, rng: torch.Generator) -> None:
         learner.start(epoch, progress, rng)
         on_epoch(Epoch(epoch, progress, encoder, learner.device))
 
-    return trainer.run(learner, len(data), budget, on_epoch=before, order=order, name=name)
+    return trainer.run(
+        learner, len(data), budget, on_epoch=before, order=order, hand=hand, name=name
+    )
 
 
 def compiled(encoder: nn.Module) -> Callable[[Tensor], Tensor]:

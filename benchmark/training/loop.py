@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 _DIGEST = hashlib.sha256().digest_size
 _TOLD = 100
 """Times that a callback hears of the progress within an epoch, about."""
+_LOOK_EVERY = 50
+"""Steps between looks at the loss, for which a GPU waits and all devices meet."""
 
 EpochCallback = Callable[[int, float, torch.Generator], None]
 
@@ -75,7 +77,8 @@ class Trainer:
         optimizer: Callable[[list[nn.Parameter]], torch.optim.Optimizer] | None = None,
         schedule: Callable[[float], float] | None = None,
         on_epoch: EpochCallback | None = None,
-        order: Callable[[torch.Generator], torch.Tensor] | None = None, name: str = "main",
+        order: Callable[[torch.Generator], torch.Tensor] | None = None, hand: int = 1,
+        name: str = "main",
     ) -> Curve:  # fmt: skip
         """Train ``system`` in place.
 
@@ -92,10 +95,13 @@ class Trainer:
                 for everything that the epoch draws.
             order: Random stream -> the rows of an epoch in their order, ``n`` or more; by
                 default each item once.
+            hand: Rows that follow each other and must stay together on a device; all devices get
+                as many hands of a batch.
             name: Name of the checkpoint and of the random streams.
 
         Raises:
-            BenchError: If the loss stops being a finite number.
+            BenchError: If the loss stops being a finite number on any device, or if hands cannot
+                be dealt evenly.
         """
         recipe = self.recipe
         budget = budget or Budget.of_epochs(recipe, n)
@@ -114,6 +120,11 @@ class Trainer:
         if path is not None:
             _resume(checkpoint, path)
         rank, world = fabric.global_rank, fabric.world_size
+        if hand > 1 and batch % (hand * world):
+            raise BenchError(
+                f"recipe.batch_size: expected a multiple of {hand * world} ({hand} images a class "
+                f"on each of {world} devices), got {batch}"
+            )
         for epoch in range(len(curve.loss), math.ceil(budget.steps / an_epoch)):
             steps = min(an_epoch, budget.steps - epoch * an_epoch)
             # Dropout and the like draw from the global generator.
@@ -126,15 +137,19 @@ class Trainer:
             system.train()  # the callback may have embedded something
             stream = generator(self.seed, name, "order", epoch)
             rows = torch.randperm(n, generator=stream) if order is None else order(stream)
-            shares = [rows[i * batch : (i + 1) * batch][rank::world] for i in range(steps)]
+            batches = [rows[i * batch : (i + 1) * batch] for i in range(steps)]
+            shares = [share(rows, hand, rank, world) for rows in batches]
             curve.lr.append(wrapped.param_groups[0]["lr"])
             tell = partial(self._tell, epoch * an_epoch, steps, budget.steps)
-            loss = _train_epoch(fabric, model, system, wrapped, rates, shares, tell, recipe.clip)
-            if not math.isfinite(loss):
-                raise RefusedError(
-                    f"training '{name}' diverged: the loss is {loss} in epoch {epoch}; "
-                    "lower recipe.lr or recipe.precision"
+            try:
+                loss = _train_epoch(
+                    fabric, model, system, wrapped, rates, shares, tell, recipe.clip
                 )
+            except _DivergedError as error:
+                raise RefusedError(
+                    f"training '{name}' diverged: the loss is {error} in epoch {epoch}; "
+                    "lower recipe.lr or recipe.precision"
+                ) from None
             curve.loss.append(loss)
             if rank == 0 and path is not None:
                 _save(checkpoint, path)
@@ -214,19 +229,33 @@ def _digest(path: Path, content: bytes | memoryview) -> bytes:
     return sha.digest()
 
 
+class _DivergedError(Exception):
+    """The loss, which is no finite number."""
+
+
+def share(rows: torch.Tensor, hand: int, rank: int, world: int) -> torch.Tensor:
+    """Rows of a batch that a device gets: every ``world``-th hand of so many rows.
+
+    Example:
+        >>> share(torch.arange(8), 2, rank=1, world=2).tolist()
+        [2, 3, 6, 7]
+    """
+    return rows.reshape(-1, hand)[rank::world].flatten()
+
+
 def _train_epoch(
     fabric: Any, model: nn.Module, system: nn.Module, optimizer: torch.optim.Optimizer,
     rates: torch.optim.lr_scheduler.LRScheduler, batches: list[torch.Tensor],
     tell: Callable[[int], None], clip: float,
 ) -> float:  # fmt: skip
-    """One step a batch, of whose number ``tell`` is told; the mean loss.
+    """One step a batch, of whose number ``tell`` is told; the mean loss over all devices.
 
-    Gradients whose norm is above ``clip`` are scaled to it; 0 leaves them as they are.
+    All devices stop within some steps of one whose loss is no finite number. Gradients whose norm is above ``clip`` are scaled to it; 0 leaves them as they are.
 
     A system's ``prefetch`` loads the next rows meanwhile.
     """
     prefetch: Callable[[Any], None] | None = getattr(system, "prefetch", None)
-    total = torch.zeros((), device=fabric.device)
+    total, found = torch.zeros((), device=fabric.device), 0.0
     for step, rows in enumerate(batches, 1):
         loss = model(rows)
         if step < len(batches) and prefetch is not None:
@@ -238,8 +267,12 @@ def _train_epoch(
         optimizer.step()
         rates.step()
         total += loss.detach()
+        if step % _LOOK_EVERY == 0 or step == len(batches):
+            found = fabric.all_reduce(total.clone(), reduce_op="sum").item()
+            if not math.isfinite(found):
+                raise _DivergedError(found)
         tell(step)
-    return total.item() / len(batches)
+    return found / (len(batches) * fabric.world_size)
 
 
 def _factor(progress: float, recipe: Recipe) -> float:

@@ -10,7 +10,8 @@ def gather_rows(rows: Tensor) -> Tensor:
 
     On one device these are the rows themselves; on several, whose losses are averaged, a loss
     that compares its own rows with all of them is the loss of one device. A device's share,
-    ``[k, ...]``, is every n-th row of the batch, from its rank on.
+    ``[k, ...]``, is every n-th row of the batch, from its rank on; of batches that are dealt in
+    hands the rows are the same, in another order.
     """
     rows = rows.detach()
     dist = torch.distributed

@@ -13,24 +13,30 @@ def batch_hard(features: Tensor, labels: Tensor, margin: float = MARGIN) -> Tens
     """Mean of ``max(0, margin + farthest positive - nearest negative)``.
 
     Features ``[n, d]`` are not normalised, distances are Euclidean (Hermans et al., In Defense of
-    the Triplet Loss, 2017, eq. 5). The mean is over the items with a positive and a negative; 0
-    where none has both.
+    the Triplet Loss, 2017, eq. 5). The mean is over all items.
+
+    Raises:
+        BenchError: If an item has no positive or no negative, as it would have no loss.
 
     Example:
-        >>> x = torch.tensor([[0.0], [1.0], [1.5]])
-        >>> round(batch_hard(x, torch.tensor([0, 0, 1])).item(), 6)
-        0.4
+        >>> x = torch.tensor([[0.0], [1.0], [1.5], [3.0]])
+        >>> round(batch_hard(x, torch.tensor([0, 0, 1, 1])).item(), 6)
+        0.525
     """
+    same = labels[:, None] == labels[None]
+    if (same.sum(1) < 2).any() or same.all():
+        found = dict(zip(*(x.tolist() for x in labels.unique(return_counts=True)), strict=True))
+        raise BenchError(
+            "triplet: expected two images or more of each of two classes or more on a device, got "
+            f"{', '.join(f'{n} of class {c}' for c, n in list(found.items())[:5]) or 'none'}; "
+            "raise recipe.batch_size or per_class, or take fewer devices"
+        )
     squared = (features[:, None] - features[None]).square().sum(2)
     # The root of zero, an item's distance to itself, has no gradient.
     distance = squared.clamp_min(1e-12).sqrt()
-    same = labels[:, None] == labels[None]
     positive = distance.masked_fill(~same, -torch.inf).amax(1)
     negative = distance.masked_fill(same, torch.inf).amin(1)
-    both = (same.sum(1) > 1) & ~same.all(1)
-    if not both.any():
-        return features.sum() * 0.0
-    return torch.relu(margin + positive - negative)[both].mean()
+    return torch.relu(margin + positive - negative).mean()
 
 
 def balanced(labels: Tensor, batch: int, per_class: int, rng: torch.Generator) -> Tensor:

@@ -2,6 +2,8 @@
 
 import io
 import math
+import os
+import socket
 from itertools import chain, pairwise
 
 import pytest
@@ -10,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from benchmark.errors import BenchError
+from benchmark.config.recipes import Recipe
+from benchmark.errors import BenchError, RefusedError
 from benchmark.training.device import Device, device_name, effective_precision
-from benchmark.training.loop import Budget, _digest, rate
+from benchmark.training.loop import Budget, Trainer, _digest, rate
 
 
 class Recorder(nn.Module):
@@ -39,9 +42,6 @@ def epochs_of(batches, per_epoch):
 @given(n=st.integers(1, 50), batch=st.integers(1, 20), steps=st.integers(1, 15))
 @settings(deadline=None, max_examples=25, derandomize=True)
 def test_what_an_epoch_visits(n, batch, steps):
-    from benchmark.config.recipes import Recipe
-    from benchmark.training.loop import Trainer
-
     module = Recorder()
     trainer = Trainer(Recipe(epochs=1, lr=0.01), 0, Device("cpu"))
     curve = trainer.run(module, n, Budget(steps, batch))
@@ -85,9 +85,6 @@ def test_a_callback_that_evaluates_does_not_stop_the_training_mode(trainer):
 @pytest.mark.parametrize(("n", "steps"), [(5000, 350), (40, 90), (3000, 3000)])
 def test_progress_is_told_within_epochs(n, steps):
     """Maps of many pairs end within their first epoch, large models stay in one for hours."""
-    from benchmark.config.recipes import Recipe
-    from benchmark.training.loop import Trainer
-
     within, ends = [], []
     trainer = Trainer(Recipe(epochs=1, lr=0.01), 0, progress=ends.append, within=within.append)
     curve = trainer.run(Recorder(), n, Budget(steps, 10))
@@ -235,6 +232,39 @@ def test_what_diverged_is_not_kept(trainer, tmp_path):
     with pytest.raises(BenchError):
         trainer(folder=tmp_path).run(module, 8, Budget(4, 4))
     assert not list(tmp_path.iterdir())
+
+
+def test_divergence_is_seen_within_an_epoch(trainer):
+    """An epoch may take hours; what is lost is some steps."""
+    module = Recorder(lambda rows: math.nan if len(module.batches) == 10 else 1.0)
+    with pytest.raises(RefusedError, match="epoch 0"):
+        trainer().run(module, 4000, Budget(1000, 4))
+    assert len(module.batches) <= 100
+
+
+def _diverge(rank, port, folder, at):
+    """Train as one of two processes, of which the second has a loss of NaN in step ``at``."""
+    os.environ |= {
+        "LOCAL_RANK": str(rank), "RANK": str(rank), "NODE_RANK": "0", "WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+    }  # fmt: skip
+    module = Recorder(lambda rows: math.nan if rank and len(module.batches) == at else 1.0)
+    try:
+        Trainer(Recipe(epochs=1, lr=0.01), 0, Device("cpu", 2)).run(module, 400, Budget(100, 4))
+    except RefusedError as error:
+        (folder / str(rank)).write_text(f"{len(module.batches)} {error}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [3, 100])  # after the last step no gradient tells the other
+def test_all_devices_stop_where_one_diverges(tmp_path, at):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    torch.multiprocessing.spawn(_diverge, (port, tmp_path, at), nprocs=2)
+    said = [(tmp_path / str(rank)).read_text() for rank in range(2)]
+    assert said[0] == said[1] and "diverged" in said[0]
+    assert int(said[0].split()[0]) <= max(50, at)
 
 
 # --- kills

@@ -5,8 +5,12 @@ import torch
 from support.objects import changed
 from support.toy_runs import ONE_EPOCH, run_toy
 
+from benchmark import run
 from benchmark.errors import BenchError
+from benchmark.harness.execution import Compute
+from benchmark.harness.requests import make_request
 from benchmark.training import embedding
+from benchmark.training.loop import share
 from benchmark.training.triplet import balanced, batch_hard
 
 
@@ -32,12 +36,47 @@ def test_batch_hard(seed):
     assert x.grad.isfinite().all() and x.grad.abs().sum() > 0
 
 
-@pytest.mark.parametrize("labels", [[0, 0, 0], [0, 1, 2]])
-def test_without_a_fellow_or_a_stranger_there_is_no_loss(labels):
-    x = torch.randn(3, 2, requires_grad=True)
-    loss = batch_hard(x, torch.tensor(labels))
-    loss.backward()
-    assert loss.item() == 0.0 and (x.grad == 0).all()
+@pytest.mark.parametrize("labels", [[0, 0, 0], [0, 1, 2], [0, 0, 1, 1, 2], [7]])
+def test_an_image_without_a_fellow_or_a_stranger_is_an_error(labels):
+    """Its loss is zero whatever the model: a training would go on, and learn nothing of it."""
+    with pytest.raises(BenchError, match=r"two images or more of each.*of class") as caught:
+        batch_hard(torch.randn(len(labels), 2), torch.tensor(labels))
+    assert "\n" not in str(caught.value)
+
+
+def market1501() -> tuple[int, int]:
+    """Images a batch and of each class, as the protocol trains on its own track."""
+    setup = make_request(["l2"], "market1501", "market1501", without_data=True).setup
+    return setup.track.recipe.batch_size, setup.models[-1].per_class
+
+
+@pytest.mark.parametrize("world", [1, 2, 4])
+@pytest.mark.parametrize("setting", [(16, 2), (24, 3), market1501()])
+def test_devices_get_whole_hands(world, setting):
+    """Dealt singly, K images on K devices leave each image without a fellow."""
+    batch, per_class = setting
+    rng = torch.Generator().manual_seed(3)
+    labels = torch.arange(40).repeat(9)
+    for rows in balanced(labels, batch, per_class, rng).split(batch):
+        shares = [share(rows, per_class, rank, world) for rank in range(world)]
+        assert torch.cat(shares).sort()[0].equal(rows.sort()[0])
+        assert {len(mine) for mine in shares} == {batch // world}
+        for mine in shares:
+            classes, counts = labels[mine].unique(return_counts=True)
+            assert (counts == per_class).all() and len(classes) >= 2
+            assert batch_hard(torch.zeros(len(mine), 2), labels[mine]).item() == pytest.approx(0.3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("batch", "said"), [(16, None), (12, "a multiple of 8"), (8, "fewer dev")])
+def test_two_devices_train_with_triplets(tmp_path, batch, said):
+    settings = ONE_EPOCH | {"recipe.batch_size": batch, "new.per_class": 4}
+    options = {"store": tmp_path / "s", "compute": Compute("cpu", devices=2), "out": tmp_path}
+    if said is None:
+        run(["l2"], "market1501", "toy", settings=settings, **options)
+    else:
+        with pytest.raises(BenchError, match=said):
+            run(["l2"], "market1501", "toy", settings=settings, **options)
 
 
 def test_equal_features_have_a_gradient():
