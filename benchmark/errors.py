@@ -32,6 +32,10 @@ class BenchError(Exception):
         return printable(super().__str__())
 
 
+class AbsentError(BenchError):
+    """Nothing is there: no file, no record, no entry of a name; what is damaged is there."""
+
+
 class UnsuitedError(BenchError):
     """A track does not have what a protocol needs; on others, or otherwise set, it may run."""
 
@@ -75,11 +79,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; known: {', '.join([*listed, *more])}" if names else ""
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> BenchError:
+def unknown(kind: str, name: str, known: Iterable[str]) -> AbsentError:
     """The error for an unknown name.
 
     Example:
         >>> str(unknown("method", "btc", ["bct", "l2"]))
         "unknown method 'btc'; did you mean 'bct'?"
     """
-    return BenchError(f"unknown {kind} '{name}'{nearest(name, known)}")
+    return AbsentError(f"unknown {kind} '{name}'{nearest(name, known)}")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmark.errors import BenchError
+from benchmark.errors import AbsentError
 from benchmark.records.files import StoredRecord, find_records
 from benchmark.report import render
 from benchmark.report.lengths import compare_lengths
@@ -32,7 +32,7 @@ def lines(study: Path = STUDY, board: Path = RESULTS) -> Iterator[str]:
     ]  # fmt: skip
     try:
         found = compare_lengths([*usual, *longer], ["cmc_at_1", "map"])
-    except BenchError:
+    except AbsentError:
         yield "Records of one length only so far."
         return
     for each, table in zip(found, tables.tables(found), strict=True):
@@ -45,5 +45,5 @@ def lines(study: Path = STUDY, board: Path = RESULTS) -> Iterator[str]:
 def _records(folder: Path) -> list[StoredRecord]:
     try:
         return find_records(folder)
-    except BenchError:
+    except AbsentError:
         return []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.errors import BenchError
+from benchmark.errors import AbsentError
 from benchmark.records.files import StoredRecord, find_records
 from benchmark.records.record import Record
 from benchmark.report import numbers, render
@@ -106,5 +106,5 @@ def _orders(methods: Mapping[str, Sequence[StoredRecord]]) -> str:
 def _records(folder: Path) -> list[StoredRecord]:
     try:
         return find_records(folder)
-    except BenchError:
+    except AbsentError:
         return []

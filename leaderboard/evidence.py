@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmark.errors import BenchError
+from benchmark.errors import AbsentError, BenchError
 from benchmark.records.evidence import evidence_file
 from benchmark.records.files import StoredRecord, study_records
 from benchmark.records.published import Published
@@ -21,7 +21,7 @@ from benchmark.report.tables import claims as claim_tables
 from benchmark.report.tables import lengths as length_tables
 from benchmark.report.tables import transfer as transfer_tables
 from benchmark.report.transfer import Transfer, TransferRules, compare_all, read_rules
-from leaderboard.reading import Entry
+from leaderboard.reading import Entry, skip
 
 FIGURES = "assets/figures"
 _FEW = 2  # claims of a list on the first page
@@ -32,7 +32,7 @@ def has_evidence(records: Sequence[Record]) -> bool:
     try:
         for name in ("claims.yaml", "transfer.yaml"):
             evidence_file(name)
-    except BenchError:
+    except AbsentError:
         return False
     seeds = Counter((r.protocol, r.track, r.method) for r in records if not r.changed)
     return max(seeds.values(), default=0) >= LEAST_SEEDS
@@ -43,15 +43,17 @@ def evidence_page(
 ) -> dict[str, Any]:
     """Values of the template, ``told`` for the first page, and ``figures``: file -> its bytes.
 
-    Studies are read in or beside the ``roots`` of the records.
+    Studies are read in or beside the ``roots`` of the records; ``skipped`` is what is damaged
+    there, and so was passed over.
     """
     records = [entry.record for entry in entries]
-    claims = read_claims()
-    found = answers(claims, [*records, *(each.record for each in study_records(roots, "claims"))])
+    claims, damaged = read_claims(), list[BenchError]()
+    asked_for = study_records(roots, "claims", damaged.append)
+    found = answers(claims, [*records, *(each.record for each in asked_for)])
     rules = read_rules()
     compared = compare_all(records, published, rules)
     figures = _figures(compared, rules)
-    lengths = _lengths(entries, study_records(roots, "lengths"))
+    lengths = _lengths(entries, study_records(roots, "lengths", damaged.append), damaged.append)
     return {
         "lists": [
             (
@@ -72,6 +74,7 @@ def evidence_page(
         "transfer_figures": figures,
         "figures": figures | drawn,
         "told": _told(found),
+        "skipped": [skip(error, roots) for error in damaged],
     }
 
 
@@ -99,7 +102,10 @@ def _anchor(status: str) -> str:
     return status.replace(" ", "-")
 
 
-def _lengths(entries: Sequence[Entry], longer: Sequence[StoredRecord]) -> list[Lengths]:
+def _lengths(
+    entries: Sequence[Entry], longer: Sequence[StoredRecord],
+    on_damaged: Callable[[BenchError], None],
+) -> list[Lengths]:  # fmt: skip
     """Methods by length of training, of studies beside the board's records of the usual length."""
     places = {(s.record.protocol, s.record.track, s.record.seed) for s in longer}
     usual = [
@@ -109,7 +115,10 @@ def _lengths(entries: Sequence[Entry], longer: Sequence[StoredRecord]) -> list[L
     ]
     try:
         return compare_lengths([*usual, *longer], ["cmc_at_1"]) if longer else []
-    except BenchError:  # one length only so far, or damaged details
+    except AbsentError:  # one length only so far
+        return []
+    except BenchError as error:  # damaged details
+        on_damaged(error)
         return []
 
 

@@ -21,6 +21,7 @@ class QueriesLookedAt:
         """Pictures are read from ``pictures/`` in or beside folders of records, or just drawn."""
         beside = [place for root in roots for place in (root, root.parent)]
         self._folders, self._drawn = [place / FOLDER.name for place in beside], drawn or {}
+        self.damaged: list[BenchError] = []  # files of pictures that were passed over
         self._pictures: dict[str, Pictures] = {}
         self._bounds: dict[Path | None, Nearest | None] = {}
 
@@ -68,7 +69,8 @@ class QueriesLookedAt:
         paths = [folder / f"{name}.safetensors" for folder in self._folders]
         try:
             return next((read_pictures(path) for path in paths if path.is_file()), {})
-        except BenchError:
+        except BenchError as error:
+            self.damaged.append(error)
             return {}
 
     def _neighbours(self, entry: Entry) -> Nearest | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic_core import from_json, to_json
 
 from benchmark.config.loading import load_track
-from benchmark.errors import BenchError
+from benchmark.errors import AbsentError
 from benchmark.records.details import Details
 from benchmark.records.record import Record
 from benchmark.report.notes import over_words, seed_words, stage_name
@@ -129,7 +129,7 @@ def command(records: Sequence[Record]) -> str:
 def _needs_root(track: str) -> bool:
     try:
         return load_track(track).needs_root
-    except BenchError:
+    except AbsentError:
         return False
 
 

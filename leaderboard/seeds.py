@@ -33,7 +33,7 @@ class Seeds:
     seeds: tuple[Seed, ...]
     drawn: Entry  # the one whose pictures are shown: the first that the method could be applied to
     details: Details | None  # of that one
-    skipped: tuple[Skipped, ...]  # damaged details
+    skipped: tuple[Skipped, ...]  # damaged details and badges
 
 
 def read_seeds(entries: Iterable[Entry], roots: Sequence[Path]) -> Seeds:
@@ -51,14 +51,22 @@ def read_seeds(entries: Iterable[Entry], roots: Sequence[Path]) -> Seeds:
         except BenchError as error:
             skipped.append(skip(error, roots))
             damaged = skipped[-1].reason
-        found = badge(entry)
+        found = None
+        try:
+            found = _badge(entry)
+        except BenchError as error:
+            skipped.append(skip(error, roots))
         seeds.append(Seed(entry, packed, damaged, found.words if found else ""))
     return Seeds(tuple(seeds), drawn, details, tuple(skipped))
 
 
 def badge(entry: Entry) -> Verification | None:
-    """The badge of a record that was trained again; a damaged one is none."""
+    """The badge of a record that was trained again; a damaged one, told by its page, is none."""
     try:
-        return None if entry.path is None else read_verification(entry.record, entry.path)
+        return _badge(entry)
     except BenchError:
         return None
+
+
+def _badge(entry: Entry) -> Verification | None:
+    return None if entry.path is None else read_verification(entry.record, entry.path)

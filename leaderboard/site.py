@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from benchmark.config import registry
 from benchmark.config.places import require_outside
-from benchmark.errors import BenchError
+from benchmark.errors import AbsentError, BenchError
 from benchmark.records import published
 from benchmark.records.pictures import Pictures
 from benchmark.records.record import Record
@@ -36,7 +36,7 @@ from leaderboard.names import file_name, method_href, record_files, record_href,
 from leaderboard.processes import MANY, working
 from leaderboard.published import make_tables as published_tables
 from leaderboard.queries import QueriesLookedAt
-from leaderboard.reading import Entry, Skipped, read_folders
+from leaderboard.reading import Entry, Skipped, read_folders, skip
 from leaderboard.record_page import record_page
 from leaderboard.scenarios import kinds_words
 from leaderboard.seeds import Seed, badge, read_seeds
@@ -140,7 +140,7 @@ class _Site:
         )[:_NEWEST]
         try:
             self.published = published.read_published()
-        except BenchError:  # this installation has none
+        except AbsentError:  # this installation has none
             self.published = published.Published(papers={}, protocols=(), datasets={})
 
     @cached_property
@@ -171,8 +171,9 @@ class _Site:
         enough = len(self.entries) >= MANY
         with working(_call, self._early(), enough) as told_and_damaged:
             late = self._late()
-            told, *damaged = told_and_damaged()
-        self.skipped += sorted(chain.from_iterable(damaged), key=lambda each: each.file)
+            (told, of_studies), *damaged = told_and_damaged()
+        found = dict.fromkeys([*of_studies, *chain.from_iterable(damaged)])
+        self.skipped += sorted(found, key=lambda each: each.file)
         with working(_call, late, enough) as written:
             self._few(told)
             written()
@@ -206,16 +207,15 @@ class _Site:
         table = simple_table("Skipped files", "", heads, (), lines or [["None."]])
         self._page("skipped", "skipped.html", table=table)
 
-    def _evidence(self) -> list[Told]:
-        """The page of evidence, if there is any; what the first page tells of it."""
+    def _evidence(self) -> tuple[list[Told], list[Skipped]]:
+        """The page of evidence, if any; what the first page tells of it, and what is damaged."""
         if not self.evidence:
-            return []
+            return [], []
         page = evidence_page(self.entries, self.published, self.roots)
         for name, drawn in page["figures"].items():
             self._write(f"{FIGURES}/{name}", drawn)
         self._page("evidence", "evidence.html", folder=FIGURES, **page)
-        told: list[Told] = page["told"]
-        return told
+        return page["told"], page["skipped"]
 
     @cached_property
     def _about(self) -> dict[str, Any]:
@@ -333,7 +333,7 @@ class _Site:
         self._page("board", f"boards/{board.slug}.html", **page)
 
     def _records(self, group: Group, method: str) -> Sequence[Skipped]:
-        """The page of a method's records on a board, and their files; which details are damaged."""
+        """The page of a method's records on a board, and their files; what is damaged."""
         found = read_seeds(group.methods[method].values(), self.roots)
         for seed in found.seeds:
             self._files(group, seed)
@@ -342,7 +342,7 @@ class _Site:
         looked = self.looked_at.page(nearest, found.drawn, group.independent)
         address = records_href(group.slug, method)
         self._page("record", address, board=group, queries=looked, **values)
-        return found.skipped
+        return [*found.skipped, *(skip(error, self.roots) for error in self.looked_at.damaged)]
 
     def _files(self, group: Group, seed: Seed) -> None:
         """A record and its details, as they are."""

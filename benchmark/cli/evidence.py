@@ -11,7 +11,7 @@ from typer import Option
 from benchmark.cli import options
 from benchmark.cli.options import split
 from benchmark.cli.output import echo, echo_json
-from benchmark.cli.records import print_tables, selected
+from benchmark.cli.records import print_skipped, print_tables, selected
 from benchmark.config.files import plain_io_errors, writable, write_json, write_whole
 from benchmark.config.places import require_apart
 from benchmark.errors import unknown
@@ -53,7 +53,7 @@ def claims(
         name: claim for name, claim in every.claims.items() if name in (split(only) or [name])
     }
     records = [one.record for one in selected(runs, "", "", "", "")]
-    records += [each.record for each in study_records(runs or [], "claims")]
+    records += [each.record for each in study_records(runs or [], "claims", print_skipped)]
     found = answers(every.model_copy(update={"claims": chosen}), records)
     if as_json:
         table = tables.lines_table(found)

@@ -88,7 +88,7 @@ def show(
         try:
             details = find_details(one.record, one.path)
         except BenchError as error:
-            _print_skipped(error)
+            print_skipped(error)
             details = None
         print_tables([text_table(one.record)])
         echo("\n".join([*facts(one.record, details), ""]))
@@ -253,7 +253,7 @@ def selected(
 
     return read_selection(
         runs or [Path("runs")],
-        on_damaged=_print_skipped,
+        on_damaged=print_skipped,
         method=split(methods),
         protocol=split(protocols),
         track=split(tracks),
@@ -261,7 +261,8 @@ def selected(
     )
 
 
-def _print_skipped(error: BenchError) -> None:
+def print_skipped(error: BenchError) -> None:
+    """Name a damaged file that is left out."""
     echo(f"bench: skipped {error}", err=True)
 
 

@@ -15,7 +15,7 @@ from typer import Option
 from benchmark.cli import options
 from benchmark.cli.output import echo, echo_json
 from benchmark.cli.records import print_tables
-from benchmark.errors import BenchError
+from benchmark.errors import AbsentError, BenchError
 
 if TYPE_CHECKING:
     from benchmark.harness.board_costs import Estimate
@@ -148,7 +148,7 @@ def _look(
     statuses = list(unit_statuses(board, out, roots))
     stored = []
     for folder in {out, Path("results")}:  # a study takes as long as the board beside it
-        with suppress(BenchError):  # no record yet
+        with suppress(AbsentError):  # no record yet
             stored += find_records(folder, on_damaged=lambda _: None)
     estimates = Estimates([one.record for one in stored], board.precision)
     kept = Store(store or default_store())

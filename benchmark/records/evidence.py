@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from benchmark.errors import BenchError
+from benchmark.errors import AbsentError
 
 
 def evidence_file(name: str) -> Path:
     """``results/<name>`` here, or in the checkout that this package runs from.
 
     Raises:
-        BenchError: If there is none.
+        AbsentError: If there is none.
     """
     here = Path("results") / name
     for path in (here, Path(__file__).parents[2] / here):
         if path.is_file():
             return path
-    raise BenchError(f"{here}: no such file here; name one, or change to a checkout")
+    raise AbsentError(f"{here}: no such file here; name one, or change to a checkout")

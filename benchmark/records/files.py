@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from benchmark.config.files import SEAL, read_bytes, seal_of, write_sealed
 from benchmark.config.reading import parse
-from benchmark.errors import BenchError, EditedError
+from benchmark.errors import AbsentError, BenchError, EditedError
 from benchmark.records.limits import parse_json
 from benchmark.records.record import OLDEST, SCHEMA, SEALED_SINCE, Record
 
@@ -103,32 +103,42 @@ def find_records(
     Links to folders are not followed, and a folder ``studies`` is passed over.
 
     Raises:
-        BenchError: If there is no record, or more files than can be shown.
+        AbsentError: If there is no record.
+        BenchError: If none can be read, or there are more files than can be shown.
     """
     paths = [root] if root.is_file() else sorted(_paths(root))
     if not paths:
-        raise BenchError(f"{root}: no records (files named seed-<n>.json)")
-    stored = []
-    for path, attempt in zip(paths, mapper(_attempt, paths), strict=True):
-        if isinstance(attempt, Record):
-            stored.append(StoredRecord(attempt, path))
-        elif on_damaged is None or len(paths) == 1:
-            raise attempt
-        else:
-            on_damaged(attempt)
+        raise AbsentError(f"{root}: no records (files named seed-<n>.json)")
+    stored = _read_all(paths, on_damaged if len(paths) > 1 else None, mapper)
     if not stored:
         raise BenchError(f"{root}: none of {len(paths)} files is a record that can be read")
     return stored
 
 
-def study_records(roots: Iterable[Path], name: str) -> list[StoredRecord]:
-    """Records of the study of that name, in or beside folders of records; empty without any."""
+def study_records(
+    roots: Iterable[Path], name: str, on_damaged: Callable[[BenchError], None] | None = None
+) -> list[StoredRecord]:
+    """Records of the study of that name, in or beside folders of records; empty without any.
+
+    A damaged one is left out and told to ``on_damaged``; without it, it is an error.
+    """
     beside = [place / STUDIES / name for root in roots for place in (root, root.parent)]
-    found = list[StoredRecord]()
-    for folder in dict.fromkeys(beside):
-        with suppress(BenchError):  # none there
-            found += find_records(folder, on_damaged=lambda _: None)
-    return found
+    paths = [path for folder in dict.fromkeys(beside) for path in sorted(_paths(folder))]
+    return _read_all(paths, on_damaged)
+
+
+def _read_all(
+    paths: Sequence[Path], on_damaged: Callable[[BenchError], None] | None, mapper: Mapper = map
+) -> list[StoredRecord]:
+    stored = []
+    for path, attempt in zip(paths, mapper(_attempt, paths), strict=True):
+        if isinstance(attempt, Record):
+            stored.append(StoredRecord(attempt, path))
+        elif on_damaged is None:
+            raise attempt
+        else:
+            on_damaged(attempt)
+    return stored
 
 
 def _paths(root: Path) -> Iterator[Path]:

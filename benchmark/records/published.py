@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, model_validator
 from benchmark.config import registry
 from benchmark.config.files import read_bytes
 from benchmark.config.reading import Model, build, read_yaml
-from benchmark.errors import BenchError, nearest
+from benchmark.errors import AbsentError, BenchError, nearest
 from benchmark.metrics.catalog import describe
 from benchmark.records.record import Record
 from benchmark.records.selection import choose
@@ -156,13 +156,13 @@ def default_folder() -> Path:
     """``results/published`` here, in the checkout that this package runs from, or a wheel's copy.
 
     Raises:
-        BenchError: If there is none.
+        AbsentError: If there is none.
     """
     here, root = Path("results/published"), Path(__file__).parents[2]
     for folder in (here, root / here, root / "compatbench" / "published"):
         if (folder / WORDS).is_file():
             return folder
-    raise BenchError(f"{here}: no published numbers here (a folder with {WORDS})")
+    raise AbsentError(f"{here}: no published numbers here (a folder with {WORDS})")
 
 
 def read_published(folder: Path | None = None) -> Published:

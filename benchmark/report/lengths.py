@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.errors import BenchError
+from benchmark.errors import AbsentError
 from benchmark.metrics.intervals import group_sums, weights
 from benchmark.records.details import QueryResults, find_details
 from benchmark.records.files import StoredRecord
@@ -62,7 +62,8 @@ def compare_lengths(stored: Sequence[StoredRecord], metrics: Sequence[str]) -> l
     for every method and length.
 
     Raises:
-        BenchError: If no protocol and track has two lengths, or details are damaged.
+        AbsentError: If no protocol and track has two lengths.
+        BenchError: If details are damaged.
     """
     places: dict[_Place, dict[tuple[int, str], StoredRecord]] = {}
     for each in stored:
@@ -81,7 +82,7 @@ def compare_lengths(stored: Sequence[StoredRecord], metrics: Sequence[str]) -> l
         for compared in _compare(place[:3], _of_several(places[place]), metric)
     ]
     if not found:
-        raise BenchError(f"lengths: expected records of two values of {FIELD}, and their details")
+        raise AbsentError(f"lengths: expected records of two values of {FIELD}, and their details")
     return found
 
 

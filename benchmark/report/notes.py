@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from benchmark.config.loading import load_protocol, load_track
-from benchmark.errors import BenchError
+from benchmark.errors import AbsentError
 from benchmark.records.record import Record
 from benchmark.report import numbers, outcome, select
 from benchmark.report.comparable import of_another_old_model
@@ -20,7 +20,7 @@ def installed(load: Callable[[str], T], name: str) -> T | None:
     """A protocol or track; None where it is not installed."""
     try:
         return load(name)
-    except BenchError:
+    except AbsentError:
         return None
 
 

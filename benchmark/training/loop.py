@@ -250,7 +250,8 @@ def _train_epoch(
 ) -> float:  # fmt: skip
     """One step a batch, of whose number ``tell`` is told; the mean loss over all devices.
 
-    All devices stop within some steps of one whose loss is no finite number. Gradients whose norm is above ``clip`` are scaled to it; 0 leaves them as they are.
+    All devices stop within some steps of one whose loss is no finite number. Gradients whose norm
+    is above ``clip`` are scaled to it; 0 leaves them as they are.
 
     A system's ``prefetch`` loads the next rows meanwhile.
     """

@@ -1,5 +1,7 @@
 """The batch-hard triplet loss of re-identification, and the batches that it needs."""
 
+from collections import Counter
+
 import torch
 from torch import Tensor
 
@@ -25,10 +27,10 @@ def batch_hard(features: Tensor, labels: Tensor, margin: float = MARGIN) -> Tens
     """
     same = labels[:, None] == labels[None]
     if (same.sum(1) < 2).any() or same.all():
-        found = dict(zip(*(x.tolist() for x in labels.unique(return_counts=True)), strict=True))
+        found = Counter(labels.tolist())
         raise BenchError(
             "triplet: expected two images or more of each of two classes or more on a device, got "
-            f"{', '.join(f'{n} of class {c}' for c, n in list(found.items())[:5]) or 'none'}; "
+            f"{', '.join(f'{n} of class {c}' for c, n in found.most_common()[-5:]) or 'none'}; "
             "raise recipe.batch_size or per_class, or take fewer devices"
         )
     squared = (features[:, None] - features[None]).square().sum(2)

@@ -33,3 +33,5 @@ def test_a_badge_is_shown_and_a_damaged_one_is_not(tmp_path):
     damaged = verification_path(path)
     damaged.write_text(damaged.read_text().replace("2026", "2027"))
     assert shown(root, tmp_path / "site") == {}
+    _, skipped = build_folder(root, tmp_path / "site")
+    assert [each.file for each in skipped] == [str(damaged.relative_to(root))]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import numpy as np
 import pytest
 from support.stored import stored
 
+from benchmark.errors import BenchError
+from benchmark.records import published
+from benchmark.records.details import details_path
 from benchmark.records.files import write_record
 from benchmark.report.tables.claims import STATUSES
 from leaderboard.site import build_folder
@@ -80,6 +84,44 @@ def test_lengths_of_training_are_shown_where_a_study_is(make, site, tmp_path) ->
     assert "recipe.length" not in (out / "boards.html").read_text()
     build_folder(tmp_path / "runs" / "measured", tmp_path / "beside")  # as of the committed ones
     assert "length 2" in (tmp_path / "beside" / "evidence.html").read_text()
+
+
+def test_what_is_damaged_of_a_study_is_told(make, site, tmp_path) -> None:
+    """Half a study has another outcome than the whole, and looks the same."""
+    site(board(make, "glyphs", "glyphs", 3, **SCORES))
+    lost = tmp_path / "runs" / "studies" / "claims" / "seed-0.json"
+    lost.parent.mkdir(parents=True)
+    lost.write_text("{")
+    for place, changed in (("", {}), ("studies/lengths", {"recipe.length": 2})):
+        for method, share in {"independent": 0.0, "bct": 0.5}.items():
+            values = {
+                (case, "cmc_at_1"): np.full(20, x)
+                for case, x in (("old/old", 0.25), ("new/old", share), ("new/new", 0.75))
+            }
+            study = stored(
+                tmp_path / "runs" / place, method, values, np.arange(20), changed=changed,
+                track="toy",
+            )  # fmt: skip
+    details_path(study.path).write_bytes(b"no gzip")
+    _, skipped = build_folder(tmp_path / "runs", tmp_path / "site")
+    files = [each.file for each in skipped]
+    assert "studies/claims/seed-0.json" in files
+    assert any(file.startswith("studies/lengths/") for file in files)
+    page = (tmp_path / "site" / "skipped.html").read_text()
+    assert "studies/claims/seed-0.json" in page
+
+
+def test_damaged_published_numbers_are_not_none(make, tmp_path, monkeypatch) -> None:
+    write_record((record := make("bct")).path(tmp_path / "runs"), record)
+    shutil.copytree(published.default_folder(), folder := tmp_path / "results" / "published")
+    csv = next(iter(sorted(folder.glob("*.csv"))))
+    csv.write_text(csv.read_text() + "half a line")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BenchError, match=csv.name):
+        build_folder("runs", "site")
+    monkeypatch.setattr(published, "WORDS", "no such file")
+    build_folder("runs", "site")
+    assert (tmp_path / "site" / "published.html").is_file()
 
 
 def test_one_seed_tells_nothing_and_has_no_page(make, site) -> None:

@@ -70,6 +70,10 @@ def _nearest(tile: np.ndarray, images: np.ndarray) -> int:
 
 def test_without_pictures_no_section_and_with_drawn_ones_some(records, tmp_path, bench) -> None:
     for path in records.rglob("pictures/*"):
+        path.write_bytes(b"damaged")
+        assert [each.file for each in build_folder(records, tmp_path / "plain")[1]] == [
+            path.relative_to(records).as_posix()
+        ]
         path.unlink()
     build_folder(records, tmp_path / "plain")
     page = next((tmp_path / "plain").rglob("records/*/procrustes.html"))

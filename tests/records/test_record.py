@@ -212,6 +212,19 @@ def test_a_folder_of_studies_counts_where_it_is_named(tmp_path) -> None:
         assert len(study_records(roots, "claims")) == 1
 
 
+def test_a_damaged_record_of_a_study_is_no_absent_one(tmp_path) -> None:
+    good = write(tmp_path / "studies" / "claims" / "seed-1.json", with_newer_fields())
+    bad = good.with_name("seed-2.json")
+    bad.write_text("{")
+    for kept in ([good], []):
+        with pytest.raises(BenchError, match=r"seed-2\.json"):
+            study_records([tmp_path], "claims")
+        told: list[BenchError] = []
+        assert [s.path for s in study_records([tmp_path], "claims", told.append)] == kept
+        assert len(told) == 1 and bad.name in str(told[0])
+        good.unlink(missing_ok=True)
+
+
 def test_nothing_but_damaged_ones(mixed, capsys) -> None:
     (mixed / "good" / "seed-0.json").unlink()
     code, out, err = command(capsys, "table", mixed)
