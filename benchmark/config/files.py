@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
 import stat
 import tempfile
@@ -136,41 +137,35 @@ def plain_io_errors(folder: Path) -> Iterator[None]:
         raise
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file whole or not at all: to a neighbour first, then in place of the old."""
-    part = path.with_name(f".{os.getpid()}.part")
+def write_whole(path: Path, content: str | bytes, durable: bool = False) -> None:
+    """Write a file whole or not at all: to a neighbour first, then in place of the old.
+
+    What is ``durable`` outlives a power cut as soon as this returns.
+    """
+    part = path.with_name(f".{secrets.token_hex(8)}.part")  # threads share the process's number
     raw = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     try:
         part.write_bytes(raw)
+        if durable:
+            sync(part)
         part.replace(path)
     except BaseException:
         with suppress(OSError):
             part.unlink(missing_ok=True)
         raise
+    if durable:
+        sync(path.parent)
 
 
 def write_json(path: Path, value: Any, durable: bool = False) -> None:
-    """Write JSON whole or not at all: to a neighbour first, then in place of the old.
-
-    What is ``durable`` outlives a power cut as soon as this returns.
-    """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Write JSON as :func:`write_whole`; a full disk is an error of one line."""
     with plain_io_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
         # Numbers of a list on one line: a curve is read as one, and is a fourth of the size. A
         # text cannot hold the line break that this looks for.
         text = re.sub(r"\[\n[-\d.e+,\snul]+\]", lambda m: "".join(m[0].split()), text)
-        try:
-            part.write_text(text + "\n", encoding="utf-8")
-            if durable:
-                sync(part)
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-        if durable:
-            sync(path.parent)
+        write_whole(path, (text + "\n").encode(), durable)
 
 
 def write_sealed(path: Path, value: Mapping[str, Any], durable: bool = True) -> None:

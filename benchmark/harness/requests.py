@@ -48,12 +48,13 @@ class Request:
         }
 
     def plan(self, labels: Sequence[str] | None = None, seeds: Sequence[int] | None = None) -> Plan:
-        """The graph of stages."""
+        """The graph of stages; of all methods and seeds where none are named."""
         # Planning imports adapters, and with them torch.
         from benchmark.harness.planner import make_plan
 
         return make_plan(
-            self.setup, list(labels or self.labels), list(seeds or self.seeds),
+            self.setup, list(self.labels if labels is None else labels),
+            list(self.seeds if seeds is None else seeds),
             data_root=self.data_root, first_seed=self.first_seed, precision=self.precision,
         )  # fmt: skip
 

@@ -149,7 +149,7 @@ def search_curves(
 
 @metric(
     "area_{metric}", "area of {metric}",
-    "Mean along the backfilling curve; a constant's is the constant.",
+    "Mean along the backfilling curve; a constant's is the constant.", rises=True,
 )  # fmt: skip
 def area(curve: Any) -> float:
     """Mean of a curve over its evenly spaced fractions; a constant curve's is the constant.
@@ -162,7 +162,7 @@ def area(curve: Any) -> float:
     return statistics.fmean(values) if np.ptp(values) else float(values[0])
 
 
-@metric("worst_{metric}", "worst {metric}", "Lowest point of the backfilling curve.")
+@metric("worst_{metric}", "worst {metric}", "Lowest point of the backfilling curve.", rises=True)
 def worst(curve: Any) -> float:
     """The lowest value of a curve, ``[points]``: how bad it gets on the way.
 
@@ -237,7 +237,10 @@ def _points(curve: Any) -> Values:
 
 
 @metric(
-    "offline_area_{metric}", "offline area of {metric}", "Old until all is backfilled, then new."
+    "offline_area_{metric}",
+    "offline area of {metric}",
+    "Old until all is backfilled, then new.",
+    rises=True,
 )
 def offline(curve: Any) -> Values:
     """The curve of a deployment that serves the old gallery until every item is done."""
@@ -264,7 +267,10 @@ def flips(hits: Any) -> tuple[Values, Values]:
     return (~right[0] & right).mean(1), (right[0] & ~right).mean(1)
 
 
-@metric("group_{name}__{metric}", "{metric} ({name})", "Queries of one group, all stored items.")
+@metric(
+    "group_{name}__{metric}", "{metric} ({name})", "Queries of one group, all stored items.",
+    rises=True,
+)  # fmt: skip
 def by_group(values: Any, groups: Any) -> dict[Any, Values]:
     """The mean of each group of queries at each point: group -> ``[points]``, groups ascending.
 

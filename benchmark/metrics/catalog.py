@@ -29,6 +29,9 @@ class Metric:
     rules: str  # ties, empty queries, self-matches, normalisation; whole sentences
     unit: Unit = "share"  # ``share`` (printed as percent), ``coefficient`` or ``count``
     threshold: bool = False  # taken at a threshold that impostors decide
+    rises: bool = False  # never falls as its cut-off or target rate rises
+    family: str = ""  # the key with that left open: ``cmc_at_{k}``
+    cut_off: float | None = None  # the cut-off or target rate itself; None without any
 
 
 _FIELDS = {  # of a pattern: what it matches, and an example
@@ -42,17 +45,18 @@ _DECLARED: dict[str, Metric] = {}  # key or pattern -> metric, of the modules th
 
 def metric(
     key: str, label: str, rules: str, *, higher: bool | None = True, low: float | None = 0.0,
-    high: float | None = 1.0, unit: Unit = "share", threshold: bool = False,
+    high: float | None = 1.0, unit: Unit = "share", threshold: bool = False, rises: bool = False,
 ) -> Callable[[Function], Function]:  # fmt: skip
     """Declare a metric that the decorated function computes; the function stays as it is.
 
     Arguments are those of :class:`Metric`. ``key`` may be a pattern, whose fields may stand in the
     label: ``{k}`` is a cut-off, ``{rate}`` a target rate, ``{name}`` some words, and ``{metric}`` a
-    metric's key, from which range, unit and, where ``higher`` is not False, direction are taken.
+    metric's key, from which range, unit and, where ``higher`` is not False, direction are taken;
+    with ``rises`` it rises where that metric does.
     """
 
     def declare(function: Function) -> Function:
-        _DECLARED[key] = Metric(key, label, higher, low, high, rules, unit, threshold)
+        _DECLARED[key] = Metric(key, label, higher, low, high, rules, unit, threshold, rises)
         return function
 
     return declare
@@ -115,13 +119,18 @@ def _find(key: str) -> Metric | None:
             continue
         parts = match.groupdict()
         if "metric" not in parts:
-            return replace(metric, key=key, label=metric.label.format(**parts))
+            at = next((float(parts[field]) for field in ("k", "rate") if field in parts), None)
+            label = metric.label.format(**parts)
+            return replace(metric, key=key, label=label, family=pattern, cut_off=at)
         inner = _find(parts["metric"])
         if inner is None:
             return None
         name = parts.get("name", "").replace("_", " ")
         label = metric.label.format(metric=inner.label, name=name)
         higher = False if metric.higher_is_better is False else inner.higher_is_better
-        rules = f"{metric.rules} {inner.rules}"
-        return replace(inner, key=key, label=label, higher_is_better=higher, rules=rules)
+        return replace(
+            inner, key=key, label=label, higher_is_better=higher,
+            rules=f"{metric.rules} {inner.rules}", rises=metric.rises and inner.rises,
+            family=key.removesuffix(parts["metric"]) + inner.family,
+        )  # fmt: skip
     return None

@@ -56,8 +56,8 @@ class IdentificationPoint:
     hits: NDArray[np.float64]
 
 
-@metric("g1_{metric}", "{metric} (G1)", "Gallery G1 alone.")
-@metric("g2_{metric}", "{metric} (G2)", "Gallery G2 alone.")
+@metric("g1_{metric}", "{metric} (G1)", "Gallery G1 alone.", rises=True)
+@metric("g2_{metric}", "{metric} (G2)", "Gallery G2 alone.", rises=True)
 def search(
     probe_vectors: Any, probe_subjects: Any, gallery_vectors: Any, gallery_subjects: Any, *,
     threads: int | None = None,
@@ -81,7 +81,10 @@ def search(
     return result
 
 
-@metric("pooled_{metric}", "{metric}, pooled", "Both galleries joined to one, a rule of its own.")
+@metric(
+    "pooled_{metric}", "{metric}, pooled", "Both galleries joined to one, a rule of its own.",
+    rises=True,
+)  # fmt: skip
 def pooled(
     probe_vectors: Any, probe_subjects: Any, galleries: Iterable[tuple[Any, Any]], *,
     threads: int | None = None,
@@ -96,7 +99,7 @@ def pooled(
 @metric(
     "tpir_at_fpir_{rate}", "TPIR@FPIR {rate}",
     f"Ranked first and above the threshold; each gallery apart. {RATE}",
-    threshold=True,
+    threshold=True, rises=True,
 )  # fmt: skip
 def tpir_at_fpir(result: Search, targets: Iterable[float]) -> tuple[IdentificationPoint, ...]:
     """TPIR at the smallest threshold whose FPIR is within each target, in [1/non-mated probes, 1].
@@ -117,7 +120,7 @@ def tpir_at_fpir(result: Search, targets: Iterable[float]) -> tuple[Identificati
     "all_pairs_tpir_at_fpir_{rate}", "TPIR@FPIR {rate}, all pairs",
     "Galleries pooled, all negative pairs impostors, no rank condition; above the "
     "ceil(probes x FPIR)-th largest negative score, strictly. Only for comparison with scripts.",
-    threshold=True,
+    threshold=True, rises=True,
 )  # fmt: skip
 def all_pairs_tpir_at_fpir(
     probe_vectors: Any, probe_subjects: Any, galleries: Iterable[tuple[Any, Any]],
@@ -155,6 +158,7 @@ def all_pairs_tpir_at_fpir(
 @metric(
     "rank_{k}", "Rank-{k}",
     "Closed set: mated probes only, whatever the score. Ties rank the probe's subject last.",
+    rises=True,
 )  # fmt: skip
 def rank_k(result: Search, k: int) -> NDArray[np.float64]:
     """1.0 for each mated probe whose own subject is among the ``k`` best, whatever the score."""

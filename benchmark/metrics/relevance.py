@@ -130,7 +130,7 @@ def ndcg(judged: Judged, k: int) -> Values:
     return _discounted(judged, judged.place, k) / _discounted(judged, ideal, k)
 
 
-@metric("recall_at_{k}", "Recall@{k}", f"Share of the query's relevant items. {_RULES}")
+@metric("recall_at_{k}", "Recall@{k}", f"Share of the query's relevant items. {_RULES}", rises=True)
 def recall(judged: Judged, k: int) -> Values:
     """Share of a query's relevant items that are among the ``k`` nearest."""
     return judged.sums(judged.within(k).astype(np.float64)) / judged.sizes[judged.answered]

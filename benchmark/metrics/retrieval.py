@@ -24,14 +24,14 @@ _TIES = "The rank is 1 + the non-matching items scoring at least as high as the 
 _TIES += _RULES
 
 
-@metric("cmc_at_{k}", "CMC@{k}", _TIES)
+@metric("cmc_at_{k}", "CMC@{k}", _TIES, rises=True)
 def cmc(ranking: Ranking, k: int) -> NDArray[np.float64]:
     """1.0 where the best match is among the ``k`` nearest, else 0.0 (CMC, single-match form)."""
     return (ranking.first_rank[ranking.answered] <= cut_off(k)).astype(np.float64)
 
 
 @metric("mrr", "MRR", _TIES)
-@metric("mrr_at_{k}", "MRR@{k}", f"0 where the rank exceeds the cut-off. {_TIES}")
+@metric("mrr_at_{k}", "MRR@{k}", f"0 where the rank exceeds the cut-off. {_TIES}", rises=True)
 def reciprocal_rank(ranking: Ranking, k: int | None = None) -> NDArray[np.float64]:
     """1 / rank of the best match, 0 where that lies beyond ``k``."""
     first = ranking.first_rank[ranking.answered]

@@ -52,7 +52,7 @@ class Curve:
 @metric(
     "tar_at_far_{rate}", "TAR@FAR {rate}",
     f"Smallest threshold whose FAR is within the target. {RATE}",
-    threshold=True,
+    threshold=True, rises=True,
 )  # fmt: skip
 def tar_at_far(genuine: Any, impostor: Any, targets: Iterable[float]) -> tuple[OperatingPoint, ...]:
     """TAR at the smallest threshold whose FAR is within each target, FARs in [1/m, 1].
@@ -75,7 +75,7 @@ def tar_at_far(genuine: Any, impostor: Any, targets: Iterable[float]) -> tuple[O
     "tar_at_nearest_far_{rate}", "TAR@nearest FAR {rate}",
     "FAR nearest to the target, which it may exceed, on the ROC without points between two equal "
     "steps; of two the larger. For comparison.",
-    threshold=True,
+    threshold=True, rises=True,
 )  # fmt: skip
 def tar_at_nearest_far(
     genuine: Any, impostor: Any, targets: Iterable[float]

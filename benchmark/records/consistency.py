@@ -1,6 +1,8 @@
 """What a record says twice must be the same: bounds, verdicts, curves, details."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
 
 import numpy as np
 
@@ -14,10 +16,6 @@ from benchmark.tasks.base import RankingTask
 _NEAR = 1e-9
 _OF_CURVES = 1e-4
 """Curves are kept to four decimals."""
-_RISING = (
-    ("cmc_at_1", "cmc_at_5"), ("tar_at_far_1e-4", "tar_at_far_1e-3"),
-    ("tar_at_far_1e-3", "tar_at_far_1e-2"), ("tpir_at_fpir_1e-2", "tpir_at_fpir_1e-1"),
-)  # fmt: skip
 Scores = Mapping[str, float | None]
 
 
@@ -97,10 +95,21 @@ def _of_scores(record: Record) -> Iterator[str]:
             span = record.intervals.get(case, {}).get(metric)
             if span is not None and not span[0] - _NEAR <= value <= span[1] + _NEAR:
                 yield f"{case} {metric}: {value:.6g} lies outside of its interval {list(span)}"
-        for lower, upper in _RISING:
-            first, second = scores.get(lower), scores.get(upper)
-            if first is not None and second is not None and first > second + _NEAR:
+        for (lower, first), (upper, second) in _rising(scores):
+            if first > second + _NEAR:
                 yield f"{case}: {lower} {first:.6g} is above {upper} {second:.6g}"
+
+
+def _rising(scores: Scores) -> Iterator[tuple[tuple[str, float], tuple[str, float]]]:
+    """Neighbours, by cut-off, among scores that must not fall as it rises."""
+    families: dict[str, list[tuple[float, str, float]]] = {}
+    for metric, value in scores.items():
+        with suppress(ValueError):  # no known metric, which is told elsewhere
+            about = describe(metric)
+            if about.rises and about.cut_off is not None and value is not None:
+                families.setdefault(about.family, []).append((about.cut_off, metric, value))
+    for found in families.values():
+        yield from pairwise((metric, value) for _, metric, value in sorted(found))
 
 
 def _of_bounds(record: Record) -> Iterator[str]:

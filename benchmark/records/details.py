@@ -12,7 +12,6 @@ Scores at a threshold that impostors decide also have their values in draws of i
 """
 
 import hashlib
-import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter
 from pydantic_core import from_json, to_json
 
-from benchmark.config.files import plain_io_errors, read_bytes
+from benchmark.config.files import plain_io_errors, read_bytes, write_whole
 from benchmark.config.reading import Model, parse
 from benchmark.errors import BenchError
 from benchmark.records.limits import parse_json
@@ -179,15 +178,9 @@ def kept_rows(n_queries: int, n: int) -> Ints:
 def write_details(record: Path, source: Path) -> None:
     """Copy a details file beside its record, whole or not at all."""
     path = details_path(record)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with plain_io_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(source.read_bytes())
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+        write_whole(path, source.read_bytes())
 
 
 def find_details(record: Record, path: Path, with_results: bool = True) -> Details | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.files import read_bytes
+from benchmark.config.files import read_bytes, write_whole
 from benchmark.errors import BenchError
 
 if TYPE_CHECKING:
@@ -53,14 +53,8 @@ def write_pictures(path: Path, pictures: Pictures) -> None:
         "rows": np.array(rows, np.uint32), "ends": np.cumsum(sizes, dtype=np.uint64),
         "webp": np.frombuffer(b"".join(pictures[row] for row in rows), np.uint8),
     }  # fmt: skip
-    part = path.with_suffix(".part")
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        part.write_bytes(save(arrays))
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    write_whole(path, save(arrays))
 
 
 def read_pictures(path: Path) -> dict[int, bytes]:

@@ -173,7 +173,7 @@ class Copy(AbstractContextManager["Copy"]):
     """The vectors of a source in a file whose rows are read in any order."""
 
     def __init__(self, source: Source, folder: Path | None) -> None:
-        self.dim = source.dim
+        self.dim, self.name = source.dim, source.name
         self.file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         try:
             for _, vectors in source.batches():
@@ -187,9 +187,29 @@ class Copy(AbstractContextManager["Copy"]):
         self.file.close()
 
     def take(self, rows: NDArray[np.int64]) -> Vectors:
-        """Vectors of some rows, ``[k, dim]``, read in the file's order."""
-        out = np.empty((len(rows), self.dim), np.float32)
-        for at in np.argsort(rows):
-            self.file.seek(int(rows[at]) * 4 * self.dim)
-            self.file.readinto(out[at].data)  # type: ignore[attr-defined]
+        """Vectors of some rows, ``[k, dim]``, read in the file's order, neighbours at once.
+
+        Raises:
+            BenchError: If the file ends before a row.
+        """
+        order = np.argsort(rows, kind="stable")
+        ordered = rows[order]
+        found = np.empty((len(rows), self.dim), np.float32)
+        ends = np.flatnonzero(np.diff(ordered) != 1) + 1
+        for run in np.split(np.arange(len(rows)), ends):
+            if len(run):
+                first, last = int(run[0]), int(run[-1]) + 1
+                self._read(int(ordered[first]), found[first:last])
+        out = np.empty_like(found)
+        out[order] = found
         return out
+
+    def _read(self, row: int, into: Vectors) -> None:
+        """Rows that follow each other in the file."""
+        self.file.seek(row * 4 * self.dim)
+        read = self.file.readinto(into.data.cast("B"))  # type: ignore[attr-defined]
+        if read != into.nbytes:
+            raise BenchError(
+                f"temporary copy of {self.name}: expected {into.nbytes} bytes of row {row} on, got "
+                f"{read}"
+            )

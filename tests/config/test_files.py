@@ -1,6 +1,7 @@
 """Reading with limits, seals, and writing whole."""
 
 import os
+import threading
 
 import pytest
 from hypothesis import given, settings
@@ -82,6 +83,29 @@ def test_nothing_is_left_of_a_failed_write(tmp_path):
     with pytest.raises(UnicodeEncodeError):
         files.write_json(tmp_path / "a.json", {"name": "\ud800"})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_threads_do_not_take_each_others_neighbour(tmp_path):
+    """Two files of one folder that are written at once by one process."""
+    failed = []
+
+    def write(name):
+        content = name.encode() * 200_000
+        for _ in range(30):
+            try:
+                files.write_whole(tmp_path / name, content)
+                if (tmp_path / name).read_bytes() != content:
+                    failed.append(name)
+            except OSError as error:
+                failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*"abcd"]
 
 
 @given(text=st.text())

@@ -88,7 +88,10 @@ def test_settings_share_trainings() -> None:
 
 
 def test_a_model_s_own_recipe_is_for_its_training_alone() -> None:
-    stages = request(["fct"], "arch-change:transformer", "toy").plan().stages
+    asked = request(["fct"], "arch-change:transformer", "toy")
+    stages = asked.plan().stages
+    assert asked.plan(seeds=[]).results == ()
+    assert [result.label for result in asked.plan([]).results] == ["independent"]  # the bounds
     optimizers = {s.title: s.params["recipe"].get("optimizer", "sgd")
                   for s in stages if "recipe" in s.params}  # fmt: skip
     assert optimizers == {

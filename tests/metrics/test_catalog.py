@@ -4,10 +4,15 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from benchmark.metrics import catalog
 from benchmark.metrics.catalog import describe
+from benchmark.metrics.identification import all_pairs_tpir_at_fpir, rank_k, search, tpir_at_fpir
+from benchmark.metrics.retrieval import cmc, reciprocal_rank
+from benchmark.metrics.verification import tar_at_far, tar_at_nearest_far
+from benchmark.ranking.ranks import rank
 from benchmark.report.card import MEASURED
 from benchmark.tasks.base import key
 
@@ -46,6 +51,50 @@ def test_every_metric_of_the_committed_records_is_in_the_catalogue():
     assert {"map", "rank_1", "area_map"} <= result
     for metric in result:
         assert catalog.describe(metric).rules
+
+
+FALLING = {"ndcg_at_{k}", "agreement_at_{k}"}
+"""A larger cut-off adds to what the best order would have, or to what the other side has."""
+
+
+def test_who_rises_with_a_cut_off_says_so():
+    patterns = {p for p in catalog.declared() if "{k}" in p or "{rate}" in p}
+    assert {p for p in patterns if not catalog.declared()[p].rises} == FALLING
+    for name, family, at, rises in (
+        ("cmc_at_5", "cmc_at_{k}", 5, True), ("map", "map", None, False),
+        ("tar_at_far_1e-4", "tar_at_far_{rate}", 1e-4, True),
+        ("group_new_latin__cmc_at_10", "group_new_latin__cmc_at_{k}", 10, True),
+        ("area_g1_rank_1", "area_g1_rank_{k}", 1, True), ("ndcg_at_10", "ndcg_at_{k}", 10, False),
+        ("share_above_cmc_at_1", "share_above_cmc_at_{k}", 1, False),
+    ):  # fmt: skip
+        about = describe(name)
+        assert (about.family, about.cut_off, about.rises) == (family, at, rises)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_rises_never_falls(seed):
+    """Random scores, some tied: what is declared is true of the functions."""
+    rng = np.random.default_rng(seed)
+    genuine, impostor = rng.integers(0, 40, 30) / 40, rng.integers(0, 40, 200) / 40
+    rates = [0.005, 0.01, 0.05, 0.1, 0.3, 0.7, 1.0]
+    for function in (tar_at_far, tar_at_nearest_far):
+        values = [point.tar for point in function(genuine, impostor, rates)]
+        assert values == sorted(values), function.__name__
+    vectors = rng.standard_normal((60, 3)).astype(np.float32)
+    labels = np.repeat(np.arange(12), 5)
+    ids = np.arange(60)
+    result = rank(vectors, vectors, labels, labels, query_ids=ids, gallery_ids=ids)
+    for function in (cmc, reciprocal_rank):
+        values = [function(result, k).mean() for k in (1, 2, 3, 10, 59)]
+        assert values == sorted(values)
+    probes, gallery = (vectors[::2], labels[::2]), (vectors[1::2][:20], labels[1::2][:20])
+    found, targets = search(*probes, *gallery), [0.1, 0.2, 0.5, 1.0]
+    for values in (
+        [point.tpir for point in tpir_at_fpir(found, targets)],
+        [point.tar for point in all_pairs_tpir_at_fpir(*probes, [gallery], targets)],
+        [rank_k(found, k).mean() for k in (1, 2, 5, 20)],
+    ):
+        assert values == sorted(values)
 
 
 def test_metrics_import_light():

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from support.records import make_record
 
-from benchmark.records.consistency import _apart
+from benchmark.records.consistency import _apart, _of_scores
 from benchmark.records.details import QueryResults
 
 
@@ -20,6 +21,22 @@ def test_a_true_score_is_never_refused(hits):
     values[:hits] = 1
     for _ in range(200):
         assert _apart(hits / n, of(rng.permutation(values)[:kept], n)) is None
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [
+        ("cmc_at_1", "cmc_at_5"), ("cmc_at_5", "cmc_at_50"), ("rank_1", "rank_10"),
+        ("tar_at_far_1e-3", "tar_at_far_1e-2"), ("g2_tpir_at_fpir_1e-2", "g2_tpir_at_fpir_1e-1"),
+        ("group_latin__cmc_at_1", "group_latin__cmc_at_20"),
+    ],
+)  # fmt: skip
+def test_a_score_that_falls_as_its_cut_off_rises_is_told(lower, upper):
+    scores = {"map": 0.3, upper: 0.5, lower: 0.4, "ndcg_at_1": 0.9, "ndcg_at_5": 0.7, "eer": None}
+    record = make_record("bct").model_copy(update={"scores": {"new/new": scores}, "intervals": {}})
+    assert not list(_of_scores(record))
+    scores[lower] = 0.6
+    assert list(_of_scores(record)) == [f"new/new: {lower} 0.6 is above {upper} 0.5"]
 
 
 @pytest.mark.parametrize(("score", "hits"), [(0.1, 0), (0.9, 1000), (0.0, 50), (0.6, 400)])

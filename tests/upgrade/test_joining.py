@@ -9,7 +9,7 @@ from support.vector_files import READ, write
 
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats import open_vectors
-from benchmark.upgrade.joining import codes, join, pairs, rows_of
+from benchmark.upgrade.joining import Copy, codes, join, pairs, rows_of
 
 
 def opened(folder, name, ids, dim=3, seed=0, rows=None):
@@ -51,6 +51,46 @@ def test_against_a_dictionary(left, right, text, size, endings, tmp_path_factory
     assert ids == [str(i) if text[0] else i for i in wanted]
     np.testing.assert_array_equal(ours, a.read()[[left.index(i) for i in wanted]])
     np.testing.assert_array_equal(others, b.read()[[place[i] for i in wanted]])
+
+
+class Counted:
+    """A file that counts how often it is sought in, and may end early."""
+
+    def __init__(self, file, most=None):
+        self.file, self.most, self.seeks = file, most, 0
+
+    def seek(self, place):
+        self.seeks += 1
+        return self.file.seek(place)
+
+    def readinto(self, buffer):
+        return self.file.readinto(buffer if self.most is None else buffer[: self.most])
+
+    def close(self):
+        self.file.close()
+
+
+def test_rows_that_follow_each_other_are_read_at_once(tmp_path):
+    rng = np.random.default_rng(0)
+    source = opened(tmp_path, "a.npy", None, rows=500)
+    every = source.read()
+    with Copy(source, tmp_path) as copy:
+        copy.file = Counted(copy.file)
+        for rows in (np.arange(500)[::-1], rng.permutation(500), np.r_[40:90, 3:7, 200, 201]):
+            copy.file.seeks = 0
+            np.testing.assert_array_equal(copy.take(rows), every[rows])
+            assert copy.file.seeks == 1 + np.count_nonzero(np.diff(np.sort(rows)) > 1)
+        assert copy.take(np.array([], np.int64)).shape == (0, 3)
+        repeated = np.array([5, 5, 6, 5])
+        np.testing.assert_array_equal(copy.take(repeated), every[repeated])
+
+
+def test_a_copy_that_ends_early_is_an_error(tmp_path):
+    """What is missing would be whatever lay in memory."""
+    with Copy(opened(tmp_path, "a.npy", None, rows=8), tmp_path) as copy:
+        copy.file = Counted(copy.file, most=10)
+        with pytest.raises(BenchError, match=r"a\.npy: expected 24 bytes of row 3 on, got 10"):
+            copy.take(np.array([4, 3]))
 
 
 def test_what_is_told(tmp_path):
