@@ -15,7 +15,7 @@ from benchmark.ranking.engine import Panels, Scorer
 from benchmark.ranking.grouping import Grouped, Labels, Ragged, grouped, spread
 from benchmark.ranking.score_scale import Scale, rounded_up
 
-_CELLS = 64 << 20  # bytes of histograms at a time; threads wait for each other in between
+CELLS = 64 << 20  # bytes of histograms at a time; threads wait for each other in between
 _PACKED = 64 << 20  # bytes of packed items at a time
 _TABLES = 1 << 20  # bytes of tables and buffers a thread
 
@@ -93,7 +93,7 @@ class Run:
         """Where the chunk of queries that begins at ``first`` ends: its histograms must fit."""
         widths = 2 * np.maximum.accumulate(np.diff(self.by.offset)[first:]) + 1
         needed = np.arange(1, len(widths) + 1) * widths * self.points * self.cells[0].itemsize
-        return first + max(1, int(np.searchsorted(needed, _CELLS, "right")))
+        return first + max(1, int(np.searchsorted(needed, CELLS, "right")))
 
     def _class_scores(self, scorer: Scorer, by: Grouped) -> Floats:
         """Scores of each ordered query's items, one query after the other."""

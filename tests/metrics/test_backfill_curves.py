@@ -60,7 +60,7 @@ def test_threads_chunks_and_superblocks_change_nothing(monkeypatch):
     ql, gl = rng.integers(0, 6, 150), rng.integers(0, 6, 2500)
     order = rng.permutation(2500)
     whole = backfill_curves.curves(*x, ql, gl, order, points=21, threads=1)
-    monkeypatch.setattr(backfill_engine, "_CELLS", 1 << 20)
+    monkeypatch.setattr(backfill_engine, "CELLS", 1 << 20)
     monkeypatch.setattr(backfill_engine, "_PACKED", 1 << 15)
     parts = backfill_curves.curves(*x, ql, gl, order, points=21, threads=3)
     assert whole.first_rank.tobytes() == parts.first_rank.tobytes()

@@ -9,25 +9,19 @@ from support.problems import examples, problems, same_bits
 
 from benchmark.contract.fusion import RankFusion, RankMerge, RescoredList, ScoreMerge
 from benchmark.metrics import backfill_curves
-from benchmark.ranking import backfill_engine, ranks, two_lists
+from benchmark.ranking import backfill_by_rank, backfill_engine, ranks, two_lists
 from benchmark.ranking.score_scale import Scale
 
 some = examples(40)
 
 
 def by_ranks(lists, same, out):
-    """First rank and AP of lists without common items, merged by rank.
-
-    A relevant item has the worst of its tied places; the others stand before it.
-    """
+    """First rank and AP of lists without common items, merged by rank: the worst of tied places."""
     keep, good, bad = ~np.asarray(out), [], []
     for scores, there in lists:
         rows = np.flatnonzero(keep & there)
-        order = sorted(rows, key=lambda j: (-scores[j], same[j]))
-        for place, j in enumerate(order, 1):
-            (good if same[j] else bad).append(
-                sum(scores[k] >= scores[j] for k in rows) if same[j] else place
-            )
+        for j in rows:
+            (good if same[j] else bad).append(sum(scores[k] >= scores[j] for k in rows))
     if not good:
         return 0, float("nan")
     good, bad = np.array(good), np.array(bad)
@@ -69,6 +63,35 @@ def test_lists_merged_by_rank_take_turns(p, points, threads):
             expected = by_ranks([(first[i], ~done), (second[i], done)], p.ql[i] == p.gl, out)
             assert result.first_rank[point, i] == expected[0]
             np.testing.assert_allclose(result.average_precision[point, i], expected[1], rtol=1e-12)
+        alone = two_lists.rank(
+            old, (p.q, p.g), (p.ql, p.gl), RankFusion(), filled=done, distance="l2", **p.rules()
+        )
+        np.testing.assert_array_equal(alone.first_rank, result.first_rank[point])
+        same = result.average_precision[point]
+        np.testing.assert_allclose(alone.average_precision, same, rtol=1e-12)
+
+
+@pytest.mark.parametrize("cells", [None, 1])
+@pytest.mark.parametrize("bits", [3, 8, 64])
+def test_the_curve_of_rank_fusion_is_its_merge_where_scores_tie(bits, cells, monkeypatch):
+    """Vectors of signs, as binary indexes hold them: most scores are those of many items."""
+    if cells:
+        monkeypatch.setattr(backfill_by_rank, "CELLS", cells)  # one query at a time
+    rng = np.random.default_rng(bits)
+    first, second = (
+        [rng.choice([-1.0, 1.0], (n, bits)).astype(np.float32) for n in (12, 90)] for _ in range(2)
+    )
+    labels = rng.integers(0, 12, 12), rng.integers(0, 12, 90)
+    order = rng.permutation(90)
+    found = backfill_curves.curves(*first, *second, *labels, order, points=5, merge=RankFusion())
+    for point, count in enumerate(found.filled):
+        done = np.isin(np.arange(90), order[:count])
+        merged = undeclared(RankFusion())
+        direct = two_lists.rank(first, second, labels, merged, filled=done)
+        np.testing.assert_array_equal(found.first_rank[point], direct.first_rank)
+        np.testing.assert_allclose(
+            found.average_precision[point], direct.average_precision, rtol=1e-12
+        )
 
 
 @some
@@ -176,7 +199,7 @@ def test_threads_and_chunks_change_nothing(monkeypatch):
     whole = [
         backfill_curves.curves(*x, ql, gl, order, points=11, threads=1, merge=m) for m in merges
     ]
-    monkeypatch.setattr(backfill_engine, "_CELLS", 1 << 20)
+    monkeypatch.setattr(backfill_engine, "CELLS", 1 << 20)
     monkeypatch.setattr(backfill_engine, "_PACKED", 1 << 15)
     for merge, expected in zip(merges, whole, strict=True):
         same_bits(
