@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchmark.metrics.backfill_orders import is_oracle
+from benchmark.metrics.compatibility import LEAST_UPGRADE
 from benchmark.records.record import OrderCurves, Record
 from benchmark.report import numbers, select
 from benchmark.report.ranks import LEAST_MODELS
@@ -18,8 +19,6 @@ from benchmark.report.scores import Score, mean_score
 from benchmark.report.tables import sequence
 
 Kind = Literal["area", "chain", "cross"]
-LEAST_UPGRADE = 0.02
-"""Where the new model alone is not better by this much, there is no upgrade to keep a share of."""
 OWN_ORDER, NO_ORDER = "priority", "random"
 PARTS = {
     "share": "upgrade kept", "value": "score", "worst": "worst point",

@@ -17,6 +17,8 @@ from benchmark.ranking import arrays
 
 AVERAGED = ("tar_at_far_1e-4", "tpir_at_fpir_1e-2")
 """The metrics that MixBCT's AVG is made of."""
+LEAST_UPGRADE = 0.02
+"""Where the new model alone is not better by this much, there is no upgrade to keep a share of."""
 ROUNDING = 8 * float(np.finfo(np.float32).eps)
 """Difference of two float32 cosines that rounding explains: a few units in the last place of 1."""
 

@@ -78,6 +78,85 @@ class Spread:
         return min(self.n_groups - 1.0, 4 / max(self.skewness**2, 1e-9))
 
 
+@dataclass(frozen=True)
+class MeanDifference:
+    """The mean of paired differences, with one more group than was seen on either side.
+
+    A difference that few queries make may be missing from a sample altogether, and Student's t of
+    what is there then knows nothing of it: two methods that agree on all of ``n`` queries would
+    surely be equal. So each end of the interval has one more group, which differs that way by as
+    much as those that differ do (:func:`usual_step`). Where nothing differs the ends lie near
+    3 / n, as the rule of three has it.
+
+    Attributes:
+        value: The mean difference.
+        below: Mean and standard deviation with one more group that lowers it.
+        above: As it, with one that raises it.
+        n_groups: Groups that were seen.
+    """
+
+    value: float
+    below: tuple[float, float]
+    above: tuple[float, float]
+    n_groups: int
+
+    def interval(self, level: float = 0.95) -> Span | None:
+        """Ends of the interval; None for a single group, which says nothing about others."""
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level: expected a share in (0, 1), got {level}")
+        if self.n_groups < 2:
+            return None
+        t = _t_quantile(float(self.n_groups), 0.5 + level / 2)
+        return self.below[0] - t * self.below[1], self.above[0] + t * self.above[1]
+
+    def p_value(self) -> float:
+        """Two-sided p-value against no difference: below 0.05 just where the interval is off 0."""
+        if self.n_groups < 2:
+            return 1.0
+        return min(1.0, 2 * min(self.p_above(0.0), self._tail(self.above[0], self.above[1])))
+
+    def p_above(self, least: float) -> float:
+        """One-sided p-value of a mean difference of ``least`` or more; 1 for a single group."""
+        if self.n_groups < 2:
+            return 1.0
+        return self._tail(least - self.below[0], self.below[1])
+
+    def _tail(self, distance: float, deviation: float) -> float:
+        from scipy.special import stdtr
+
+        if deviation == 0.0:
+            return float(np.sign(distance) + 1) / 2
+        return float(stdtr(float(self.n_groups), distance / deviation))
+
+
+def mean_difference(
+    values: Any, groups: Any = None, variance: float = 0.0, step: float | None = None
+) -> MeanDifference:
+    """The mean of paired differences of queries, ``[m]``, drawn anew by query or by group.
+
+    Args:
+        values: Left minus right.
+        groups: As of :func:`mean_spread`.
+        variance: Of the mean, beside that of drawing queries, as where scores are estimates.
+        step: By how much one more group may differ; by default as those that do.
+    """
+    sums, counts = group_sums(values, groups)
+    step = usual_step(values, groups) if step is None else step
+    one = float(counts.mean())
+    sides = []
+    for side in (-step, step):
+        spread = sums_spread(np.append(sums, side * one), np.append(counts, one))
+        sides.append((spread.value, math.sqrt(spread.deviation**2 + variance)))
+    return MeanDifference(float(sums.sum() / counts.sum()), sides[0], sides[1], len(sums))
+
+
+def usual_step(values: Any, groups: Any = None) -> float:
+    """Root mean square of the groups' mean differences that are not 0; 1 where all are."""
+    sums, counts = group_sums(values, groups)
+    differ = (sums / counts)[sums != 0]
+    return math.sqrt(float((differ**2).mean())) if len(differ) else 1.0
+
+
 def mean_spread(values: Any, groups: Any = None) -> Spread:
     """The mean of values of queries, ``[m]``, and its spread.
 

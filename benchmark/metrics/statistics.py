@@ -1,10 +1,9 @@
-"""Comparisons of two methods, intervals over seeds, corrected tests and rank correlation.
+"""Intervals over seeds, corrected tests and rank correlation.
 
 A ValueError names an argument that is empty, holds NaN, has another length or is out of range.
 """
 
 import math
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -12,49 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.catalog import metric
-from benchmark.metrics.intervals import mean_spread
 from benchmark.ranking import arrays
 
 Values = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two methods on the same queries: the mean of left minus right, and its interval.
-
-    The p-value is two-sided, by flipping the signs of the groups' differences at random. There is
-    no interval of a single group.
-    """
-
-    difference: float
-    low: float | None
-    high: float | None
-    p_value: float
-
-
-def paired(
-    left: Any, right: Any, groups: Any = None, *, n: int = 1000, seed: int = 0, level: float = 0.95
-) -> Comparison:
-    """Compare two methods by their values of the same queries, ``[m]`` each.
-
-    With ``groups``, each query's class or identity ``[m]``, the interval is over these, as
-    :mod:`benchmark.metrics.intervals` says, and whole groups change signs, ``n`` times at random;
-    ``level`` is in (0, 1). The p-value is ``(1 + as extreme) / (1 + n)``.
-    """
-    a, b = _floats("left", left), _floats("right", right)
-    if len(a) != len(b):
-        raise ValueError(f"right: expected {len(a)} values, got {len(b)}")
-    if n < 1:
-        raise ValueError(f"n: expected at least 1, got {n}")
-    low, high = mean_spread(a - b, groups).interval(level, share=False) or (None, None)
-    sums = _sums(a - b, groups)
-    rng = np.random.default_rng([seed, 1])
-    observed = abs(sums.sum())
-    extreme = 0
-    for start in range(0, n, 64):
-        signs = rng.integers(0, 2, (min(64, n - start), len(sums))) * 2 - 1
-        extreme += int((np.abs(signs @ sums) >= observed * (1 - 1e-12)).sum())
-    return Comparison(float((a - b).mean()), low, high, (1 + extreme) / (1 + n))
 
 
 @cache

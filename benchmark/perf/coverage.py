@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from benchmark.data.base import Evaluation
 from benchmark.metrics import backfill_curves
-from benchmark.metrics.intervals import Span, drawn_spread, mean_spread
-from benchmark.metrics.statistics import paired
+from benchmark.metrics.intervals import Span, drawn_spread, mean_difference, mean_spread
 from benchmark.tasks.base import Task, TaskResult
 from benchmark.tasks.identification import Identification
 from benchmark.tasks.reidentification import Reidentification
@@ -139,9 +138,9 @@ def _evaluate(
         second = run(Retrieval(), noisy, noisy)
         for name in ("cmc_at_1", "map"):
             left, right = first.per_query[name], second.per_query[name]
-            found = paired(left, right, first.identities[name], n=1)
-            span = None if found.low is None or found.high is None else (found.low, found.high)
-            tallies.setdefault((f"difference of {name}", None), Tally()).add(found.difference, span)
+            found = mean_difference(left - right, first.identities[name])
+            tally = tallies.setdefault((f"difference of {name}", None), Tally())
+            tally.add(found.value, found.interval())
         other = run(Verification(), noisy, noisy)
         for k, name in zip(far, _at_targets(pairs, "tar_at_far"), strict=True):
             span, draws = None, (pairs.draws[name], other.draws[name])

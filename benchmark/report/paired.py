@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmark.config import registry
 from benchmark.errors import BenchError, unknown
-from benchmark.metrics.intervals import Spread, drawn_spread, mean_spread
-from benchmark.metrics.statistics import holm, paired
+from benchmark.metrics.intervals import Spread, drawn_spread, mean_difference, mean_spread
+from benchmark.metrics.statistics import holm
 from benchmark.records.details import Details, QueryResults, find_details
 from benchmark.records.files import StoredRecord, read_record
 from benchmark.report import numbers
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 By = Literal["identity", "query"]
-
-FLIPS = 10_000
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Difference:
     # where too few impostors decide a threshold, or none are known
     low: float | None
     high: float | None  # upper end
-    # two-sided: signs of differences flipped at random; at thresholds Student's t of the draws
+    # two-sided, of the same construction as the interval
     p_value: float | None
     adjusted: float | None  # the same after Holm's correction for all lines of the comparison
     n_queries: int  # shared queries
@@ -59,8 +57,6 @@ def compare(
     cases: Sequence[str] = (),
     metrics: Sequence[str] = (),
     by: By = "identity",
-    n: int = FLIPS,
-    seed: int = 0,
 ) -> list[Difference]:
     """Compare two methods wherever both were run.
 
@@ -72,8 +68,6 @@ def compare(
         metrics: By default CMC@1 and mAP, where they are; otherwise all.
         by: What the intervals are over: identities, or queries as if they were independent; scores
             at a threshold are always over identities.
-        n: Times that signs are flipped.
-        seed: Of the signs.
 
     Returns:
         A line for each protocol, track, case and metric.
@@ -90,7 +84,7 @@ def compare(
             details = [[_details(side[setting][seed]) for seed in seeds] for side in groups]
             for column in _columns([*first.record.models], [*chain(*details)], cases, metrics):
                 answers = [[each.results[column] for each in side] for side in details]
-                differences.append(_difference(first, seeds, column, answers, by, n, seed))
+                differences.append(_difference(first, seeds, column, answers, by))
     if not differences:
         methods = [dict.fromkeys(s.record.method for s in side) for side in (left, right)]
         names = " and ".join(", ".join(side) or "no record" for side in methods)
@@ -155,8 +149,6 @@ def _difference(
     column: tuple[str, str],
     answers: Sequence[Sequence[QueryResults]],
     by: By,
-    n: int,
-    seed: int,
 ) -> Difference:
     """Compare the means over the seeds, query by query; ``answers`` are each side's, by seed."""
     one = answers[0][0]
@@ -171,12 +163,13 @@ def _difference(
     n_identities = len(np.unique(identity))
     if numbers.metric(column[1]).threshold:
         spread = _drawn([_mean_draws(side) for side in answers], left - right, identity)
-        low, high = (spread and spread.interval(share=False)) or (None, None)
-        p_value = None if spread is None or low is None else spread.p_value()
+        span = spread and spread.interval(share=False)
+        p_value = None if spread is None or span is None else spread.p_value()
     else:
-        result = paired(left, right, identity if by == "identity" else None, n=n, seed=seed)
-        low, high = result.low, result.high
-        p_value = None if low is None else result.p_value
+        found = mean_difference(left - right, identity if by == "identity" else None)
+        span = found.interval()
+        p_value = None if span is None else found.p_value()
+    low, high = span or (None, None)
     return Difference(
         first.record.protocol, first.record.track, *column, float(left.mean()), float(right.mean()),
         float((left - right).mean()), low, high, p_value, None, len(rows), n_identities,

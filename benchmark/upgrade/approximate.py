@@ -6,7 +6,6 @@ it is judged twice: with the old links or lists over the converted vectors, and 
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from benchmark.upgrade.index import Blocks, Index, Settings, build, needs_buildi
 from benchmark.upgrade.judging import Study
 from benchmark.upgrade.rows import gather
 from benchmark.upgrade.search import Found, ResultList, judged_of, search
-from benchmark.upgrade.statistics import Estimate, difference, mean
+from benchmark.upgrade.statistics import Estimate, difference, mean, measured
 from benchmark.upgrade.strategies import REEMBED, Strategy
 
 MOST = 100_000
@@ -112,7 +111,7 @@ def behind_index(study: Study, settings: Settings) -> BehindIndex:
         rows.append(judge(each, anew, ANEW, anew.seconds))
         if each.fitted is not None:
             shares = judge.shares[each.name, ANEW], judge.shares[each.name, KEPT]
-            gained[each.name] = difference(*shares), needs_building(*shares)
+            gained[each.name] = difference(*map(measured, shares)), needs_building(*shares)
     left_out = [s.name for s in study.plan.strategies if s not in judged]
     return BehindIndex(settings, len(block.rows), rows, gained, left_out)
 
@@ -130,19 +129,17 @@ def _indexed(study: Study) -> tuple[Block, bool]:
     gallery, sample = study.inputs.gallery, study.sample
     if study.metric == AGREEMENT and not gallery.complete:
         held = sample.held
-        new = sample.new[held]
-        return Block(sample.rows[held], sample.old[held], partial(np.asarray, new)), True
+        return Block.whole(sample.rows[held], sample.old[held], sample.new[held]), True
     rows = np.arange(gallery.rows)
     if gallery.rows > MOST:
         drawn = np.random.default_rng(0).choice(gallery.rows, MOST, replace=False)
-        rows = np.union1d(drawn, study.relevant.row[study.relevant.judged])
+        rows = np.union1d(drawn, study.on_sample.row[study.on_sample.judged])
     old = gather(gallery.stored, rows)
-    make = partial(gallery.new.take, rows) if gallery.complete else _nothing
-    return Block(rows, old, make), gallery.complete
-
-
-def _nothing() -> Floats:
-    raise ValueError("new: expected new vectors of all items")
+    if gallery.complete:
+        return Block.whole(rows, old, gallery.new.take(rows)), True
+    return Block(
+        rows, old, np.empty(0, np.int64), np.empty((0, gallery.new.dim), np.float32)
+    ), False
 
 
 class _Judge:
@@ -154,7 +151,7 @@ class _Judge:
         """Of a strategy and what is done to the index: the found share of each query."""
         wanted = {name: replace(each, top=TOP) for name, each in lists.items()}
         self.exact = search(
-            self._blocks, study.relevant, study.sample.known, wanted, study.distance
+            self._blocks, study.on_sample, study.sample.known, wanted, study.distance
         )
 
     def _blocks(self) -> Iterator[Block]:
@@ -162,21 +159,22 @@ class _Judge:
 
     def __call__(self, strategy: Strategy, index: Index, state: str, seconds: float) -> Behind:
         """Judge one."""
-        name, groups = strategy.name, self.study.groups
+        name, groups = strategy.name, self.study.sample_groups
         rows = self._search(index, self.lists[name].queries)
         exact = self.exact[name]
         k = min(K, len(self.block.rows))
         share = relevance.agreement(rows[:, :K], exact.rows[:, :K], k)
         self.shares[name, state] = share
-        best, reached = self._exact_scores(exact), self._scores(self._ranks(rows), rows)
+        best = measured(self._exact_scores(exact))
+        reached = measured(self._scores(self._ranks(rows), rows))
         return Behind(
-            name, state, mean(share), mean(best, groups), mean(reached, groups),
+            name, state, mean(measured(share)), mean(best, groups), mean(reached, groups),
             difference(best, reached, groups), seconds,
         )  # fmt: skip
 
     def _search(self, index: Index, queries: Floats) -> Ints:
         """Rows of the gallery that an index finds, without those that are left out."""
-        relevant = self.study.relevant
+        relevant = self.study.on_sample
         query, row = relevant.query[~relevant.judged], relevant.row[~relevant.judged]
         out = min(int(np.bincount(query, minlength=1).max()), TOP)
         places = index.search(queries, min(TOP + out, len(self.block.rows))).rows
@@ -190,7 +188,7 @@ class _Judge:
 
     def _ranks(self, rows: Ints) -> Ints:
         """The rank of each judged pair among the results; 0 where it is not found."""
-        relevant = self.study.relevant
+        relevant = self.study.on_sample
         query, row = relevant.query[relevant.judged], relevant.row[relevant.judged]
         ranks = np.zeros(len(row), np.int64)
         for a, b in spans(len(row), _PAIRS):
@@ -207,4 +205,4 @@ class _Judge:
             expected = self.exact[REEMBED].rows[:, :K]
             k = min(K, len(self.block.rows))
             return np.asarray(relevance.agreement(rows[:, :K], expected, k))
-        return METRICS[self.study.metric](judged_of(ranks, self.study.relevant))
+        return METRICS[self.study.metric](judged_of(ranks, self.study.on_sample))

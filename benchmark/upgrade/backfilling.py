@@ -12,7 +12,7 @@ from benchmark.upgrade.judging import Study
 from benchmark.upgrade.maps import FittedMap
 from benchmark.upgrade.pairs_curve import scores_on_sample
 from benchmark.upgrade.search import ResultList
-from benchmark.upgrade.statistics import Estimate, mean
+from benchmark.upgrade.statistics import Estimate, mean, measured
 from benchmark.upgrade.strategies import REEMBED, Plan, Strategy
 
 POINTS = tuple(round(0.1 * k, 1) for k in range(11))
@@ -73,7 +73,8 @@ def backfills(study: Study, start: FittedMap, seed: int = 0) -> list[Backfill]:
     found = scores_on_sample(study, plan)
     return [
         Backfill(
-            name, fit.label, tuple(mean(found[f"{k} {p}"], study.groups) for p in POINTS)
+            name, fit.label,
+            tuple(mean(measured(found[f"{k} {p}"]), study.sample_groups) for p in POINTS),
         )
         for k, (name, fit, _) in enumerate(orders)
     ]  # fmt: skip

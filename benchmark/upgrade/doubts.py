@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmark.ranking.arrays import Floats
-from benchmark.upgrade.evaluation import Values
 from benchmark.upgrade.judging import Study
 from benchmark.upgrade.statistics import difference, mean
 from benchmark.upgrade.strategies import KEEP, REEMBED
@@ -60,7 +59,7 @@ def _own(study: Study) -> Iterator[str]:
 def _scores(study: Study) -> Iterator[str]:
     """Scores of a random order, and of queries that fit the other model's gallery."""
     names = [name for name in (KEEP, REEMBED) if name in study.outcomes]
-    scores: dict[str, Values] = {n: o.scores[study.metric] for n, o in study.outcomes.items()}
+    scores = {n: o.scored[study.metric] for n, o in study.outcomes.items()}
     if study.inputs.judge != "agreement" and "naive" in scores and len(names) > 1:
         better = [difference(scores["naive"], scores[name], study.groups).low for name in names]
         if all(low is not None and low > 0 for low in better):

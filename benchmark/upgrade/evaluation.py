@@ -1,10 +1,6 @@
-"""Scores of strategies, query by query: measured where it can be, else estimated and corrected.
+"""Scores of strategies, query by query, of what can be searched: on the whole gallery, or a sample.
 
-Strategies that read only stored vectors are measured on the whole gallery. What needs new vectors
-of stored items, of which only a sample may exist, is estimated by the difference estimator of
-survey statistics (Särndal et al., Model Assisted Survey Sampling, 1992, 6.3): items without a new
-vector get a stand-in, and what stand-ins change is measured, query by query, on the held-out part
-of the sample, where the truth is known, and taken away.
+What needs new vectors of items that have none is told by :mod:`benchmark.upgrade.unseen`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +17,7 @@ from benchmark.ranking.arrays import Floats, Ints
 from benchmark.ranking.engine import spans
 from benchmark.upgrade.gallery import Block, Blocks
 from benchmark.upgrade.search import Found, Relevant, judged_of, score_pairs, search
-from benchmark.upgrade.strategies import Plan, Strategy
+from benchmark.upgrade.strategies import NEW_LISTS, Plan, Strategy
 
 Values = NDArray[np.float64]
 Scores = dict[str, Values]
@@ -48,11 +44,13 @@ class Evaluated:
         scores: By relevance; nothing without judgements.
         nearest: Rows of the ten nearest, ``[n, 10]``; -1 where there are fewer.
         ranks: Of the judged pairs; 0 where one is not found.
+        found: By name of a list.
     """
 
     scores: dict[str, Scores]
     nearest: dict[str, Ints]
     ranks: dict[str, Ints]
+    found: dict[str, Found]
 
     def agreement(self, with_: str) -> dict[str, Values]:
         """Agreement of each strategy's ten nearest with those of one of them, ``[n]``."""
@@ -64,18 +62,27 @@ class Evaluated:
 
 def evaluate(
     blocks: Blocks, relevant: Relevant, known: Block, plan: Plan, strategies: Sequence[Strategy],
-    distance: Any, *, keep_nearest: bool = False,
+    distance: Any, *, keep_nearest: bool = False, new: bool = True,
 ) -> Evaluated:  # fmt: skip
-    """Judge strategies on one gallery; arguments as of :func:`benchmark.upgrade.search.search`."""
+    """Judge strategies on one gallery; arguments as of :func:`benchmark.upgrade.search.search`.
+
+    Without ``new`` vectors of all items those that need them are left out, and only their lists of
+    stored vectors are searched.
+    """
     tops = dict.fromkeys((name for s in strategies for name in s.uses), K if keep_nearest else 0)
     for each in strategies:
         if each.merge is not None:
             for name in each.uses[: 1 + each.merge.searches]:
                 tops[name] = max(tops[name], each.merge.window)
-    lists = {name: replace(plan.lists[name], top=top) for name, top in tops.items()}
+    lists = {
+        name: replace(plan.lists[name], top=top)
+        for name, top in tops.items() if new or name not in NEW_LISTS
+    }  # fmt: skip
     found = search(blocks, relevant, known, lists, distance)
-    out = Evaluated({}, {}, {})
+    out = Evaluated({}, {}, {}, found)
     for each in strategies:
+        if each.embeds_gallery and not new:
+            continue
         if each.merge is None:
             result = found[each.uses[0]]
             ranks, nearest = result.ranks, result.rows[:, :K]
@@ -83,9 +90,14 @@ def evaluate(
             ranks, nearest = _merged(blocks, relevant, plan, each, found, distance)
         out.ranks[each.name], out.nearest[each.name] = ranks, nearest
         if len(ranks):
-            judged = judged_of(ranks, relevant)
-            out.scores[each.name] = {key: score(judged) for key, score in METRICS.items()}
+            out.scores[each.name] = scores_of(ranks, relevant)
     return out
+
+
+def scores_of(ranks: Ints, relevant: Relevant) -> Scores:
+    """All metrics of the ranks of the judged pairs."""
+    judged = judged_of(ranks, relevant)
+    return {key: score(judged) for key, score in METRICS.items()}
 
 
 def _merged(

@@ -23,32 +23,38 @@ class Block:
     Attributes:
         rows: Of the gallery, int64 ``[k]``.
         old: As they are stored, ``[k, d_old]``.
-        make_new: Gives those by the new model, or what stands in for them, ``[k, d_new]``.
-        make_some: Gives some of these, by their places, without the others; None: it cannot.
+        places: Of those that have a vector by the new model, ascending, ``[e]``.
+        given: These, ``[e, d_new]``.
     """
 
     rows: Ints
     old: Floats
-    make_new: Callable[[], Floats]
-    make_some: Callable[[Ints], Floats] | None = None
+    places: Ints
+    given: Floats
     _made: dict[str, Floats] = field(default_factory=dict)
+
+    @classmethod
+    def whole(cls, rows: Ints, old: Floats, new: Floats) -> "Block":
+        """Items that all have new vectors, ``[k, d_new]``."""
+        return cls(rows, old, np.arange(len(rows)), new)
 
     def some(self, places: Ints) -> "Block":
         """Some of its items."""
         if len(places) == len(self.rows):
             return self
-        make = partial(self._some_new, places)
-        return Block(self.rows[places], self.old[places], make)
+        its, there = np.intersect1d(places, self.places, return_indices=True)[1:]
+        return Block(self.rows[places], self.old[places], its, self.given[there])
 
-    def _some_new(self, places: Ints) -> Floats:
-        if self.make_some is None or "" in self._made:
-            return self.new[places]
-        return self.make_some(places)
+    def with_new(self) -> "Block":
+        """Its items that have a new vector."""
+        return self.some(self.places)
 
     @property
     def new(self) -> Floats:
-        """Vectors by the new model, made once."""
-        return self.made("", self.make_new)
+        """Vectors by the new model, ``[k, d_new]``; a ValueError where some have none."""
+        if len(self.places) < len(self.rows):
+            raise ValueError("new: expected new vectors of all items of the block")
+        return self.given
 
     def converted(self, name: str, conversion: Conversion) -> Floats:
         """Old vectors after a conversion, made once for its name."""
@@ -63,31 +69,6 @@ class Block:
 
 Blocks = Callable[[], Iterator[Block]]
 """Starts a pass over a gallery."""
-
-
-@dataclass(frozen=True)
-class StandIn:
-    """What stands for new vectors that nobody has computed: a converted vector and a residual.
-
-    Each item gets what the map missed on one of the held-out items, drawn by its row: scores then
-    scatter about the map's as true ones do. Where the map knows nothing, this is another item's new
-    vector, and counts are those of the sample, scaled up. The map is one of least squares, whose
-    output is not normalised: it is short where it knows little.
-    """
-
-    conversion: Conversion
-    residuals: Floats  # new minus converted vector of held-out items, ``[k, d_new]``
-
-    @classmethod
-    def fitted(cls, conversion: Conversion, old: Floats, new: Floats) -> "StandIn":
-        """Take the residuals of held-out items, ``[k, d_old]`` and ``[k, d_new]``."""
-        return cls(conversion, unit(new, conversion.distance) - conversion.convert(old))
-
-    def __call__(self, rows: Ints, old: Floats) -> Floats:
-        """Vectors ``[k, d_new]`` for items of the gallery, the same in every pass."""
-        drawn = (rows.astype(np.uint64) + 1) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(33)
-        donors = (drawn % np.uint64(len(self.residuals))).astype(np.int64)
-        return np.asarray(self.conversion.convert(old) + self.residuals[donors])
 
 
 def unit(vectors: Floats, distance: str) -> Floats:
@@ -129,10 +110,8 @@ class Gallery:
         """Old and new vectors of some of the embedded rows, by ascending place."""
         return gather(self.stored, self.embedded[places]), self.new.take(places)
 
-    def blocks(
-        self, stand_in: StandIn | None = None, first: int = 0, last: int | None = None
-    ) -> Iterator[Block]:
-        """A pass over items; ``stand_in`` gives the new vectors of those without."""
+    def blocks(self, first: int = 0, last: int | None = None) -> Iterator[Block]:
+        """A pass over items."""
         last = self.rows if last is None else last
         start = first
         a, end = map(int, np.searchsorted(self.embedded, [first, last]))
@@ -140,29 +119,8 @@ class Gallery:
         for old in self.stored.vectors(BLOCK, first, last):
             rows = np.arange(start, start + len(old))
             b = int(np.searchsorted(self.embedded, start + len(old)))
-            known = reader(a, b)
-            given = rows, old, self.embedded[a:b], known, stand_in
-            yield Block(rows, old, partial(self._new, *given), partial(self._some_new, *given))
+            yield Block(rows, old, self.embedded[a:b] - start, reader(a, b))
             start, a = start + len(old), b
-
-    def _some_new(
-        self, rows: Ints, old: Floats, embedded: Ints, known: Floats, stand_in: StandIn | None,
-        places: Ints,
-    ) -> Floats:  # fmt: skip
-        wanted = rows[places]
-        its, there = np.intersect1d(embedded, wanted, return_indices=True)[:2]
-        return self._new(wanted, old[places], its, known[there], stand_in)
-
-    def _new(
-        self, rows: Ints, old: Floats, embedded: Ints, known: Floats, stand_in: StandIn | None
-    ) -> Floats:
-        if len(known) == len(rows):
-            return known
-        if stand_in is None:
-            raise ValueError("stand_in: expected one, as not every item has a new vector")
-        new = stand_in(rows, old)
-        new[np.searchsorted(rows, embedded)] = unit(known, stand_in.conversion.distance)
-        return new
 
 
 @dataclass(frozen=True)
@@ -170,21 +128,30 @@ class Whole:
     """Passes over a gallery, or over a part of its rows."""
 
     gallery: Gallery
-    stand_in: StandIn | None = None
     first: int = 0
     last: int | None = None
 
     def __call__(self) -> Iterator[Block]:
         """A pass."""
-        return self.gallery.blocks(self.stand_in, self.first, self.last)
+        return self.gallery.blocks(self.first, self.last)
 
     def each(self, work: Callable[[Blocks], T]) -> list[T]:
         """Call ``work`` on parts that make up the whole, on the cluster if there is one."""
         cluster = self.gallery.cluster
         if cluster is None:
             return [work(self)]
-        alone = Whole(_alone(self.gallery), self.stand_in)
+        alone = replace(self, gallery=_alone(self.gallery))
         return cluster.map(partial(_part, work, alone), cluster.parts(self.gallery.rows))
+
+
+class WithNew(Whole):
+    """Passes over the items that have a new vector."""
+
+    def __call__(self) -> Iterator[Block]:
+        """A pass."""
+        for block in super().__call__():
+            if len(block.places):
+                yield block.with_new()
 
 
 def _part(work: Callable[[Blocks], T], whole: Whole, ends: tuple[int, int]) -> T:
@@ -229,18 +196,11 @@ class Sample:
     @property
     def known(self) -> Block:
         """All of them."""
-        return Block(self.rows, self.old, partial(np.asarray, self.new))
+        return Block.whole(self.rows, self.old, self.new)
 
-    def blocks(self, stand_in: StandIn | None = None, true: Mask | None = None) -> Iterator[Block]:
-        """A pass over the held-out items.
-
-        With ``stand_in`` only those of ``true``, bool ``[c]``, keep their new vectors.
-        """
+    def blocks(self) -> Iterator[Block]:
+        """A pass over the held-out items."""
         places = np.flatnonzero(self.held)
         for a in range(0, len(places), BLOCK):
             here = places[a : a + BLOCK]
-            rows, old, new = self.rows[here], self.old[here], self.new[here]
-            if stand_in is not None and true is not None:
-                kept = true[here, None]
-                new = np.where(kept, unit(new, stand_in.conversion.distance), stand_in(rows, old))
-            yield Block(rows, old, partial(np.asarray, new))
+            yield Block.whole(self.rows[here], self.old[here], self.new[here])

@@ -1,12 +1,10 @@
 """The study: maps fitted on documents of the sample, strategies judged on queries.
 
-What a map was fitted on is never a relevant item afterwards. All strategies are judged on the same
-queries, with the same relevant items, in the same gallery.
+All strategies are judged on the same queries, with the same relevant items, in the same gallery.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,23 +12,21 @@ import torch
 
 from benchmark.contract.arrays import apply
 from benchmark.contract.interpolation import SHARES, Between, turn
-from benchmark.errors import BenchError
 from benchmark.models.parts import Affine
-from benchmark.ranking.arrays import Floats, Ints, Mask
+from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade import maps as map_fits
-from benchmark.upgrade.evaluation import AGREEMENT, Evaluated, Scores, Values, evaluate
-from benchmark.upgrade.gallery import Block, Blocks, Sample, StandIn, Whole, unit
+from benchmark.upgrade.evaluation import AGREEMENT, Evaluated, Scores, Values, evaluate, scores_of
+from benchmark.upgrade.gallery import Block, Blocks, Sample, Whole, unit
 from benchmark.upgrade.inputs import Inputs
+from benchmark.upgrade.list_estimate import Known
 from benchmark.upgrade.maps import FittedMap
+from benchmark.upgrade.query_groups import query_groups
+from benchmark.upgrade.sampling import joined_ranks, judged_pairs, make_samples
 from benchmark.upgrade.search import Relevant, ResultList
+from benchmark.upgrade.statistics import Scored, measured
 from benchmark.upgrade.strategies import REEMBED, Plan, Strategy, make_plan
+from benchmark.upgrade.unseen import Unseen
 
-MOST_PAIRS = 20_000
-"""Pairs that maps are fitted on, at most."""
-MOST_HELD = 20_000
-"""Held-out items of the smaller gallery, beside those that are relevant."""
-MOST_BYTES = 2**30
-"""Of vectors of held-out items that are relevant; of more of them some are drawn."""
 MAIN = {"qrels": "ndcg_at_10", "labels": "map", "agreement": AGREEMENT}
 """The metric that decides, by what is judged with."""
 Tell = Callable[[str], None]
@@ -41,13 +37,22 @@ class Outcome:
     """A strategy and its scores on the judged queries.
 
     Attributes:
-        scores: Metric -> one value a query; an estimated one may leave [0, 1].
+        strategy: What is done.
+        scored: Metric -> scores by query.
+        hits: Chance that a query's first results hold a relevant item, ``[n]``: 0 or 1 where it is
+            measured; nothing by agreement.
         estimated: New vectors of stored items were estimated for most of them.
     """
 
     strategy: Strategy
-    scores: Scores
+    scored: Mapping[str, Scored]
+    hits: Values
     estimated: bool
+
+    @property
+    def scores(self) -> Scores:
+        """Metric -> one value a query."""
+        return {key: each.values for key, each in self.scored.items()}
 
 
 @dataclass(frozen=True)
@@ -57,12 +62,14 @@ class Study:
     Attributes:
         metric: The one that decides.
         queries: Rows of the judged queries, ``[n]``.
-        groups: Class of each of them, where classes are what is judged by; else None.
+        groups: Of queries that share their relevant items, which are drawn together, ``[n]``; None
+            where each is drawn alone.
         outcomes: By name of the strategy.
         plan: With the lists that answer.
         maps: As they were fitted.
         best: The map of stored vectors that comes closest to new vectors of held-out items.
         sample: Items in memory: those that maps were fitted on, and the smaller gallery.
+        on_sample: Judged pairs of the smaller gallery, which the maps have not seen.
         relevant: The judged pairs.
         ranks: Strategy -> rank of each judged pair in the gallery that is reported.
         shares: Share of the way that interpolated queries go, of each half of the queries.
@@ -78,69 +85,32 @@ class Study:
     maps: list[FittedMap]
     best: FittedMap | None
     sample: Sample
+    on_sample: Relevant
     relevant: Relevant
     ranks: dict[str, Ints]
     shares: tuple[float, ...]
     n_gallery: int
     distance: Any = field(default="cosine")
 
-
-def split(inputs: Inputs, seed: int) -> tuple[Mask, Mask]:
-    """Which embedded items maps are fitted on, and which are held out, ``[s]`` each.
-
-    Where few of the sample's items are relevant these are all held out, and a fifth of the others;
-    else a half of all is. ``MOST_HELD`` others are kept, and as many relevant ones as
-    memory should hold.
-    """
-    gallery = inputs.gallery
-    rng, s = np.random.default_rng([seed, 2]), len(gallery.embedded)
-    relevant = np.isin(gallery.embedded, inputs.relevance.rows)
-    if inputs.judge != "agreement" and relevant.sum() <= s // 2:
-        held = relevant | (rng.random(s) < 0.2)
-    else:
-        held = rng.random(s) < 0.5
-    fitted = np.zeros(s, bool)
-    fitted[rng.permutation(np.flatnonzero(~held))[:MOST_PAIRS]] = True
-    held = ~fitted
-    most = MOST_BYTES // (4 * (gallery.stored.dim + gallery.new.dim))
-    for some, n in ((~relevant, MOST_HELD), (relevant, max(most, MOST_HELD))):
-        held[rng.permutation(np.flatnonzero(held & some))[n:]] = False
-    return fitted, held
+    @property
+    def sample_groups(self) -> Ints | None:
+        """As ``groups``, of the queries with a judged pair in the smaller gallery."""
+        if self.metric == AGREEMENT:
+            return None
+        answered = np.flatnonzero(np.diff(self.on_sample.offset) > 0)
+        return query_groups(self.inputs.relevance, self.inputs.judge, answered)
 
 
-def make_sample(inputs: Inputs, seed: int) -> Sample:
-    """Items of :func:`split`, with their vectors."""
-    fitted, held = split(inputs, seed)
-    places = np.flatnonzero(fitted | held)
-    rows = inputs.gallery.embedded[places]
-    return Sample(rows, *inputs.gallery.sample(places), fitted[places], held[places])
+@dataclass(frozen=True)
+class _Fold:
+    """Maps fitted on one sample, and the strategies that use them."""
 
-
-def judged_pairs(inputs: Inputs, held: Ints) -> Relevant:
-    """Pairs of queries and relevant items; those count that are held out, ``held`` rows.
-
-    Raises:
-        BenchError: If none counts.
-    """
-    of = inputs.relevance
-    query = np.repeat(np.arange(len(of.offset) - 1), np.diff(of.offset))
-    rows, gains = of.rows, of.gains
-    judged = np.isin(rows, held)
-    if inputs.own is not None:
-        other = rows != inputs.own[query]
-        with_own = np.flatnonzero(inputs.own >= 0)
-        query = np.concatenate([query[other], with_own])
-        rows = np.concatenate([rows[other], inputs.own[with_own]])
-        gains = np.concatenate([gains[other], np.ones(len(with_own))])
-        judged = np.concatenate([judged[other], np.zeros(len(with_own), bool)])
-        order = np.lexsort((rows, query))
-        query, rows, gains, judged = query[order], rows[order], gains[order], judged[order]
-    if of.known and not judged.any():
-        raise BenchError(
-            "relevance: expected new vectors of relevant items, got none: embed the items that "
-            "are relevant to the queries, too"
-        )
-    return Relevant(len(of.offset) - 1, query, rows, gains, judged)
+    sample: Sample
+    relevant: Relevant  # with the pairs that these maps have not seen
+    plan: Plan
+    maps: list[FittedMap]
+    best: FittedMap | None
+    shares: tuple[float, ...]
 
 
 def study(
@@ -151,15 +121,42 @@ def study(
     Args:
         inputs: Vectors and relevance.
         labels: Of the maps.
-        seed: Of the split and of maps that draw.
+        seed: Of the split, of maps that draw, and of estimates.
         tell: Called with what is done next.
     """
+    folds = [_fold(inputs, s, labels, seed, tell) for s in make_samples(inputs, seed)]
+    first = folds[0]
+    tell(f"searching {first.sample.held.sum():,} held-out items")
+    by_agreement = inputs.judge == "agreement"
+    on_sample = _on_sample(first, inputs.distance) if by_agreement else None
+    if on_sample is not None:
+        relevant, answered = first.relevant, np.arange(first.relevant.n_queries)
+        agreement = on_sample.agreement(REEMBED)
+        outcomes = {
+            s.name: Outcome(
+                s, {AGREEMENT: measured(agreement[s.name])}, np.empty(0), estimated=False
+            )
+            for s in first.plan.strategies
+        }
+        ranks, n_gallery = on_sample.ranks, int(first.sample.held.sum())
+    else:
+        held = np.union1d(*(f.sample.rows[f.sample.held] for f in (folds[0], folds[-1])))
+        relevant = judged_pairs(inputs, held)
+        outcomes, ranks = _judged(inputs, folds, relevant, seed, tell)
+        answered, n_gallery = np.flatnonzero(np.diff(relevant.offset) > 0), inputs.gallery.rows
+    groups = None if by_agreement else query_groups(inputs.relevance, inputs.judge, answered)
+    return Study(
+        inputs, MAIN[inputs.judge], answered, groups, outcomes, first.plan, first.maps, first.best,
+        first.sample, first.relevant, relevant, ranks, first.shares, n_gallery, inputs.distance,
+    )  # fmt: skip
+
+
+def _fold(inputs: Inputs, sample: Sample, labels: Sequence[str], seed: int, tell: Tell) -> _Fold:
     gallery, distance = inputs.gallery, inputs.distance
-    items = make_sample(inputs, seed)
-    relevant, known = judged_pairs(inputs, items.rows[items.held]), items.known
-    pairs = items.old[items.fitted], items.new[items.fitted]
+    relevant = judged_pairs(inputs, sample.rows[sample.held])
+    pairs = sample.old[sample.fitted], sample.new[sample.fitted]
     fits, refused = map_fits.fit_all(labels, *pairs, distance, seed, tell)
-    best = _closest(fits, items)
+    best = _closest(fits, sample)
     tell("choosing between queries")
     middle = between = None
     shares: tuple[float, ...] = ()
@@ -167,73 +164,85 @@ def study(
         old, new = (torch.from_numpy(np.ascontiguousarray(side)) for side in pairs)
         turned = turn(old, new)
         middle = apply(Between(turned, 0.5), inputs.queries, inputs.old_queries)
-        between, shares = _between(inputs, turned, items.blocks, relevant, known)
+        between, shares = _between(inputs, turned, sample.blocks, relevant, sample.known)
     plan = make_plan(
         gallery, inputs.queries, inputs.old_queries, middle, between, fits, best, distance
     )
     plan.left_out.update(refused)
-    tell(f"searching {items.held.sum():,} held-out items")
-    run = partial(evaluate, relevant=relevant, known=known, plan=plan, distance=distance)
-    on_sample = run(items.blocks, strategies=plan.strategies, keep_nearest=True)
-    agreement = on_sample.agreement(REEMBED)
-    answered = np.flatnonzero(np.diff(relevant.offset) > 0)
-    if inputs.judge == "agreement":
-        answered = np.arange(relevant.n_queries)
-        outcomes = {
-            s.name: Outcome(s, {AGREEMENT: agreement[s.name]}, False) for s in plan.strategies
-        }
-        ranks, n_gallery = on_sample.ranks, int(items.held.sum())
-    else:
-        tell(f"searching the whole gallery of {gallery.rows:,} items")
-        known_map = {each.label: each for each in fits}.get("linear")
-        whole, correct = _whole(run, inputs, plan, items, on_sample, known_map, seed, tell)
-        outcomes = {
-            s.name: Outcome(
-                s,
-                _corrected(whole.scores[s.name], correct.get(s.name))
-                | {AGREEMENT: agreement[s.name][answered]},
-                s.name in correct,
-            )
-            for s in plan.strategies
-        }
-        ranks, n_gallery = whole.ranks, gallery.rows
-    groups = None
-    if inputs.judge == "labels":  # queries of a class have the same relevant items
-        groups = inputs.relevance.rows[inputs.relevance.offset[answered]]
-    return Study(
-        inputs, MAIN[inputs.judge], answered, groups,
-        outcomes, plan, fits, best, items, relevant, ranks, shares, n_gallery, distance,
+    return _Fold(sample, relevant, plan, fits, best, shares)
+
+
+def _on_sample(fold: _Fold, distance: str) -> Evaluated:
+    return evaluate(
+        fold.sample.blocks, fold.relevant, fold.sample.known, fold.plan, fold.plan.strategies,
+        distance, keep_nearest=True,
     )  # fmt: skip
 
 
-def _whole(
-    run: Callable[..., Evaluated], inputs: Inputs, plan: Plan, items: Sample,
-    on_sample: Evaluated, linear: FittedMap | None, seed: int, tell: Tell,
-) -> tuple[Evaluated, dict[str, tuple[Scores, Scores]]]:  # fmt: skip
-    """All strategies on the whole gallery; scores on the sample, true and with stand-ins."""
-    gallery, held = inputs.gallery, items.held
-    if gallery.complete:
-        return run(Whole(gallery), strategies=plan.strategies), {}
-    linear = linear or map_fits.fit(
-        "linear", items.old[items.fitted], items.new[items.fitted], inputs.distance, seed
-    )
-    relevant = np.isin(items.rows, inputs.relevance.rows)
-    # A copy of a relevant item's own new vector elsewhere would compete with it.
-    donors = held & ~relevant if (held & ~relevant).any() else held
-    stand_in = StandIn.fitted(linear.conversion, items.old[donors], items.new[donors])
-    whole = run(Whole(gallery, stand_in), strategies=plan.strategies)
-    tell("measuring what the estimate misses")
-    guessed = [s for s in plan.strategies if s.embeds_gallery]
-    instead = run(partial(items.blocks, stand_in, relevant), strategies=guessed)
-    pairs = {s.name: (on_sample.scores[s.name], instead.scores[s.name]) for s in guessed}
-    return whole, pairs
+def _judged(
+    inputs: Inputs, folds: Sequence[_Fold], relevant: Relevant, seed: int, tell: Tell
+) -> tuple[dict[str, Outcome], dict[str, Ints]]:
+    """Scores by relevance on the whole gallery, and ranks of the judged pairs."""
+    gallery = inputs.gallery
+    tell(f"searching the whole gallery of {gallery.rows:,} items")
+    by_fold: list[dict[str, Ints]] = []  # strategy -> ranks [pairs], or [draws, pairs]
+    agreement: Scores = {}
+    answered = np.flatnonzero(np.diff(relevant.offset) > 0)
+    unseen: Unseen | None = None
+    for fold in folds:
+        known = fold.sample.known
+        whole = evaluate(
+            Whole(gallery), relevant, known, fold.plan, fold.plan.strategies, inputs.distance,
+            new=gallery.complete,
+        )  # fmt: skip
+        if not gallery.complete:
+            tell("estimating what the other items would do")
+            rows = np.unique(inputs.relevance.rows)
+            given = Known(gallery, relevant, fold.sample, inputs.distance, rows, seed)
+            unseen = unseen or Unseen(given, fold.plan)
+            for each in fold.plan.strategies:
+                if each.embeds_gallery:
+                    done = by_fold[0][each.name] if by_fold and each.fitted is None else None
+                    whole.ranks[each.name] = (
+                        unseen.ranks(each, whole.found) if done is None else done
+                    )
+        by_fold.append(whole.ranks)
+        agreement = agreement or _on_sample(fold, inputs.distance).agreement(REEMBED)
+    outcomes, ranks = {}, {}
+    for each in folds[0].plan.strategies:
+        found = _joined(each, folds, by_fold, relevant)
+        scored, hits = _scored(found, relevant, inputs.judge)
+        scored[AGREEMENT] = measured(agreement[each.name][answered])
+        outcomes[each.name] = Outcome(each, scored, hits, estimated=found.ndim == 2)
+        ranks[each.name] = found if found.ndim == 1 else np.median(found, axis=0).astype(np.int64)
+    return outcomes, ranks
 
 
-def _corrected(whole: Scores, sample: tuple[Scores, Scores] | None) -> Scores:
-    if sample is None:
-        return whole
-    true, instead = sample
-    return {key: values + true[key] - instead[key] for key, values in whole.items()}
+def _joined(
+    each: Strategy, folds: Sequence[_Fold], by_fold: Sequence[dict[str, Ints]], relevant: Relevant
+) -> Ints:
+    """Ranks of each pair by maps that have not seen it, ``[pairs]`` or ``[draws, pairs]``."""
+    found = [ranks[each.name] for ranks in by_fold]
+    if len(found) == 1:
+        return found[0]
+    samples = [fold.sample for fold in folds]
+    if found[0].ndim == 1:
+        return joined_ranks(relevant, zip(samples, found, strict=True))
+    return np.stack([
+        joined_ranks(relevant, zip(samples, draw, strict=True)) for draw in zip(*found, strict=True)
+    ])  # fmt: skip
+
+
+def _scored(ranks: Ints, relevant: Relevant, judge: str) -> tuple[dict[str, Scored], Values]:
+    """All metrics, and how likely each query's first results hold a relevant item."""
+    hit = "recall_at_1" if judge == "labels" else "recall_at_10"
+    if ranks.ndim == 1:
+        scores = scores_of(ranks, relevant)
+        return {k: measured(v) for k, v in scores.items()}, (scores[hit] > 0).astype(np.float64)
+    draws = [scores_of(row, relevant) for row in ranks]
+    stacked = {key: np.stack([each[key] for each in draws]) for key in draws[0]}
+    hits = (stacked[hit] > 0).mean(axis=0)
+    return {key: Scored.of_draws(values) for key, values in stacked.items()}, hits
 
 
 def _closest(fits: Sequence[FittedMap], items: Sample) -> FittedMap | None:

@@ -10,7 +10,7 @@ from benchmark.upgrade import maps as map_fits
 from benchmark.upgrade.evaluation import AGREEMENT, Values, evaluate
 from benchmark.upgrade.judging import Study
 from benchmark.upgrade.search import ResultList
-from benchmark.upgrade.statistics import Estimate, difference, mean
+from benchmark.upgrade.statistics import Estimate, difference, mean, measured
 from benchmark.upgrade.strategies import REEMBED, Plan, Strategy
 
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
@@ -76,8 +76,8 @@ def pairs_curve(study: Study, label: str, bounds: Sequence[str], seed: int = 0) 
         (n for n, v in zip(sizes, curve, strict=True) if _close(study, v, curve[-1])), None
     )
     return PairsCurve(
-        label, tuple(sizes), tuple(mean(v, study.groups) for v in curve),
-        {name: mean(found[name], study.groups) for name in bounds},
+        label, tuple(sizes), tuple(mean(measured(v), study.sample_groups) for v in curve),
+        {name: mean(measured(found[name]), study.sample_groups) for name in bounds},
         enough if enough != sizes[-1] else None,
     )  # fmt: skip
 
@@ -86,7 +86,7 @@ def scores_on_sample(study: Study, plan: Plan) -> dict[str, Values]:
     """The main score of each strategy of a plan, by query, in the gallery of held-out items."""
     by_agreement = study.metric == AGREEMENT
     found = evaluate(
-        study.sample.blocks, study.relevant, study.sample.known, plan, plan.strategies,
+        study.sample.blocks, study.on_sample, study.sample.known, plan, plan.strategies,
         study.distance, keep_nearest=by_agreement,
     )  # fmt: skip
     if by_agreement:
@@ -97,5 +97,5 @@ def scores_on_sample(study: Study, plan: Plan) -> dict[str, Values]:
 def _close(study: Study, values: Values, most: Values) -> bool:
     if values is most:
         return True
-    missed = difference(most, values, study.groups)
+    missed = difference(measured(most), measured(values), study.sample_groups)
     return missed.high is not None and missed.high <= CLOSE

@@ -122,21 +122,22 @@ def _strategy(
     strategy, groups = outcome.strategy, study.groups
     old = study.outcomes.get(KEEP)
     share = evidence.shares[strategy.name]
-    values = outcome.scores[study.metric]
     gallery = study.inputs.gallery
     cost = cost_of(strategy, prices, gallery.stored.dim, gallery.new.dim)
     broken, fixed = (None, None) if old is None else _changed(study, outcome, old)
-    shown = [key for key in (*METRICS, AGREEMENT) if key in outcome.scores]
+    shown = [key for key in (*METRICS, AGREEMENT) if key in outcome.scored]
     fit = strategy.fitted
     return {
         "name": strategy.name, "title": strategy.title, "effort": strategy.effort,
         "needs": sorted(strategy.needs), "missing": strategy.missing(constraints),
         "estimated": outcome.estimated,
-        "score": mean(values, groups).document(),
-        "metrics": {key: mean(outcome.scores[key], groups).document() for key in shown},
+        "score": mean(outcome.scored[study.metric], groups).document(),
+        "metrics": {key: mean(outcome.scored[key], groups).document() for key in shown},
         "kept": None if share is None else share.document(),
         "to_keep": None if old is None or outcome is old
-        else difference(values, old.scores[study.metric], groups).document(),
+        else difference(
+            outcome.scored[study.metric], old.scored[study.metric], groups
+        ).document(),
         "broken": broken, "fixed": fixed, "cost": cost.document(),
         "fit_s": None if fit is None else fit.fit_s,
         "rows_per_s": None if fit is None else fit.rows_per_s,
@@ -152,9 +153,9 @@ def _changed(study: Study, outcome: Outcome, old: Outcome) -> tuple[int, int]:
     if study.metric == AGREEMENT:
         before, after = (o.scores[AGREEMENT] for o in (old, outcome))
         return int((after < before).sum()), int((after > before).sum())
-    key = "recall_at_1" if study.inputs.judge == "labels" else "recall_at_10"
-    hit = [o.scores[key] > 0 for o in (old, outcome)]
-    return int((hit[0] & ~hit[1]).sum()), int((~hit[0] & hit[1]).sum())
+    lost = old.hits * (1 - outcome.hits)
+    won = outcome.hits * (1 - old.hits)
+    return round(float(lost.sum())), round(float(won.sum()))
 
 
 def _worst(study: Study, verdict: Verdict) -> Document:

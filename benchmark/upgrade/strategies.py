@@ -11,6 +11,8 @@ from benchmark.upgrade.maps import FittedMap
 from benchmark.upgrade.search import ResultList
 
 KEEP, REEMBED, BACKFILL = "keep-old", "re-embed", "backfill"
+NEW_LISTS = ("new", "short")
+"""Lists that need a new vector of every item."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Strategy:
     @property
     def embeds_gallery(self) -> bool:
         """Whether new vectors of stored items answer, which only a sample may have."""
-        return any(name in ("new", "short") for name in self.uses)
+        return any(name in NEW_LISTS for name in self.uses)
 
 
 @dataclass(frozen=True)

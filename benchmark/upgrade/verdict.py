@@ -3,14 +3,15 @@
 The rule, in this order, among strategies that the user can follow:
 
 1. Where re-embedding is not better than keeping the old model (the interval of the difference holds
-   0 or less), keep the old model, if it still runs.
+   0 or less), or by less than two points, keep the old model, if it still runs.
 2. What must be kept is the wanted share (90 %) of the upgrade, the way from the old model's score
    to that of re-embedding; of the latter score itself, where it is not better or where there are
    no queries by the old model. Short of embedding every item, strategies come in three groups of
    effort: one model run a query; two runs; items embedded while a query waits. In the first group
-   that has one which keeps the share by the lower end of its interval, take the best of these.
-   Where others cannot be told from the best (the interval of the paired difference holds 0), one
-   that leaves the index as it is goes first, then the better one.
+   that has one which surely keeps the share (by one-sided tests at 2.5 %, with Holm's correction
+   for all strategies that are tried), or whose score is not below re-embedding's, take the best of
+   these. Where others cannot be told from the best (the interval of the paired difference holds 0),
+   one that leaves the index as it is goes first, then the better one.
 3. Otherwise embed everything again, if that is possible.
 4. Otherwise take the best strategy that is better than keeping the old model; else keep it, if it
    still runs; else take the best there is.
@@ -19,13 +20,16 @@ The rule, in this order, among strategies that the user can follow:
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
-from benchmark.upgrade.evaluation import Values
+from benchmark.metrics.compatibility import LEAST_UPGRADE
+from benchmark.metrics.statistics import holm
 from benchmark.upgrade.judging import Outcome
-from benchmark.upgrade.statistics import Estimate, difference, share_kept
+from benchmark.upgrade.statistics import Estimate, Scored, beyond, difference, share_kept
 from benchmark.upgrade.strategies import KEEP, REEMBED, Constraints
 
 WANTED = 0.9
-"""Share of the upgrade that a strategy must keep, by the lower end of its interval."""
+"""Share of the upgrade that a strategy must keep."""
+LEVEL = 0.025
+"""Of the one-sided tests that it does."""
 _OTHERWISE: Mapping[str, tuple[str, str]] = {
     "old_model": ("if the old model were gone", "if the old model still ran"),
     "sources": ("if the items were not kept", "if the items were kept"),
@@ -37,6 +41,8 @@ _OTHERWISE: Mapping[str, tuple[str, str]] = {
     ),
 }
 _SHARES = (0.5, 0.8, 0.95, 0.99)
+_ALL = 3
+"""Effort of embedding every item."""
 
 
 @dataclass(frozen=True)
@@ -64,45 +70,70 @@ class Evidence:
         outcomes: Of all strategies, by name.
         metric: The one that decides.
         groups: Class of each query, where classes are what is judged by; else None.
-        better: Whether re-embedding measurably is; None where no old queries say.
+        upgrade: Re-embedding minus keeping the old model; None where no old queries say.
         shares: What strategies keep, of the upgrade where ``better``, else of re-embedding's score.
     """
 
     outcomes: Mapping[str, Outcome]
     metric: str
     groups: object
-    better: bool | None
+    upgrade: Estimate | None
     shares: Mapping[str, Estimate | None]
 
     @classmethod
     def of(cls, outcomes: Mapping[str, Outcome], metric: str, groups: object) -> "Evidence":
         """Shares with their intervals."""
-        scores = {name: outcome.scores[metric] for name, outcome in outcomes.items()}
-        old, new, better = scores.get(KEEP), scores[REEMBED], None
-        if old is not None:
-            low = difference(new, old, groups).low
-            better = low is not None and low > 0
-        before = old if better else None
-        shares = {name: share_kept(values, before, new, groups) for name, values in scores.items()}
-        return cls(outcomes, metric, groups, better, shares)
+        scored = {name: outcome.scored[metric] for name, outcome in outcomes.items()}
+        old, new = scored.get(KEEP), scored[REEMBED]
+        upgrade = None if old is None else difference(new, old, groups)
+        before = old if upgrade is not None and _is_above(upgrade) else None
+        shares = {name: share_kept(each, before, new, groups) for name, each in scored.items()}
+        return cls(outcomes, metric, groups, upgrade, shares)
+
+    @property
+    def better(self) -> bool | None:
+        """Re-embedding measurably is; None where no old queries say."""
+        return None if self.upgrade is None else _is_above(self.upgrade)
+
+    @property
+    def worthwhile(self) -> bool:
+        """The upgrade is not known to be none, or of less than the least."""
+        large = self.upgrade is None or self.upgrade.value >= LEAST_UPGRADE
+        return self.better is not False and large
 
     @property
     def what(self) -> str:
         """What shares are of, in words."""
         return "the upgrade" if self.better else "re-embedding's score"
 
-    def values(self, name: str) -> Values:
+    def scored(self, name: str) -> Scored:
         """Scores of a strategy."""
-        return self.outcomes[name].scores[self.metric]
+        return self.outcomes[name].scored[self.metric]
 
     def mean(self, name: str) -> float:
         """Mean score of a strategy."""
-        return float(self.values(name).mean())
+        return self.scored(name).mean
 
     def beats(self, name: str, other: str) -> bool:
         """Whether the interval of the paired difference lies above 0."""
-        low = difference(self.values(name), self.values(other), self.groups).low
-        return low is not None and low > 0
+        return _is_above(difference(self.scored(name), self.scored(other), self.groups))
+
+    def keeping(self, wanted: float) -> set[str]:
+        """Strategies short of re-embedding that keep a share, corrected for how many are tried.
+
+        Those whose score is not below re-embedding's are among them.
+        """
+        tried = [n for n, o in self.outcomes.items() if n != KEEP and o.strategy.effort < _ALL]
+        old, new = self.scored(KEEP) if self.better else None, self.scored(REEMBED)
+        tests = [beyond(self.scored(n), old, new, wanted, self.groups).p_above(0.0) for n in tried]
+        sure = holm(tests) <= LEVEL if tests else ()
+        return {n for n, is_sure in zip(tried, sure, strict=True) if is_sure} | {
+            n for n in tried if self.mean(n) >= new.mean
+        }
+
+
+def _is_above(estimate: Estimate) -> bool:
+    return estimate.low is not None and estimate.low > 0
 
 
 def decide(evidence: Evidence, constraints: Constraints, wanted: float = WANTED) -> Verdict:
@@ -135,20 +166,29 @@ def _choose(
     ]  # fmt: skip
     if not possible:
         return None, "nothing is left that can be done"
-    if evidence.better is False and KEEP in possible:
+    if not evidence.worthwhile and KEEP in possible:
+        if evidence.better:
+            return KEEP, f"the new model is better by less than {100 * LEAST_UPGRADE:g} points"
         return KEEP, "the new model is not measurably better here"
-    of = evidence.what
-    for effort in range(3):
-        group = [
-            name for name in possible
-            if evidence.outcomes[name].strategy.effort == effort
-            and (kept := evidence.shares[name]) is not None
-            and kept.low is not None and kept.low >= wanted
-        ]  # fmt: skip
+    keeping = evidence.keeping(wanted)
+    for effort in range(_ALL):
+        strategies = {name: evidence.outcomes[name].strategy for name in possible}
+        group = [n for n, each in strategies.items() if n in keeping and each.effort == effort]
         if group:
-            return _simplest(evidence, group), f"it keeps {100 * wanted:g} % of {of} or more"
+            name = _simplest(evidence, group)
+            return name, _kept(evidence, name, wanted)
     if REEMBED in possible:
-        return REEMBED, f"nothing cheaper surely keeps {100 * wanted:g} % of {of}"
+        return REEMBED, f"nothing cheaper surely keeps {100 * wanted:g} % of {evidence.what}"
+    return _best(evidence, possible)
+
+
+def _kept(evidence: Evidence, name: str, wanted: float) -> str:
+    if evidence.mean(name) >= evidence.mean(REEMBED):
+        return "its score is not below that with everything embedded again"
+    return f"it keeps {100 * wanted:g} % of {evidence.what} or more"
+
+
+def _best(evidence: Evidence, possible: list[str]) -> tuple[str, str]:
     best = max(possible, key=evidence.mean)
     if KEEP in possible and not evidence.beats(best, KEEP):
         return KEEP, "nothing that can be done is measurably better"

@@ -121,7 +121,7 @@ REFUSED = {
     "interval": lambda: intervals.mean_interval(NAN),
     "draws": lambda: intervals.drawn_spread(0.5, NAN, 3, intervals.Spread(0.5, 0.1, 0.0, 3)),
     "spreads": lambda: intervals.mean_spreads([NAN], [0, 1]),
-    "paired": lambda: statistics.paired([1.0, 2.0], NAN),
+    "difference": lambda: intervals.mean_difference(NAN),
     "t interval": lambda: statistics.t_interval(NAN),
     "holm": lambda: statistics.holm(NAN),
 }

@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from pytest import approx
 from scipy.stats import t as student
 from support import naive
 from support.problems import examples, units
@@ -197,24 +198,30 @@ def test_cka_in_gram_form(seed):
 
 @many
 @given(seeds, st.booleans())
-def test_paired_comparison(seed, grouped):
-    """Signs of whole groups' sums flipped one by one; the interval is that of the differences."""
+def test_mean_difference(seed, grouped):
+    """Each end by a loop over the groups, and one more that differs as those that do."""
     rng = np.random.default_rng(seed)
-    size, n = int(rng.integers(1, 12)), int(rng.integers(1, 80))
-    left, right = rng.integers(0, 9, (2, size)).astype(float)
+    size = int(rng.integers(2, 12))
+    values = rng.integers(-2, 3, size).astype(float)
     names = rng.integers(0, 4, size) if grouped else np.arange(size)
-    members = [[i for i in range(size) if names[i] == name] for name in sorted(set(names.tolist()))]
-    result = statistics.paired(left, right, names if grouped else None, n=n, seed=seed)
-    signs, extreme = np.random.default_rng([seed, 1]), 0
-    sums = [sum(left[i] - right[i] for i in group) for group in members]
-    for start in range(0, n, 64):
-        for row in signs.integers(0, 2, (min(64, n - start), len(members))):
-            turned = sum(s if sign else -s for s, sign in zip(sums, row, strict=True))
-            extreme += abs(turned) >= abs(sum(sums))
-    assert result.p_value == (1 + extreme) / (1 + n)
-    assert result.difference == float(np.mean(left - right))
-    span = intervals.mean_spread(left - right, names).interval(share=False)
-    assert (result.low, result.high) == (span or (None, None))
+    members = [values[names == name] for name in sorted(set(names.tolist()))]
+    found = intervals.mean_difference(values, names)
+    assert found.value == approx(float(np.mean(values)))
+    if len(members) < 2:
+        assert found.interval() is None and found.p_value() == 1.0
+        return
+    differ = [m.mean() for m in members if m.sum() != 0]
+    step = math.sqrt(sum(d * d for d in differ) / len(differ)) if differ else 1.0
+    ends = []
+    for side in (-1, 1):
+        sums = [m.sum() for m in members] + [side * step * size / len(members)]
+        counts = [len(m) for m in members] + [size / len(members)]
+        mean = sum(sums) / sum(counts)
+        n = len(sums)
+        square = sum((s - mean * c) ** 2 for s, c in zip(sums, counts, strict=True))
+        deviation = math.sqrt(n / (n - 1) * square) / sum(counts)
+        ends.append(mean + side * student.ppf(0.975, len(members)) * deviation)
+    assert found.interval() == approx(tuple(ends), abs=1e-9)
 
 
 @many

@@ -32,22 +32,6 @@ def test_kendall_tau_agrees_with_counting(pairs):
         assert got == pytest.approx(kendalltau(x, y).statistic)
 
 
-def test_paired():
-    rng = np.random.default_rng(0)
-    x = rng.random(300)
-    better = statistics.paired(x + 0.05 + 0.01 * rng.normal(size=300), x)
-    assert better.low > 0
-    assert better.p_value < 0.01
-    same = statistics.paired(x, x)
-    assert (same.difference, same.p_value) == (0.0, 1.0)
-    with pytest.raises(ValueError, match="right: expected 300"):
-        statistics.paired(x, x[:9])
-    with pytest.raises(ValueError, match="n: expected at least 1"):
-        statistics.paired(x, x, n=0)
-    alone = statistics.paired(x, x, np.zeros(300, int))
-    assert (alone.low, alone.high) == (None, None)
-
-
 def test_t_interval_and_holm():
     low, high = statistics.t_interval(np.array([1.0, 2.0, 3.0]))
     assert (low, high) == (pytest.approx(2 - 2.4841, abs=1e-3), pytest.approx(4.4841, abs=1e-3))

@@ -52,7 +52,7 @@ def measured(corpus, predicted):
     gallery = inputs(corpus, np.arange(len(corpus.ids))).gallery
     assert gallery.complete
     plan = predicted.plan
-    known = Block(np.arange(len(corpus.ids)), corpus.old, lambda: corpus.new)
+    known = Block.whole(np.arange(len(corpus.ids)), corpus.old, corpus.new)
     return evaluate(
         Whole(gallery), predicted.relevant, known, plan,
         plan.strategies, "cosine",

@@ -26,7 +26,7 @@ def blocks(gallery, step):
     def start():
         for a in range(0, N, step):
             rows = np.arange(a, min(a + step, N))
-            yield Block(rows, gallery[rows], lambda: None)
+            yield Block.whole(rows, gallery[rows], gallery[rows])
 
     return start
 
@@ -34,7 +34,7 @@ def blocks(gallery, step):
 @pytest.mark.parametrize("step", [N, 37, 1])
 def test_ranks_and_nearest_items_whatever_the_blocks(problem, step):
     gallery, queries, relevant = problem
-    known = Block(np.arange(N), gallery, lambda: None)
+    known = Block.whole(np.arange(N), gallery, gallery)
     each = ResultList(queries, lambda block: block.old, top=6)
     found = search(blocks(gallery, step), relevant, known, {"x": each}, "l2")["x"]
     scores = -((queries[:, None] - gallery[None]) ** 2).sum(-1)
@@ -64,7 +64,7 @@ def test_scores_of_pairs(problem):
 
 def test_a_list_longer_than_the_gallery(problem):
     gallery, queries, relevant = problem
-    known = Block(np.arange(N), gallery, lambda: None)
+    known = Block.whole(np.arange(N), gallery, gallery)
     each = ResultList(queries, lambda block: block.old, top=N + 5)
     found = search(blocks(gallery, 40), relevant, known, {"x": each}, "l2")["x"]
     left_out = np.bincount(relevant.query[~relevant.judged], minlength=Q)
