@@ -32,8 +32,9 @@ def run(name: str, data: Path | None = None, **sizes: int | None) -> list[dict[s
     folder of a benchmark that reads one.
     Rows have ``name``, ``seconds``, ``against`` (the row it is compared with, or None), ``ratio``
     (seconds over that row's), ``memory_mib`` (growth of the peak) and ``size``; ``tolerance``,
-    ``coverage`` and ``estimates`` have columns of their own. A ValueError says that the name or a size is unknown, or
-    a size is below 1 (``side``: below 0), a BenchError that the benchmark has no such size.
+    ``coverage`` and ``estimates`` have columns of their own. A ValueError says that the name or a
+    size is unknown, or a size is below 1 (``side``: below 0), a BenchError that the benchmark has
+    no such size.
     """
     if name not in names():
         raise ValueError(f"name: expected one of {', '.join(names())}, got {name!r}")

@@ -13,7 +13,7 @@ from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Ints, Mask
 from benchmark.upgrade.gallery import Sample
 from benchmark.upgrade.inputs import Inputs
-from benchmark.upgrade.search import Relevant
+from benchmark.upgrade.search import Relevant, possible_ranks
 
 MOST_PAIRS = 20_000
 """Pairs that maps are fitted on, at most."""
@@ -105,10 +105,4 @@ def joined_ranks(relevant: Relevant, folds: Iterator[tuple[Sample, Ints]]) -> In
     for sample, ranks in folds:
         mine = np.isin(row, sample.rows[sample.held])
         out[mine] = ranks[mine]
-    order = np.lexsort((out, query))
-    found = order[out[order] > 0]
-    q = query[found]
-    first = np.flatnonzero(np.diff(q, prepend=-1) != 0)
-    nth = np.arange(len(q)) - np.repeat(first, np.diff(np.append(first, len(q)))) + 1
-    out[found] = np.maximum(out[found], nth)
-    return out
+    return possible_ranks(out, query)

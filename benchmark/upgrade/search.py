@@ -159,6 +159,20 @@ def judged_of(ranks: Ints, relevant: Relevant) -> Judged:
     return Judged(relevant.offset, ranks, relevant.gain[relevant.judged])
 
 
+def possible_ranks(ranks: Ints, query: Ints) -> Ints:
+    """Ranks of judged pairs made possible: a query's k-th nearest one has the rank k or more.
+
+    Ranks that come of several lists, or of estimates, may have more items at a place than it holds.
+    """
+    order = np.lexsort((ranks, query))
+    found = order[ranks[order] > 0]
+    q, out = query[found], ranks.copy()
+    first = np.flatnonzero(np.diff(q, prepend=-1) != 0)
+    nth = np.arange(len(q)) - np.repeat(first, np.diff(np.append(first, len(q)))) + 1
+    out[found] = np.maximum(out[found], nth)
+    return out
+
+
 class _Run:
     """One list during a pass; counts and nearest items of parts of a gallery can be added up."""
 

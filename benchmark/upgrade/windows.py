@@ -12,7 +12,7 @@ from benchmark.upgrade.calibration import Values
 from benchmark.upgrade.gallery import Whole, WithNew
 from benchmark.upgrade.list_estimate import Draw, ListEstimate
 from benchmark.upgrade.score_model import GROUPS, MISSED
-from benchmark.upgrade.search import ResultList, score_pairs
+from benchmark.upgrade.search import ResultList, possible_ranks, score_pairs
 
 _DEPTHS = (10, 50, 200)
 """Places of the list between which items are taken together."""
@@ -143,7 +143,8 @@ class Window:
             above[here] = fused.sum(axis=1) - among.sum(axis=1)
         own_counts = own <= alone  # itself is one of the new list's first
         ranks = 1 + above + np.maximum(alone - own_counts, 0)
-        return np.where(total > 0, np.maximum(ranks, 1), 0).astype(np.int64)
+        ranks = np.where(total > 0, np.maximum(ranks, 1), 0).astype(np.int64)
+        return possible_ranks(ranks, self.pair_query)
 
 
 def _inverse(shares: Values, level: Ints, chance: Values) -> Values:

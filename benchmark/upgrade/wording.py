@@ -194,10 +194,17 @@ def basis(document: Document) -> list[str]:
     elif not inputs["complete"]:
         lines.append(
             "Scores marked est. need new vectors of all items, of which only the sample has some: "
-            "stand-ins were searched, and what they change was measured on the held-out sample "
-            "and taken away."
+            "how many of the others stand above each relevant item is estimated. "
+            f"Embedding the rest would move {percent_points(document)}."
         )
     return [*lines, *inputs["told"]]
+
+
+def percent_points(document: Document) -> str:
+    """How far the estimate of re-embedding may lie from what it gives on these queries."""
+    new = of(document, REEMBED)
+    off = None if new is None else new["score"]["sampling"]
+    return "no score" if off is None else f"{REEMBED}'s {label(document)} by up to {100 * off:.1f}"
 
 
 def index(document: Document) -> list[str]:

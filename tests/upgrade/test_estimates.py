@@ -1,0 +1,276 @@
+"""What is told of items that nobody has embedded, beside what embedding them gives."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from support.upgrades import planted
+
+import benchmark
+from benchmark.perf import estimates
+from benchmark.upgrade.calibration import Calibration, Counts
+from benchmark.upgrade.evaluation import evaluate
+from benchmark.upgrade.gallery import Whole
+from benchmark.upgrade.judging import study
+from benchmark.upgrade.list_estimate import Known, ListEstimate, _nested
+from benchmark.upgrade.query_groups import query_groups
+from benchmark.upgrade.reading import read_inputs
+from benchmark.upgrade.relevance import Relevance
+from benchmark.upgrade.score_model import _BINS, GROUPS, KINDS
+from benchmark.upgrade.statistics import mean
+from benchmark.upgrade.strategies import KEEP, REEMBED
+from benchmark.upgrade.windows import Window
+
+REAL = Path(__file__).parents[3] / "shared" / "data"
+needs_real = pytest.mark.skipif(
+    not (REAL / "vectors" / "npl.npz").is_file(), reason="vectors of real models are not here"
+)
+
+
+@pytest.fixture(scope="module")
+def worse():
+    """The new model is the old one with noise, in another rotation: it ranks worse."""
+    made = planted(noise=0.8, n=6000, q=150)
+    given = made.arguments(np.arange(len(made.new)))
+    rows = made.sample(300)
+    return given | {
+        "old_gallery": made.new, "new_gallery": made.old[rows], "queries": made.old_queries,
+        "old_queries": made.queries, "maps": "procrustes:query",
+        "ids": {"old_gallery": np.arange(len(made.new)), "new_gallery": rows},
+    }, made.old  # fmt: skip
+
+
+def test_a_worse_model_is_refused(worse):
+    given, everything = worse
+    report = benchmark.upgrade(**given)
+    ids = {name: np.arange(len(everything)) for name in ("old_gallery", "new_gallery")}
+    truth = benchmark.upgrade(**given | {"new_gallery": everything, "ids": ids})
+    scores = [
+        {s["name"]: s["score"] for s in each.document["strategies"]} for each in (report, truth)
+    ]
+    assert scores[1][REEMBED]["value"] < scores[1][KEEP]["value"] - 0.05
+    assert report.recommended == truth.recommended == KEEP
+    off = scores[0][REEMBED]["value"] - scores[1][REEMBED]["value"]
+    assert abs(off) <= 1.5 * scores[0][REEMBED]["sampling"]  # one draw; 1.0 holds 19 of 20
+
+
+@needs_real
+@pytest.mark.parametrize(
+    ("old", "new", "better"),
+    [
+        ("bge-small-en-v1.5", "paraphrase-minilm-l3-v2", False),
+        ("wordllama", "bge-small-en-v1.5", True),
+    ],
+)
+def test_real_models_are_told_apart_from_a_tenth(old, new, better):
+    """NPL: 11,426 items, of which 1,000 at random and the relevant ones are embedded."""
+    corpus = estimates.Corpus.read(REAL / "vectors/npl.npz", REAL / "text/npl/qrels.tsv")
+    rows = {(r["strategy"], r["metric"]): r for r in estimates._cell(corpus, old, new, 1000, 0)}
+    upgrade = rows["upgrade", "ndcg_at_10"]
+    assert (upgrade["truth"] > 0) == (upgrade["estimate"] > 0) == better
+    assert upgrade["better"] == better
+    for row in rows.values():
+        assert abs(row["estimate"] - row["truth"]) <= 2 * row["sampling"], row
+
+
+@pytest.mark.slow
+@needs_real
+def test_intervals_of_real_models_hold_what_is_true(tmp_path, monkeypatch):
+    """Cranfield and CISI, every pair of models: the shares that intervals promise."""
+    monkeypatch.setenv("COMPATBENCH_STORE", str(tmp_path))
+    monkeypatch.setattr(estimates, "SIZES", (300,))
+    found = [
+        row
+        for name in ("cranfield", "cisi")
+        for row in estimates._corpus(REAL / f"vectors/{name}.npz", 2)
+    ]
+    (*_, everything) = estimates.summary(found)
+    assert abs(everything["bias"]) < 0.01 and everything["wrong"] == 0.0
+    assert everything["these_queries"] >= 0.85 and everything["all_queries"] >= 0.9
+
+
+def counts(rng, n=4000, factor=0.8, shape=3.0, kind=1.5):
+    """Of relevant items whose rivals are so many times as many as expected."""
+    everywhere = np.exp(rng.uniform(np.log(0.5), np.log(100), n))
+    expected = everywhere[:, None] * np.array([0.03, 0.2])
+    its = factor * rng.gamma(shape, 1 / shape, n)
+    times = np.stack([its, kind * its], axis=1)
+    seen = rng.poisson(expected * times)
+    unseen = rng.poisson(everywhere * 0.77 * its)
+    return Counts(expected, seen.astype(float), everywhere), unseen
+
+
+def test_the_gradient_of_the_likelihood():
+    some, _ = counts(np.random.default_rng(0), 50)
+    for at in np.random.default_rng(1).normal(scale=0.4, size=(5, 7)):
+        by_hand = approx_fprime(at, lambda p: Calibration(p)._likelihood(some)[0], 1e-6)
+        assert Calibration(at)._likelihood(some)[1] == pytest.approx(by_hand, rel=1e-3, abs=1e-3)
+
+
+def test_a_calibration_finds_what_was_planted():
+    some, unseen = counts(np.random.default_rng(2))
+    found = Calibration.fitted(some)
+    factor, kind, shape, _ = found.parts(np.array([10.0]))
+    assert (factor, kind, shape) == pytest.approx((0.8, 1.5, 3.0), rel=0.15)
+    expected = np.stack([some.all * 0.77, np.zeros(len(some.all))], axis=1)
+    mean_unseen, shapes, _ = found.unseen(some, expected)
+    assert mean_unseen.sum() == pytest.approx(unseen.sum(), rel=0.03)
+    # What the sample shows of a query brings the estimate nearer to it.
+    off = [np.mean((m - unseen) ** 2 / some.all) for m in (mean_unseen, 0.8 * 0.77 * some.all)]
+    assert off[0] < 0.6 * off[1]
+    assert (shapes >= shape).all()
+
+
+def test_nested_counts_rise_as_scores_fall():
+    rng = np.random.default_rng(3)
+    query, score = rng.integers(0, 5, 60), rng.random(60)
+    level = 20 * (1 - score) + rng.random(60)
+    drawn = np.stack([_nested(level, query, score, rng) for _ in range(400)])
+    for q in range(5):
+        order = np.flatnonzero(query == q)[np.argsort(-score[query == q])]
+        assert (np.diff(drawn[:, order], axis=1) >= 0).all()
+        highest = np.maximum.accumulate(level[order])
+        assert drawn[:, order].mean(axis=0) == pytest.approx(highest, abs=1.2)
+
+
+@pytest.fixture(scope="module")
+def known():
+    """A gallery of which a third is embedded, and its list of new vectors."""
+    made = planted(n=1200, q=60)
+    given = made.arguments(made.sample(400))
+    del given["maps"]
+    inputs = read_inputs(**given)
+    result = study(inputs, ["procrustes:query"])
+    rows = np.unique(inputs.relevance.rows)
+    return Known(inputs.gallery, result.relevant, result.sample, "cosine", rows), result, made
+
+
+def test_items_without_a_new_vector_are_counted_by_their_predicted_score(known):
+    of, result, made = known
+    model = ListEstimate(of, result.plan.lists["new"]).model
+    there = np.isin(np.arange(len(made.new)), of.gallery.embedded)
+    predicted = model.predict(made.old[~there])
+    unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (made.queries, predicted)]
+    place = (unit[0] @ unit[1].T - model.middle[:, None]) / model.spread[:, None]
+    for q in range(0, 60, 7):
+        naive = np.histogram(place[q], np.concatenate([[-np.inf], _BINS[1:], [np.inf]]))[0]
+        # A score within rounding of a bin's end may go either way.
+        assert np.abs(model.above[q].sum(axis=0) - naive).sum() <= 2
+        assert model.above[q, 1].sum() == 0  # every relevant item is embedded
+
+
+def test_the_sample_is_counted_by_kind_and_group(known):
+    of, result, _ = known
+    model = ListEstimate(of, result.plan.lists["new"]).model
+    query, threshold = np.array([3, 3, 11]), np.array([0.2, 0.5, 0.1])
+    found = model.sample_above(query, threshold)
+    for k, (q, t) in enumerate(zip(query, threshold, strict=True)):
+        for kind in range(KINDS):
+            for group in range(GROUPS):
+                mine = (model.kind == kind) & (model.group == group) & model.rival[q]
+                assert found[k, kind, group] == (model.true[q][mine] >= t).sum()
+
+
+def test_with_everything_embedded_nothing_is_left_to_chance(known):
+    """Ranks of a draw are then those of the search, of one list and of both merges."""
+    _, _, made = known
+    given = made.arguments(np.arange(len(made.new)))
+    del given["maps"]
+    inputs = read_inputs(**given)
+    result = study(inputs, ["procrustes:query"])
+    rows = np.unique(inputs.relevance.rows)
+    of = Known(inputs.gallery, result.relevant, result.sample, "cosine", rows)
+    # Every item is in memory, so that its own score is known to the estimate.
+    its = ListEstimate(of, result.plan.lists["new"])
+    draw = its.draws[0]
+    assert its.ranks(draw).tolist() == result.ranks[REEMBED].tolist()
+    old = evaluate(
+        Whole(inputs.gallery), result.relevant, result.sample.known, result.plan,
+        [s for s in result.plan.strategies if s.name == "cascade"], "cosine",
+    ).found["old"]  # fmt: skip
+    cascade = next(s for s in result.plan.strategies if s.name == "cascade")
+    window = Window(its, old.rows[:, : cascade.merge.window], old.ranks)
+    assert window.rescored(draw).tolist() == result.ranks["cascade"].tolist()
+
+
+def relevance(*sets):
+    rows = [np.array(sorted(each)) for each in sets]
+    offset = np.cumsum([0, *map(len, rows)])
+    return Relevance(offset, np.concatenate(rows), np.ones(offset[-1]))
+
+
+def test_queries_that_share_most_of_their_relevant_items_are_one_group():
+    """The same set, half of it or more, a chain of such, a single common item of many, none."""
+    found = query_groups(
+        relevance({1, 2, 3}, {1, 2, 3}, {2, 3, 4}, {3, 4, 5}, {5, 6, 7, 8, 9}, {20}), "qrels",
+        np.arange(6),
+    )  # fmt: skip
+    assert found[0] == found[1] == found[2] == found[3]
+    assert len({found[0], found[4], found[5]}) == 3
+    assert query_groups(relevance({1, 2}, {2, 3}, {4}), "qrels", np.arange(3)) is None
+
+
+def test_queries_of_a_class_that_come_by_judgements_are_drawn_together():
+    """Ten classes of ten queries, easy or hard as a class: intervals by queries are too short."""
+    rng, holds, alone = np.random.default_rng(8), 0, 0
+    sets = [set(range(10 * k, 10 * k + 10)) - {10 * k + i} for k in range(10) for i in range(10)]
+    groups = query_groups(relevance(*sets), "qrels", np.arange(100))
+    assert len(np.unique(groups)) == 10
+    from benchmark.upgrade.statistics import measured
+
+    for _ in range(200):
+        values = np.repeat(rng.random(10), 10)
+        for given, held in ((groups, True), (None, False)):
+            found = mean(measured(values), given)
+            inside = found.low <= 0.5 <= found.high
+            holds += held and inside
+            alone += not held and inside
+    assert holds >= 0.92 * 200 > 0.8 * 200 > alone
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """A folder as ``bench perf estimates`` reads it, of one small corpus by two models."""
+    made = planted(n=420, q=40)
+    (tmp_path / "vectors").mkdir()
+    (tmp_path / "text" / "small").mkdir(parents=True)
+    ids, queries = (np.array([f"{a}{i}" for i in range(n)]) for a, n in (("d", 420), ("q", 40)))
+    np.savez(
+        tmp_path / "vectors" / "small.npz", **{"ids.docs": ids, "ids.queries": queries},
+        **{"a.docs": made.old, "a.queries": made.old_queries},
+        **{"b.docs": made.new, "b.queries": made.queries},
+    )  # fmt: skip
+    lines = [f"q{q}\td{row}\t1" for q, row in enumerate(made.relevant)]
+    text = "\n".join(["query-id\tcorpus-id\tscore", *lines])
+    (tmp_path / "text" / "small" / "qrels.tsv").write_text(text)
+    return tmp_path, made
+
+
+def test_the_command_holds_reports_against_the_truth(corpus, monkeypatch):
+    folder, made = corpus
+    monkeypatch.setenv("COMPATBENCH_STORE", str(folder / "store"))
+    rows = estimates.rows(samples=1, data=folder)
+    assert [(r["old"], r["new"], r["sample"]) for r in rows] == [
+        ("a", "b", 300), ("b", "a", 300), ("", "", None),
+    ]  # fmt: skip
+    scores = []
+    for queries, items in ((made.old_queries, made.old), (made.queries, made.new)):
+        q, x = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (queries, items))
+        own = (q * x[made.relevant]).sum(axis=1)
+        ranks = ((q @ x.T) >= own[:, None] - 1e-6).sum(axis=1)
+        scores.append(np.where(ranks <= 10, 1 / np.log2(1 + ranks), 0.0).mean())
+    assert rows[0]["upgrade"] == pytest.approx(scores[1] - scores[0], abs=1e-6)
+    assert rows[1]["upgrade"] == pytest.approx(scores[0] - scores[1], abs=1e-6)
+    kept = {p: p.stat().st_mtime_ns for p in (folder / "store" / "estimates").iterdir()}
+    assert len(kept) == 2 and all(json.loads(p.read_text()) for p in kept)
+    assert estimates.rows(samples=1, data=folder) == rows
+    assert kept == {p: p.stat().st_mtime_ns for p in (folder / "store" / "estimates").iterdir()}
+
+
+def test_a_folder_without_corpora_is_refused(tmp_path):
+    with pytest.raises(benchmark.BenchError, match=r"expected --data DIR with vectors/NAME.npz"):
+        estimates.rows(data=tmp_path)
