@@ -15,7 +15,7 @@ from benchmark import __version__
 from benchmark.cli import data, evidence, options, records, results, submitting, upgrading, vectors
 from benchmark.cli import store as store_verbs
 from benchmark.cli.output import echo, fail, plain_errors
-from benchmark.cli.repeated import Command
+from benchmark.cli.verbs import Command
 from benchmark.errors import BenchError, nearest, unknown
 
 app = typer.Typer(

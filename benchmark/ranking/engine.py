@@ -26,7 +26,7 @@ _SCORES = 8 << 20  # bytes of a block of scores
 _QUERIES = 96  # of a block of scores
 _BLOCK = 8192  # vectors looked at together
 # Lengths of which float32 holds the squares, down to the least difference of two vectors.
-_SHORTEST, _LONGEST = 1e-12, 1e18
+SHORTEST, LONGEST = 1e-12, 1e18
 
 Span = tuple[int, int]
 
@@ -115,7 +115,7 @@ class Side:
 
         def work(first: int, last: int) -> None:
             factors = self.part(np.arange(first, last))[2]
-            good = (factors >= 1 / _LONGEST) & (factors <= 1 / _SHORTEST) if l2 else factors > 0
+            good = (factors >= 1 / LONGEST) & (factors <= 1 / SHORTEST) if l2 else factors > 0
             wrong = np.flatnonzero(~good)
             if len(wrong):
                 bad.append(first + int(wrong[0]))
@@ -159,7 +159,7 @@ def _fault(row: Floats) -> str:
     if not finite.all():
         return f"expected finite values, got {row[~finite][0]}"
     length = np.linalg.norm(row.astype(np.float64))
-    return f"expected lengths of {_SHORTEST:.0e} to {_LONGEST:.0e} for l2, got {length:.3g}"
+    return f"expected lengths of {SHORTEST:.0e} to {LONGEST:.0e} for l2, got {length:.3g}"
 
 
 class Scorer:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from benchmark.contract.arrays import as_vectors
 from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.engine import LONGEST, SHORTEST
 from benchmark.upgrade.formats.ids import Ids, as_ids, require_unique
 
 BLOCK = 1 << 16
@@ -77,7 +78,9 @@ class ArrayRows:
 def require_directions(
     source: Rows, vectors: Floats, distance: str, numbers: Ints | None = None, first: int = 0
 ) -> None:
-    """BenchError that names the first row of zeros where a cosine compares.
+    """BenchError that names the first row that cannot be compared.
+
+    A cosine needs a direction, a distance numbers whose squares float32 holds.
 
     Args:
         source: Where the vectors are from.
@@ -86,13 +89,21 @@ def require_directions(
         numbers: Of these rows, ``[k]``; without, they follow each other from ``first`` on.
         first: Row of the first one.
     """
-    if distance != "cosine" or (directed := vectors.any(axis=1)).all():
+    if distance == "cosine":
+        good = vectors.any(axis=1)
+    else:
+        squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+        good = (squares == 0) | ((squares >= SHORTEST**2) & (squares <= LONGEST**2))
+    if good.all():
         return
-    place = int(np.argmin(directed))
+    place = int(np.argmin(good))
     row = source.row(first + place if numbers is None else int(numbers[place]))
-    raise BenchError(
-        f"{source.name}: vector: expected a direction, as cosine compares, got zeros in {row}"
-    )
+    if distance == "cosine":
+        said = f"expected a direction, as cosine compares, got zeros in {row}"
+    else:
+        length = float(np.sqrt(squares[place]))
+        said = f"expected lengths of {SHORTEST:g} to {LONGEST:g} for l2, got {length:.3g} in {row}"
+    raise BenchError(f"{source.name}: vector: {said}")
 
 
 def gather(source: Rows, wanted: Ints) -> NDArray[np.float32]:

@@ -1,5 +1,6 @@
 """The report on an upgrade, from vectors: what ``bench upgrade`` does, as a call."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -83,8 +84,10 @@ def upgrade(
     """
     if not 0 < wanted <= 1:
         raise BenchError(f"wanted: expected a share in (0, 1], got {wanted:g}")
-    if min(throughput, 1 if items is None else items) <= 0 or price < 0:
-        raise BenchError("items, throughput, price: expected numbers above 0")
+    sizes = {"throughput": throughput, "price": price, "items": 1 if items is None else items}
+    for name, number in sizes.items():
+        if not math.isfinite(number) or number < 0 or (name != "price" and not number):
+            raise BenchError(f"{name}: expected a finite number above 0, got {number:g}")
     if engine not in ("local", "ray"):
         raise unknown("engine", engine, ("local", "ray"))
     if approximate is not None:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.errors import BenchError
 from benchmark.metrics.relevance import Judged
 from benchmark.ranking import matching
 from benchmark.ranking.arrays import Floats, Ints, Mask
@@ -185,7 +186,7 @@ class _Run:
         self.query, row = relevant.query[relevant.judged], relevant.row[relevant.judged]
         scores = np.empty(0, np.float32)
         if len(row):
-            scorer = Scorer(each.queries, each.items(known), **self.options)
+            scorer = self._scorer(known)
             scores = scorer.pairs(self.query, np.searchsorted(known.rows, row))
         self.order = np.lexsort((scores, self.query))
         self.thresholds = Ragged(relevant.offset, scores[self.order])
@@ -194,7 +195,7 @@ class _Run:
 
     def add(self, block: Block, query: Ints, place: Ints, judged: Mask) -> None:
         """Count a block; its items at ``place`` are relevant to ``query``, or left out."""
-        scorer = Scorer(self.each.queries, self.each.items(block), **self.options)
+        scorer = self._scorer(block)
         order = np.lexsort((place, query))
         if self.each.top:
             out = order[~judged[order]]
@@ -206,6 +207,13 @@ class _Run:
             own = Ragged(self._offsets(query), scorer.pairs(query[order], place[order]))
             none = Ragged(np.zeros(self.n + 1, np.int64), np.empty(0, np.float32))
             matching.take_away(self.thresholds, none, own, 0, self.n, self.above)
+
+    def _scorer(self, block: Block) -> Scorer:
+        """Take a block; BenchError if a map gave vectors that cannot be compared."""
+        try:
+            return Scorer(self.each.queries, self.each.items(block), **self.options)
+        except ValueError as error:
+            raise BenchError(f"vectors after a map: {error}") from error
 
     def started(self) -> "_Run":
         """Another run of the same list, that has seen nothing."""

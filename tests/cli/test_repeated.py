@@ -9,7 +9,7 @@ from support.command import call
 from support.records import make_record
 
 from benchmark.cli.app import app
-from benchmark.cli.repeated import LISTS, Command
+from benchmark.cli.verbs import LISTS, Command
 from benchmark.records.files import write_record
 
 

@@ -1,8 +1,10 @@
-"""Options that are given more than once: lists add up, anything else is refused.
+"""What holds for the options of every verb, beside what Click looks at.
 
-Click takes the last one, in silence.
+Of an option that is given twice Click takes the last value, in silence, and it takes ``nan`` for a
+number: here lists add up, and anything else is refused.
 """
 
+import math
 from typing import Any
 
 from typer.core import TyperCommand
@@ -17,7 +19,16 @@ LISTS = frozenset({
 
 
 class Command(TyperCommand):
-    """A verb whose repeated options are added up, or refused."""
+    """A verb whose repeated options add up or are refused, and whose numbers are finite."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line."""
+        rest: list[str] = super().parse_args(ctx, args)
+        for param in self.params:
+            value = ctx.params.get(param.name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise BenchError(f"{_named(param)}: expected a finite number, got {value}")
+        return rest
 
     def make_parser(self, ctx: Any) -> Any:
         """The parser, which sees every value of an option."""
@@ -48,5 +59,9 @@ def _require_once(order: list[Any]) -> None:
         )
         is_switch = getattr(param, "is_flag", False) and not param.secondary_opts
         if param.name in seen and not repeats and not is_switch:
-            raise BenchError(f"{max(param.opts, key=len)}: expected once, got it twice")
+            raise BenchError(f"{_named(param)}: expected once, got it twice")
         seen.add(param.name)
+
+
+def _named(param: Any) -> str:
+    return str(max(param.opts, key=len))
