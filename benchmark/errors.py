@@ -48,6 +48,10 @@ class RefusedError(BenchError):
     """A method finds at work that it cannot make an update; other methods go on without it."""
 
 
+class PassedOverWarning(UserWarning):
+    """Something of another package that is broken, and that nobody asked for."""
+
+
 @contextmanager
 def located(where: str) -> Iterator[None]:
     """Name a place first in what goes wrong within: a file, a key."""

@@ -10,12 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.command import call
 from support.packages import installed, write_package
 
 from benchmark.config import registry
+from benchmark.config.entry_points import DATASETS, METHODS, TRACKS
 from benchmark.config.loading import load_track
 from benchmark.data.base import read_options
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, PassedOverWarning
+from benchmark.upgrade.maps import map_labels
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "tests" / "support" / "example_package"
@@ -47,20 +50,101 @@ def test_what_it_adds_is_found_and_read(tmp_path):
     assert "stripes" not in registry.datasets() and "stripes-small" not in registry.track_files()
 
 
-@pytest.mark.parametrize(
-    ("group", "names", "words"),
-    [
-        (registry.METHODS, {"bct": "others.bct"}, "'bct' exists already"),
-        (registry.TRACKS, {"glyphs": "others"}, "'glyphs' exists already"),
-        (registry.DATASETS, {"toy": "others.toy"}, "'toy' exists already"),
-        (registry.DATASETS, {"lost": "nowhere.lost"}, "'nowhere.lost' cannot be found"),
-    ],
-)
-def test_what_is_taken_or_lost_is_said(group, names, words, tmp_path):
-    files = {f"others/{name}.py": "" for name in ("__init__", "bct", "toy")}
-    write_package(tmp_path, files, {group: names})
-    with installed(tmp_path), pytest.raises(BenchError, match=f"entry point {group}: {words}"):
-        registry.method_files(), registry.track_files(), registry.datasets()
+BROKEN = {
+    "taken": (METHODS, {"bct": "others.bct"}, "'bct' exists already"),
+    "a track's name": (TRACKS, {"glyphs": "others"}, "'glyphs' exists already"),
+    "a dataset's name": (DATASETS, {"toy": "others.toy"}, "'toy' exists already"),
+    "no module": (METHODS, {"lost": "nowhere.lost"}, "'nowhere.lost' cannot be found"),
+    "no dataset": (DATASETS, {"lost": "nowhere.lost"}, "'nowhere.lost' cannot be found"),
+    "no words": (METHODS, {"lost": "a b c"}, "'a b c'"),
+    "raises": (METHODS, {"lost": "raising.lost"}, "'raising.lost': ZeroDivisionError: division"),
+    "exits": (TRACKS, {"lost": "exiting.lost"}, "'exiting.lost': SystemExit: 7"),
+    "no Python": (METHODS, {"lost": "others.half"}, "half.py: SyntaxError: invalid syntax, line 2"),
+    "no UTF-8": (METHODS, {"lost": "others.bytes"}, "bytes.py: SyntaxError: "),
+}
+"""Group, names and what is said of entry points that are broken."""
+OTHERS = {
+    **{f"others/{name}.py": "" for name in ("__init__", "bct", "toy")},
+    "others/half.py": "\ndef (\n", "raising/__init__.py": "1 / 0", "raising/lost.py": "",
+    "exiting/__init__.py": "raise SystemExit(7)", "exiting/lost.py": "",
+    "others/at_import.py": "import nosuch_module\n",
+}  # fmt: skip
+
+
+@pytest.fixture
+def broken(tmp_path):
+    """Install a broken package, and give what must be said of it."""
+
+    def made(kind):
+        group, names, words = BROKEN[kind]
+        write_package(tmp_path, OTHERS, {group: names})
+        (tmp_path / "others" / "bytes.py").write_bytes(b'x = "\xff"\n')
+        return group, next(iter(names)), words
+
+    return made
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_what_is_broken_is_named_and_passed_over(broken, kind, tmp_path):
+    group, name, words = broken(kind)
+    with installed(tmp_path):
+        code, out, err = call("list", "tracks" if group == TRACKS else "methods")
+        assert code == 0 and "lost" not in out, err
+        asked = {METHODS: ("info", name), TRACKS: ("info", name)}.get(
+            group, ("data", "check", name)
+        )
+        if name == "lost":  # those whose name is taken are what they were
+            code, out, err = call(*asked)
+            assert (code, out) == (2, "") and err.count("\n") == 1 and words in err, err
+    with installed(tmp_path):
+        code, _, err = call("run", "-m", "bct", "-p", "open-class", "-t", "toy", "--dry-run")
+        assert code == 0 and err.startswith("bench: passed over ") and err.count("\n") == 1
+        assert words in err and ("others-package 1.0" in err or "others/" in err)
+    with installed(tmp_path):
+        code, out, err = call("doctor")
+        assert code == 2 and "BAD  passed over: " in out and words in out
+    with installed(tmp_path), pytest.warns(PassedOverWarning):
+        assert any(words in reason for reason in registry.broken())
+
+
+def test_a_module_that_cannot_be_imported_stops_only_what_needs_it(tmp_path):
+    write_package(tmp_path, OTHERS, {METHODS: {"lost": "others.at_import"}})
+    said = "module others.at_import of others-package 1.0 cannot be imported: ModuleNotFoundError"
+    with installed(tmp_path):
+        assert call("list", "methods")[0] == 0
+        code, _, err = call("run", "-m", "lost", "-p", "open-class", "-t", "toy", "--dry-run")
+        assert code == 2 and said in err and err.count("\n") == 1
+        assert "at_import.py, line 1" in err
+        with pytest.warns(PassedOverWarning, match="lost"):
+            assert "procrustes" in map_labels()
+
+
+def test_a_track_that_cannot_be_read_is_left_out_of_the_list(tmp_path):
+    write_package(tmp_path, {"others/__init__.py": ""}, {TRACKS: {"lost": "others"}})
+    with installed(tmp_path):
+        code, out, err = call("list", "tracks")
+        assert code == 0 and "glyphs" in out and "passed over track lost: " in err
+        assert call("info", "lost")[0] == 2
+
+
+def test_a_method_of_the_checkout_that_is_half_written(tmp_path, monkeypatch):
+    own = tmp_path / "methods"
+    own.mkdir()
+    for path in (ROOT / "methods").glob("*.py"):
+        (own / path.name).symlink_to(path)
+    (own / "half_way.py").write_text("\ndef (\n")
+    folder = registry._folder
+    monkeypatch.setattr(
+        registry, "_folder", lambda name: own if name == "methods" else folder(name)
+    )
+    with installed(tmp_path):
+        code, out, err = call("list", "methods")
+        assert code == 0 and "bct" in out and "half-way" not in out
+        assert err.count("\n") == 1 and "half_way.py: SyntaxError: invalid syntax, line 2" in err
+        for words in (("check", "half-way"), ("info", "half-way"), ("submit", "half-way"),
+                      ("run", "-m", "half-way", "-p", "open-class", "--dry-run")):  # fmt: skip
+            code, out, err = call(*words)
+            assert code == 2 and err.count("\n") == 1 and "line 2" in err, err
 
 
 @pytest.mark.slow

@@ -14,9 +14,9 @@ from typer.exceptions import TyperException
 from benchmark import __version__
 from benchmark.cli import data, evidence, options, records, results, submitting, upgrading, vectors
 from benchmark.cli import store as store_verbs
-from benchmark.cli.output import echo, fail, plain_errors
+from benchmark.cli.output import echo, fail, passed_over, plain_errors, tell_passed_over
 from benchmark.cli.verbs import Command
-from benchmark.errors import BenchError, nearest, unknown
+from benchmark.errors import BenchError, PassedOverWarning, nearest, unknown
 
 app = typer.Typer(
     name="bench",
@@ -261,15 +261,25 @@ def main(argv: list[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")  # letters that its encoding lacks
     # What Pillow finds odd in a picture that it can read; one that it cannot is an error.
     warnings.filterwarnings("ignore", module=r"PIL\.")
+    warnings.showwarning = _show
     try:
         with plain_errors():
             code = app(args=argv, standalone_mode=False)
+            tell_passed_over()
     except TyperException as error:
         fail(_usage(error))
     except (KeyboardInterrupt, typer.Abort):
         echo("bench: stopped; the same command goes on from here", err=True)
         sys.exit(130)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show(message: Warning | str, category: type[Warning], *more: Any, **_: Any) -> None:
+    """Print a warning, ours as one line."""
+    if issubclass(category, PassedOverWarning):
+        passed_over.append(str(message))
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, *more[:2]))
 
 
 def _usage(error: Any) -> str:

@@ -2,6 +2,7 @@
 
 import inspect
 import textwrap
+import warnings
 from typing import Any
 
 from benchmark.cli.output import echo, echo_json
@@ -9,7 +10,7 @@ from benchmark.config import registry
 from benchmark.config.loading import load_protocol, load_track
 from benchmark.config.protocols import Protocol
 from benchmark.config.tracks import Track
-from benchmark.errors import unknown
+from benchmark.errors import BenchError, PassedOverWarning
 
 
 def protocols() -> list[Protocol]:
@@ -18,8 +19,16 @@ def protocols() -> list[Protocol]:
 
 
 def tracks() -> list[Track]:
-    """Every track."""
-    return [load_track(name) for name in registry.track_files()]
+    """Every track; one of another package that cannot be read is told and left out."""
+    found = []
+    for name in registry.track_files():
+        try:
+            found.append(load_track(name))
+        except BenchError as error:
+            if not registry.is_added_track(name):
+                raise
+            warnings.warn(PassedOverWarning(f"passed over track {name}: {error}"), stacklevel=2)
+    return found
 
 
 def summary(track: Track) -> str:
@@ -68,7 +77,7 @@ def _card(name: str) -> dict[str, Any]:
     if name in registry.track_files():
         return _track_card(load_track(name))
     known = [*registry.method_files(), *registry.protocol_files(), *registry.track_files()]
-    raise unknown("name", name, known)
+    raise registry.not_known("name", name, known)
 
 
 def _track_card(track: Track) -> dict[str, Any]:

@@ -21,6 +21,8 @@ def diagnose() -> Iterator[tuple[str, str, bool]]:
         ("tracks", registry.track_files()),
     ):  # fmt: skip
         yield kind, ", ".join(names), bool(names)
+    for reason in registry.broken():
+        yield "passed over", reason, False
     yield _tried("store", _store)
     yield _tried("ranking kernel", _kernel)
 

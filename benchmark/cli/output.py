@@ -25,9 +25,22 @@ def echo_json(value: Any) -> None:
     typer.echo(text if text.isascii() else "".join(shown))
 
 
+passed_over: list[str] = []
+"""What is broken and nobody asked for; it is told when a verb ends."""
+
+
+def tell_passed_over(said: str = "") -> None:
+    """Print what was passed over, but for what is ``said`` already."""
+    for line in dict.fromkeys(passed_over):
+        if line.partition(": ")[2] not in said:
+            echo(f"bench: {line}", err=True)
+    passed_over.clear()
+
+
 def fail(message: str) -> NoReturn:
     """End with one line and exit code 2."""
     with suppress(OSError):  # nobody reads it any more
+        tell_passed_over(message)
         echo("bench: " + message.replace("\n", "\\n"), err=True)
     sys.exit(2)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from benchmark.config import registry
+from benchmark.config.entry_points import METHODS
 from benchmark.config.files import write_whole
 from benchmark.errors import BenchError
 
@@ -37,7 +38,7 @@ def write_method(name: str, kind: Kind, root: Path | None = None) -> tuple[Path,
     if not (root / "pyproject.toml").is_file() or not (root / "tests" / "methods").is_dir():
         raise BenchError(
             f"new-method: {root} is no checkout of CompatBench; a package of your own adds a "
-            f"method by an entry point in the group {registry.METHODS}"
+            f"method by an entry point in the group {METHODS}"
         )
     files = root / "methods" / f"{stem}.py", root / "tests" / "methods" / f"test_{stem}.py"
     for path in files:

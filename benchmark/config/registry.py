@@ -6,22 +6,27 @@ import importlib
 import importlib.util
 import inspect
 import json
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmark.config.declarations import DatasetDeclaration, MethodDeclaration, TaskDeclaration
+from benchmark.config.entry_points import (
+    DATASETS,
+    METHODS,
+    TRACKS,
+    Added,
+    added,
+    one_line,
+    package_of,
+)
 from benchmark.config.reading import build
-from benchmark.errors import BenchError, unknown
+from benchmark.errors import BenchError, PassedOverWarning, unknown
 
 Entry = TypeVar("Entry")
-
-METHODS, TRACKS, DATASETS = (f"compatbench.{kind}" for kind in ("methods", "tracks", "datasets"))
-"""Groups of entry points, by which other packages add to what is here."""
-
 
 _MAP_TRAINING = {"fit_map", "LearnedMap", "SideInformationMap", "TrainedVectorMap"}
 """What of ``benchmark.contract`` trains a map, and the bases that do."""
@@ -59,7 +64,7 @@ class MethodFile:
     @property
     def summary(self) -> str:
         """First line of the docstring."""
-        return (ast.get_docstring(ast.parse(self.source)) or "").partition("\n")[0]
+        return (ast.get_docstring(_tree(self.source)) or "").partition("\n")[0]
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -78,7 +83,7 @@ class MethodFile:
     @property
     def trains_map(self) -> bool:
         """Whether it may train a map step by step: another package's method always may."""
-        nodes = ast.walk(ast.parse(self.source))
+        nodes = ast.walk(_tree(self.source))
         imported = {
             n.name for node in nodes if isinstance(node, ast.ImportFrom) for n in node.names
         }
@@ -86,11 +91,16 @@ class MethodFile:
         return own or any(method_file(name).trains_map for name in self.builds_on)
 
 
+@cache
+def _tree(source: bytes) -> ast.Module:
+    return ast.parse(source)
+
+
 def _assigned(source: bytes, name: str) -> ast.expr | None:
     """What a name is set to, in a module or a class; None where it is not."""
     if name.encode() not in source:
         return None
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(_tree(source)):
         if isinstance(node, ast.Assign | ast.AnnAssign):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             if ast.unparse(target) == name:
@@ -105,7 +115,7 @@ def fingerprint(source: bytes) -> str:
     Of the syntax tree as plain values, without what is empty: ``ast.dump`` and ``ast.unparse``
     write the same tree in other words from one Python to the next.
     """
-    text = json.dumps(_code(ast.parse(source)), sort_keys=True)
+    text = json.dumps(_code(_tree(source)), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -130,43 +140,50 @@ def _folder(package: str) -> Path:
 
 
 @cache
-def method_files() -> Mapping[str, MethodFile]:
-    """Every method: the files in ``methods/`` and the entry points of other packages."""
-    files = {}
+def _methods() -> tuple[Mapping[str, MethodFile], Mapping[str, str]]:
+    """Every method, and why others are passed over: broken files and entry points."""
+    files, broken = {}, {}
     for path in sorted(_folder("methods").glob("[!_]*.py")):
         name = path.stem.replace("_", "-")
         files[name] = MethodFile(name, f"methods.{path.stem}", path)
-    for name, (module, path) in _added(METHODS, files).items():
+    more = added(METHODS, files)
+    for name, (module, path) in more.found.items():
         files[name] = MethodFile(name, module, path)
-    return files
-
-
-def _added(group: str, known: Mapping[str, Any]) -> dict[str, tuple[str, Path]]:
-    """Name -> module and file, of what other packages add; nothing is imported.
-
-    Raises:
-        BenchError: If a module cannot be found, or a name is taken.
-    """
-    found: dict[str, tuple[str, Path]] = {}
-    for entry in sorted(entry_points(group=group)):
+    for name, file in list(files.items()):
         try:
-            spec = importlib.util.find_spec(entry.module)
-        except ImportError:  # of a package above it
-            spec = None
-        if spec is None or spec.origin is None:
-            raise BenchError(f"entry point {group}: '{entry.value}' cannot be found")
-        # A package that lies on the path twice is listed twice.
-        if entry.name in known or found.get(entry.name, (entry.module,))[0] != entry.module:
-            raise BenchError(f"entry point {group}: '{entry.name}' exists already")
-        found[entry.name] = (entry.module, Path(spec.origin))
-    return found
+            _tree(file.source)
+        except (SyntaxError, ValueError, OSError, RecursionError) as error:
+            broken[name] = f"{file.path}: {one_line(error)}"
+            warnings.warn(PassedOverWarning(f"passed over method {broken[name]}"), stacklevel=3)
+            del files[name]
+    return files, broken | more.broken
+
+
+def method_files() -> Mapping[str, MethodFile]:
+    """Every method: the files in ``methods/`` and the entry points of other packages.
+
+    A file that is no Python, and a broken entry point, is told and passed over.
+    """
+    return _methods()[0]
 
 
 def known(kind: str, name: str, entries: Mapping[str, Entry]) -> Entry:
-    """The entry of a name; BenchError with the nearest known one if there is none."""
-    if name not in entries:
-        raise unknown(kind, name, entries)
-    return entries[name]
+    """The entry of a name.
+
+    Raises:
+        BenchError: Saying why it is passed over, or with the nearest known one if there is none.
+    """
+    if name in entries:
+        return entries[name]
+    raise not_known(kind, name, entries)
+
+
+def not_known(kind: str, name: str, entries: Iterable[str]) -> BenchError:
+    """The error for a name: why it is passed over, or the nearest known one."""
+    for each, reasons in _BROKEN.items():
+        if kind in (each, "name") and name in (found := reasons()):
+            return BenchError(f"{each} '{name}': {found[name]}")
+    return unknown(kind, name, entries)
 
 
 def method_file(label: str) -> MethodFile:
@@ -210,11 +227,20 @@ def protocol_files() -> dict[str, Path]:
 
 
 @cache
+def _tracks() -> tuple[Mapping[str, Path], Added]:
+    own = {path.stem: path for path in sorted(_folder("protocols").glob("tracks/*.yaml"))}
+    return own, added(TRACKS, own)
+
+
 def track_files() -> Mapping[str, Path]:
     """Track id to file: in ``protocols/tracks/``, or beside the module that a package names."""
-    files = {path.stem: path for path in sorted(_folder("protocols").glob("tracks/*.yaml"))}
-    added = _added(TRACKS, files)
-    return files | {name: path.with_name(f"{name}.yaml") for name, (_, path) in added.items()}
+    own, more = _tracks()
+    return {**own} | {n: path.with_name(f"{n}.yaml") for n, (_, path) in more.found.items()}
+
+
+def is_added_track(name: str) -> bool:
+    """Whether a track is of another package."""
+    return name not in _tracks()[0]
 
 
 def _modules(package: str, base: str) -> dict[str, str]:
@@ -233,10 +259,27 @@ def _modules(package: str, base: str) -> dict[str, str]:
 
 
 @cache
+def _datasets() -> tuple[Mapping[str, str], Mapping[str, str]]:
+    own = _modules("benchmark.data", "DatasetReader")
+    more = added(DATASETS, own)
+    return own | {name: module for name, (module, _) in more.found.items()}, more.broken
+
+
 def datasets() -> Mapping[str, str]:
     """Dataset name to module with a ``DatasetReader``: in ``benchmark/data`` or other packages."""
-    own = _modules("benchmark.data", "DatasetReader")
-    return own | {name: module for name, (module, _) in _added(DATASETS, own).items()}
+    return _datasets()[0]
+
+
+_BROKEN: Mapping[str, Callable[[], Mapping[str, str]]] = {
+    "method": lambda: _methods()[1], "track": lambda: _tracks()[1].broken,
+    "dataset": lambda: _datasets()[1],
+}  # fmt: skip
+"""Kind -> name -> why it is passed over."""
+
+
+def broken() -> list[str]:
+    """Why entry points and methods are passed over."""
+    return [reason for reasons in _BROKEN.values() for reason in reasons().values()]
 
 
 @cache
@@ -259,7 +302,7 @@ def _class_modules() -> Mapping[str, str]:
     return {
         f"{module}:{node.name}": module
         for module, path in sorted(files.items())
-        for node in ast.parse(path.read_bytes()).body
+        for node in _tree(path.read_bytes()).body
         if isinstance(node, ast.ClassDef)
     }
 
@@ -290,9 +333,21 @@ def task(name: str) -> TaskDeclaration:
     return cls()
 
 
+def _imported(name: str) -> Any:
+    """A module; a BenchError of one line, with its package, if it cannot be imported."""
+    try:
+        return importlib.import_module(name)
+    except BenchError:
+        raise
+    except (Exception, SystemExit) as error:
+        package = package_of(name)
+        of = f" of {package}" if package else ""
+        raise BenchError(f"module {name}{of} cannot be imported: {one_line(error)}") from error
+
+
 def _only_class(module_name: str, base: Any) -> Any:
     """The class of a module that derives from ``base`` and is written there."""
-    module = importlib.import_module(module_name)
+    module = _imported(module_name)
     classes = [
         c
         for _, c in inspect.getmembers(module, inspect.isclass)

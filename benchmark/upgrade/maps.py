@@ -1,6 +1,7 @@
 """Maps between both models' vectors: the methods that need nothing but pairs, fitted and timed."""
 
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +11,7 @@ import numpy as np
 from benchmark.config import registry
 from benchmark.contract.bases import FeatureTransformation
 from benchmark.contract.conversion import Conversion
-from benchmark.errors import BenchError, RefusedError, nearest
+from benchmark.errors import BenchError, PassedOverWarning, RefusedError, nearest
 from benchmark.ranking.arrays import Floats
 
 QUICK = (
@@ -51,7 +52,12 @@ def map_labels() -> list[str]:
     """
     labels = []
     for name, file in registry.method_files().items():
-        if file.control or not issubclass(registry.method_class(name), FeatureTransformation):
+        try:
+            cls = registry.method_class(name)
+        except BenchError as error:
+            warnings.warn(PassedOverWarning(f"passed over method {name}: {error}"), stacklevel=2)
+            continue
+        if file.control or not issubclass(cls, FeatureTransformation):
             continue
         found = [x for x in (name, *(f"{name}:{v}" for v in file.variants)) if _needs_pairs(x)]
         first = {_direction(label): label for label in reversed(found)}

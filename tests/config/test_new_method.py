@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config import registry
+from benchmark.config.entry_points import METHODS
 from benchmark.config.new_method import write_method
 from benchmark.errors import BenchError
 
@@ -56,5 +56,5 @@ def test_taken_names_and_other_folders(checkout, tmp_path):
     with pytest.raises(BenchError, match=r"test_other\.py exists already"):
         write_method("other", "map", checkout)
     assert not (checkout / "methods" / "other.py").exists()
-    with pytest.raises(BenchError, match=f"no checkout.*{registry.METHODS}"):
+    with pytest.raises(BenchError, match=f"no checkout.*{METHODS}"):
         write_method("other", "map", tmp_path / "nowhere")

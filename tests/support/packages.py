@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config import registry
+from benchmark.config import entry_points, registry
 
 CACHES = (
-    registry.method_files, registry.track_files, registry.datasets, registry._class_modules
+    registry._methods, registry._tracks, registry._datasets, registry._class_modules,
+    entry_points.package_of,
 )  # fmt: skip
 
 

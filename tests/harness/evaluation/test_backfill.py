@@ -10,7 +10,8 @@ import pytest
 from support.objects import changed
 
 from benchmark import BenchError, load, run
-from benchmark.config import registry
+from benchmark.config import entry_points, registry
+from benchmark.config.entry_points import METHODS
 from benchmark.config.generations import GenerationSpec
 from benchmark.config.protocols import Protocol
 from benchmark.harness.execution import Compute
@@ -49,13 +50,13 @@ def registered(tmp_path_factory):
     """The method ``shift``, found as a third party's."""
     folder = tmp_path_factory.mktemp("package")
     (folder / "shift_of_mean.py").write_text(textwrap.dedent(METHOD).lstrip())
-    entry = importlib.metadata.EntryPoint("shift", "shift_of_mean:Shift", registry.METHODS)
+    entry = importlib.metadata.EntryPoint("shift", "shift_of_mean:Shift", METHODS)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
-        patch.setattr(registry, "entry_points", lambda group: [entry] * (group == registry.METHODS))
-        registry.method_files.cache_clear()
+        patch.setattr(entry_points, "entry_points", lambda group: [entry] * (group == METHODS))
+        registry._methods.cache_clear()
         yield
-    registry.method_files.cache_clear()
+    registry._methods.cache_clear()
 
 
 @pytest.fixture(scope="module")

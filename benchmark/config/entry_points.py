@@ -1,0 +1,88 @@
+"""Methods, tracks and datasets of other packages; one that is broken is named and passed over."""
+
+import importlib.util
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmark.errors import BenchError, PassedOverWarning
+
+METHODS, TRACKS, DATASETS = (f"compatbench.{kind}" for kind in ("methods", "tracks", "datasets"))
+"""Groups of entry points, by which other packages add to what is here."""
+
+
+class Added(NamedTuple):
+    """What other packages add to a group.
+
+    Attributes:
+        found: Name -> module and its file.
+        broken: Name -> why it is passed over, in words that name the package.
+    """
+
+    found: dict[str, tuple[str, Path]]
+    broken: dict[str, str]
+
+
+def added(group: str, known: Mapping[str, object]) -> Added:
+    """What other packages add beside what is ``known``; modules above theirs may be imported.
+
+    What is broken is told by a :class:`PassedOverWarning`.
+    """
+    all_added = Added({}, {})
+    for entry in sorted(entry_points(group=group)):
+        try:
+            module, path = _located(entry)
+            # A package that lies on the path twice is listed twice.
+            if entry.name in known or all_added.found.get(entry.name, (module,))[0] != module:
+                raise BenchError(f"'{entry.name}' exists already")
+        except BenchError as error:
+            reason = f"entry point {group} of {_package(entry)}: {error}"
+            all_added.broken[entry.name] = reason
+            warnings.warn(PassedOverWarning(f"passed over {reason}"), stacklevel=2)
+        else:
+            all_added.found[entry.name] = (module, path)
+    return all_added
+
+
+@cache
+def package_of(module: str) -> str:
+    """The package whose entry point names a module; empty where none does."""
+    for group in (METHODS, TRACKS, DATASETS):
+        for entry in entry_points(group=group):
+            if entry.value.partition(":")[0].strip() == module:
+                return _package(entry)
+    return ""
+
+
+def _package(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "some package"
+
+
+def _located(entry: EntryPoint) -> tuple[str, Path]:
+    """Module and file of an entry point; BenchError if there is none."""
+    try:
+        spec = importlib.util.find_spec(entry.module)
+    except ImportError:  # of a package above it
+        spec = None
+    except (Exception, SystemExit) as error:  # whatever a package above it does when imported
+        raise BenchError(f"'{entry.value}': {one_line(error)}") from error
+    if spec is None or spec.origin is None:
+        raise BenchError(f"'{entry.value}' cannot be found")
+    return entry.module, Path(spec.origin)
+
+
+def one_line(error: BaseException) -> str:
+    """An exception of somebody's code as one line: its kind, its words, where it was raised."""
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg}, line {error.lineno}"
+    where = ""
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not code.co_filename.startswith("<"):
+            where = f" ({code.co_filename}, line {trace.tb_lineno})"
+        trace = trace.tb_next
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{where}"
