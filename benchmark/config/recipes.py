@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -99,6 +99,21 @@ class ModelSpec(Model):
     def is_transformer(self) -> bool:
         """Whether the backbone is a transformer, by the family that its name begins with."""
         return bool(_TRANSFORMER.match(self.backbone))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_tag_names_weights(cls, values: Any) -> Any:
+        """Take ``timm:resnet18.tv_in1k`` as timm does: weights ``tv_in1k`` of ``resnet18``."""
+        name = values.get("backbone") if isinstance(values, Mapping) else None
+        if not isinstance(name, str) or not name.startswith("timm:") or "." not in name:
+            return values
+        backbone, _, tag = name.partition(".")
+        if values.get("weights") not in (None, tag):
+            raise ValueError(
+                f"weights: expected '{tag}' or none beside the backbone '{name}', got "
+                f"'{values['weights']}'"
+            )
+        return {**values, "backbone": backbone, "weights": tag}
 
     @model_validator(mode="after")
     def _triplets_need_positives(self) -> ModelSpec:

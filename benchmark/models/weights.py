@@ -19,6 +19,8 @@ T = TypeVar("T")
 Shapes = Mapping[str, tuple[int, ...]]
 _HUB_FILE = "model.safetensors"
 _CLIP_HUB_FILE = "open_clip_model.safetensors"
+_WRAPPERS = ("_orig_mod.", "module.")
+"""What ``torch.compile`` and data-parallel training put before the name of each tensor."""
 _PLACES = ("pos_embed", "positional_embedding")
 """Tensors of a transformer that an image of another size has more or fewer rows of."""
 
@@ -112,9 +114,11 @@ def load_weights(model: nn.Module, spec: ModelSpec, path: Path, part: str = "tru
     weights summed or repeated for other channels, as timm does both.
 
     Raises:
-        BenchError: If a tensor is missing, unexpected or of another size.
+        BenchError: If a tensor is missing, unexpected, of another size or not of finite numbers.
     """
     held, loaded = model.state_dict(), backbone_part(read_weights(path), spec, part)
+    for key, value in loaded.items():
+        _require_sound(key, value, path)
     for key, value in loaded.items():
         if key in held and held[key].shape != value.shape:
             loaded[key] = _fitted(key, value, held[key], model)
@@ -124,7 +128,10 @@ def load_weights(model: nn.Module, spec: ModelSpec, path: Path, part: str = "tru
 
 
 def check_weights(model: nn.Module, spec: ModelSpec, path: Path, part: str = "trunk") -> None:
-    """Raise a BenchError if a file can be no weights of a backbone, for images of any size."""
+    """Raise a BenchError if a file can be no weights of a backbone, for images of any size.
+
+    Its numbers are read, one tensor at a time.
+    """
     wanted = {key: tuple(value.shape) for key, value in model.state_dict().items()}
     found = dict(backbone_part(shapes_of(path), spec, part))
     for key in wanted.keys() & found.keys():
@@ -134,6 +141,19 @@ def check_weights(model: nn.Module, spec: ModelSpec, path: Path, part: str = "tr
         if places or (channels and key == _first_convolution(model)):
             found[key] = one
     check_shapes(found, wanted, str(path))
+    with safe_open(path, "pt") as file:
+        for key in file.keys():  # noqa: SIM118
+            _require_sound(key, file.get_tensor(key), path)
+
+
+def _require_sound(key: str, value: Tensor, path: Path) -> None:
+    """BenchError if a tensor has a number that is none, or a variance below 0."""
+    if not value.is_floating_point():
+        return
+    if not bool(value.isfinite().all()):
+        raise BenchError(f"weights: {path}: '{key}': expected finite numbers, got NaN or infinity")
+    if key.endswith("running_var") and bool((value < 0).any()):
+        raise BenchError(f"weights: {path}: '{key}': expected variances, got one below 0")
 
 
 def check_shapes(found: Shapes, wanted: Shapes, where: str) -> None:
@@ -148,9 +168,11 @@ def check_shapes(found: Shapes, wanted: Shapes, where: str) -> None:
 def backbone_part(tensors: Mapping[str, T], spec: ModelSpec, part: str) -> dict[str, T]:
     """Tensors of a file that are a backbone's, by its own names.
 
+    What wraps a whole model (``_orig_mod.``, ``module.``) is no part of them.
     Files of CLIP hold both towers, of which ``part`` is ``visual`` or ``text``; those that a run of
     ours stored hold a whole model; others hold a classifier besides.
     """
+    tensors = _unwrapped(tensors)
     library, _, name = spec.backbone.partition(":")
     if library == "open_clip":
         both = {
@@ -169,6 +191,13 @@ def backbone_part(tensors: Mapping[str, T], spec: ModelSpec, part: str) -> dict[
     names = [classifier] if isinstance(classifier, str) else [*(classifier or ())]
     dropped = tuple(f"{each}." for each in names)
     return {key: value for key, value in tensors.items() if not key.startswith(dropped)}
+
+
+def _unwrapped(tensors: Mapping[str, T]) -> Mapping[str, T]:
+    for prefix in _WRAPPERS * 2:  # either may stand before the other
+        if tensors and all(key.startswith(prefix) for key in tensors):
+            tensors = _below(tensors, prefix)
+    return tensors
 
 
 def _below(tensors: Mapping[str, T], prefix: str) -> dict[str, T]:

@@ -1,7 +1,10 @@
 """Reads what the user brings, from files or arrays, into :class:`Inputs`."""
 
 import json
+import math
+import numbers
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -89,6 +92,8 @@ def _relevance(
                 f"gallery, got {len(mine)} and {len(its)}"
             )
         return of_classes(mine, its), "labels"
+    if not (qrels is None or isinstance(qrels, Mapping | str | Path)):
+        raise BenchError(f"qrels: expected a file, or query -> item -> gain, got {cut(qrels)}")
     if isinstance(qrels, Mapping):
         return _of_mapping(qrels, query_ids, gallery_ids), "qrels"
     relevance = read_relevance(qrels, query_ids, gallery_ids)
@@ -98,17 +103,40 @@ def _relevance(
 def _of_mapping(
     qrels: Mapping[Any, Mapping[Any, float]], query_ids: Ids, gallery_ids: Ids
 ) -> Relevance:
-    triples = [(str(q), str(i), float(g)) for q, items in qrels.items() for i, g in items.items()]
-    query = _rows_of([q for q, _, _ in triples], query_ids)
-    item = _rows_of([i for _, i, _ in triples], gallery_ids)
-    gain = np.array([g for _, _, g in triples])
-    used = (query >= 0) & (item >= 0) & (gain > 0)
+    gains: dict[tuple[str, str], float] = {}
+    for query, items in qrels.items():
+        if not isinstance(items, Mapping):
+            raise BenchError(
+                f"qrels: expected query -> item -> gain, got {cut(items)} for query {shown(query)}"
+            )
+        for item, gain in items.items():
+            pair, number = (str(query), str(item)), _gain(query, item, gain)
+            if gains.setdefault(pair, number) != number:  # 7 and "7" are one id
+                raise BenchError(
+                    f"qrels: expected one gain of item {pair[1]} for query {pair[0]}, got "
+                    f"{gains[pair]:g} and {number:g}"
+                )
+    queries = _rows_of([q for q, _ in gains], query_ids)
+    rows = _rows_of([i for _, i in gains], gallery_ids)
+    values = np.array([*gains.values()])
+    used = (queries >= 0) & (rows >= 0) & (values > 0)
     if not used.any():
         raise BenchError("qrels: expected a relevant item of one of the queries, got none")
-    order = np.lexsort((item, query))
+    order = np.lexsort((rows, queries))
     kept: Ints = order[used[order]]
-    sizes = np.bincount(query[kept], minlength=len(query_ids))
-    return Relevance(offsets(sizes), item[kept], gain[kept])
+    sizes = np.bincount(queries[kept], minlength=len(query_ids))
+    return Relevance(offsets(sizes), rows[kept], values[kept])
+
+
+def _gain(query: Any, item: Any, gain: Any) -> float:
+    """A gain as a number; BenchError if it is none, or not finite."""
+    with suppress(OverflowError):
+        if isinstance(gain, numbers.Real) and math.isfinite(number := float(gain)):
+            return number
+    raise BenchError(
+        f"qrels: gain of item {shown(item)} for query {shown(query)}: expected a finite number, "
+        f"got {cut(repr(gain))}"
+    )
 
 
 def _rows_of(names: list[str], ids: Ids) -> Ints:

@@ -219,3 +219,62 @@ def test_where_a_file_lies_names_no_stage(pretrained, tmp_path):
     other = stored(timm.create_model("resnet10t"), tmp_path / "other.safetensors")
     third = make_request(["bct"], "open-class", "toy", settings=of_new(other)).plan()
     assert {*names[0]} - {stage.name for stage in third.stages}
+
+
+@pytest.mark.parametrize(
+    "prefix", ["_orig_mod.", "module.", "module._orig_mod.", "_orig_mod.module."]
+)
+def test_names_behind_a_wrapper_are_the_model_s(pretrained, tmp_path, prefix):
+    path = tmp_path / "wrapped.safetensors"
+    save_file({f"{prefix}{k}": v for k, v in load_file(pretrained).items()}, path)
+    check_model(spec(path))
+    (wrapped, _), (plain, _) = trunk(RESNET, 3, 32), trunk(RESNET, 3, 32)
+    load_weights(wrapped, spec(path), path)
+    load_weights(plain, spec(pretrained), pretrained)
+    assert all(torch.equal(a, b) for a, b in zip(
+        wrapped.state_dict().values(), plain.state_dict().values(), strict=True
+    ))  # fmt: skip
+    some = {
+        f"{prefix if i else ''}{k}": v for i, (k, v) in enumerate(load_file(pretrained).items())
+    }
+    save_file(some, path)
+    with pytest.raises(BenchError, match="no such tensor"):
+        check_model(spec(path))
+
+
+@pytest.mark.parametrize(
+    ("key", "number", "said"),
+    [
+        ("bn1.running_mean", float("nan"), "'bn1.running_mean': expected finite numbers"),
+        ("layer1.0.conv1.weight", float("inf"), "'layer1.0.conv1.weight': expected finite"),
+        ("bn1.running_var", -1.0, "'bn1.running_var': expected variances, got one below 0"),
+    ],
+)
+def test_numbers_that_end_in_nan_are_told_before_anything_is_trained(
+    pretrained, tmp_path, key, number, said
+):
+    changed = load_file(pretrained)
+    changed[key].view(-1)[0] = number
+    path = tmp_path / "bad.safetensors"
+    save_file(changed, path)
+    with pytest.raises(BenchError, match=said):
+        make_request(["bct"], "open-class", "toy", settings=of_new(path)).plan()
+    model, _ = trunk(RESNET, 3, 32)
+    with pytest.raises(BenchError, match=said):
+        load_weights(model, spec(path), path)
+
+
+def test_a_name_with_a_tag_is_the_tag_s_weights():
+    tagged = ModelSpec(backbone="timm:resnet18.tv_in1k", dim=8)
+    assert tagged == ModelSpec(backbone="timm:resnet18", dim=8, weights="tv_in1k")
+    assert tagged == ModelSpec(backbone="timm:resnet18.tv_in1k", dim=8, weights="tv_in1k")
+    settings = {"new.backbone": "timm:resnet18.tv_in1k"}
+    request = make_request(["bct"], "open-class", "toy", settings=settings)
+    (model,) = [each for each in request.setup.models if each.weights]
+    assert (model.backbone, model.weights) == ("timm:resnet18", "tv_in1k")
+    with pytest.raises(BenchError, match="expected 'tv_in1k' or none beside the backbone"):
+        make_request(["bct"], "open-class", "toy", settings=settings | {"new.weights": "a1_in1k"})
+    with pytest.raises(BenchError, match=r"got 'tv_in1kk'.*tv_in1k"):
+        make_request(
+            ["bct"], "open-class", "toy", settings={"new.backbone": "timm:resnet18.tv_in1kk"}
+        ).plan()
