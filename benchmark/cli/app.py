@@ -1,5 +1,6 @@
 """The command ``bench``: verbs only; parse, call, print."""
 
+import _thread
 import io
 import os
 import sys
@@ -27,6 +28,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
+
+_STOPPED = 130
+_GOES_ON = {"run", "get", "resize"}
+"""Verbs, or those of a group, that keep what they have finished."""
 
 # On a busy machine threads that spin while they wait make a training ten times slower; libgomp
 # reads this when torch is loaded.
@@ -220,8 +225,8 @@ def perf(
     if what not in suite.names():
         raise unknown("benchmark", what, suite.names())
     if as_json is not None:
-        require_file_place(as_json, "--json")
         writable(as_json.parent, "--json")
+        require_file_place(as_json, "--json")
     document = suite.document(
         what,
         queries=queries,
@@ -262,6 +267,7 @@ def main(argv: list[str] | None = None) -> None:
     # What Pillow finds odd in a picture that it can read; one that it cannot is an error.
     warnings.filterwarnings("ignore", module=r"PIL\.")
     warnings.showwarning = _show
+    sys.unraisablehook = _unraisable
     try:
         with plain_errors():
             code = app(args=argv, standalone_mode=False)
@@ -269,8 +275,11 @@ def main(argv: list[str] | None = None) -> None:
     except TyperException as error:
         fail(_usage(error))
     except (KeyboardInterrupt, typer.Abort):
-        echo("bench: stopped; the same command goes on from here", err=True)
-        sys.exit(130)
+        code = _STOPPED
+    if code == _STOPPED:  # Typer makes it of an interrupt
+        kept = {*(sys.argv[1:] if argv is None else argv)[:2]} & _GOES_ON
+        more = "; the same command goes on from here" if kept else ""
+        echo(f"bench: stopped{more}", err=True)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -280,6 +289,14 @@ def _show(message: Warning | str, category: type[Warning], *more: Any, **_: Any)
         passed_over.append(str(message))
     else:
         sys.stderr.write(warnings.formatwarning(message, category, *more[:2]))
+
+
+def _unraisable(args: Any) -> None:
+    """Raise an interrupt again that a library's callback has swallowed, a compiler's for one."""
+    if args.exc_type is not None and issubclass(args.exc_type, KeyboardInterrupt):
+        _thread.interrupt_main()
+    else:
+        sys.__unraisablehook__(args)
 
 
 def _usage(error: Any) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -157,6 +158,22 @@ class Done:
     stages: list[Output]
 
 
+@contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Begin processes within that Ctrl-C does not reach: whoever began them ends them, in silence.
+
+    A mask of signals is inherited, from before a process runs any code; threads inherit it, too.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Elsewhere:
     """Work in processes of their own, each in one that has done nothing before."""
 
@@ -165,12 +182,18 @@ class Elsewhere:
 
     def do(self, twin: Twin, work: Work) -> "Future[Done]":
         """Carry work out on the inputs of a twin, in an empty folder that is also the temporary."""
-        return self.pool.submit(_do_alone, work, twin.root, twin.folder("elsewhere"), twin.poison)
+        with without_interrupts():
+            return self.pool.submit(
+                _do_alone, work, twin.root, twin.folder("elsewhere"), twin.poison
+            )
 
     def __enter__(self) -> "Elsewhere":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:  # nobody waits for what they do
+            for process in list((self.pool._processes or {}).values()):
+                process.terminate()
         self.pool.shutdown(cancel_futures=True)
 
 

@@ -1,0 +1,79 @@
+"""Ctrl-C: one line and exit code 130, from the command and from all that it began."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def descendants(pid):
+    """Processes that another one has begun, on Linux."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    found = [int(each) for each in children.read_text().split()] if children.exists() else []
+    return [*found, *(more for each in found for more in descendants(each))]
+
+
+def runs(pid):
+    """Whether a process is there, and no more than not waited for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def stopped(folder, *words, begun):
+    """Exit code and standard error of a command that is interrupted when ``begun(pid)`` is true."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmark.cli.app", *map(str, words)], cwd=folder, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    end = time.monotonic() + 120
+    while not begun(process.pid) and time.monotonic() < end:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
+    _, err = process.communicate(timeout=120)
+    return process.returncode, err
+
+
+def test_a_run_says_that_it_goes_on(tmp_path):
+    words = ("run", "-m", "bct", "-p", "open-class", "-t", "glyphs", "--device", "cpu")
+    store = tmp_path / "s"
+    code, err = stopped(tmp_path, *words, "--store", store, begun=lambda _: store.exists())
+    assert code == 130
+    assert err.splitlines()[-1] == "bench: stopped; the same command goes on from here"
+    assert "Traceback" not in err
+
+
+def test_other_verbs_say_that_they_stop(tmp_path):
+    def waited(pid):
+        time.sleep(2.5)
+        return True
+
+    code, err = stopped(tmp_path, "upgrade", "--demo", begun=waited)
+    assert (code, err) == (130, "bench: stopped\n")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+@pytest.mark.parametrize("wait", [0.0, 0.3, 1.0, 3.0])
+def test_processes_of_a_check_end_in_silence(tmp_path, wait):
+    pids = []
+
+    def children(pid):
+        pids[:] = descendants(pid)
+        if pids:
+            time.sleep(wait)  # imports, then work
+        return bool(pids)
+
+    code, err = stopped(tmp_path, "check", "bct", begun=children)
+    assert (code, err) == (130, "bench: stopped\n")
+    time.sleep(0.5)
+    assert pids and not any(map(runs, pids))
