@@ -1,0 +1,96 @@
+"""Numbers and judgements that nobody can mean: one line, from the command and from Python."""
+
+import math
+
+import numpy as np
+import pytest
+import typer
+import typer.main
+from support.command import call
+from support.upgrades import planted
+
+import benchmark
+from benchmark.cli.app import app
+from benchmark.errors import BenchError
+
+
+@pytest.fixture(scope="module")
+def made():
+    return planted(n=200, q=20, dim=8)
+
+
+def refused(made, said, **changes):
+    given = {
+        "old_gallery": made.old, "new_gallery": made.new, "queries": made.queries,
+        "old_queries": made.old_queries, "qrels": made.qrels, "maps": "procrustes", **changes,
+    }  # fmt: skip
+    with pytest.raises(BenchError, match=said) as caught:
+        benchmark.upgrade(**given)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["old_gallery", "new_gallery", "queries", "old_queries"])
+@pytest.mark.parametrize("length", [1e-14, 1e-30, 1e30])
+def test_lengths_whose_squares_float32_cannot_hold(made, name, length):
+    attributes = {"old_gallery": made.old, "new_gallery": made.new}
+    vectors = attributes.get(name, getattr(made, name, None)).copy()
+    vectors[3] *= length / np.linalg.norm(vectors[3])
+    said = rf"{name}: vector: expected lengths of 1e-12 to 1e\+18 for l2, got 1e[-+]\d+ in row 3"
+    refused(made, said, distance="l2", **{name: vectors})
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, -1.0, 0.0])
+@pytest.mark.parametrize("name", ["throughput", "price", "wanted"])
+def test_numbers_of_the_call(made, name, number):
+    if name != "price" or number:
+        refused(made, f"{name}: expected a", **{name: number})
+
+
+def verbs(command, words=()):
+    for name, each in getattr(command, "commands", {}).items():
+        yield from verbs(each, (*words, name))
+    if not hasattr(command, "commands"):
+        yield words, command
+
+
+FLOATS = [
+    (words, max(param.opts, key=len))
+    for words, command in verbs(typer.main.get_command(app))
+    for param in command.params
+    if "float" in str(getattr(param, "annotation", "")) or param.name in
+    ("price", "throughput", "wanted", "hours", "older_than")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
+@pytest.mark.parametrize(("words", "option"), FLOATS)
+def test_numbers_of_every_verb(words, option, text):
+    code, out, err = call(*words, f"{option}={text}")
+    assert (code, out) == (2, "") and err.count("\n") == 1 and option in err
+
+
+def test_there_are_such_options():
+    assert {option for _, option in FLOATS} >= {"--price", "--throughput", "--wanted", "--hours"}
+
+
+@pytest.mark.parametrize(
+    "gain", [math.inf, -math.inf, math.nan, "x", "2", None, [1], {}, 10**400, 1j],
+    ids=lambda gain: repr(gain)[:12],
+)  # fmt: skip
+def test_gains_that_are_none(made, gain):
+    said = "qrels: gain of item 5 for query 0: expected a finite number, got "
+    refused(made, said, qrels={**made.qrels, 0: {5: gain}})
+
+
+def test_judgements_in_other_forms(made):
+    said = "expected one gain of item 7 for query 0, got 1 and 2"
+    refused(made, said, qrels={**made.qrels, 0: {7: 1.0, "7": 2.0}})
+    refused(made, said, qrels={**made.qrels, 0: {7: 1.0}, "0": {7: 2}})
+    for value in ([1, 2], None, 3, "ab"):
+        refused(made, "query -> item -> gain, got .* for query 0", qrels={0: value})
+    refused(made, "qrels: expected a file, or query -> item -> gain, got", qrels=[("0", "5", 1)])
+    same = {**made.qrels, 0: {7: np.float32(1), "7": True}}
+    report = benchmark.upgrade(
+        made.old, made.new, made.queries, made.old_queries, qrels=same, maps="procrustes"
+    )
+    assert report.document["inputs"]["pairs"] == 20
