@@ -21,8 +21,9 @@ ENDS_IN_IT = (GITHUB / "pull_request_template.md", GITHUB / "ISSUE_TEMPLATE" / "
 def test_templates_end_in_the_checklist_that_the_command_verifies():
     for path in ENDS_IN_IT:
         assert path.read_text().endswith(f"\n\n{checklist()}"), path
-    done = checklist("my_map", "my-map", done=True).splitlines()
+    done = checklist("my_map", "my-map", VERIFIED).splitlines()
     assert [line[:5] for line in done] == ["- [x]"] * len(VERIFIED) + ["- [ ]"] * len(PROMISED)
+    assert any("equation" in line for line in PROMISED) and "equation" not in "".join(VERIFIED)
     assert "test_my_map.py" in done[1] and "bench check my-map" in done[0]
 
 
