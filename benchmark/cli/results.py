@@ -90,7 +90,7 @@ def run(
         for job in todo:
             show(job)
         return
-    writable(out, "--out")
+    writable(out, "--out", keep=False)
     n = processes or os.cpu_count() or 1
     failed, left = carry_out_jobs(todo, found, n, hours * _HOUR, show)
     done = len(todo) - len(failed) - len(left)

@@ -8,6 +8,7 @@ import typer
 from typer import Option
 
 from benchmark.errors import BenchError, located
+from benchmark.upgrade.names import INPUTS
 
 app = typer.Typer()
 Vectors = str | None
@@ -155,6 +156,13 @@ def upgrade(
     for line in result.document["inputs"]["told"]:
         if line.startswith("Warning: "):
             echo(f"bench: {line[0].lower()}{line[1:]}", err=True)
+    _write(result, report, as_json, save_map)
+
+
+def _write(result: Any, report: Path | None, as_json: Path | None, save_map: Path | None) -> None:
+    """The files of a report, and where they are."""
+    from benchmark.cli.output import echo
+
     if as_json is not None:
         result.save_json(as_json)
     if save_map is not None and result.conversion is not None:
@@ -166,6 +174,8 @@ def upgrade(
         if "query_view" in result.conversion.parts:
             use = f'benchmark.Conversion.load("{save_map}").view(queries)'
         echo(f"the map: {use}")
+    elif save_map is not None:
+        echo(f"no map is recommended: {save_map} is not written")
     if report is not None:
         echo(f"the page: {report}")
 
@@ -181,8 +191,6 @@ def _labels(queries: Path | None, gallery: Path | None) -> tuple[Path, Path] | N
 
 def _columns(option: str, words: list[str] | None) -> dict[str, str]:
     """A column for each input: ``docid``, or of one input ``queries=qid``."""
-    from benchmark.upgrade.reading import INPUTS
-
     every: dict[str, str] = {}
     alone: dict[str, str] = {}
     for word in words or []:
@@ -226,8 +234,7 @@ def _read(arguments: dict[str, Any]) -> list[Path]:
     """Every file that the call names."""
     from benchmark.upgrade.formats import files_read
 
-    vectors = ("old_gallery", "new_gallery", "queries", "old_queries")
-    named = [arguments[name] for name in vectors if arguments[name] is not None]
+    named = [arguments[name] for name in INPUTS if arguments[name] is not None]
     files = [arguments[name] for name in ("qrels", "texts", "reads")]
     return [
         *(path for name in named for path in files_read(name)),

@@ -1,14 +1,17 @@
 """Files and folders: hashes and seals, reading with limits, writing whole or not at all."""
 
 import errno
+import glob
 import hashlib
 import json
 import os
 import re
 import secrets
 import shutil
+import socket
 import stat
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -20,6 +23,7 @@ from benchmark.errors import BenchError
 
 _NOTHING_LEFT = 256 * 1024
 """Bytes; below this a failed write is put down to the disk."""
+_DAY = 24 * 60 * 60.0
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 
 SEAL = "seal"
@@ -95,18 +99,57 @@ def file_size(path: Path, limit: int) -> int:
     return about.st_size
 
 
-def writable(folder: Path, option: str) -> None:
+def part_of(path: Path) -> Path:
+    """The neighbour that a file or folder is written to, before it takes its place."""
+    return path.with_name(f".{path.name}.{_host()}-{os.getpid()}.part")
+
+
+def clear_parts(path: Path) -> None:
+    """Take away what killed processes left of :func:`part_of`: those of this machine, or old ones.
+
+    What another machine may be writing, on a disk that both see, stays for a day.
+    """
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*-*.part"):
+        host, _, number = part.name[len(path.name) + 2 : -len(".part")].rpartition("-")
+        with suppress(OSError, ValueError):
+            is_ours = host == _host() and number.isdecimal() and not _runs(int(number))
+            if is_ours or time.time() - part.stat().st_mtime > _DAY:
+                shutil.rmtree(part) if part.is_dir() else part.unlink()
+
+
+def _host() -> str:
+    return re.sub(r"[^\w.]", "_", socket.gethostname())[:64]
+
+
+def _runs(process: int) -> bool:
+    """Whether there is a process of that number."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # of another user
+        return True
+    return True
+
+
+def writable(folder: Path, option: str, *, keep: bool = True) -> None:
     """Make ``folder`` and a file in it, or say that it cannot be.
+
+    Without ``keep`` folders that were not there go again: who writes later makes them.
 
     Raises:
         BenchError: Naming the option and the folder.
     """
     try:
+        made = [each for each in (folder, *folder.parents) if not keep and not each.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise BenchError(f"{option}: cannot write in {folder}: {error.strerror}") from error
+    with suppress(OSError):  # another process has begun to use it
+        for each in made:
+            each.rmdir()
 
 
 def require_file_place(path: Path, option: str) -> None:

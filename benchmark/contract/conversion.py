@@ -1,7 +1,6 @@
 """A fitted conversion of a stored gallery, on plain arrays, and kept on disk."""
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, NonNegativeInt, PositiveInt, TypeAdapter
 
-from benchmark.config.files import file_digest, file_size, plain_io_errors, read_bytes
+from benchmark.config.files import (
+    clear_parts,
+    file_digest,
+    file_size,
+    part_of,
+    plain_io_errors,
+    read_bytes,
+)
 from benchmark.config.reading import Model, parse
 from benchmark.contract.arrays import (
     Vectors,
@@ -90,6 +96,9 @@ class Conversion:
                 cosine compares, a vector of zeros.
         """
         converted, new_side = self._convert(*self._stored(vectors, side))
+        for name, rows in (("vectors", converted), ("side-information", new_side)):
+            if rows is not None:
+                require_finite(f"{name} after {self.method}", rows)
         return (converted, new_side) if self.maps_side else converted
 
     def view(self, queries: ArrayLike, old_queries: ArrayLike | None = None) -> Vectors:
@@ -98,6 +107,11 @@ class Conversion:
         Methods that run the old model too need the same queries by it, ``[n, d_old]``; a BenchError
         says so.
         """
+        seen = self._view(queries, old_queries)
+        require_finite(f"queries after {self.method}", seen)
+        return seen
+
+    def _view(self, queries: ArrayLike, old_queries: ArrayLike | None) -> Vectors:
         vectors = self._queries("queries", queries, self.dims.new)
         if "joint_view" not in self.parts:
             return (
@@ -156,7 +170,8 @@ class Conversion:
         """
         folder = Path(folder).resolve()
         require_place(folder)
-        part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+        clear_parts(folder)
+        part = part_of(folder)
         try:
             part.mkdir(parents=True)
             with plain_io_errors(part):
@@ -211,7 +226,7 @@ class Conversion:
         old, new = np.ones((1, dims.old), np.float32), np.ones((1, dims.new), np.float32)
         side = np.ones((1, dims.side), np.float32) if dims.side else None
         view = "joint_view" if "joint_view" in self.parts else "query_view"
-        queries = _shape(_tried(view, self.view, new, old))
+        queries = _shape(_tried(view, self._view, new, old))
         if "merge" in self.parts:
             self._try_merge()
         converted = _tried("convert", self._convert, old, side)

@@ -22,7 +22,7 @@ from benchmark.errors import BenchError
 
 IMAGES = frozenset((
     ".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".pgm", ".ppm", ".pbm",
-    ".pnm",
+    ".pnm", ".jfif", ".avif",
 ))  # fmt: skip
 """What the names of images end in, in small letters."""
 
@@ -111,7 +111,7 @@ def read_integers(path: Path, columns: int, expected: str) -> Ints:
     """Integers of each line of a text file, ``[n, columns]``; BenchError on any other line."""
     file_size(path, _MOST_TABLE)
     try:
-        table = np.loadtxt(path, np.int64, ndmin=2)
+        table = np.loadtxt(path, np.int64, ndmin=2, encoding="utf-8-sig")
     except (OSError, ValueError, ArithmeticError) as error:
         text = " ".join(str(error).split())
         raise BenchError(f"{path}: expected {expected} in each line: {text:.300}") from error
@@ -176,6 +176,15 @@ def images_by_class(root: Path, folder: str, pattern: re.Pattern[str], expected:
     return Files.checked(root, names), np.array(numbers, np.int64)
 
 
+_MADE = frozenset({"@eadir", "__macosx", "thumbs", "thumbnails", "#recycle", "lost+found"})
+"""Folders that systems make beside photographs, their own small copies in them; small letters."""
+
+
+def is_made(name: str) -> bool:
+    """Whether a folder is hidden, or of those that a system makes."""
+    return name.startswith(".") or name.lower() in _MADE
+
+
 def names_in(folder: Path, suffixes: Collection[str] = IMAGES) -> list[str]:
     """Names of a folder's files with these endings, by natural order of their numbers."""
     names = [e.name for e in _listed(folder) if Path(e.name).suffix.lower() in suffixes]
@@ -194,9 +203,9 @@ def natural(name: str) -> list[tuple[int, int, str]]:
 
 
 def _listed(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds, without hidden files."""
+    """What a folder holds, without hidden files and what systems make."""
     with readable(folder), os.scandir(folder) as entries:
-        return [entry for entry in entries if not entry.name.startswith(".")]
+        return [entry for entry in entries if not is_made(entry.name)]
 
 
 def content_hash(root: Path, files: Sequence[Path]) -> str:

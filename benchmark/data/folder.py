@@ -84,8 +84,9 @@ class Folder(FileDatasetReader):
 
     def files(self, root: Path) -> list[Path]:
         """Every image, and the table."""
-        table = self._table(root)
-        return [item.path for item in self._listing(root)] + ([] if table is None else [table])
+        table, every = self._table(root), self._listing(root)
+        self._parts(root, every)  # a plan tells what a run would find
+        return [item.path for item in every] + ([] if table is None else [table])
 
     def read(self, root: Path) -> Dataset:
         """Decode the images and split them; classes are in a seeded order.
@@ -95,13 +96,7 @@ class Folder(FileDatasetReader):
         """
         every = self._listing(root)
         facts = self._facts(root, every)
-        if not any(item.part for item in every):
-            every = self._divided(root, every)
-        train, gallery, query, seen = (
-            [item for item in every if item.part in parts]
-            for parts in (("train",), ("gallery", TEST), ("query", TEST), (SEEN,))
-        )
-        _check_parts(root, train, gallery, query, seen)
+        train, gallery, query, seen = self._parts(root, every)
         names = dict.fromkeys([*self._ordered(train), *self._ordered(gallery + query)])
         index = {name: i for i, name in enumerate(names)}
         groups = _class_groups(root, every)
@@ -114,6 +109,17 @@ class Folder(FileDatasetReader):
             self.name, images, evaluations, tuple(index), facts,
             tuple(groups[name] for name in index) if groups else (),
         )  # fmt: skip
+
+    def _parts(self, root: Path, every: Items) -> list[list[Item]]:
+        """Items to train on, of the gallery, the queries and ``seen``; BenchError if they lack."""
+        if not any(item.part for item in every):
+            every = self._divided(root, every)
+        parts = [
+            [item for item in every if item.part in names]
+            for names in (("train",), ("gallery", TEST), ("query", TEST), (SEEN,))
+        ]
+        _check_parts(root, *parts)
+        return parts
 
     def _table(self, root: Path) -> Path | None:
         """The table, if there is one."""

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, features
 from pydantic import Field
 
 from benchmark.config.files import file_size, read_bytes
@@ -38,7 +38,15 @@ MOST_PIXELS = 2**26
 """Of a picture: 64 megapixels, 192 MiB of memory."""
 MOST_BYTES = 2**28
 """Of a picture's file."""
-_FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
+_FORMATS = (
+    "JPEG",
+    "PNG",
+    "WEBP",
+    "BMP",
+    "GIF",
+    "TIFF",
+    *(("AVIF",) if features.check("avif") else ()),
+)
 _HEADER_BYTES = 1024
 # Raw portable images: size, and the largest value of grey and colour, with comments between. Plain
 # ones are left out, for a file of comments keeps Pillow busy for hours.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmark.config.files import read_bytes
-from benchmark.data.files import IMAGES, check_names, readable
+from benchmark.data.files import IMAGES, check_names, is_made, readable
 from benchmark.errors import BenchError, nearest
 
 TABLE = "items.csv"
@@ -201,7 +201,7 @@ def _listed(folder: Path, part: str) -> list[Item]:
 
 
 def _folders(folder: Path) -> list[Path]:
-    shown = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+    shown = [path for path in sorted(folder.iterdir()) if not is_made(path.name)]
     for path in shown:
         _check_link(path)
     return [path for path in shown if path.is_dir()]
@@ -229,7 +229,7 @@ def _images_below(folder: Path, seen: dict[str, Path] | None = None) -> list[Pat
                     f"{place}: is the same folder as {seen[real]}: expected each folder once"
                 )
             seen[real] = place
-            folders[:] = sorted(each for each in folders if not each.startswith("."))
+            folders[:] = sorted(each for each in folders if not is_made(each))
             images += _sifted(place / each for each in files)
     return sorted(images)
 

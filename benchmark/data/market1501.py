@@ -3,6 +3,10 @@
 Reads ``bounding_box_train``, ``bounding_box_test`` and ``query`` with names such as
 ``0002_c1s1_000451_03.jpg``: person, camera and sequence, frame, box. In the gallery person ``-1``
 is junk, which counts neither for nor against, and ``0000`` a distractor, which no query shows.
+
+Names of DukeMTMC-reID (``0001_c2_f0046182.jpg``) are read alike, and those of MSMT17
+(``0000_000_01_0303morning_0008_0.jpg``: person, number, camera, time), where people count from 0 on
+anew for each side: there 10000 is added to those of the training, 20000 to the others.
 """
 
 import re
@@ -21,7 +25,15 @@ from benchmark.errors import BenchError
 
 DISTRACTOR = 0
 PARTS = ("bounding_box_train", "bounding_box_test", "query")
-_NAME = re.compile(r"(-1|\d{4})_c([1-6])s\d_\d{6}_\d{2}\.jpg(?:\.jpg)?")
+_NAMES = (
+    re.compile(r"(-1|\d{4})_c([1-6])s\d_\d{6}_\d{2}\.jpg(?:\.jpg)?"),
+    re.compile(r"(\d{4})_c([1-8])_f\d{7}\.jpg(?:\.jpg)?"),
+)
+_MSMT17 = re.compile(
+    r"(\d{4})_\d{3}_(\d{2})_\d{4}(?:morning|noon|afternoon)_\d{4}_\d(?:_\w+)?\.jpg"
+)
+_TRAINED, _OTHERS = 10_000, 20_000
+"""What is added to MSMT17's people of the training and of the others."""
 _RANKED_WITHOUT_CAMERAS = dict.fromkeys(
     ("retrieval", "groups", "backfilling"),
     "it would count junk and a person's images by the same camera; use reidentification",
@@ -99,11 +111,15 @@ def _part(root: Path, part: str) -> tuple[list[str], Ints, Ints]:
     """Names of a folder's images, their people and cameras."""
     names = names_in(first_of(root, part), (".jpg",))
     columns = []
+    apart = _TRAINED if part == PARTS[0] else _OTHERS
     for name in names:
-        match = _NAME.fullmatch(name)
+        match = next(filter(None, (each.fullmatch(name) for each in (*_NAMES, _MSMT17))), None)
         if match is None:
-            raise BenchError(f"{root / part / name}: expected a name as 0002_c1s1_000451_03.jpg")
-        columns.append((int(match[1]), int(match[2])))
+            raise BenchError(
+                f"{root / part / name}: expected a name as 0002_c1s1_000451_03.jpg, or as of "
+                "DukeMTMC or MSMT17"
+            )
+        columns.append((int(match[1]) + apart * (match.re is _MSMT17), int(match[2])))
     if not names:
         raise BenchError(f"{root / part}: expected images, found none")
     person, camera = np.array(columns, np.int64).T

@@ -87,8 +87,9 @@ class _Reader:
 
     def faces(self) -> tuple[Records, Ints]:
         """All images, by key."""
-        labels = self.header(0)[0] if self.offset(0) is not None else ()
-        if len(labels) < 2:  # no table of people: every record is an image with its own label
+        labels, _, size = self.header(0) if self.offset(0) is not None else ((), 0, 0)
+        # Without a table of people every record is an image with its own label, the first of some.
+        if len(labels) < 2 or size:
             return self._images(self.keys)
         first, end = (int(v) for v in labels[:2])
         if not 1 < first <= min(end, _MOST_IMAGES):

@@ -32,7 +32,7 @@ def carry_out(
     Raises:
         BenchError: On an output folder that cannot be written, or a full disk.
     """
-    writable(out, "--out")
+    writable(out, "--out", keep=False)
     reporter = reporter or Reporter()
     stored = [_stored_records(request, out, existing, reporter) for request in requests]
     plans = [_plan(request, known, out) for request, known in zip(requests, stored, strict=True)]

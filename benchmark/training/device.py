@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -28,8 +29,11 @@ def parse_device(text: str) -> Device:
     name, colon, count = text.partition(":")
     if name not in ACCELERATORS:
         raise unknown("device", text, ACCELERATORS)
-    if colon and not (count.isdigit() and int(count) >= 1):
-        raise BenchError(f"--device: expected a number of devices after ':', got '{text}'")
+    if colon and not (count.isdecimal() and len(count) < 10 and int(count) >= 1):
+        raise BenchError(f"--device: expected a number of devices after ':', got '{text:.60}'")
+    most = max(2, os.cpu_count() or 1)
+    if name == "cpu" and colon and int(count) > most:
+        raise BenchError(f"--device: expected at most cpu:{most} on this machine, got '{text}'")
     return Device(name, int(count) if colon else 1)
 
 

@@ -46,7 +46,7 @@ def read_judgements(path: Path) -> Judgements:
     queries, items, gains, lines = array("q"), array("q"), array("d"), array("q")
     is_beir = False
     for line, raw in _lines(path):
-        if not lines and not is_beir and b"query-id" in raw:
+        if not lines and not is_beir and _is_header(raw):
             _require_header(line, raw, _BEIR)
             is_beir = True
             continue
@@ -63,6 +63,11 @@ def read_judgements(path: Path) -> Judgements:
         np.frombuffer(queries, np.int64), np.frombuffer(items, np.int64), np.frombuffer(gains),
         np.frombuffer(lines, np.int64), list(names[0]), list(names[1]),
     )  # fmt: skip
+
+
+def _is_header(raw: bytes) -> bool:
+    """Whether the first line is BEIR's header, as it should be or nearly: an id may be its word."""
+    return raw.split()[:1] == [b"query-id"] and not _GAIN.fullmatch(raw.split()[-1])
 
 
 def _trec(line: int, raw: bytes) -> tuple[bytes, bytes, bytes]:

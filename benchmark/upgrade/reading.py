@@ -21,6 +21,7 @@ from benchmark.upgrade.formats.checks import cut, shown
 from benchmark.upgrade.formats.ids import Ids, as_ids
 from benchmark.upgrade.inputs import Inputs, Judge, joined_gallery, joined_queries, require_dims
 from benchmark.upgrade.joining import rows_of
+from benchmark.upgrade.names import INPUTS
 from benchmark.upgrade.relevance import Relevance, of_classes, read_class_labels, read_relevance
 from benchmark.upgrade.rows import ArrayRows, Rows
 
@@ -28,7 +29,6 @@ Vectors = str | Path | NDArray[Any]
 Qrels = str | Path | Mapping[Any, Mapping[Any, float]]
 Columns = str | Mapping[str, str]
 """A column of all inputs, or of each by its name."""
-INPUTS = ("old_gallery", "new_gallery", "queries", "old_queries")
 _MOST_BYTES = 2**28
 
 

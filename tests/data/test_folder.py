@@ -4,10 +4,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+from support.command import call
 from support.pictures import write_noise
 from support.refused import refused_data
 
 from benchmark.data.folder import Folder
+from benchmark.errors import BenchError
 
 
 @pytest.fixture
@@ -184,7 +186,7 @@ def test_too_few_classes(tmp_path):
 
 def test_unexpected_file(flat):
     (flat / "a" / "clip.mp4").write_bytes(b"x")
-    expect(flat, "clip.mp4: unexpected file: expected an image (.bmp .gif")
+    expect(flat, "clip.mp4: unexpected file: expected an image (.avif .bmp .gif")
 
 
 @pytest.mark.parametrize(
@@ -197,3 +199,41 @@ def test_unexpected_file(flat):
 )
 def test_wrong_options(flat, options, message):
     expect(flat, message, **options)
+
+
+@pytest.mark.parametrize("name", ["@eaDir", "__MACOSX", "Thumbnails", "#recycle", "@EADIR"])
+def test_copies_that_systems_make_are_no_photographs(flat, name):
+    expected = Folder().load(flat).fingerprint()
+    for place in (flat, flat / "a", flat / "a" / "deeper"):
+        write_noise(place / name / "SYNOPHOTO_THUMB_S.jpg")
+        write_noise(place / name / "0.png" / "SYNOPHOTO_THUMB_M.jpg")
+    assert Folder().load(flat).fingerprint() == expected
+    write_noise(flat / "a" / "deeper" / "9.png")
+    assert Folder().load(flat).fingerprint() != expected
+
+
+@pytest.mark.parametrize(("ending", "form"), [("jfif", "JPEG"), ("avif", "AVIF"), ("JFIF", "JPEG")])
+def test_other_endings_of_photographs(flat, ending, form):
+    before = Folder().load(flat)
+    write_noise(flat / "a" / f"9.{ending}", format=form)
+    after = Folder().load(flat)
+    counts = [len(d.train.labels) + len(d.evaluations["test"].labels) for d in (before, after)]
+    assert counts[1] == counts[0] + 1
+
+
+def test_a_plan_tells_what_a_run_would_find(tmp_path):
+    """Before anything is decoded: a class of one photograph, and too few classes."""
+    for c in "abcd":
+        for i in range(2):
+            write_noise(tmp_path / c / f"{i}.png")
+    Folder().source(tmp_path)
+    (tmp_path / "d" / "1.png").unlink()
+    with pytest.raises(BenchError, match="class d: expected at least 2 images, got 1"):
+        Folder().source(tmp_path)
+    (tmp_path / "d" / "0.png").unlink()
+    (tmp_path / "d").rmdir()
+    with pytest.raises(BenchError, match="expected at least 4 classes to split, got 3"):
+        Folder().source(tmp_path)
+    words = ("run", "-m", "bct", "-p", "open-class", "-t", "folder", "--dry-run")
+    code, _, err = call(*words, "--data-root", tmp_path)
+    assert code == 2 and "at least 4 classes" in err and err.count("\n") == 1

@@ -84,3 +84,36 @@ def test_market1501_from_files_to_a_record(tmp_path, monkeypatch, small):
     counts = record.counts["new/old"]
     assert (counts["n_query"], counts["n_gallery"], counts["n_junk"]) == (2, 7, 1)
     assert record.as_json()["dataset"]["facts"]["distractors"] == 2
+
+
+def people(tmp_path, names):
+    for part, stems in names.items():
+        for stem in stems:
+            write_jpeg(tmp_path / part / f"{stem}.jpg", 10, (16, 32))
+    return Market1501(height=16, width=8).load(tmp_path)
+
+
+def test_names_of_dukemtmc(tmp_path):
+    made = people(tmp_path, {
+        "bounding_box_train": ["0001_c2_f0046182", "0001_c8_f0046302", "0005_c1_f0000001"],
+        "bounding_box_test": ["0002_c1_f0044158", "0002_c3_f0044160", "7140_c4_f0175846"],
+        "query": ["0002_c2_f0044159"],
+    })  # fmt: skip
+    assert made.class_names == ("0001", "0005", "0002", "7140")
+    items = made.evaluations["test"]
+    assert items.camera.tolist() == [2, 1, 3, 4] and items.labels.tolist() == [2, 2, 2, 3]
+    assert (made.facts["junk"], made.facts["distractors"]) == (0, 0)
+
+
+def test_names_of_msmt17(tmp_path):
+    """People count from 0 on both sides, and 0000 is one of them."""
+    made = people(tmp_path, {
+        "bounding_box_train": ["0000_000_01_0303morning_0008_0", "0001_002_15_0303noon_0022_1_ex"],
+        "bounding_box_test": ["0000_000_01_0303morning_0015_0", "0000_001_12_0303afternoon_0666_1"],
+        "query": ["0000_002_03_0113noon_0666_0"],
+    })  # fmt: skip
+    assert made.class_names == ("10000", "10001", "20000")
+    items = made.evaluations["test"]
+    assert items.camera.tolist() == [3, 1, 12] and items.labels.tolist() == [2, 2, 2]
+    with pytest.raises(BenchError, match="or as of DukeMTMC or MSMT17"):
+        people(tmp_path, {"query": ["0000_002_03_0113night_0666_0"]})

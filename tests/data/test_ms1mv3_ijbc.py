@@ -172,3 +172,23 @@ def test_ijbc_1n_from_files_to_a_record(tmp_path, small):
     assert "g1_tpir_at_fpir_5e-1" not in scores and scores["g2_rank_1"] == 1.0
     assert scores["tpir_at_fpir_5e-1"] == scores["g2_tpir_at_fpir_5e-1"] in (0.0, 1.0)
     assert scores["rank_1"] == (scores["g1_rank_1"] + scores["g2_rank_1"]) / 2
+
+
+def test_two_labels_an_image_and_no_table_of_people(tmp_path, reds):
+    """As ``im2rec`` and others pack: the person, and a label that is not used."""
+    records = [record([i // 2, 0.0], jpeg(20 * (i // 2)), i) for i in range(6)]
+    write_records(tmp_path, records)
+    write_ijbc(tmp_path / "IJBC")
+    made = Ms1mv3Ijbc().load(tmp_path)
+    assert made.train.labels.tolist() == [0, 0, 1, 1, 2, 2]
+    assert reds(made.train.images) == [0, 0, 20, 20, 40, 40]
+
+
+def test_a_mark_of_utf_8_in_front_of_any_table(tmp_path):
+    write_records(tmp_path, faces())
+    plain = Ms1mv3Ijbc().load(tmp_path) if write_ijbc(tmp_path / "IJBC") else None
+    for table in [*(tmp_path / "IJBC" / "meta").iterdir(), tmp_path / "train.idx"]:
+        table.write_bytes(b"\xef\xbb\xbf" + table.read_bytes())
+    marked = Ms1mv3Ijbc().load(tmp_path)
+    assert (marked.evaluations["test"].pairs == plain.evaluations["test"].pairs).all()
+    assert marked.train.labels.tolist() == plain.train.labels.tolist()

@@ -1,5 +1,6 @@
 """Vectors as columns of parquet files, or of a folder of them."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +33,7 @@ _MOST_NAME = 2**24
 """Bytes of a text in a file's metadata."""
 _GROUP = 2**24
 """Bytes of vectors in a row group, which is written at once."""
+_RAGGED = re.compile(r"all lists to be of size=(\d+) but index (\d+) had size=(\d+)")
 _GROUP_ROWS = 2**15
 """Rows of it at most: their ids may be long."""
 
@@ -69,13 +71,13 @@ class ParquetSource(ColumnsSource):
                 yield file
 
     def _parts(self, column: str, size: int, skipped: int = 0) -> Iterator[Any]:
+        before = 0
         for path in self._files:
             with self._opened(path, column) as file:
-                if skipped >= file.metadata.num_rows:
-                    skipped -= file.metadata.num_rows
-                    continue
-                yield from _column(file, column, size, skipped)
-                skipped = 0
+                rows = file.metadata.num_rows
+                if skipped < rows:
+                    yield from _column(file, column, size, skipped, before)
+                skipped, before = max(0, skipped - rows), before + rows
 
 
 class ParquetSink(Sink):
@@ -137,13 +139,30 @@ def _buffer(metadata: Any, column: str, path: Path) -> int:
     return _BUFFER if largest > _AT_ONCE else 0
 
 
-def _column(file: Any, column: str, size: int, skipped: int = 0) -> Iterator[Any]:
-    """A column's rows in order, but for the first ones."""
+def _column(file: Any, column: str, size: int, skipped: int = 0, before: int = 0) -> Iterator[Any]:
+    """A column's rows in order, but for the first ones; the file's first is row ``before``."""
     groups = list(range(file.metadata.num_row_groups))
-    while skipped and skipped >= file.metadata.row_group(groups[0]).num_rows:
-        skipped -= file.metadata.row_group(groups.pop(0)).num_rows
-    for batch in file.iter_batches(size, row_groups=groups, columns=[column], use_threads=False):
-        rows = batch.column(0)[skipped:]
+    while skipped and skipped >= (rows := file.metadata.row_group(groups[0]).num_rows):
+        skipped, before = skipped - rows, before + rows
+        groups.pop(0)
+    batches = file.iter_batches(size, row_groups=groups, columns=[column], use_threads=False)
+    while (batch := _next(batches, before)) is not None:
+        before += batch.num_rows
+        rest = batch.column(0)[skipped:]
         skipped = max(0, skipped - batch.num_rows)
-        if len(rows):
-            yield rows
+        if len(rest):
+            yield rest
+
+
+def _next(batches: Iterator[Any], first: int) -> Any:
+    """The next batch, which begins with row ``first``; None at the end."""
+    try:
+        return next(batches, None)
+    except pa.ArrowInvalid as error:
+        found = _RAGGED.search(str(error))
+        if found is None:
+            raise
+        wanted, index, got = map(int, found.groups())  # the index counts from 1, in the batch
+        raise BenchError(
+            f"expected {wanted} numbers a row, got {got or 'none'} in row {first + index - 1}"
+        ) from error

@@ -1,6 +1,5 @@
 """Vectors written batch by batch to a file that appears whole or not at all."""
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -10,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.files import plain_io_errors
+from benchmark.config.files import clear_parts, part_of, plain_io_errors
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats.ids import Ids
 from benchmark.upgrade.formats.npy import sidecar, write_flat
@@ -34,7 +33,7 @@ class Sink(ABC):
             raise BenchError(f"{path}: expected --dtype {' or '.join(self.dtypes)}, got {dtype}")
         self.path, self.rows, self.ids = path, rows, ids
         self.dtype: np.dtype[Any] = np.dtype(dtype).newbyteorder("<")
-        self.part = _part(path)
+        self.part = part_of(path)
         self.written = 0
         self._stack = ExitStack()
 
@@ -76,7 +75,7 @@ class Sink(ABC):
             raise BenchError(f"{self.path}: expected {self.rows} rows, got {self.written}")
         self._stack.close()
         if self.beside is not None and self.ids is not None:
-            with _part(self.beside).open("wb") as file:
+            with part_of(self.beside).open("wb") as file:
                 write_flat(file, self.ids)
 
     def abandon(self) -> None:
@@ -108,6 +107,8 @@ def writing(sinks: Sequence[Sink]) -> Iterator[None]:
         if not sink.path.parent.is_dir():
             raise BenchError(f"{sink.path}: its folder does not exist")
     targets = [path for sink in sinks for path in sink.targets]
+    for path in targets:
+        clear_parts(path)
     try:
         with plain_io_errors(sinks[0].path.parent):
             try:
@@ -121,14 +122,10 @@ def writing(sinks: Sequence[Sink]) -> Iterator[None]:
             for path in (path for sink in sinks for path in sink.replaced[1:]):
                 path.unlink(missing_ok=True)
             for path in targets:
-                _part(path).replace(path)
+                part_of(path).replace(path)
     except OSError as error:
         reason = error.strerror or " ".join(str(error).split())
         raise BenchError(f"{sinks[0].path}: cannot be written: {reason}") from error
     finally:
         for path in targets:
-            _part(path).unlink(missing_ok=True)
-
-
-def _part(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}.part")
+            part_of(path).unlink(missing_ok=True)
