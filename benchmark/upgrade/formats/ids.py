@@ -16,7 +16,7 @@ LONGEST = 1024
 """Letters of an id."""
 AT_ONCE = 2**13
 """Rows whose ids are read at a time."""
-_MOST_BYTES, _MOST_TIMES = 2**28, 32
+_MOST_BYTES, _MOST_TIMES = 2**27, 32
 """Ids may take so many bytes, or so many times those of their file, whichever is more."""
 _INSIDE = 15
 """Bytes of a text that an element of ``StringDType`` holds itself."""

@@ -15,6 +15,8 @@ from benchmark.upgrade.formats.checks import cut, require_file
 from benchmark.upgrade.formats.ids import AT_ONCE, LONGEST, Ids, gathered
 
 _MOST_HEADER = 2**16
+_PART = 2**22
+"""Bytes of ids that are read at a time, at most."""
 _SIDECAR = ".ids.npy"
 
 
@@ -75,8 +77,9 @@ def flat_parts(path: Path, what: str = "ids") -> Iterator[NDArray[Any]]:
 
 def rows_in_parts(file: IO[bytes], dtype: np.dtype[Any], rows: int) -> Iterator[NDArray[Any]]:
     """So many numbers or texts of a stream, in parts."""
-    for start in range(0, rows, AT_ONCE):
-        n = min(AT_ONCE, rows - start)
+    size = max(1, min(AT_ONCE, _PART // max(1, dtype.itemsize)))
+    for start in range(0, rows, size):
+        n = min(size, rows - start)
         yield np.frombuffer(file.read(n * dtype.itemsize), dtype, n)
 
 
