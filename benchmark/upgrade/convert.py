@@ -13,7 +13,7 @@ from benchmark.contract.conversion import Conversion
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats import Sink, Source, open_vectors, sink_class
 from benchmark.upgrade.formats.sink import writing
-from benchmark.upgrade.formats.source import BATCH, Vectors
+from benchmark.upgrade.formats.source import BATCH, Vectors, files_of
 from benchmark.upgrade.joining import Join, join, pairs
 from benchmark.upgrade.rows import require_directions
 
@@ -81,7 +81,7 @@ def convert(
         BenchError: If something is missing, damaged, in the way, of another size, not a finite
             number, or zero where embeddings are compared by their cosine.
     """
-    folders = [] if isinstance(conversion, Conversion) else [Path(conversion)]
+    own = [] if isinstance(conversion, Conversion) else files_of(Path(conversion))
     if not isinstance(conversion, Conversion):
         conversion = Conversion.load(conversion)
     vectors = open_vectors(source, vector_column, id_column)
@@ -90,7 +90,7 @@ def convert(
     sources = [each for each in (vectors, beside) if each is not None]
     targets = [Path(each) for each in (target, side_target) if each is not None]
     sinks = [sink_class(path)(path, vectors.rows, dtype, vectors.ids) for path in targets]
-    _check_targets(sinks, sources, folders, force)
+    _check_targets(sinks, sources, own, force)
     joined = None if beside is None else _joined(vectors, beside)
     started, done = time.perf_counter(), 0
     with writing(sinks):
@@ -133,12 +133,10 @@ def _check_dims(
         raise BenchError(f"--side-output: expected {expected}: the conversion decides")
 
 
-def _check_targets(
-    sinks: list[Sink], sources: list[Source], folders: list[Path], force: bool
-) -> None:
+def _check_targets(sinks: list[Sink], sources: list[Source], own: list[Path], force: bool) -> None:
     """BenchError if a target is something that is read, is there already, or comes twice."""
     written = [(str(path), path) for sink in sinks for path in sink.replaced]
-    require_apart(written, [*(path for each in sources for path in each.paths), *folders])
+    require_apart(written, [*(path for each in sources for path in each.paths), *own])
     for sink in sinks:
         _require_free(sink.replaced, force)
 

@@ -97,11 +97,13 @@ def alike(left: Ids, right: Ids) -> tuple[Ids, Ids]:
 def codes(left: Ids, right: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Whole numbers that are equal, and ordered, as the ids of both sides are.
 
-    NumPy's ``searchsorted`` misses text of more than 15 letters (2.4.6); sorting does not.
+    NumPy's ``searchsorted`` misses text of more than 15 letters (2.4.6), and its quicksort of text
+    may end the process; a stable sort, which first places ask for, does neither.
     """
     if left.dtype.kind == "i":
         return left, right
-    _, inverse = np.unique(np.concatenate([left, right]), return_inverse=True)
+    both = np.concatenate([left, right])
+    _, _, inverse = np.unique(both, return_index=True, return_inverse=True)
     return inverse[: len(left)].astype(np.int64), inverse[len(left) :].astype(np.int64)
 
 

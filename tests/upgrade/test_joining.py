@@ -1,5 +1,8 @@
 """Two sources joined by ids, against a dictionary."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -145,3 +148,26 @@ def test_long_text_is_found():
     assert rows_of(known, names).tolist() == order.tolist()
     left, right = codes(names, names[order])
     assert (left[order] == right).all() and (np.diff(left) > 0).all()
+
+
+SORTED = """
+import sys
+import numpy as np
+from numpy.dtypes import StringDType
+from benchmark.upgrade.joining import codes
+for n in (3, 100, 300, 1000, 5000):
+    names = np.array([f"item-{k:03}" for k in range(n)], StringDType())
+    for other in (names.copy(), names[::-1].copy(), np.random.default_rng(0).permutation(names)):
+        mine, its = codes(names, other)
+        assert sorted(mine.tolist()) == sorted(its.tolist()) == list(range(n))
+        assert (names[np.argsort(mine)] == other[np.argsort(its)]).all()
+print("sound")
+"""
+
+
+def test_text_of_both_sides_is_sorted_without_a_crash():
+    """In a process of its own: NumPy's quicksort of text ends one (2.4.6)."""
+    done = subprocess.run(
+        [sys.executable, "-c", SORTED], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "sound\n"), done.stderr[-300:]
