@@ -5,6 +5,7 @@ import io
 import os
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -266,8 +267,8 @@ def main(argv: list[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")  # letters that its encoding lacks
     # What Pillow finds odd in a picture that it can read; one that it cannot is an error.
     warnings.filterwarnings("ignore", module=r"PIL\.")
-    warnings.showwarning = _show
     sys.unraisablehook = _unraisable
+    before, warnings.showwarning = warnings.showwarning, partial(_show, warnings.showwarning)
     try:
         with plain_errors():
             code = app(args=argv, standalone_mode=False)
@@ -276,6 +277,8 @@ def main(argv: list[str] | None = None) -> None:
         fail(_usage(error))
     except (KeyboardInterrupt, typer.Abort):
         code = _STOPPED
+    finally:
+        warnings.showwarning = before
     if code == _STOPPED:  # Typer makes it of an interrupt
         kept = {*(sys.argv[1:] if argv is None else argv)[:2]} & _GOES_ON
         more = "; the same command goes on from here" if kept else ""
@@ -283,12 +286,14 @@ def main(argv: list[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _show(message: Warning | str, category: type[Warning], *more: Any, **_: Any) -> None:
-    """Print a warning, ours as one line."""
+def _show(
+    others: Any, message: Warning | str, category: type[Warning], *more: Any, **named: Any
+) -> None:
+    """Keep what was passed over for the end; ``others`` shows any other warning."""
     if issubclass(category, PassedOverWarning):
         passed_over.append(str(message))
     else:
-        sys.stderr.write(warnings.formatwarning(message, category, *more[:2]))
+        others(message, category, *more, **named)
 
 
 def _unraisable(args: Any) -> None:

@@ -85,7 +85,8 @@ class Folder(FileDatasetReader):
     def files(self, root: Path) -> list[Path]:
         """Every image, and the table."""
         table, every = self._table(root), self._listing(root)
-        self._parts(root, every)  # a plan tells what a run would find
+        if not any(item.part for item in every):
+            self._divided(root, every)  # a plan tells of classes that a run would refuse
         return [item.path for item in every] + ([] if table is None else [table])
 
     def read(self, root: Path) -> Dataset:

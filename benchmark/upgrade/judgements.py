@@ -67,7 +67,8 @@ def read_judgements(path: Path) -> Judgements:
 
 def _is_header(raw: bytes) -> bool:
     """Whether the first line is BEIR's header, as it should be or nearly: an id may be its word."""
-    return raw.split()[:1] == [b"query-id"] and not _GAIN.fullmatch(raw.split()[-1])
+    words = raw.split()
+    return bool({b"query-id", b"corpus-id"} & {*words}) and not _GAIN.fullmatch(words[-1])
 
 
 def _trec(line: int, raw: bytes) -> tuple[bytes, bytes, bytes]:

@@ -266,7 +266,7 @@ def test_parquet(tmp_path):
     column([[1.0, 2.0], [None, 2.0]], pa.list_(pa.float32(), 2))
     refuses(path, "expected numbers, got null in row 1")
     column([None, [1.0, 2.0]], pa.list_(pa.float32(), 2))
-    refuses(path, "expected 2 numbers a row, got null in row 0|all lists to be of size=2")
+    refuses(path, "expected 2 numbers a row, got (null|none) in row 0")
     column([[], [1.0]])
     refuses(path, r"expected vectors \[n, dim\]")
     column([], pa.list_(pa.float32(), 2))
