@@ -33,6 +33,7 @@ class Draw:
     Attributes:
         shares: What predictions miss, of :meth:`ScoreModel.exceeding`.
         index: Its number.
+        factor: How many rivals above each judged pair there are of each foreseen one, ``[pairs]``.
         unseen: Unseen rivals above each judged pair, ``[pairs]``.
         normal: The luck of each query, ``[n_query]``.
         calibration: Of the draw.
@@ -41,6 +42,7 @@ class Draw:
 
     index: int
     shares: Values
+    factor: Values
     unseen: Ints
     normal: Values
     calibration: Calibration
@@ -150,11 +152,12 @@ class ListEstimate:
         for k, weights in enumerate(redrawn, 1):
             calibration, counts, unseen = self._calibrated(k, weights, rng, start)
             normal = rng.standard_normal(len(self.model.queries))
-            mean, shape, _ = calibration.unseen(counts, unseen)
+            mean, shape, each = calibration.unseen(counts, unseen)
             level = log_normal(mean, shape, normal[self.of.query])
+            factor = level / mean * each
             drawn = _nested(level, self.of.query, self.score, rng)
             shares = self.model.exceeding(weights)
-            draws.append(Draw(k, shares, drawn, normal, calibration, weights))
+            draws.append(Draw(k, shares, factor, drawn, normal, calibration, weights))
         return draws
 
     def _calibrated(

@@ -261,6 +261,11 @@ class ScoreModel:
         ends = self.middle[:, None] + self.spread[:, None] * _BINS[None, 1:]
         return Counting(self.queries, self.predict, ends.astype(np.float32), self.left_out)
 
+    def foreseen(self, query: Ints, place: Values) -> Values:
+        """Mean new scores of predicted ones in standard deviations."""
+        slope = self.slope[query] * self.spread[query]
+        return np.asarray(self.centre[query] + slope * place)
+
     def standardised(self, query: Ints, predicted: Floats) -> Values:
         """Predicted scores in standard deviations of their query's."""
         return (predicted - self.middle[query]) / self.spread[query]

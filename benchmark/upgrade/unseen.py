@@ -33,7 +33,7 @@ class Unseen:
         rows = first.rows[:, : each.merge.window]
         window = Window(its, rows, first.ranks)
         if isinstance(each.merge, RescoredList):
-            return np.stack([window.rescored(draw) for draw in its.draws])
+            return window.rescored(its.draws)
         if isinstance(each.merge, RankFusion):
             return np.stack([window.fused(draw, each.merge) for draw in its.draws])
         raise ValueError(f"each: expected a strategy that is estimated, got {each.name}")

@@ -4,6 +4,8 @@ New scores of those that have no new vector are drawn, a draw of :mod:`benchmark
 a time.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from benchmark.contract.fusion import RankFusion
@@ -36,6 +38,7 @@ class Window:
         predicted = ResultList(model.queries, lambda block: model.predict(block.old))
         guess = score_pairs(Whole(of.gallery), query[~known], row[~known], predicted, of.distance)
         self.place = model.standardised(query[~known], guess)
+        self.base = model.foreseen(query[~known], self.place)
         self.depth = np.searchsorted(_DEPTHS, place)
         self.in_window = (rows[its.of.query] == its.of.row[:, None]).any(axis=1)
         self._excess_sums = self._excess(row)
@@ -68,7 +71,7 @@ class Window:
         unknown = ~self.known
         query, depth = self.query[unknown], self.depth[unknown]
         level = np.searchsorted(model.levels, self.place)
-        base = model.centre[query] + model.slope[query] * model.spread[query] * self.place
+        base = self.base
         shares, more = model.exceeding(np.ones(GROUPS)), self._more(np.ones(GROUPS))[depth]
         everywhere = its.on_grid[0][0].sum(axis=2)
         ratio = np.empty_like(everywhere)
@@ -84,24 +87,41 @@ class Window:
         sums, numbers = np.einsum("sgd,g->sd", self._excess_sums, redrawn)
         return np.asarray(sums / (numbers + _FEW))
 
-    def rescored(self, draw: Draw) -> Ints:
-        """Ranks among the window's items by their new scores; 0 for pairs that are not in it."""
-        n, w = self.rows.shape
-        scores = self._scores(draw, np.full((n, w), -np.inf))
-        own = self.its.score
-        above = np.empty(len(own), np.int64)
-        for a in range(0, len(own), 4096):
-            its = scores[self.pair_query[a : a + 4096]]
-            above[a : a + 4096] = (its >= own[a : a + 4096, None]).sum(axis=1)
-        return np.where(self.in_window, np.maximum(above, 1), 0)
+    def rescored(self, draws: Sequence[Draw]) -> Ints:
+        """Ranks among the window's items by their new scores, ``[draws, pairs]``.
+
+        0 for pairs that are not in it.
+        """
+        its, n = self.its, len(self.rows)
+        scores = np.full(self.rows.shape, -np.inf)
+        scores[self.at] = np.where(self.known, self.score, -np.inf)
+        level = np.searchsorted(its.model.levels, self.place)
+        unknown = ~self.known
+        ends = np.searchsorted(self.query[unknown], np.arange(n + 1))
+        factors = [draw.factor * its.at(self._share, its.of.query, its.score) for draw in draws]
+        lucks = [self._luck(draw) for draw in draws]
+        mores = [self._more(draw.redrawn)[self.depth[unknown]] for draw in draws]
+        out = np.empty((len(draws), len(its.score)), np.int64)
+        for pair, (q, own) in enumerate(zip(its.of.query, its.score, strict=True)):
+            here = slice(ends[q], ends[q + 1])
+            above = (scores[q] >= own).sum()
+            needed = (own - self.base[here]) / its.model.width[q]
+            for k, draw in enumerate(draws):
+                chance = _chance(draw.shares, level[here], needed - mores[k][here])
+                out[k, pair] = above + (lucks[k][here] <= factors[k][pair] * chance).sum()
+        return np.where(self.in_window, np.maximum(out, 1), 0)
+
+    def _luck(self, draw: Draw) -> Values:
+        """Of each unknown item in a draw, in [0, 1)."""
+        return np.random.default_rng([self.its.of.seed, 6, draw.index]).random(len(self.place))
 
     def _scores(self, draw: Draw, out: Values) -> Values:
         """New scores of the window's items, drawn where they are unknown, ``[n_query, window]``."""
         its, model, unknown = self.its, self.its.model, ~self.known
         query, place = self.query[unknown], self.place
-        luck = np.random.default_rng([its.of.seed, 6, draw.index]).random(len(place))
+        luck = self._luck(draw)
         level = np.searchsorted(model.levels, place)
-        base = model.centre[query] + model.slope[query] * model.spread[query] * place
+        base = self.base
         more = self._more(draw.redrawn)[self.depth[unknown]]
         factor, drawn = its.of_grid(draw)[1] * self._share, np.zeros(len(place))
         chance = luck
