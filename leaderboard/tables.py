@@ -160,8 +160,8 @@ def _name(board: Board, method: str) -> TextCell:
     older = method in board.older and len(board.older) < len(board.info)
     control = board.info[method].family == "control"
     words = (
-        "control" * control, OLDER * older, "unsealed" * (method in board.unsealed),
-        ELSEWHERE * (method in board.elsewhere),
+        "control" * control, board.info[method].second_hand, OLDER * older,
+        "unsealed" * (method in board.unsealed), ELSEWHERE * (method in board.elsewhere),
     )  # fmt: skip
     return method_cell(method, "../", *words)
 

@@ -59,6 +59,7 @@ class BT2(CompatibleTraining[State]):
     """
 
     paper = "Zhou et al., BT2: Backward-compatible Training with Basis Transformation, ICCV 2023"
+    fidelity = "paper"
     variants = {"transformer": {"classify": "phi_new"}}
     needs = ("independent",)
     uses = ("stored old features", "the old classifier where it is kept")

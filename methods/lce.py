@@ -27,6 +27,7 @@ class LCE(LearnedMap):
     """
 
     paper = "Meng et al., Learning Compatible Embeddings, ICCV 2021"
+    fidelity = "code"
     variants = {
         "mlp": {"map": "mlp"}, "advbct": {"map": "chain", "border": "angle", "align": 0.0},
     }  # fmt: skip

@@ -25,6 +25,7 @@ class LocalDrift(VectorMap):
     """
 
     paper = "Politzki, Local drift adapters, preprint, 2026"
+    fidelity = "paper"
     reads_old_head = False
     variants = {"gallery": {"direction": "gallery"}}
     ranges = {"clusters": "[1, inf)", "tau": "(0, inf)"}

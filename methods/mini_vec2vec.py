@@ -94,6 +94,7 @@ class MiniVec2Vec(VectorMap):
     paper = (
         "Dar, mini-vec2vec: Scaling Universal Geometry Alignment with Linear Transformations, 2025"
     )
+    fidelity = "code"
     reads_old_head = False
     variants = {"query": {"direction": "query"}}
     ranges = {

@@ -12,6 +12,14 @@ from typing import Any, ClassVar
 
 from benchmark.config.reading import STRICT
 
+FIDELITIES = {
+    "paper": "the publication itself was read, or one that has it as a baseline",
+    "code": "the authors' published code was read, not the paper",
+    "second-hand": "neither was read: quotations, a re-implementation, a translation or memory",
+    "ours": "a control, a baseline, or textbook algebra that is written out here",
+}
+"""What an adapter was built from -> in words."""
+
 
 @dataclass(frozen=True)
 class MethodDeclaration(ABC):
@@ -19,6 +27,8 @@ class MethodDeclaration(ABC):
 
     Class attributes:
         paper: Where it comes from: title, authors, year.
+        fidelity: What it was built from, see :data:`FIDELITIES`; where variants differ, a mapping
+            of variants, ``""`` for the method itself and all others. It is no part of its code.
         own_model: False when the new model is the independent one, so nothing is trained
             or embedded again.
         own_first: True when the first generation is trained the method's own way.
@@ -37,6 +47,7 @@ class MethodDeclaration(ABC):
 
     __pydantic_config__ = STRICT
     paper: ClassVar[str] = ""
+    fidelity: ClassVar[str | Mapping[str, str]] = ""
     own_model: ClassVar[bool] = True
     own_first: ClassVar[bool] = False
     runs_old_model: ClassVar[bool] = False
