@@ -170,6 +170,8 @@ def _methods() -> Iterator[str]:
         yield f"- Fidelity: {card['fidelity']}."
         yield f"- Needs: {', '.join(card['needs'])}."
         yield f"- Changes: {', '.join(card['changes']) or 'nothing'}. Trains: {card['trains']}."
+        if "variant of" in card:
+            yield f"- A variant of `{card['variant of']}`."
         if "a query takes" in card:
             yield f"- A query takes: {card['a query takes']}."
         for name, text in card["parameters"].items():

@@ -42,7 +42,9 @@ class MethodDeclaration(ABC):
         trains: What is trained at an update, in words for its card; empty: a new model, or none
             without ``own_model``.
         variants: Named sets of parameters.
-        builds_on: Other methods whose maps it takes: their code is a part of its own.
+        builds_on: Other methods that it takes parts of: their code is a part of its own.
+        variant_of: The method of which it is a variant that needs code of its own; ``every`` method
+            leaves it out, as it does other variants.
     """
 
     __pydantic_config__ = STRICT
@@ -58,6 +60,7 @@ class MethodDeclaration(ABC):
     trains: ClassVar[str] = ""
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     builds_on: ClassVar[tuple[str, ...]] = ()
+    variant_of: ClassVar[str] = ""
 
     @property
     def needs(self) -> tuple[str, ...]:

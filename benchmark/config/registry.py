@@ -57,9 +57,15 @@ class MethodFile:
 
     @property
     def builds_on(self) -> tuple[str, ...]:
-        """Methods whose maps it declares to take."""
+        """Methods of which it declares to take parts."""
         found = _assigned(self.source, "builds_on")
         return tuple(ast.literal_eval(found)) if found else ()
+
+    @property
+    def variant_of(self) -> str:
+        """The method of which it declares to be a variant; empty otherwise."""
+        found = _assigned(self.source, "variant_of")
+        return str(ast.literal_eval(found)) if found else ""
 
     @property
     def summary(self) -> str:

@@ -46,6 +46,7 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
         "trains": method.trains or _TRAINS[method.own_model],
         **_query_costs(method),
         "parameters": option_notes(method),
+        **({"variant of": file.variant_of} if file.variant_of else {}),
         "variants": {k: dict(v) for k, v in method.variants.items()},
         **_costs(name, measured),
         "file": f"methods/{file.path.name}",

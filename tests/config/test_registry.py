@@ -111,6 +111,13 @@ def test_every_method_says_what_it_was_built_from(name):
     assert len(without) < len(text) and fingerprint(without) == fingerprint(text)
 
 
+def test_a_variant_with_a_file_of_its_own_names_its_method():
+    for name, file in registry.method_files().items():
+        assert file.variant_of == registry.method(name).variant_of
+        assert not file.variant_of or file.variant_of in registry.method_files()
+    assert registry.method_file("bt2-code").variant_of == "bt2"
+
+
 def test_second_hand_sources_are_told_apart(tmp_path, monkeypatch):
     second = {n for n, f in registry.method_files().items() if f.fidelity() == "second-hand"}
     assert second > {"rank-merge", "csd", "matryoshka-bct", "matryoshka-bt2"}
