@@ -51,7 +51,8 @@ def map_labels() -> list[str]:
     """
     labels = []
     for name, file in registry.method_files().items():
-        if file.control or not issubclass(registry.method_class(name), FeatureTransformation):
+        is_map = issubclass(registry.method_class(name), FeatureTransformation)
+        if file.control or file.variant_of or not is_map:
             continue
         found = [x for x in (name, *(f"{name}:{v}" for v in file.variants)) if _needs_pairs(x)]
         first = {_direction(label): label for label in reversed(found)}
