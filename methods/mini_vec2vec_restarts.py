@@ -32,13 +32,15 @@ class MiniVec2VecRestarts(VectorMap):
     builds_on = ("mini-vec2vec",)
     variants = {"query": {"direction": "query"}}
     ranges = {
-        "attempts": "[1, inf)", "runs": "[1, inf)", "refinements": "[0, inf)", "k": "[1, inf)",
+        "attempts": "[1, inf)", "runs": "[1, inf)", "restarts": "[1, inf)",
+        "refinements": "[0, inf)", "k": "[1, inf)",
     }  # fmt: skip
     uses = ("old and new features, of different images",)
 
     disjoint: bool = True  # ours: no item is seen by both models
     attempts: int = 3  # ours: one of eight failed
     runs: int = 30  # of clustering and matching, published code
+    restarts: int = 30  # of an assignment, published code
     k: int = 50  # items of a pseudo-pair, published code
     refinements: int = 100  # published code
 
@@ -61,8 +63,9 @@ class MiniVec2VecRestarts(VectorMap):
             half = len(order) // 2
             source, target = source[order[:half]], target[order[half:]]
         one = self.other(
-            "mini-vec2vec", disjoint=False, runs=self.runs, k=self.k, refinements=self.refinements
-        )
+            "mini-vec2vec", disjoint=False, runs=self.runs, restarts=self.restarts, k=self.k,
+            refinements=self.refinements,
+        )  # fmt: skip
         found = [
             one.fit_vectors(source, target, replace(trainer, seed=int(seed)))
             for seed in (trainer.seed, *more[1:])

@@ -29,7 +29,7 @@ class MixedAdapter(VectorMap):
     variants = {"query": {"direction": "query"}}
     ranges = {"clusters": "[1, inf)", "tau": "(0, inf)"}
 
-    direction: Literal["gallery", "query"] = "gallery"  # as published: stored vectors are mapped
+    direction: Literal["gallery", "query"] = "gallery"  # published code: stored vectors are mapped
     clusters: int = 32  # published configuration, base.yaml; 2 to 64 were tried
     tau: float = 0.1  # published configuration, base.yaml
 
