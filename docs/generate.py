@@ -156,13 +156,22 @@ def _suited(protocol: Protocol, track: Track) -> bool:
 def _methods() -> Iterator[str]:
     """A table of all adapters, then each one's card without its costs."""
     cards = [method_card(name, Path("no-records")) for name in registry.method_files()]
-    rows = [(f"`{c['method']}`", _codes(c["variants"]), c["summary"], c["paper"]) for c in cards]
-    yield from _table("method|variants|idea|source", *rows)
+    rows = [
+        (
+            f"`{c['method']}`", _codes(c["variants"]), c["summary"], c["paper"],
+            c["fidelity"].partition(":")[0],
+        )
+        for c in cards
+    ]  # fmt: skip
+    yield from _table("method|variants|idea|source|read", *rows)
     for card in cards:
         yield f"\n### `{card['method']}`\n\n{_markdown(card['idea'])}\n"
         yield f"- Source: {card['paper']}."
+        yield f"- Fidelity: {card['fidelity']}."
         yield f"- Needs: {', '.join(card['needs'])}."
         yield f"- Changes: {', '.join(card['changes']) or 'nothing'}. Trains: {card['trains']}."
+        if "variant of" in card:
+            yield f"- A variant of `{card['variant of']}`."
         if "a query takes" in card:
             yield f"- A query takes: {card['a query takes']}."
         for name, text in card["parameters"].items():

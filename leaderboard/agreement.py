@@ -8,6 +8,7 @@ from benchmark.config import registry
 from benchmark.records.published import Number, Published
 from benchmark.report import numbers
 from benchmark.report.text_table import TextCell, TextTable, simple_table
+from benchmark.report.transfer.statistics import same_order
 from leaderboard.boards import Board
 from leaderboard.effects import models_words
 from leaderboard.names import file_name
@@ -21,7 +22,8 @@ class Agreement:
     Attributes:
         says: Methods as the paper has them, best first, with its numbers.
         measured: The same methods as measured, best first.
-        same: Pairs in the same order; ``pairs`` are all.
+        same: Pairs in the same order, which a measured tie is not; ``pairs`` are all that the paper
+            puts in an order.
     """
 
     paper: str
@@ -103,7 +105,7 @@ def _compare(
         return None
     said = {method: mine[method].value for method in scores}
     pairs = [(a, b) for a, b in combinations(scores, 2) if said[a] != said[b]]
-    same = sum((said[a] > said[b]) == (scores[a] > scores[b]) for a, b in pairs)
+    same = sum(same_order(said[a] - said[b], scores[a] - scores[b]) for a, b in pairs)
     unit = numbers.metric(metric).unit
     about = board.scenario
     return Agreement(

@@ -11,11 +11,12 @@ from benchmark.report import numbers
 from benchmark.report.ranks import apart
 from benchmark.report.scores import Score
 from benchmark.report.tables import backfilling
+from benchmark.upgrade.assumptions import Assumptions
 from leaderboard.baselines import plain_words
 from leaderboard.boards import Board, rounded
 from leaderboard.cards import MethodInfo
 from leaderboard.effects import Effect, keeps, models_words, order_name
-from leaderboard.money import Assumptions, bill, bill_words
+from leaderboard.money import bill, bill_words
 from leaderboard.names import method_href
 from leaderboard.scenarios import CLASSES
 
@@ -134,7 +135,7 @@ def advice(board: Board, ways: Sequence[Way], who: str, root: str = "") -> Advic
     return Advice(
         who=who, method=method, href=f"{root}{method_href(method)}", happens=WAYS[mine or "train"],
         keeps=keeps(effect), score=score_words(board, effect), worst=worst_words(board, effect),
-        bill=bill_words(hours, assumed.price), caveat=caveat(effect),
+        bill=bill_words(hours, assumed), caveat=caveat(effect),
         runner_up=_runner_up(board, method, others), sure=effect.enough,
         runner_up_href=f"{root}{method_href(others[0])}" if others else "",
         more=_more(board, ways, possible, method),

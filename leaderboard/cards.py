@@ -53,6 +53,12 @@ class MethodInfo:
         return self.family not in ("baseline", "control")
 
     @property
+    def second_hand(self) -> str:
+        """A mark for what was built without its paper and without its authors' code."""
+        mark = "second-hand"
+        return mark if str(self.card.get("fidelity", "")).startswith(mark) else ""
+
+    @property
     def difference(self) -> str:
         """How a variant differs from the method itself; empty for methods and unknown variants."""
         variants = self.card.get("variants", {})

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from benchmark.records.record import Record
 from benchmark.report.ranks import LEAST_MODELS
+from benchmark.upgrade.assumptions import Assumptions
 from leaderboard.boards import Board
-from leaderboard.money import Assumptions, hours_words, money_words
+from leaderboard.money import hours_words, money_words
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Effort:
     @property
     def money(self) -> str:
         """At the chooser's price of an hour."""
-        return money_words(self.hours, Assumptions().price)
+        return money_words(Assumptions().money(self.hours))
 
 
 def effort(boards: Sequence[Board]) -> Effort | None:

@@ -1,25 +1,9 @@
-"""Hours and money of an update, from what records count and what a reader assumes.
-
-``assets/chooser.js`` has the same arithmetic, for values that a reader changes; a test holds them
-together.
-"""
+"""Hours and money of an update by a measured method, by the cost model of ``bench upgrade``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_HOUR = 3600.0
-
-
-@dataclass(frozen=True)
-class Assumptions:
-    """A deployment; every value is a default that a reader may change."""
-
-    items: float = 100e6  # of the stored index
-    throughput: float = 500.0  # pictures that one machine embeds by the new model in a second
-    price: float = 2.0  # of an hour of such a machine
-    training_hours: float = 24.0  # of training the new model once, without any constraint
-    pairs: float = 1e6  # items embedded by both models, that a map is fitted on
-    map_rate: float = 20e9  # multiply-adds of a map that one machine does in a second
+from benchmark.upgrade.assumptions import Assumptions
 
 
 @dataclass(frozen=True)
@@ -53,13 +37,8 @@ def bill(costs: Mapping[str, float], assumed: Assumptions, *, trains: bool) -> B
     """
     training = max(costs.get("training_cost", 1.0) - 1.0, 0.0) * assumed.training_hours
     pairs = 0.0 if trains else min(assumed.pairs, assumed.items)
-    converting = assumed.items * costs.get("convert_multiply_adds", 0.0) / assumed.map_rate
-    return Bill(training, pairs / assumed.throughput / _HOUR, converting / _HOUR)
-
-
-def embed_all(assumed: Assumptions) -> float:
-    """Hours of embedding every stored item by the new model."""
-    return assumed.items / assumed.throughput / _HOUR
+    converting = assumed.converting(costs.get("convert_multiply_adds", 0.0))
+    return Bill(training, assumed.embedding(pairs), converting)
 
 
 def hours_words(hours: float) -> str:
@@ -76,26 +55,25 @@ def hours_words(hours: float) -> str:
     return f"{hours:.1f} h" if hours < 10 else f"{hours:,.0f} h"
 
 
-def money_words(hours: float, price: float) -> str:
+def money_words(money: float) -> str:
     """Money as people read it.
 
     Example:
-        >>> money_words(3.24, 2.0), money_words(0.001, 2.0), money_words(1000, 2.0)
+        >>> money_words(6.48), money_words(0.002), money_words(2000)
         ('$6.48', 'under $0.01', '$2,000')
     """
-    money = hours * price
     if money < 0.01:
         return "under $0.01" if money > 0 else "$0"
     return f"${money:,.0f}" if money >= 100 else f"${money:,.2f}"
 
 
-def bill_words(hours: float, price: float) -> str:
+def bill_words(hours: float, assumed: Assumptions) -> str:
     """Hours and money.
 
     Example:
-        >>> bill_words(3.24, 2.0), bill_words(0.0, 2.0)
+        >>> bill_words(3.24, Assumptions(price=2.0)), bill_words(0.0, Assumptions())
         ('3.2 h of one machine, $6.48', 'no extra machine time')
     """
     if not hours:
         return "no extra machine time"
-    return f"{hours_words(hours)} of one machine, {money_words(hours, price)}"
+    return f"{hours_words(hours)} of one machine, {money_words(assumed.money(hours))}"

@@ -6,6 +6,7 @@ from typing import Any
 from benchmark.records.record import Record
 from benchmark.report import notes
 from benchmark.report.text_table import TextCell, TextTable, simple_table
+from benchmark.upgrade.assumptions import Assumptions
 from leaderboard import answers
 from leaderboard.boards import Board
 from leaderboard.heatmap import heatmap, side_by_side
@@ -36,6 +37,7 @@ def index(boards: Sequence[Board], methods: Iterable[str]) -> dict[str, Any]:
         "heat": heatmap(columns or current),
         "tracks": None if board is None else side_by_side(single, board.first.protocol),
         "questions": _questions(single),
+        "assumed": Assumptions(),
         "data": {
             "chooser": answers.chooser_data(columns or current),
             "ways": answers.WAYS, "held": answers.HELD,

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
+from benchmark.upgrade.assumptions import Assumptions
 from leaderboard.answers import HELD, held, way
 from leaderboard.boards import Board
 from leaderboard.cards import MethodInfo
 from leaderboard.costs import cost_text
 from leaderboard.effects import Effect, models_words, percent
 from leaderboard.heatmap import share_without
-from leaderboard.money import Assumptions, bill, bill_words
+from leaderboard.money import bill, bill_words
 
 _MOST = 2
 _GOOD = 0.05
@@ -83,7 +84,8 @@ def _costs(info: MethodInfo, boards: Sequence[Board]) -> str:
         return "what the new model costs."
     assumed = Assumptions()
     hours = bill(known, assumed, trains=way(info) == "train").hours
-    parts = [f"{bill_words(hours, assumed.price)} beside the new model, for 100 million items"]
+    items = f"{assumed.items / 1e6:g} million items"
+    parts = [f"{bill_words(hours, assumed)} beside the new model, for {items}"]
     if "training_cost" in known:
         parts.append(f"{cost_text('training_cost', known['training_cost'])} of a plain training")
     if "bytes_before" in known:

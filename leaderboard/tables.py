@@ -16,10 +16,11 @@ from benchmark.report.text_table import (
     TextTable,
     score_cell,
 )
+from benchmark.upgrade.assumptions import Assumptions
 from leaderboard.boards import Board, Ranking
 from leaderboard.costs import cost_text, cost_words
 from leaderboard.effects import Effect, models_words, percent
-from leaderboard.money import Assumptions, bill, hours_words, money_words
+from leaderboard.money import bill, hours_words, money_words
 from leaderboard.names import file_name, method_href
 from leaderboard.scenarios import scenario
 
@@ -159,8 +160,8 @@ def _name(board: Board, method: str) -> TextCell:
     older = method in board.older and len(board.older) < len(board.info)
     control = board.info[method].family == "control"
     words = (
-        "control" * control, OLDER * older, "unsealed" * (method in board.unsealed),
-        ELSEWHERE * (method in board.elsewhere),
+        "control" * control, board.info[method].second_hand, OLDER * older,
+        "unsealed" * (method in board.unsealed), ELSEWHERE * (method in board.elsewhere),
     )  # fmt: skip
     return method_cell(method, "../", *words)
 
@@ -227,7 +228,7 @@ def _cost_cells(board: Board, method: str) -> Iterator[TextCell]:
         yield TextCell()
     else:
         hours = bill(costs, _ASSUMED, trains=family == "compatible training").hours
-        money = money_words(hours, _ASSUMED.price)
+        money = money_words(_ASSUMED.money(hours))
         words = f"{hours_words(hours)}, {money}" if hours else "nothing"
         yield TextCell(words, sort=f"{hours:.6g}")
     size = costs.get("bytes_before")

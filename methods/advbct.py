@@ -93,6 +93,7 @@ class AdvBCT(CompatibleTraining[State]):
         "Pan et al., Boundary-Aware Backward-Compatible Representation via Adversarial Learning "
         "in Image Retrieval, CVPR 2023"
     )
+    fidelity = "code"
     variants = {"border": {"adversarial": 0.0}}
     ranges = {
         "adversarial": "[0, inf)", "border": "[0, inf)", "width": "[1, inf)",

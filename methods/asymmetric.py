@@ -26,6 +26,7 @@ class Asymmetric(CompatibleTraining[nn.Module]):
     """
 
     paper = "Budnik and Avrithis, Asymmetric Metric Learning for Knowledge Transfer, CVPR 2021"
+    fidelity = "code"
     reads_old_head = False
     variants = {"contrastive": {"objective": "contrastive"}}
     trains = "a new model on the old one's vectors, without a classifier"

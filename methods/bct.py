@@ -19,6 +19,7 @@ class BCT(OldClassifierTraining):
     """
 
     paper = "Shen et al., Towards Backward-Compatible Representation Learning, CVPR 2020"
+    fidelity = "paper"
     variants = {
         "old": {"unknown": "old"},
         "distill": {"unknown": "distill"},

@@ -21,6 +21,7 @@ class BCTExtra(OldClassifierTraining):
         "Zhou et al., BT^2: Backward-compatible Training with Basis Transformation, ICCV 2023, "
         "section 4.3"
     )
+    fidelity = "paper"
     variants = {"old": {"unknown": "old"}, "distill": {"unknown": "distill"}}
     changes = ("training", "dimension")
     ranges = {"extra": "[0, inf)"}

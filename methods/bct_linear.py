@@ -34,6 +34,7 @@ class BCTLinear(OldClassifierTraining):
         "Ours, of Shen et al., Towards Backward-Compatible Representation Learning, CVPR 2020, and "
         "Hoerl and Kennard, Ridge Regression, 1970"
     )
+    fidelity = "ours"
     variants = {"distill": {"unknown": "distill"}}
     changes = ("training", "gallery")
     ranges = {"share": "[0, inf)"}

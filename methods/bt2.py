@@ -51,7 +51,8 @@ class BT2(CompatibleTraining[State]):
     cross-entropy's gradient grows with the scale of its logits, so, a departure from the formula
     as printed, l2 is divided by the scale of K: a margin head's is 16 to 64, and undivided, on
     training classes, the term outweighs all others and new/new falls far. phi'_new sees the images
-    of the batch as they are augmented. On a transformer L_new reads phi_new (4.3).
+    of the batch as they are augmented. On a transformer L_new reads phi_new (4.3). On convolutional
+    networks that code has a ReLU before phi_2, which Algorithm 1 has not: ``bt2-code``.
 
     Each update is longer by ``extra`` than the old vectors or the independent model, whichever is
     longer (4.8 adds as many each time, and leaves open how): where the old vectors are the
@@ -59,6 +60,7 @@ class BT2(CompatibleTraining[State]):
     """
 
     paper = "Zhou et al., BT2: Backward-compatible Training with Basis Transformation, ICCV 2023"
+    fidelity = "paper"
     variants = {"transformer": {"classify": "phi_new"}}
     needs = ("independent",)
     uses = ("stored old features", "the old classifier where it is kept")

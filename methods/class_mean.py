@@ -24,6 +24,7 @@ class ClassMean(FeatureTransformation):
     """
 
     paper = "Control: nearest class mean"
+    fidelity = "ours"
     reads_old_head = False
     control = True
     uses = ("old and new features of the same images", "labels")

@@ -23,6 +23,7 @@ class Contrast(CompatibleTraining[nn.Module]):
         "Zhang et al., Hot-Refresh Model Upgrades with Regression-Alleviating Compatible "
         "Training in Image Retrieval, ICLR 2022; compared in BT2 section 4.3 and FastFill section 4"
     )
+    fidelity = "code"
     variants = {"fastfill": {"tau": 0.5}, "top10": {"tau": 0.01, "hardest": 10}}
     ranges = {"weight": "[0, inf)", "tau": "(0, inf)", "hardest": "[0, inf)"}
 

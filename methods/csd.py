@@ -50,6 +50,7 @@ class CSD(CompatibleTraining[Neighbourhoods]):
     paper = (
         "Wu et al., Contextual Similarity Distillation for Asymmetric Image Retrieval, CVPR 2022"
     )
+    fidelity = "second-hand"
     reads_old_head = False
     variants = {"d3still": {"neighbours": 256, "tau_query": 1.0, "tau_gallery": 0.01}}
     trains = "a new model on the old one's vectors, without a classifier"

@@ -46,6 +46,7 @@ class DSimplex(CompatibleTraining[State]):
         "Biondi et al., Stationary Representations: Optimally Approximating Compatibility and "
         "Implications for Improved Model Replacements, CVPR 2024"
     )
+    fidelity = "code"
     own_first = True
     variants = {"hoc": {"hoc": True}}
     changes = ("training", "dimension")

@@ -25,6 +25,7 @@ class DriftAdapter(VectorMap):
     """
 
     paper = "Vejendla, Drift-Adapter, EMNLP 2025"
+    fidelity = "second-hand"
     reads_old_head = False
     builds_on = ("procrustes", "low-rank", "residual-mlp")
     ranges = {"rank": "[1, inf)", "hidden": "[1, inf)", "pairs": "[2, inf)"}

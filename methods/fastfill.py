@@ -33,6 +33,7 @@ class FastFill(SideInformationMap):
     """
 
     paper = "Jaeckle et al., FastFill: Efficient Compatible Model Update, ICLR 2023"
+    fidelity = "paper"
     variants = {
         "simclr": {"side": "simclr"}, "l2": {"losses": "l2"}, "disc": {"losses": "disc"},
         "no-uncertainty": {"uncertainty": False},

@@ -34,6 +34,7 @@ class FCT(SideInformationMap):
     """
 
     paper = "Ramanujan et al., Forward Compatible Training, CVPR 2022"
+    fidelity = "paper"
     reads_old_head = False
     variants = {
         "autoencoder": {"side": "autoencoder"},

@@ -10,6 +10,7 @@ class Independent(Method):
     """Classification loss only, without the old model (BCT section 3.4)."""
 
     paper = "Baseline of Shen et al., BCT, CVPR 2020"
+    fidelity = "paper"
     own_model = False
     trains = "the new model alone, once for all methods"
     needs = ("independent",)

@@ -10,6 +10,7 @@ class KeepOld(Method):
     """The new model is the old one: fully compatible, and no better."""
 
     paper = "Control: what an update has to beat"
+    fidelity = "ours"
     runs_old_model = True
     control = True
     trains = "nothing: the old model goes on"

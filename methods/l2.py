@@ -19,6 +19,7 @@ class L2(CompatibleTraining[CredibleMask]):
     """
 
     paper = "Liang et al., MixBCT, 2023, section 3.3; first a baseline of BCT, section 3.4"
+    fidelity = "paper"
     reads_old_head = False
     variants = {"denoised": {"drop": 0.1}}
     ranges = {"weight": "[0, inf)", "drop": "[0, 1)"}

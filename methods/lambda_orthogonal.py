@@ -26,6 +26,7 @@ class LambdaOrthogonal(TrainedVectorMap):
         "Ricci et al., λ-Orthogonality Regularization for Compatible Representation Learning, "
         "NeurIPS 2025"
     )
+    fidelity = "second-hand"
     variants = {"query": {"direction": "query"}}
     ranges = {"threshold": "[0, inf]", "weight": "[0, inf]"}
 

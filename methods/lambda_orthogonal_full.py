@@ -108,6 +108,7 @@ class LambdaOrthogonalFull(FeatureTransformation):
         "Ricci et al., λ-Orthogonality Regularization for Compatible Representation Learning, "
         "NeurIPS 2025"
     )
+    fidelity = "second-hand"
     reads_old_head = False
     variants = {
         "relaxed": {"back": "relaxed"}, "pairs": {"positives": "item"},

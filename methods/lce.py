@@ -17,8 +17,9 @@ class LCE(LearnedMap):
 
     L is the new classifier's own loss and W is frozen; c_y is the centre of the new embeddings
     of a class, theta_y the smallest cosine of one of them to it. The alignment is the mean squared
-    error between h of the old centres and W, both of unit length. Only the forward map of the
-    method, as FCT appendix J compares it: the new model stays as it is. Its published code
+    error between h of the old centres and W, both of unit length; the published code, and
+    ``lce-published``, normalise W alone. Only the forward map of the method, as FCT appendix J
+    compares it: the new model stays as it is. Its published code
     (IrvingMeng/LCE at bb087e5) has one direction of each term that we take the other way round,
     and chains four blocks of four paths in a model that cannot be built as it stands; here is one.
 
@@ -27,6 +28,7 @@ class LCE(LearnedMap):
     """
 
     paper = "Meng et al., Learning Compatible Embeddings, ICCV 2021"
+    fidelity = "code"
     variants = {
         "mlp": {"map": "mlp"}, "advbct": {"map": "chain", "border": "angle", "align": 0.0},
     }  # fmt: skip

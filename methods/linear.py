@@ -16,6 +16,7 @@ class Linear(VectorMap):
     paper = (
         "Hoerl and Kennard, Ridge Regression: Biased Estimation for Nonorthogonal Problems, 1970"
     )
+    fidelity = "ours"
     reads_old_head = False
     variants = {"query": {"direction": "query"}}
     ranges = {"share": "[0, inf)"}

@@ -18,6 +18,7 @@ class Linear500(VectorMap):
     """
 
     paper = "Control: ridge regression, Hoerl and Kennard, 1970, from few pairs"
+    fidelity = "ours"
     reads_old_head = False
     control = True
     variants = {"query": {"direction": "query"}}

@@ -20,11 +20,13 @@ class LocalDrift(VectorMap):
     A_k is Procrustes about the means of cluster k; with one cluster this is ``procrustes``. Read:
     jonathan-politzki/mixed-adapter at 9c9228f, src/ and configs/base.yaml, and the paper at
     3ab4d7f. There A_k may also be affine maps and networks that are trained; the stored vectors are
-    mapped, our ``gallery``. A cluster with fewer pairs than dimensions has the map of all.
+    mapped, our ``gallery``. Two departures are ours: rotations are about each cluster's means, and
+    a cluster with fewer pairs than dimensions has the map of all; ``mixed-adapter`` has neither.
     The paper counts how often a query finds its own item, which flatters any map.
     """
 
     paper = "Politzki, Local drift adapters, preprint, 2026"
+    fidelity = "paper"
     reads_old_head = False
     variants = {"gallery": {"direction": "gallery"}}
     ranges = {"clusters": "[1, inf)", "tau": "(0, inf)"}

@@ -33,6 +33,7 @@ class LowRank(VectorMap):
     """
 
     paper = "Izenman, Reduced-Rank Regression for the Multivariate Linear Model, 1975"
+    fidelity = "ours"
     variants = {"query": {"direction": "query"}}
     ranges = {"rank": "[1, inf)", "share": "[0, inf)"}
 

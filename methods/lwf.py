@@ -16,6 +16,7 @@ class LwF(CompatibleTraining[OldClassifier]):
     """
 
     paper = "Li and Hoiem, Learning without Forgetting, ECCV 2016, as compared in BCT section 3.5"
+    fidelity = "paper"
     longer = True
     needs = ("old_head",)
     ranges = {"weight": "[0, inf)", "temperature": "(0, inf)"}

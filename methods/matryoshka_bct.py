@@ -55,6 +55,7 @@ class MatryoshkaBCT(CompatibleTraining[State]):
         "Kusupati et al., Matryoshka Representation Learning, NeurIPS 2022, with Zhou et al., "
         "BT^2, ICCV 2023, section 4.3"
     )
+    fidelity = "second-hand"
     uses = ("stored old features", "the old classifier where it is kept")
     variants = {"half": {"prefix": 0.5}, "quarter": {"prefix": 0.25}}
     longer = True

@@ -69,6 +69,7 @@ class MatryoshkaBT2(CompatibleTraining[State]):
         "Kusupati et al., Matryoshka Representation Learning, NeurIPS 2022, with Zhou et al., BT2, "
         "ICCV 2023"
     )
+    fidelity = "second-hand"
     variants = {"half": {"prefix": 0.5}, "quarter": {"prefix": 0.25}}
     needs = ("independent",)
     uses = ("stored old features", "the old classifier where it is kept")

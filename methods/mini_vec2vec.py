@@ -80,6 +80,8 @@ class MiniVec2Vec(VectorMap):
     likest; W is Procrustes on pseudo-pairs, refined on neighbours of mapped items, then on the
     centres of many clusters. s is the ratio of mean lengths about the means.
 
+    Now and then it ends in a local optimum: ``mini-vec2vec-restarts`` takes the best attempt.
+
     For those whose originals are gone: neither the items nor their number need be the same. Where
     rows do belong together, as here, old vectors of one random half of the items and new vectors
     of the other are used, so that no item is in both; ``disjoint=False`` takes all rows.
@@ -94,6 +96,7 @@ class MiniVec2Vec(VectorMap):
     paper = (
         "Dar, mini-vec2vec: Scaling Universal Geometry Alignment with Linear Transformations, 2025"
     )
+    fidelity = "code"
     reads_old_head = False
     variants = {"query": {"direction": "query"}}
     ranges = {

@@ -17,6 +17,7 @@ class MixBCT(CompatibleTraining[CredibleMask]):
     """
 
     paper = "Liang et al., MixBCT: Towards Self-Adapting Backward-Compatible Training, 2023"
+    fidelity = "paper"
     reads_old_head = False
     variants = {"plain": {"drop": 0.0}, "text": {"directions": False}}
     ranges = {"ratio": "[0, 1]", "drop": "[0, 1)"}

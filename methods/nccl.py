@@ -38,6 +38,7 @@ class NCCL(CompatibleTraining[State]):
         "Wu et al., Neighborhood Consensus Contrastive Learning for Backward-Compatible "
         "Representation, AAAI 2022; compared in MixBCT section 4.4"
     )
+    fidelity = "code"
     uses = ("stored old features", "the old classifier where it is kept")
     ranges = {
         "features": "[0, inf)", "logits": "[0, inf)", "tau": "(0, inf)", "size": "[1, inf)",

@@ -53,6 +53,7 @@ class OCA(CompatibleTraining[State]):
         "Ricci et al., Backward-Compatible Aligned Representations via an Orthogonal "
         "Transformation Layer, ECCV Workshops 2024"
     )
+    fidelity = "code"
     reads_old_head = False
     variants = {"published": {"scale": 1.0}}
     uses = ("stored old features",)

@@ -42,6 +42,7 @@ class OracleConcat(Method):
         "Zhou et al., BT^2: Backward-compatible Training with Basis Transformation, ICCV 2023, "
         "section 1: the upper bound solution"
     )
+    fidelity = "paper"
     runs_old_model = True
     model_runs = 2
     control = True

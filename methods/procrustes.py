@@ -17,6 +17,7 @@ class Procrustes(VectorMap):
     """
 
     paper = "Schönemann, A Generalized Solution of the Orthogonal Procrustes Problem, 1966"
+    fidelity = "ours"
     reads_old_head = False
     variants = {"query": {"direction": "query"}}
 

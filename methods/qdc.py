@@ -38,6 +38,7 @@ class QDC(FeatureTransformation):
     """
 
     paper = "Goswami et al., Query Drift Compensation, CoLLAs 2025"
+    fidelity = "code"
     reads_old_head = False
 
     @property

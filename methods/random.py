@@ -10,6 +10,7 @@ class Random(Method):
     """The initial weights that the training of every method starts from."""
 
     paper = "Control: the floor of every score"
+    fidelity = "ours"
     control = True
     trains = "nothing: the new model has its initial weights"
     changes = ()

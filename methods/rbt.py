@@ -20,6 +20,7 @@ class RBT(LearnedMap):
     """
 
     paper = "Wang et al., Unified Representation Learning for Cross Model Compatibility, BMVC 2020"
+    fidelity = "code"
     variants = {"kl": {"kl": 1.0}, "chain": {"map": "chain"}}
     ranges = {"kl": "[0, inf)", "blocks": "[1, inf)", "bottleneck": "[1, inf)"}
 

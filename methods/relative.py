@@ -33,6 +33,7 @@ class Relative(FeatureTransformation):
         "Moschella et al., Relative Representations Enable Zero-Shot Latent Space Communication, "
         "ICLR 2023"
     )
+    fidelity = "code"
     reads_old_head = False
     changes = ("gallery", "queries")
     ranges = {"anchors": "[1, inf)"}

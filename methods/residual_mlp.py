@@ -32,6 +32,7 @@ class ResidualMLP(TrainedVectorMap):
     """
 
     paper = "Vejendla, Drift-Adapter, EMNLP 2025"
+    fidelity = "second-hand"
     variants = {"query": {"direction": "query"}}
     ranges = {"hidden": "[1, inf)"}
 

@@ -19,6 +19,7 @@ class RRF(ResultLists):
         "Cormack, Clarke and Büttcher, Reciprocal Rank Fusion outperforms Condorcet and individual "
         "Rank Learning Methods, SIGIR 2009"
     )
+    fidelity = "second-hand"
     ranges = {"k": "[0, inf)", "window": "[1, inf)"}
 
     k: float = 60.0  # Cormack et al., section 2

@@ -24,6 +24,7 @@ class ScoreMerge(ResultLists):
     """
 
     paper = "Fox and Shaw, Combination of Multiple Searches, TREC-2, 1994; isotonic: rebasis"
+    fidelity = {"": "paper", "z-score": "second-hand", "min-max": "second-hand"}
     variants = {"z-score": {"scale": "z-score"}, "min-max": {"scale": "min-max"}}
     ranges = {"items": "[3, inf)", "window": "[1, inf)"}
 

@@ -25,6 +25,7 @@ class Slerp(JointQuery):
     """
 
     paper = "Ricci, Biondi and Pernici, SLERP for backward-compatible retrieval, NeurIPS 2026"
+    fidelity = "paper"
     variants = {"midpoint": {"share": 0.5}, "nlerp": {"path": "nlerp"}}
     ranges = {"share": "[0, 1]", "held_out": "(0, 1)"}
 

@@ -36,6 +36,7 @@ class UniBCT(CompatibleTraining[Prototypes]):
         "Zhang et al., Towards Universal Backward-Compatible Representation Learning, IJCAI 2022; "
         "compared in MixBCT section 4.4"
     )
+    fidelity = "code"
     longer = True
     ranges = {
         "weight": "[0, inf)", "share": "[0, 1)", "tau": "(0, inf)", "drop": "[0, 1)",

@@ -41,7 +41,13 @@ def print_list(kind: str, *, as_json: bool) -> None:
     rows: list[dict[str, Any]]
     if kind == "methods":
         files = registry.method_files().values()
-        rows = [{"id": f.id, "summary": f.summary, "variants": list(f.variants)} for f in files]
+        rows = [
+            {
+                "id": f.id, "summary": f.summary, "variants": list(f.variants),
+                "fidelity": f.fidelity() or None,
+            }
+            for f in files
+        ]  # fmt: skip
     elif kind == "protocols":
         rows = [{"id": p.id, "summary": p.question} for p in protocols()]
     else:
@@ -54,7 +60,8 @@ def print_list(kind: str, *, as_json: bool) -> None:
     width = max(len(row["id"]) for row in rows)
     for row in rows:
         variants = f"  [variants: {', '.join(row['variants'])}]" if row.get("variants") else ""
-        echo(f"{row['id']:<{width}}  {row['summary']}{variants}")
+        fidelity = f"  ({row['fidelity']})" if row.get("fidelity") else ""
+        echo(f"{row['id']:<{width}}  {row['summary']}{variants}{fidelity}")
 
 
 def print_card(name: str, *, as_json: bool) -> None:

@@ -8,6 +8,7 @@ import typer
 from typer import Option
 
 from benchmark.errors import BenchError, located
+from benchmark.upgrade.assumptions import Assumptions
 from benchmark.upgrade.names import INPUTS
 
 app = typer.Typer()
@@ -65,8 +66,12 @@ def upgrade(
     items: Annotated[
         int | None, Option(min=1, help="Items of the deployment; else those of the gallery.")
     ] = None,
-    throughput: Annotated[float, Option(help="Items the new model embeds in a second.")] = 200.0,
-    price: Annotated[float, Option(help="Money for embedding a thousand items.")] = 0.01,
+    throughput: Annotated[
+        float, Option(help="Items the new model embeds in a second.")
+    ] = Assumptions.throughput,
+    price: Annotated[
+        float, Option(help="Money for an hour of the machine that embeds them.")
+    ] = Assumptions.price,
     old_model: Annotated[bool | None, Option(
         "--old-model/--no-old-model", show_default="asked, else yes", help=_QUESTIONS["old_model"]
     )] = None,

@@ -12,6 +12,14 @@ from typing import Any, ClassVar
 
 from benchmark.config.reading import STRICT
 
+FIDELITIES = {
+    "paper": "the publication itself was read, or one that has it as a baseline",
+    "code": "the authors' published code was read, not the paper",
+    "second-hand": "neither was read: quotations, a re-implementation, a translation or memory",
+    "ours": "a control, a baseline, or textbook algebra that is written out here",
+}
+"""What an adapter was built from -> in words."""
+
 
 @dataclass(frozen=True)
 class MethodDeclaration(ABC):
@@ -19,6 +27,8 @@ class MethodDeclaration(ABC):
 
     Class attributes:
         paper: Where it comes from: title, authors, year.
+        fidelity: What it was built from, see :data:`FIDELITIES`; where variants differ, a mapping
+            of variants, ``""`` for the method itself and all others. It is no part of its code.
         own_model: False when the new model is the independent one, so nothing is trained
             or embedded again.
         own_first: True when the first generation is trained the method's own way.
@@ -32,11 +42,14 @@ class MethodDeclaration(ABC):
         trains: What is trained at an update, in words for its card; empty: a new model, or none
             without ``own_model``.
         variants: Named sets of parameters.
-        builds_on: Other methods whose maps it takes: their code is a part of its own.
+        builds_on: Other methods that it takes parts of: their code is a part of its own.
+        variant_of: The method of which it is a variant that needs code of its own; ``every`` method
+            leaves it out, as it does other variants.
     """
 
     __pydantic_config__ = STRICT
     paper: ClassVar[str] = ""
+    fidelity: ClassVar[str | Mapping[str, str]] = ""
     own_model: ClassVar[bool] = True
     own_first: ClassVar[bool] = False
     runs_old_model: ClassVar[bool] = False
@@ -47,6 +60,7 @@ class MethodDeclaration(ABC):
     trains: ClassVar[str] = ""
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     builds_on: ClassVar[tuple[str, ...]] = ()
+    variant_of: ClassVar[str] = ""
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -13,7 +13,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from benchmark.config.declarations import DatasetDeclaration, MethodDeclaration, TaskDeclaration
+from benchmark.config.declarations import (
+    FIDELITIES,
+    DatasetDeclaration,
+    MethodDeclaration,
+    TaskDeclaration,
+)
 from benchmark.config.entry_points import (
     DATASETS,
     METHODS,
@@ -57,9 +62,15 @@ class MethodFile:
 
     @property
     def builds_on(self) -> tuple[str, ...]:
-        """Methods whose maps it declares to take."""
+        """Methods of which it declares to take parts."""
         found = _assigned(self.source, "builds_on")
         return tuple(ast.literal_eval(found)) if found else ()
+
+    @property
+    def variant_of(self) -> str:
+        """The method of which it declares to be a variant; empty otherwise."""
+        found = _assigned(self.source, "variant_of")
+        return str(ast.literal_eval(found)) if found else ""
 
     @property
     def summary(self) -> str:
@@ -79,6 +90,19 @@ class MethodFile:
         """Whether it declares that it is a control."""
         found = _assigned(self.source, "control")
         return isinstance(found, ast.Constant) and found.value is True
+
+    def fidelity(self, variant: str = "") -> str:
+        """What the method, or a variant, was built from; empty where it does not say so.
+
+        BenchError if it says something else than :data:`~benchmark.config.declarations.FIDELITIES`.
+        """
+        found = _assigned(self.source, "fidelity")
+        said = ast.literal_eval(found) if found else ""
+        if isinstance(said, dict):
+            said = said.get(variant, said.get("", ""))
+        if said and said not in FIDELITIES:
+            raise unknown(f"{self.path.name}: fidelity", str(said), FIDELITIES)
+        return str(said)
 
     @property
     def trains_map(self) -> bool:
@@ -110,7 +134,7 @@ def _assigned(source: bytes, name: str) -> ast.expr | None:
 
 @cache
 def fingerprint(source: bytes) -> str:
-    """Hash of a module's code: comments, docstrings and formatting do not count.
+    """Hash of a module's code: comments, docstrings, formatting and ``fidelity`` do not count.
 
     Of the syntax tree as plain values, without what is empty: ``ast.dump`` and ``ast.unparse``
     write the same tree in other words from one Python to the next.
@@ -124,8 +148,21 @@ def _code(node: Any) -> Any:
         return [_code(n) for n in node if not (isinstance(n, ast.Expr) and _is_text(n.value))]
     if not isinstance(node, ast.AST):
         return repr(node)
-    parts = {name: _code(value) for name, value in ast.iter_fields(node) if value is not None}
+    fields = dict(ast.iter_fields(node))
+    if isinstance(node, ast.ClassDef):
+        fields["body"] = [each for each in node.body if not _says_fidelity(each)]
+    parts = {name: _code(value) for name, value in fields.items() if value is not None}
     return {"": type(node).__name__, **{name: part for name, part in parts.items() if part != []}}
+
+
+def _says_fidelity(node: ast.stmt) -> bool:
+    """Whether a statement of a class declares, as plain text, what the adapter was built from."""
+    if not isinstance(node, ast.Assign) or [ast.unparse(t) for t in node.targets] != ["fidelity"]:
+        return False
+    found: list[ast.expr | None] = [node.value]
+    if isinstance(node.value, ast.Dict):
+        found = [*node.value.keys, *node.value.values]
+    return all(each is not None and _is_text(each) for each in found)
 
 
 def _is_text(node: ast.expr) -> bool:

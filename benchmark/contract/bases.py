@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config import registry
 from benchmark.config.recipes import Recipe
 from benchmark.config.seeds import drawing_from
 from benchmark.contract import fitting
@@ -197,9 +196,7 @@ class VectorMap(FeatureTransformation):
 
     def other(self, label: str, **params: Any) -> "VectorMap":
         """The map of a method that this one builds on, in the same direction, with parameters."""
-        if label not in self.builds_on:
-            raise TypeError(f"{label}: expected one of builds_on, {', '.join(self.builds_on)}")
-        method = registry.method(label, {"direction": self.direction, **params})
+        method = super().other(label, **({"direction": self.direction} | params))
         if not isinstance(method, VectorMap):
             raise TypeError(f"{label}: expected a map of vectors, got another kind of method")
         return method

@@ -16,11 +16,16 @@ from benchmark.training.closed_form import rotation
 
 SHARES = tuple(round(0.1 * k, 1) for k in range(11))
 """Places on the way from the old query to the new one, from which one is chosen."""
+_NO_DIRECTION = 1e-6  # length of a sum of opposite unit vectors, of float32
 _MOST = 2000  # held-out items that are queries of each other
 
 
 class Between(Portable):
-    """Unit vectors from the old query (share 0) to the new one after ``turn`` (share 1)."""
+    """Unit vectors from the old query (share 0) to the new one after ``turn`` (share 1).
+
+    Half-way between opposite vectors there is no direction: there the old query answers, whose
+    gallery it is.
+    """
 
     def __init__(self, turn: Portable, share: float, path: str = "slerp") -> None:
         super().__init__()
@@ -33,7 +38,9 @@ class Between(Portable):
         if self.path == "slerp":
             cosine = (u * v).sum(dim=1, keepdim=True)
             parts = torch.sin(parts * cosine.clamp(-1 + 1e-7, 1 - 1e-7).acos())  # [n, 2]
-        return F.normalize(parts[:, :1] * u + parts[:, 1:] * v).to(old.dtype)
+        between = parts[:, :1] * u + parts[:, 1:] * v
+        lost = between.norm(dim=1, keepdim=True) < _NO_DIRECTION
+        return F.normalize(torch.where(lost, u, between)).to(old.dtype)
 
 
 def turn(old: Tensor, new: Tensor) -> Affine:

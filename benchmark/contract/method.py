@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
+from benchmark.config import registry
 from benchmark.config.checks import in_range
 from benchmark.config.declarations import MethodDeclaration
 from benchmark.config.recipes import ModelSpec
@@ -153,6 +154,12 @@ class Method(MethodDeclaration):
         """Refuse plain arrays by a BenchError; a ``FeatureTransformation`` fits on them."""
         reason = "trains a model on images; only methods that map stored vectors fit on arrays"
         raise BenchError(f"{type(self).__name__} {reason}")
+
+    def other(self, label: str, **params: Any) -> Any:
+        """A method that this one builds on, with parameters; a TypeError on any other."""
+        if label not in self.builds_on:
+            raise TypeError(f"{label}: expected one of builds_on, {', '.join(self.builds_on)}")
+        return registry.method(label, params)
 
     @abstractmethod
     def update(self, job: UpdateJob) -> Update:

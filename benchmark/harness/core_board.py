@@ -95,7 +95,8 @@ class CoreBoard(Model):
 
 def _built_in() -> list[str]:
     files = registry.method_files().values()
-    return sorted(file.id for file in files if file.module.startswith("methods."))
+    own = (file for file in files if file.module.startswith("methods."))
+    return sorted(file.id for file in own if not file.variant_of)
 
 
 class Unit(NamedTuple):

@@ -15,6 +15,9 @@ from typing import Literal, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., object])
 Unit = Literal["share", "coefficient", "count"]
+Chance = Callable[[float, Mapping[str, float]], float]
+"""Cut-off or target rate (0 without one) and a case's counts -> value of a random order; a KeyError
+where a count is missing."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Metric:
     unit: Unit = "share"  # ``share`` (printed as percent), ``coefficient`` or ``count``
     threshold: bool = False  # taken at a threshold that impostors decide
     rises: bool = False  # never falls as its cut-off or target rate rises
+    chance: Chance | None = None  # what a random order of the gallery has; None where unknown
     family: str = ""  # the key with that left open: ``cmc_at_{k}``
     cut_off: float | None = None  # the cut-off or target rate itself; None without any
 
@@ -46,6 +50,7 @@ _DECLARED: dict[str, Metric] = {}  # key or pattern -> metric, of the modules th
 def metric(
     key: str, label: str, rules: str, *, higher: bool | None = True, low: float | None = 0.0,
     high: float | None = 1.0, unit: Unit = "share", threshold: bool = False, rises: bool = False,
+    chance: Chance | None = None,
 ) -> Callable[[Function], Function]:  # fmt: skip
     """Declare a metric that the decorated function computes; the function stays as it is.
 
@@ -56,7 +61,9 @@ def metric(
     """
 
     def declare(function: Function) -> Function:
-        _DECLARED[key] = Metric(key, label, higher, low, high, rules, unit, threshold, rises)
+        _DECLARED[key] = Metric(
+            key, label, higher, low, high, rules, unit, threshold, rises, chance
+        )
         return function
 
     return declare
@@ -93,6 +100,26 @@ def describe(key: str) -> Metric:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"key: expected a known metric, got {key!r}{hint}")
     return metric
+
+
+def chance(key: str, counts: Mapping[str, float]) -> float | None:
+    """What a metric of a random order of the gallery is; None where that is not known.
+
+    Args:
+        key: As of :func:`describe`.
+        counts: Of a case, as a record has them.
+
+    Example:
+        >>> chance("cmc_at_1", {"n_genuine": 1, "n_impostor": 29}), chance("tar_at_far_1e-2", {})
+        (0.033..., 0.01)
+    """
+    about = describe(key)
+    if about.chance is None:
+        return None
+    try:
+        return about.chance(about.cut_off or 0.0, counts)
+    except (KeyError, ZeroDivisionError):
+        return None
 
 
 def rate(value: float) -> str:

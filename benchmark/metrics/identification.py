@@ -7,7 +7,7 @@ target that the scores cannot resolve, or a search without mated or without non-
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,11 @@ class IdentificationPoint:
     hits: NDArray[np.float64]
 
 
+def _enrolled(counts: Mapping[str, float]) -> float:
+    """Subjects of a gallery, mean over both."""
+    return (counts["n_enrolled_g1"] + counts["n_enrolled_g2"]) / 2
+
+
 @metric("g1_{metric}", "{metric} (G1)", "Gallery G1 alone.", rises=True)
 @metric("g2_{metric}", "{metric} (G2)", "Gallery G2 alone.", rises=True)
 def search(
@@ -99,7 +104,7 @@ def pooled(
 @metric(
     "tpir_at_fpir_{rate}", "TPIR@FPIR {rate}",
     f"Ranked first and above the threshold; each gallery apart. {RATE}",
-    threshold=True, rises=True,
+    threshold=True, rises=True, chance=lambda rate, counts: rate / _enrolled(counts),
 )  # fmt: skip
 def tpir_at_fpir(result: Search, targets: Iterable[float]) -> tuple[IdentificationPoint, ...]:
     """TPIR at the smallest threshold whose FPIR is within each target, in [1/non-mated probes, 1].
@@ -158,7 +163,7 @@ def all_pairs_tpir_at_fpir(
 @metric(
     "rank_{k}", "Rank-{k}",
     "Closed set: mated probes only, whatever the score. Ties rank the probe's subject last.",
-    rises=True,
+    rises=True, chance=lambda k, counts: min(1.0, k / _enrolled(counts)),
 )  # fmt: skip
 def rank_k(result: Search, k: int) -> NDArray[np.float64]:
     """1.0 for each mated probe whose own subject is among the ``k`` best, whatever the score."""

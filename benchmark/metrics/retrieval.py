@@ -6,6 +6,7 @@ with a match; averaging is left to the caller. A ValueError says that ``k`` is b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +25,16 @@ _TIES = "The rank is 1 + the non-matching items scoring at least as high as the 
 _TIES += _RULES
 
 
-@metric("cmc_at_{k}", "CMC@{k}", _TIES, rises=True)
+def _share(counts: Mapping[str, float]) -> float:
+    """Matches among all pairs."""
+    return counts["n_genuine"] / (counts["n_genuine"] + counts["n_impostor"])
+
+
+def _some_match(k: float, counts: Mapping[str, float]) -> float:
+    return 1.0 - (1.0 - _share(counts)) ** k
+
+
+@metric("cmc_at_{k}", "CMC@{k}", _TIES, rises=True, chance=_some_match)
 def cmc(ranking: Ranking, k: int) -> NDArray[np.float64]:
     """1.0 where the best match is among the ``k`` nearest, else 0.0 (CMC, single-match form)."""
     return (ranking.first_rank[ranking.answered] <= cut_off(k)).astype(np.float64)
@@ -38,7 +48,10 @@ def reciprocal_rank(ranking: Ranking, k: int | None = None) -> NDArray[np.float6
     return 1.0 / first if k is None else np.where(first <= cut_off(k), 1.0 / first, 0.0)
 
 
-@metric("map", "mAP", f"mAP@1.0; precision with ties merged. {_RULES}")
+@metric(
+    "map", "mAP", f"mAP@1.0; precision with ties merged. {_RULES}",
+    chance=lambda _, counts: _share(counts),
+)  # fmt: skip
 def average_precision(ranking: Ranking) -> NDArray[np.float64]:
     """Average precision; its mean is mAP@1.0."""
     return ranking.average_precision[ranking.answered]

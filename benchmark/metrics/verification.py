@@ -52,7 +52,7 @@ class Curve:
 @metric(
     "tar_at_far_{rate}", "TAR@FAR {rate}",
     f"Smallest threshold whose FAR is within the target. {RATE}",
-    threshold=True, rises=True,
+    threshold=True, rises=True, chance=lambda rate, _: rate,
 )  # fmt: skip
 def tar_at_far(genuine: Any, impostor: Any, targets: Iterable[float]) -> tuple[OperatingPoint, ...]:
     """TAR at the smallest threshold whose FAR is within each target, FARs in [1/m, 1].

@@ -81,9 +81,13 @@ class BasisTransformation(Portable):
     (:meth:`reader`) reads from it, and is of length ``sqrt(1 + factor^2)``. Of the arguments,
     ``dim_new`` is m, the dimension of the independent new model; ``dim_old`` is n_old, that of the
     old embedding, ``extra`` that of phi_2; ``factor`` is C, the length of phi_4 against phi_2's.
+    ``rectified``: phi_2 is projected from the positive part of the backbone's output, as the
+    published code has it for convolutional networks.
     """
 
-    def __init__(self, dim_new: int, dim_old: int, extra: int, factor: float) -> None:
+    def __init__(
+        self, dim_new: int, dim_old: int, extra: int, factor: float, rectified: bool = False
+    ) -> None:
         super().__init__()
         shared = dim_old - extra
         if extra < 1 or not 0 <= shared <= dim_new:
@@ -91,12 +95,13 @@ class BasisTransformation(Portable):
             sizes = f"{dim_old} old and {dim_new} new dimensions"
             raise ValueError(f"extra: expected {span} for {sizes}, got {extra}")
         self.dim_new, self.shared, self.extra, self.factor = dim_new, shared, extra, factor
+        self.rectified = rectified
         self.project = nn.Linear(dim_new + dim_old, extra)
         self.first, self.second = Rotation(dim_new), Rotation(dim_old)
 
     def parts(self, backbone: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """phi_3 ``[n, m]`` (unit), phi_5 ``[n, n_old]`` and phi_new ``[n, m + extra]``."""
-        phi_2 = F.normalize(self.project(backbone))
+        phi_2 = F.normalize(self.project(backbone.relu() if self.rectified else backbone))
         phi_3 = F.normalize(backbone[:, : self.dim_new])
         phi_4 = self.factor * self.first(phi_3)
         phi_5 = self.second(torch.cat([phi_2, phi_4[:, : self.shared]], dim=1))

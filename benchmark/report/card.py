@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmark.config import registry
+from benchmark.config.declarations import FIDELITIES
 from benchmark.errors import BenchError
 
 if TYPE_CHECKING:
@@ -39,15 +40,22 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
         "summary": file.summary,
         "idea": inspect.cleandoc(type(method).__doc__ or ""),
         "paper": method.paper,
+        "fidelity": _fidelity(file.fidelity(name.partition(":")[2])),
         "needs": _needs(method) or ["nothing but new data"],
         "changes": list(method.changes),
         "trains": method.trains or _TRAINS[method.own_model],
         **_query_costs(method),
         "parameters": option_notes(method),
+        **({"variant of": file.variant_of} if file.variant_of else {}),
         "variants": {k: dict(v) for k, v in method.variants.items()},
         **_costs(name, measured),
         "file": f"methods/{file.path.name}",
     }
+
+
+def _fidelity(said: str) -> str:
+    """What it was built from, in words."""
+    return f"{said}: {FIDELITIES[said]}" if said else "not declared"
 
 
 def _query_costs(method: MethodDeclaration) -> dict[str, str]:

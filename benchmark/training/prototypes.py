@@ -81,19 +81,23 @@ class CentreAlignment(nn.Module):
 
     A centre is the class's mean direction at its mean length; classes without features have none.
     Features are ``[n, d]``, their labels rows of ``target``, ``[n_classes, d_new]``. The error is
-    between unit vectors, averaged over classes and dimensions. A BenchError if there are items of
-    one class alone, whose centre batch norm cannot take.
+    between unit vectors, averaged over classes and dimensions; without ``unit_output`` the map's
+    output keeps its length. A BenchError if there are items of one class alone, whose centre batch
+    norm cannot take.
 
     Source:
-        Meng et al. (2021); published code, main.py: there centres have length 1, and the target
-        is the rows of the classifier.
+        Meng et al. (2021); published code, main.py: there centres have length 1, the target is the
+        rows of the classifier, and the output keeps its length.
     """
 
     centre: Tensor
     target: Tensor
 
-    def __init__(self, features: Tensor, labels: Tensor, target: Tensor) -> None:
+    def __init__(
+        self, features: Tensor, labels: Tensor, target: Tensor, *, unit_output: bool = True
+    ) -> None:
         super().__init__()
+        self.unit_output = unit_output
         known = torch.bincount(labels, minlength=len(target)) > 0
         if known.count_nonzero() < 2:
             raise BenchError("alignment: expected items of two classes or more, got one class")
@@ -104,7 +108,8 @@ class CentreAlignment(nn.Module):
 
     def forward(self, map: nn.Module) -> Tensor:
         """Error of a map that takes vectors and side-information, a scalar."""
-        return F.mse_loss(F.normalize(map(self.centre, None)[0]), self.target)
+        out = map(self.centre, None)[0]
+        return F.mse_loss(F.normalize(out) if self.unit_output else out, self.target)
 
 
 def class_directions(features: Tensor, labels: Tensor, n_classes: int) -> Tensor:

@@ -1,26 +1,10 @@
 """Cost of a strategy in hours, money and bytes, from the user's own numbers."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from benchmark.upgrade.assumptions import Assumptions
 from benchmark.upgrade.strategies import BACKFILL, Strategy
-
-
-@dataclass(frozen=True)
-class Prices:
-    """What the user's deployment is like.
-
-    Attributes:
-        items: Of the deployed gallery, which may be larger than the one in files.
-        throughput: Items that the new model embeds in a second.
-        price: Money for a thousand of these, in any currency.
-        number_bytes: Of a number as the index stores it.
-    """
-
-    items: int
-    throughput: float = 200.0
-    price: float = 0.01
-    number_bytes: int = 4
 
 
 @dataclass(frozen=True)
@@ -30,7 +14,7 @@ class Cost:
     Attributes:
         hours: Until the gallery is ready: items embedded, or stored vectors converted as fast as
             on this machine.
-        money: For embedding the gallery.
+        money: For these hours of one machine.
         index_bytes: Of all indexes that it keeps.
         runs: Model runs a query, as a multiple of one; items embedded meanwhile are runs too.
         money_per_1000_queries: For items that are embedded while queries wait.
@@ -51,17 +35,18 @@ class Cost:
         return asdict(self)
 
 
-def cost_of(strategy: Strategy, prices: Prices, d_old: int, d_new: int) -> Cost:
+def cost_of(strategy: Strategy, assumed: Assumptions, d_old: int, d_new: int) -> Cost:
     """The cost of a strategy; dimensions are those of both models."""
-    hours = money = 0.0
+    hours = 0.0
     if strategy.name == BACKFILL or (strategy.effort == 3 and strategy.embeds_gallery):
-        hours, money = prices.items / prices.throughput / 3600, prices.items / 1000 * prices.price
+        hours = assumed.embedding(assumed.items)
     elif strategy.fitted is not None and strategy.fitted.direction == "gallery":
-        hours = prices.items / strategy.fitted.rows_per_s / 3600
+        hours = replace(assumed, map_rate=strategy.fitted.rows_per_s).converting(1.0)
     sizes = {"old": d_old, "new": d_new, "short": min(d_old, d_new)}
     numbers = sum(sizes[space] for space in strategy.stores)
     embedded = strategy.merge.new_embeddings if strategy.merge is not None else 0
     return Cost(
-        hours, money, prices.items * numbers * prices.number_bytes, strategy.runs,
-        embedded * prices.price, strategy.rebuild, strategy.way_back,
+        hours, assumed.money(hours), int(assumed.items) * numbers * assumed.number_bytes,
+        strategy.runs, assumed.money(assumed.embedding(1000 * embedded)), strategy.rebuild,
+        strategy.way_back,
     )  # fmt: skip

@@ -57,7 +57,7 @@ def map_labels() -> list[str]:
         except BenchError as error:
             warnings.warn(PassedOverWarning(f"passed over method {name}: {error}"), stacklevel=2)
             continue
-        if file.control or not issubclass(cls, FeatureTransformation):
+        if file.control or file.variant_of or not issubclass(cls, FeatureTransformation):
             continue
         found = [x for x in (name, *(f"{name}:{v}" for v in file.variants)) if _needs_pairs(x)]
         first = {_direction(label): label for label in reversed(found)}

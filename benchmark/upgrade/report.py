@@ -13,8 +13,9 @@ from benchmark.config.files import write_json, write_whole
 from benchmark.contract.conversion import Conversion
 from benchmark.errors import BenchError
 from benchmark.upgrade.approximate import BehindIndex
+from benchmark.upgrade.assumptions import Assumptions
 from benchmark.upgrade.backfilling import Backfill
-from benchmark.upgrade.costs import Prices, cost_of
+from benchmark.upgrade.costs import cost_of
 from benchmark.upgrade.evaluation import AGREEMENT, METRICS, Values
 from benchmark.upgrade.inputs import shown_id
 from benchmark.upgrade.judging import Outcome, Study
@@ -65,13 +66,13 @@ class UpgradeReport:
 
 
 def make_document(
-    study: Study, evidence: Evidence, verdict: Verdict, constraints: Constraints, prices: Prices,
-    wanted: float, curve: PairsCurve | None, backfilling: Sequence[Backfill],
-    index: BehindIndex | None = None,
+    study: Study, evidence: Evidence, verdict: Verdict, constraints: Constraints,
+    assumed: Assumptions, wanted: float, curve: PairsCurve | None,
+    backfilling: Sequence[Backfill], index: BehindIndex | None = None,
 ) -> Document:  # fmt: skip
     """Everything that a report shows."""
     strategies = [
-        _strategy(study, evidence, outcome, constraints, prices)
+        _strategy(study, evidence, outcome, constraints, assumed)
         for outcome in study.outcomes.values()
     ]
     left_out = dict(study.plan.left_out)
@@ -85,7 +86,10 @@ def make_document(
         "metric": study.metric,
         "inputs": _inputs(study),
         "constraints": asdict(constraints),
-        "prices": asdict(prices),
+        "assumed": {
+            "items": int(assumed.items), "throughput": assumed.throughput, "price": assumed.price,
+            "number_bytes": assumed.number_bytes,
+        },
         "wanted": wanted,
         "verdict": {
             "strategy": verdict.name, "reason": verdict.reason, "share_of": evidence.what,
@@ -117,13 +121,17 @@ def _inputs(study: Study) -> Document:
 
 
 def _strategy(
-    study: Study, evidence: Evidence, outcome: Outcome, constraints: Constraints, prices: Prices
+    study: Study,
+    evidence: Evidence,
+    outcome: Outcome,
+    constraints: Constraints,
+    assumed: Assumptions,
 ) -> Document:
     strategy, groups = outcome.strategy, study.groups
     old = study.outcomes.get(KEEP)
     share = evidence.shares[strategy.name]
     gallery = study.inputs.gallery
-    cost = cost_of(strategy, prices, gallery.stored.dim, gallery.new.dim)
+    cost = cost_of(strategy, assumed, gallery.stored.dim, gallery.new.dim)
     broken, fixed = (None, None) if old is None else _changed(study, outcome, old)
     shown = [key for key in (*METRICS, AGREEMENT) if key in outcome.scored]
     fit = strategy.fitted

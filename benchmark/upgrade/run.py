@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from benchmark.errors import BenchError, unknown
 from benchmark.upgrade.approximate import behind_index
+from benchmark.upgrade.assumptions import Assumptions
 from benchmark.upgrade.backfilling import Backfill, backfills
 from benchmark.upgrade.cluster import Cluster
-from benchmark.upgrade.costs import Prices
 from benchmark.upgrade.doubts import doubts
 from benchmark.upgrade.index import Kind, Settings
 from benchmark.upgrade.judging import Study, study
@@ -30,10 +30,10 @@ def upgrade(
     labels: tuple[Any, Any] | None = None, ids: Mapping[str, Any] | None = None,
     distance: Literal["cosine", "l2"] = "cosine", texts: str | Path | None = None,
     reads: str | Path | None = None, queries_are_items: bool = False, items: int | None = None,
-    throughput: float = 200.0, price: float = 0.01, old_model: bool = True,
-    sources: bool = True, index: bool = True, extra_runs: bool = True, rescoring: bool = False,
-    wanted: float = WANTED, maps: str | Iterable[str] = "all", seed: int = 0,
-    engine: Literal["local", "ray"] = "local", approximate: Kind | None = None,
+    throughput: float = Assumptions.throughput, price: float = Assumptions.price,
+    old_model: bool = True, sources: bool = True, index: bool = True, extra_runs: bool = True,
+    rescoring: bool = False, wanted: float = WANTED, maps: str | Iterable[str] = "all",
+    seed: int = 0, engine: Literal["local", "ray"] = "local", approximate: Kind | None = None,
     id_column: Columns = "", vector_column: Columns = "",
     tell: Tell = lambda words: None,
 ) -> UpgradeReport:  # fmt: skip
@@ -58,7 +58,7 @@ def upgrade(
         queries_are_items: Is the item of a query's id the query itself, to be left out for it?
         items: Of the deployed gallery; by default those of ``old_gallery``.
         throughput: Items that the new model embeds in a second.
-        price: Money for embedding a thousand of them.
+        price: Money for an hour of the machine that embeds and converts, in any currency.
         old_model: Does the old model still embed queries?
         sources: Are the items kept, so that they can be embedded again?
         index: May stored vectors be rewritten, or a new index be built?
@@ -113,9 +113,9 @@ def upgrade(
     if approximate is not None:
         tell(f"building {approximate} indexes")
         found = behind_index(result, Settings(approximate))
-    prices = Prices(items or inputs.gallery.rows, throughput, price)
+    assumed = Assumptions(items or inputs.gallery.rows, throughput, price)
     document = make_document(
-        result, evidence, verdict, constraints, prices, wanted, curve, along, found
+        result, evidence, verdict, constraints, assumed, wanted, curve, along, found
     )
     fit = None if verdict.name is None else result.outcomes[verdict.name].strategy.fitted
     return UpgradeReport(document, None if fit is None else fit.conversion)

@@ -93,11 +93,11 @@ def _costs(document: Mapping[str, Any]) -> TextTable:
             wording.size(cost["index_bytes"]), f"{cost['runs']} x", _YES_NO[cost["rebuild"]],
             _YES_NO[cost["way_back"]],
         ])  # fmt: skip
-    prices = document["prices"]
+    assumed = document["assumed"]
     heads = ["time", "money", "vectors", "runs", "rebuild", "way back"]
     note = (
-        f"{prices['items']:,} items, {prices['throughput']:g} embedded a second, "
-        f"{prices['price']:g} in money for a thousand; conversions as fast as on this machine. "
+        f"{assumed['items']:,} items, {assumed['throughput']:g} embedded a second, an hour of the "
+        f"machine for {assumed['price']:g} in money; conversions as fast as on this machine. "
         "Runs are of models, for a query, items that are embedded meanwhile among them."
     )
     return simple_table(

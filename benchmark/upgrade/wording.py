@@ -148,7 +148,7 @@ def summary(document: Document) -> list[str]:
 def costs(document: Document) -> list[str]:
     """What the recommended strategy and embedding everything again cost."""
     name = document["verdict"]["strategy"]
-    items = f"{document['prices']['items']:,} items"
+    items = f"{document['assumed']['items']:,} items"
     lines = []
     for each in (name, REEMBED) if name != REEMBED else (REEMBED,):
         found = None if each is None else of(document, each)

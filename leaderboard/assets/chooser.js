@@ -67,7 +67,7 @@
     return lacks ? `it needs ${data.held[lacks]}` : "";
   }
 
-  // ---- The arithmetic of leaderboard/money.py.
+  // ---- The arithmetic of benchmark/upgrade/assumptions.py and leaderboard/money.py.
   function hours(row) {
     const training = Math.max((row.costs.training_cost ?? 1) - 1, 0) * amount("training");
     const embedded = row.way === "train" ? 0 : Math.min(amount("pairs"), amount("items"));

@@ -221,3 +221,16 @@ def test_help_has_examples(bench) -> None:
         assert code == 0
         assert f"bench {verb}" in out
         assert "Example" in out
+
+
+def test_what_a_method_was_built_from_is_told(bench):
+    _, listed, _ = bench("list", "methods")
+    lines = {line.split()[0]: line for line in listed.splitlines()}
+    assert lines["csd"].endswith("(second-hand)") and lines["bct"].endswith("(paper)")
+    _, text, _ = bench("list", "methods", "--json")
+    assert {row["id"]: row["fidelity"] for row in json.loads(text)}["lce"] == "code"
+    for name, words in (("rank-merge", "second-hand: neither"), ("score-merge", "paper: the"),
+                        ("score-merge:z-score", "second-hand: neither")):  # fmt: skip
+        _, card, _ = bench("info", name)
+        assert any(line.split() == ["fidelity:", *line.split()[1:]] and words in line
+                   for line in card.splitlines())  # fmt: skip

@@ -1,14 +1,17 @@
 """What names an adapter's work: its code, not its words or its layout."""
 
+import re
 import subprocess
 import sys
 
 import pytest
 
 from benchmark.config import registry
+from benchmark.config.declarations import FIDELITIES
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.config.registry import fingerprint
 from benchmark.contract import LearnedMap, TrainedVectorMap
+from benchmark.errors import BenchError
 from benchmark.harness.graph import record_key
 
 CODE = b'''"""A method."""
@@ -70,6 +73,61 @@ def test_what_is_computed_counts(old, new):
 def test_it_is_the_same_on_every_python():
     """Found by 3.11: newer ones give a tree more fields, all of them empty."""
     assert fingerprint(CODE) == "ad3bfda8a622beaa8d222c0be5411a39780d35ff153014a4011c063032c77c4e"
+
+
+SAYS = b"    weight: float = 1.0"
+
+
+@pytest.mark.parametrize(
+    ("line", "counts"),
+    [
+        (b'    fidelity = "paper"\n', False),
+        (b'    fidelity = {"": "paper", "hoc": "second-hand"}\n', False),
+        (b'    fidelity: str = "paper"\n', True),  # a parameter
+        (b"    fidelity = 3\n", True),
+        (b"    fidelity = chosen()\n", True),
+        (b'    fidelity = paper = "paper"\n', True),
+        (b'    paper = "paper"\n', True),
+    ],
+)
+def test_what_a_method_was_built_from_is_no_part_of_its_code(line, counts):
+    assert (fingerprint(CODE.replace(SAYS, line + SAYS)) != fingerprint(CODE)) == counts
+
+
+def test_a_name_that_is_used_counts_whatever_it_is():
+    local = b'        fidelity = "paper"\n'
+    within = CODE.replace(b"        return None", local + b"        return None")
+    assert fingerprint(within) != fingerprint(CODE)
+    assert fingerprint(b'fidelity = "paper"\n' + CODE) != fingerprint(CODE)
+
+
+@pytest.mark.parametrize("name", registry.method_files())
+def test_every_method_says_what_it_was_built_from(name):
+    file = registry.method_file(name)
+    said = [file.fidelity(variant) for variant in ("", *file.variants)]
+    assert set(said) <= FIDELITIES.keys()
+    text = file.path.read_bytes()
+    without = re.sub(rb"\n    fidelity = [^\n]+", b"", text)
+    assert len(without) < len(text) and fingerprint(without) == fingerprint(text)
+
+
+def test_a_variant_with_a_file_of_its_own_names_its_method():
+    for name, file in registry.method_files().items():
+        assert file.variant_of == registry.method(name).variant_of
+        assert not file.variant_of or file.variant_of in registry.method_files()
+    assert registry.method_file("bt2-code").variant_of == "bt2"
+
+
+def test_second_hand_sources_are_told_apart(tmp_path, monkeypatch):
+    second = {n for n, f in registry.method_files().items() if f.fidelity() == "second-hand"}
+    assert second > {"rank-merge", "csd", "matryoshka-bct", "matryoshka-bt2"}
+    assert "lambda-orthogonal-full" in second and not second & {"bct", "fct", "mixbct", "keep-old"}
+    merge = registry.method_file("score-merge")
+    assert (merge.fidelity(), merge.fidelity("z-score")) == ("paper", "second-hand")
+    wrong = registry.MethodFile("mine", "mine", tmp_path / "mine.py")
+    wrong.path.write_text('class A:\n    fidelity = "papr"\n')
+    with pytest.raises(BenchError, match=r"mine.py: fidelity 'papr'; did you mean 'paper'"):
+        wrong.fidelity()
 
 
 def test_it_names_the_work_and_loads_no_torch():

@@ -1,6 +1,14 @@
 """Orders of papers beside ours: pairs are counted by paper and by what our pictures are."""
 
-from leaderboard.agreement import Agreement, summary
+from itertools import permutations
+
+from support.records import make_record
+
+from benchmark.records.published import read_published
+from leaderboard.agreement import Agreement, agreements, summary
+from leaderboard.boards import group_entries, make_boards
+from leaderboard.cards import method_info
+from leaderboard.reading import Entry
 
 
 def agreement(paper: str, kind: str, same: int, pairs: int) -> Agreement:
@@ -30,3 +38,19 @@ def test_pairs_are_summed_by_paper_and_kind():
 def test_the_verdict_of_a_table():
     same = [agreement("bct", "rendered", n, 3).verdict for n in (0, 2, 3)]
     assert same == ["no", "2 of 3 pairs", "yes"]
+
+
+def test_a_measured_tie_counts_alike_in_every_order():
+    """The paper puts these methods in an order; here two of them, or all, have the same score."""
+    numbers = read_published()
+    for tied, expected in ((0.5, 0), (0.6, 3)):
+        scores = {"bct": tied, "bct-extra": 0.5, "contrast": 0.5, "bt2": tied}
+        counted = set()
+        for names in permutations(scores):
+            records = [make_record(m, scores[m], protocol="extended-class") for m in names]
+            records.append(make_record("independent", protocol="extended-class"))
+            info = {record.method: method_info(record.method) for record in records}
+            boards = make_boards(group_entries(map(Entry, records)), info)
+            found = agreements(numbers, boards)
+            counted.add(tuple((f.same, f.pairs) for f in found if f.table == "Table 1, cifar100"))
+        assert counted == {((expected, 6),)}

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from support.sites import sample, write
 
-from leaderboard.money import Assumptions, bill, embed_all, hours_words, money_words
+from benchmark.upgrade.assumptions import Assumptions
+from leaderboard.money import bill, bill_words
 from leaderboard.site import build_folder, freeze
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -240,9 +241,8 @@ def test_the_choosers_arithmetic_is_that_of_the_site(visit):
             assumed = Assumptions(items=items, throughput=throughput, price=price)
         text = page.inner_text("#chosen")
         hours = bill(costs, assumed, trains=False).hours
-        assert f"{hours_words(hours)} of one machine, {money_words(hours, assumed.price)}" in text
-        every = embed_all(assumed)
-        assert f"{hours_words(every)} of one machine, {money_words(every, assumed.price)}" in text
+        assert bill_words(hours, assumed) in text
+        assert bill_words(assumed.embedding(assumed.items), assumed) in text
 
 
 WAYS = {

@@ -8,13 +8,14 @@ from support.sites import backfilled
 
 from benchmark.report.colours import DARK, PALETTE
 from benchmark.report.scores import Score
+from benchmark.upgrade.assumptions import Assumptions
 from leaderboard import answers, changes, sentences, tables
 from leaderboard.boards import group_entries, make_boards, number_rows
 from leaderboard.cards import method_info
 from leaderboard.effects import criterion, effects, keeps, percent
 from leaderboard.effort import effort
 from leaderboard.heatmap import heatmap
-from leaderboard.money import Assumptions, bill, embed_all
+from leaderboard.money import bill
 from leaderboard.reading import Entry
 from leaderboard.scenarios import scenario
 from leaderboard.site import _HERE
@@ -266,7 +267,7 @@ def test_hours_by_hand():
     costs = {"training_cost": 1.25, "convert_multiply_adds": 1e3}
     mapped = bill(costs, assumed, trains=False)
     assert (mapped.training, mapped.embedding, mapped.converting) == (2.5, 1.0, 1.0)
-    assert mapped.hours == 4.5 and embed_all(assumed) == 10.0
+    assert mapped.hours == 4.5 and assumed.embedding(assumed.items) == 10.0
     trained = bill({"training_cost": 0.9}, assumed, trains=True)
     assert trained.hours == 0.0
     few = Assumptions(items=100, throughput=1, pairs=1000)

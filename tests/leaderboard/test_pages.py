@@ -13,7 +13,7 @@ from benchmark.records.files import read_records
 from benchmark.report import numbers
 from leaderboard.names import file_name
 from leaderboard.scenarios import CLASSES
-from leaderboard.site import build_folder
+from leaderboard.site import build, build_folder
 
 COMMITTED = Path(__file__).parents[2] / "results"
 ROW = re.compile(r'<tr data-method="(.*?)">(.*?)</tr>')
@@ -246,3 +246,20 @@ def test_who_is_first_on_a_backfilling_board_beats_waiting(built):
             seeds = sorted(r.seed for r in records if r.method == method)
             value = float(said["area"][0])
             assert value > fmean(without[seed] for seed in seeds if seed in without), method
+
+
+def test_second_hand_methods_are_marked_in_rows_and_told_on_their_page(make, tmp_path):
+    records = [make(m, s) for m, s in (("independent", 0.1), ("csd", 0.7), ("bct", 0.6))]
+    build([*records], tmp_path)
+    (board,) = (tmp_path / "boards").glob("*.html")
+    rows = re.findall(r"<tr[^>]*>.*?</tr>", board.read_text(), re.DOTALL)
+    marked = {
+        m for m in ("csd", "bct") for row in rows if f">{m}</a>" in row and "second-hand" in row
+    }
+    assert marked == {"csd"}
+    for method, words in (
+        ("csd", "second-hand: neither was read"),
+        ("bct", "paper: the publication"),
+    ):
+        page = (tmp_path / "methods" / f"{method}.html").read_text()
+        assert "<dt>fidelity</dt>" in page and words in page

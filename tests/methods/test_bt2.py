@@ -10,9 +10,11 @@ from torch import nn
 
 from benchmark.config.recipes import ModelSpec
 from benchmark.contract.method import Generation, Step
+from benchmark.models.basis import BasisTransformation
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable, load_module, save_module
 from methods.bt2 import BT2, head_of_phi_new
+from methods.bt2_code import BT2Code
 
 CLASSES = [4, 7, 9, 20, 55]  # as in conftest.py
 KINDS = ["softmax", "norm-softmax", "arcface"]
@@ -141,6 +143,40 @@ def test_loss_and_gradient(bt2_job, make_batch, arcface, slope, classify, m, ext
     assert loss.item() == pytest.approx(wanted(phi_1), rel=1e-4)
     loss.backward()
     np.testing.assert_allclose(batch.new.grad.numpy(), slope(wanted, phi_1), rtol=5e-3, atol=5e-4)
+
+
+def test_a_relu_before_phi_2_as_the_code_has_it(bt2_job, make_batch):
+    """The same start as bt2, whose phi_2 alone it changes; where nothing is negative it is bt2."""
+    job, plain, code = bt2_job(7), BT2(extra=2), BT2Code(extra=2)
+    state, batch, head = made(plain, job, make_batch)
+    torch.manual_seed(2)
+    rectified = code.prepare(job)
+    for name, start in state.state_dict().items():
+        assert rectified.state_dict()[name].equal(start), name
+    x = batch.new.detach()
+    parts, plain_parts = rectified.basis.parts(x), state.basis.parts(x)
+    positive = np.maximum(x.double().numpy(), 0)
+    w, b = (p.detach().double().numpy() for p in state.basis.project.parameters())
+    phi_4 = plain_parts[2][:, 6:]
+    assert parts[0].equal(plain_parts[0]) and parts[2][:, 6:].equal(phi_4)
+    phi_2 = parts[1] @ rectified.basis.second.matrix
+    np.testing.assert_allclose(phi_2[:, :2].detach(), unit(positive @ w.T + b), atol=1e-5)
+    assert not parts[1].allclose(plain_parts[1])
+    assert code.loss(batch, head, rectified) != plain.loss(batch, head, state)
+    batch.new = x.abs()
+    assert code.loss(batch, head, rectified).equal(plain.loss(batch, head, state))
+    reader = rectified.basis.reader()
+    phi_3 = rectified.basis.parts(x)[2] @ reader.T
+    torch.testing.assert_close(phi_3, parts[0], atol=1e-5, rtol=0)
+
+
+def test_the_relu_is_saved_with_the_model(tmp_path):
+    for rectified in (False, True):
+        basis = BasisTransformation(7, 6, 2, 2.0, *([True] if rectified else []))
+        assert ("rectified" in basis.arguments) == rectified, "or files of before would differ"
+        save_module(basis, tmp_path / "b.safetensors")
+        again, x = load_module(tmp_path / "b.safetensors"), -torch.ones(3, 13)
+        assert again(x).equal(basis(x)) and again.rectified == rectified
 
 
 def test_trap_the_influence_weighs_the_same_at_any_scale(bt2_job, make_batch):

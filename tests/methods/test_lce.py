@@ -21,6 +21,7 @@ from benchmark.training.prototypes import (
     largest_usual,
 )
 from methods.lce import LCE
+from methods.lce_published import LCEPublished
 
 
 def trainer(steps=10):
@@ -176,21 +177,28 @@ def test_alignment_by_hand():
 
     # (1 / root - 1)^2 + (1 / root)^2 of the first, nothing of the second; four numbers in all.
     assert alignment(Same()).item() == pytest.approx(((1 / root - 1) ** 2 + 0.5) / 4)
+    # As published: (root - 1)^2 + root^2 of the first, (3 - 1)^2 of the second.
+    alone = CentreAlignment(old, torch.tensor([0, 0, 2]), weight, unit_output=False)
+    assert alone(Same()).item() == pytest.approx(((root - 1) ** 2 + 2 + 4) / 4)
 
 
-@pytest.mark.parametrize("map_", ["parallel", "chain", "mlp"])
+@pytest.mark.parametrize("map_", ["published", "parallel", "chain", "mlp"])
 @pytest.mark.parametrize("weight", [1.0, 0.0])
 def test_whole_loss_of_the_published_code(handed, data, arcface, map_, weight):
+    """As published, and with the map's output at length 1 as ``lce`` has it."""
     old, new, labels, head = data
     old = torch.nn.functional.normalize(old)
-    made = LCE(map=map_, weight=weight, align=100 * weight, width=16)
+    weights = {"weight": weight, "align": 100 * weight}
+    published = map_ == "published"
+    made = LCEPublished(**weights) if published else LCE(map=map_, width=16, **weights)
     made.learn(Pairs(old, new, labels, head=head), trainer())
     module = handed["module"]
     with torch.no_grad():
         got = handed["loss"](module, *handed["tensors"]).item()
         converted = module(old, None)[0]
         centres = torch.from_numpy(lce_borders(old, labels.numpy())[0]).float()
-        mapped, rows = module(centres, None)[0], head.weight.detach()
+        mapped, rows = module(centres, None)[0].numpy(), head.weight.detach()
+    mapped = mapped if published else unit(mapped)
     terms = lce_terms(converted, labels, lce_borders(new, labels), mapped, rows)
     wanted = arcface(head, converted.double().numpy(), labels.numpy()) + weight * terms
     assert got == pytest.approx(wanted, rel=1e-4)

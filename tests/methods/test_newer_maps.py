@@ -21,6 +21,7 @@ from methods import mini_vec2vec
 from methods.class_mean import ClassMean
 from methods.lambda_orthogonal_full import LambdaOrthogonalFull, Maps, contrast
 from methods.linear_500 import Linear500
+from methods.mini_vec2vec_restarts import MiniVec2VecRestarts
 from methods.relative import Relative
 
 
@@ -337,6 +338,77 @@ def test_the_rotation_is_found_without_a_pair(unpaired):
     np.testing.assert_array_equal(got, method.fit(old, new, distance="l2").convert(judged))
     other = method.fit(old, new, distance="l2", seed=1).convert(judged)
     assert not np.array_equal(got, other)
+
+
+@pytest.fixture(scope="module")
+def traps():
+    """A space in which a single attempt with few draws often ends in a local optimum."""
+    rng = np.random.default_rng(2)
+    centres = rng.standard_normal((20, 12)) * np.linspace(0.4, 1.6, 12)
+    shares = rng.dirichlet(np.full(20, 3.0))
+
+    def items(n):
+        return centres[rng.choice(20, n, p=shares)] + 0.25 * rng.standard_normal((n, 12)) + 0.3
+
+    turn = np.linalg.qr(rng.standard_normal((12, 12)))[0]
+    old, new = items(700), items(800) @ turn - 0.2
+    judged = items(300)
+    return [x.astype(np.float32) for x in (old, new, judged, judged @ turn - 0.2)]
+
+
+def top_1(got, wanted):
+    a, b = (unit(x - x.mean(axis=0)) for x in (got, wanted))
+    return np.mean((a @ b.T).argmax(axis=1) == np.arange(len(a)))
+
+
+def test_restarts_leave_local_optima_by_their_own_objective(traps):
+    old, new, judged, wanted = traps
+    quick = {"disjoint": False, "runs": 1, "refinements": 10, "k": 20}
+    one = get_method("mini-vec2vec", **quick)
+    several = get_method("mini-vec2vec-restarts", **quick, attempts=12)
+    scores = {
+        name: [
+            top_1(each.fit(old, new, distance="l2", seed=seed).convert(judged), wanted)
+            for seed in range(4)
+        ]
+        for name, each in (("one", one), ("several", several))
+    }
+    assert min(scores["one"]) < 0.5, "else there is nothing to leave"
+    assert min(scores["several"]) > 0.95, scores
+    again = [get_method("mini-vec2vec-restarts", **quick, attempts=1), one]
+    first, second = (each.fit(old, new, distance="l2", seed=1).convert(judged) for each in again)
+    assert top_1(first, second) > 0.99, "its first attempt is that of mini-vec2vec"
+
+
+def test_what_an_attempt_is_judged_by_needs_no_pair(traps):
+    """The nearness of a mapped item to items of the other space, in no order; by plain loops."""
+    old, new, *_ = traps
+    method = MiniVec2VecRestarts(k=3)
+    x, y = torch.from_numpy(old[:40]), torch.from_numpy(new[:50])
+    turn = Affine.of(torch.from_numpy(np.linalg.qr(new[:12])[0].T).float(), torch.zeros(12))
+    mean = y.double().mean(0).numpy()
+    mapped, there = (unit(z.double().numpy() - mean) for z in (turn(x).detach(), y))
+    total = 0.0
+    for row in mapped:
+        best = sorted(there, key=lambda other: -row @ other)[:3]
+        total += row @ unit(np.mean(best, axis=0)) / len(mapped)
+    assert method.nearness(turn, x, y) == pytest.approx(total, rel=1e-6)
+    shuffled = y[torch.randperm(50, generator=torch.Generator().manual_seed(0))]
+    assert method.nearness(turn, x, shuffled) == pytest.approx(total, rel=1e-6)
+
+
+def test_attempts_see_halves_of_other_items(monkeypatch):
+    old, _, *_ = turned(60)
+    seen, same = [], Affine.of(torch.eye(8), torch.zeros(8))
+    monkeypatch.setattr(
+        mini_vec2vec.MiniVec2Vec, "fit_vectors",
+        lambda self, x, y, trainer: seen.append((x, y)) or (same, {}),
+    )  # fmt: skip
+    vectors = torch.tensor(old)
+    MiniVec2VecRestarts(attempts=2).fit_vectors(vectors, vectors, trainer())
+    assert len(seen) == 2 and seen[0][0].equal(seen[1][0]) and seen[0][1].equal(seen[1][1])
+    x, y = seen[0]
+    assert len(x) == len(y) == 30 and not (x[:, None] == y[None]).all(2).any()
 
 
 def test_pairs_are_not_used():

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+import torch
 from support.toy_runs import ONE_EPOCH, run_toy
 
 from benchmark.config import registry
 from benchmark.config.recipes import ModelSpec
-from benchmark.contract import Conversion, Step
+from benchmark.contract import Between, Conversion, Step
 from benchmark.errors import BenchError
 from benchmark.metrics import backfill_curves
+from benchmark.models.parts import Affine
 from benchmark.ranking import ranks
 from benchmark.records.consistency import contradictions
 
@@ -156,6 +158,51 @@ def test_one_cluster_is_the_map_of_all(arrays):
         alone = fitted(one, arrays)
         assert single.view(new) == pytest.approx(alone.view(new), abs=1e-5)
         assert single.convert(old) == pytest.approx(alone.convert(old), abs=1e-5)
+
+
+def test_the_published_adapter_turns_about_the_origin():
+    """Of one cluster it is the rotation without means; of few pairs no map of all takes over."""
+    rng = np.random.default_rng(4)
+    old = (rng.normal(size=(60, 6)) + 2).astype(np.float32)
+    new = (rng.normal(size=(60, 6)) - 1).astype(np.float32)
+    pairs = old, new, None
+    u, v = unit(old.astype(np.float64)), unit(new.astype(np.float64))
+    left, _, right = np.linalg.svd(u.T @ v)
+    one = fitted("mixed-adapter", pairs, {"clusters": 1}).convert(old)
+    np.testing.assert_allclose(one, u @ (left @ right), atol=1e-5)
+    assert (
+        np.abs(one - fitted("local-drift:gallery", pairs, {"clusters": 1}).convert(old)).max() > 0.1
+    )
+    routed = fitted("mixed-adapter", pairs, {"clusters": 20}).parts["convert"].map.map
+    centres = routed.centre.detach().double().numpy()
+    nearest = ((u[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+    small = [k for k in range(20) if 0 < (nearest == k).sum() < 6]
+    assert small and not routed.bias.any()
+    for k in small:
+        own = nearest == k
+        left, _, right = np.linalg.svd(v[own].T @ u[own])
+        gram = routed.weight[k].detach().double().numpy()
+        got, best = np.trace(gram @ u[own].T @ v[own]), np.linalg.svd(u[own].T @ v[own])[1].sum()
+        assert got == pytest.approx(best, rel=1e-5), "the least error of its own pairs"
+
+
+@pytest.mark.parametrize("path", ["slerp", "nlerp"])
+def test_half_way_between_opposite_queries_the_old_one_answers(path):
+    """Their sum is no direction, and a query of zeros would find nothing."""
+    old = torch.nn.functional.normalize(
+        torch.randn(50, 8, generator=torch.Generator().manual_seed(0))
+    )
+    same = Affine.of(torch.eye(8), torch.zeros(8))
+    found = Between(same, 0.5, path)(-old, old)
+    torch.testing.assert_close(found, old)
+    for share, expected in ((0.0, old), (1.0, -old)):
+        torch.testing.assert_close(
+            Between(same, share, path)(-old, old), expected, atol=1e-3, rtol=0
+        )
+    mixed = torch.cat([-old[:1], old[1:2].roll(1, dims=1)])
+    found = Between(same, 0.5, path)(mixed, old[:2])
+    torch.testing.assert_close(found[0], old[0])
+    torch.testing.assert_close(found.norm(dim=1), torch.ones(2))
 
 
 def test_local_drift_mixes_maps_by_cosine():

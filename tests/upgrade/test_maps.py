@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmark.upgrade.gallery import Sample
 from benchmark.upgrade.judging import _closest
-from benchmark.upgrade.maps import fit_all, map_labels
+from benchmark.upgrade.maps import chosen_maps, fit_all, map_labels
 
 
 def vectors(n=120, d_old=8, d_new=8):
@@ -22,6 +22,11 @@ def test_maps_of_pairs_alone():
     # Of each method one map of stored vectors and one of queries, not each of its variants.
     assert [x for x in labels if x.startswith("drift-adapter")] == ["drift-adapter"]
     assert [x for x in labels if x.startswith("linear")] == ["linear", "linear:query"]
+    files = {label.partition(":")[0] for label in labels}
+    assert (
+        not {"mixed-adapter", "mini-vec2vec-restarts"} & files
+    )  # variants with a file of their own
+    assert chosen_maps("mini-vec2vec-restarts") == ["mini-vec2vec-restarts"]
 
 
 def test_a_map_that_refuses_is_left_out_with_its_reason():

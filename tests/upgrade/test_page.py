@@ -54,7 +54,7 @@ def document():
             "old_queries": True, "slerp_shares": [0.5, 0.6], "told": [EVIL],
         },
         "constraints": {}, "wanted": 0.9,
-        "prices": {"items": 40_000_000, "throughput": 200.0, "price": 0.01, "number_bytes": 4},
+        "assumed": {"items": 40_000_000, "throughput": 200.0, "price": 2.0, "number_bytes": 4},
         "verdict": {
             "strategy": "linear", "reason": "it keeps enough",
             "share_of": "the upgrade", "runner_up": "re-embed",

@@ -61,7 +61,7 @@ def test_a_report_from_files(folder, tmp_path):
     assert (code, err) == (0, "")
     document = json.loads(numbers.read_text())
     assert document["verdict"]["strategy"] == "procrustes"
-    assert document["prices"]["items"] == 40_000_000 and not document["constraints"]["extra_runs"]
+    assert document["assumed"]["items"] == 40_000_000 and not document["constraints"]["extra_runs"]
     assert {each["order"] for each in document["backfilling"]} == {"random", "reads"}
     assert "Convert stored vectors (procrustes)" in out and str(page) in out
     text = page.read_text()

@@ -31,13 +31,13 @@ EACH = "*"
 
 Kind = Literal[
     "score", "area", "curve", "positive_flips", "negative_flips", "group_gap", "tau", "cka",
-    "side_score", "added_parameters", "training_cost",
+    "side_score", "added_parameters", "training_cost", "chance",
 ]  # fmt: skip
 _NEEDS: Mapping[str, tuple[str, ...]] = {
     "score": ("case",), "area": ("order",), "curve": ("order", "at"), "tau": ("order", "oracle"),
     "positive_flips": ("order", "at"), "negative_flips": ("order", "at"),
     "group_gap": ("order", "at"), "cka": ("generation",), "side_score": ("generation",),
-    "added_parameters": (), "training_cost": (),
+    "added_parameters": (), "training_cost": (), "chance": (),
 }  # fmt: skip
 UNITS: Mapping[str, str] = {
     "tau": "coefficient", "cka": "coefficient", "added_parameters": "count",
@@ -53,7 +53,8 @@ class Value(Model):
     """A method, or ``*`` for each of the part's."""
     value: Kind = "score"
     """Of a case; area, point or flips of a backfilling curve, gap of its groups, its agreement with
-    an oracle order; likeness of side-information to the embedding and its own score; cost."""
+    an oracle order; likeness of side-information to the embedding and its own score; cost; what the
+    metric of a random order of the gallery is."""
     case: str | None = None
     """``new/old``."""
     order: str | None = None

@@ -10,6 +10,7 @@ from typing import Any
 from benchmark.records.record import OrderCurves, Record
 from benchmark.report import select
 from benchmark.report.claims.language import EACH, Number, Operation, Value
+from benchmark.report.claims.room import chance_of, metrics_of, room
 from benchmark.report.comparable import comparable
 from benchmark.report.model_size import added_parameters
 from benchmark.report.notes import track_kind
@@ -72,6 +73,13 @@ class Values:
         operation = _OPERATIONS[name]
         return _combined([self.of(part, place) for part in parts], operation)
 
+    def room(self, value: Value, place: Place) -> float | None:
+        """Room of the metrics that a value is of, where it is looked at; None where unknown."""
+        key = (value.protocol or place.protocol, value.track or place.track, "independent")
+        alone = self._records.get((*key, _changes({})), [])
+        found = [room(alone, metric) for metric in metrics_of(value, place.metric)]
+        return min((each for each in found if each is not None), default=None)
+
     def difference(self, left: Any, right: Any, place: Place) -> BySeed:
         """Seed -> the left value less the right one."""
         values = _combined([self.of(left, place), self.of(right, place)], _OPERATIONS["minus"])
@@ -93,8 +101,7 @@ class Values:
         alone = {
             r.seed: r for r in self._records.get((protocol, track, "independent", _changes({})), [])
         }
-        metrics = value.metric or place.metric
-        keys = (metrics,) if isinstance(metrics, str) else metrics
+        keys = metrics_of(value, place.metric)
         found = {}
         for record in done:
             numbers = [_number(value, record, key, alone.get(record.seed)) for key in keys]
@@ -147,8 +154,8 @@ def _number(value: Value, record: Record, metric: str, alone: Record | None) -> 
     if value.value == "added_parameters":
         added = added_parameters(record, alone)
         return None if added is None else float(added)
-    if value.value == "training_cost":
-        return record.run.training_cost
+    if value.value in ("chance", "training_cost"):
+        return chance_of(record, metric) if value.value == "chance" else record.run.training_cost
     if value.value in ("cka", "side_score"):
         side = None if record.side is None else record.side.generations.get(value.generation or "")
         if side is None:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from benchmark.metrics.statistics import t_interval
 from benchmark.records.record import Record
 from benchmark.report.claims.language import UNITS, Claim, Claims, Part, values_of
+from benchmark.report.claims.room import needed
 from benchmark.report.claims.values import MissingValueError, Place, Values
 
 Verdict = Literal["agrees", "disagrees", "cannot tell"]
@@ -39,6 +40,7 @@ class Line:
     high: float | None = None
     reason: str = ""  # why there is no verdict
     unit: str = "share"
+    decides: bool = True  # False where the metric has no room there
 
     @property
     def mean(self) -> float | None:
@@ -59,7 +61,8 @@ class Answer:
     def of_part(self, part: int, track: str) -> Verdict | None:
         """On a track: all lines must agree; None without any line.
 
-        Protocols without three seeds are shown, and do not count beside others that have them.
+        Metrics without room on the track are shown and decide nothing; protocols without three
+        seeds do not count beside others that have them.
         """
         lines = self.counted(part, track)
         return all_of([line.verdict for line in lines]) if lines else None
@@ -67,8 +70,9 @@ class Answer:
     def counted(self, part: int, track: str) -> list[Line]:
         """The lines that a part's verdict on a track is of."""
         lines = [line for line in self.lines if (line.part, line.place.track) == (part, track)]
-        enough = {line.place.protocol for line in lines if line.low is not None}
-        return [line for line in lines if line.place.protocol in enough] or lines
+        told = [line for line in lines if line.decides] or lines
+        enough = {line.place.protocol for line in told if line.low is not None}
+        return [line for line in told if line.place.protocol in enough] or told
 
     def weakest(self, part: int, track: str) -> Line | None:
         """Of these the one that speaks most against the part, by its mean; None without values."""
@@ -164,6 +168,12 @@ def _line(
         differences = values.difference(*pair, place)
     except MissingValueError as missing:
         return Line(number, place, step, "cannot tell", {}, reason=str(missing), unit=unit)
+    without = _without_room(part, place, values)
+    if without:
+        return Line(
+            number, place, step, "cannot tell", differences, reason=without, unit=unit,
+            decides=False,
+        )  # fmt: skip
     n = len(differences)
     if n < LEAST_SEEDS:
         reason = "one seed" if n == 1 else f"{n} seeds"
@@ -171,6 +181,19 @@ def _line(
     low, high = t_interval(list(differences.values())) or (-math.inf, math.inf)
     verdict = _rule(part, low, high)
     return Line(number, place, step, verdict, differences, low, high, unit=unit)
+
+
+def _without_room(part: Part, place: Place, values: Values) -> str:
+    """That a metric's room on a track is none that the rule could be kept or broken in, in words.
+
+    One that no track could meet tells nothing of a method.
+    """
+    least = needed(part)
+    found = [values.room(value, place) for value in part.values()]
+    known = [each for each in found if each is not None]
+    if least is None or not known or min(known) > least:
+        return ""
+    return f"no room, {100 * max(min(known), 0.0):.1f} points above chance"
 
 
 def _rule(part: Part, low: float, high: float) -> Verdict:

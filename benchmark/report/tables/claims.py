@@ -10,6 +10,7 @@ from dataclasses import replace
 from benchmark.report import numbers
 from benchmark.report.claims import Answer, Line
 from benchmark.report.claims.language import Claims, Expression, Number, Operation, Part, Value
+from benchmark.report.claims.room import LEAST_ROOM
 from benchmark.report.claims.verdicts import KINDS, LEAST_SEEDS, Status
 from benchmark.report.renderers.markdown import escape
 from benchmark.report.text_table import TextCell, TextTable, simple_table
@@ -27,7 +28,9 @@ _FAIL: tuple[Status, ...] = ("fails", "fails elsewhere")
 RULE = (
     "A difference is taken within a seed; its interval is Student's t over the seeds, 95 %. "
     "A claim agrees where the whole interval keeps its rule, disagrees where none of it does; "
-    f"below {LEAST_SEEDS} seeds nothing can be told."
+    f"below {LEAST_SEEDS} seeds nothing can be told. A metric of which the better model's own "
+    f"score is within {100 * LEAST_ROOM:g} points of chance, or within what a rule names, has no "
+    "room on a track and decides nothing there."
 )
 _NOTES = (
     RULE,

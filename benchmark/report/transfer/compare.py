@@ -60,7 +60,7 @@ class Transfer:
             x, y = (_means(order, self.methods) for order in (source, target))
             for i, j in combinations(range(len(self.methods)), 2):
                 gap = float(x[i] - x[j])
-                same = bool(gap * float(y[i] - y[j]) > 0)
+                same = statistics.same_order(gap, float(y[i] - y[j]))
                 yield source.kind, target.kind, abs(gap), same
 
 

@@ -13,6 +13,16 @@ _AT_ONCE = 1 << 18
 """Pairs that are compared at once: what a processor keeps near."""
 
 
+def same_order(first: float, second: float) -> bool:
+    """Whether the differences of two methods in two places have one sign; a tie has none.
+
+    Example:
+        >>> same_order(0.1, 0.02), same_order(0.1, -0.2), same_order(-0.1, 0.0)
+        (True, False, False)
+    """
+    return (first > 0 and second > 0) or (first < 0 and second < 0)
+
+
 def taus(left: Floats, right: Floats, *, weighted: bool = False) -> Floats:
     """Kendall's tau-b of many pairs of scores at once, ``[draws, n]`` each; NaN where constant.
 

@@ -9,6 +9,8 @@ import yaml
 from scipy import stats
 from support.records import make_record
 
+from benchmark.metrics.catalog import chance
+from benchmark.records.files import read_records
 from benchmark.report.claims import answers, read_claims
 from benchmark.report.claims.language import Claims
 from benchmark.report.tables import claims as tables
@@ -276,3 +278,98 @@ def test_lines_as_values(said) -> None:
     (row,) = [dict(zip(table.columns, values, strict=True)) for values in table.values]
     assert row["comparison"] == "fct new/old > bct new/old"
     assert (row["pictures"], row["seeds"], row["verdict"]) == ("rendered", 3, "agrees")
+
+
+COUNTS = {
+    "new/new": {
+        "n_genuine": 1000, "n_impostor": 29_000, "n_enrolled_g1": 15, "n_enrolled_g2": 15,
+        "n_query": 3000, "n_gallery": 3000,
+    }
+}  # fmt: skip
+
+
+def with_rates(method, tar, cmc, own, **bounds):
+    """Three seeds with a rate that has its self-test ``own``, and CMC@1 of 0.9."""
+    keys = ("tar_at_far_1e-4", "cmc_at_1")
+    made = []
+    for seed in range(3):
+        cross = dict(zip(keys, (tar + 1e-5 * seed, cmc + 1e-3 * seed), strict=True))
+        record = make_record(
+            method, cross, dict(zip(keys, (own, 0.9), strict=True)), seed, counts=COUNTS
+        )
+        scores = {**record.scores, "old/old": dict(zip(keys, (bounds["old"], 0.4), strict=True))}
+        made.append(record.model_copy(update={"scores": scores, "intervals": {}}))
+    return made
+
+
+FAR = {
+    "metrics": ["tar_at_far_1e-4", "cmc_at_1"],
+    "above": ["independent old/old", "independent new/old"],
+    "by": 0.02,
+}
+
+
+@pytest.mark.parametrize(("own", "old"), [(0.004, 0.002), (0.5, 0.3), (0.02, 0.015)])
+def test_a_metric_without_room_decides_nothing(said, own, old) -> None:
+    """Nothing can lie 2 points below an old model of 0.2 %: CMC@1 alone tells then."""
+    found = said(with_rates("independent", 1e-4, 0.04, own, old=old), FAR)
+    by_metric = {line.place.metric: line for line in found.lines}
+    rate = by_metric["tar_at_far_1e-4"]
+    assert by_metric["cmc_at_1"].verdict == "agrees" == found.on_track("glyphs")
+    if own > 0.02:
+        assert (rate.verdict, rate.decides) == ("agrees", True)
+    else:
+        assert (rate.verdict, rate.decides, rate.low) == ("cannot tell", False, None)
+        assert rate.reason == f"no room, {100 * (own - 1e-4):.1f} points above chance"
+        assert len(rate.differences) == 3, "shown all the same"
+
+
+def test_without_room_in_any_metric_nothing_is_told(said) -> None:
+    records = with_rates("independent", 1e-4, 0.04, 0.004, old=0.002)
+    found = said(records, FAR | {"metrics": ["tar_at_far_1e-4"]})
+    assert found.on_track("glyphs") == "cannot tell" and found.status == "open"
+
+
+@pytest.mark.parametrize(("by", "decides"), [(0.1, True), (0.4, True), (0.9, False)])
+def test_room_must_be_more_than_a_rule_names(said, by, decides) -> None:
+    records = with_rates("independent", 1e-4, 0.04, 0.4, old=0.3)
+    for rule in (
+        {"above": ["independent old/old", "independent new/old"], "by": by},
+        {"above": [by, "independent new/old"]},
+        {"close": ["independent new/old", 0.0], "within": by},
+    ):
+        (line,) = said(records, {"metrics": ["cmc_at_1"]} | rule).lines
+        assert line.decides == decides
+
+
+@pytest.mark.parametrize(("cmc", "verdict"), [(0.035, "agrees"), (0.3, "disagrees")])
+def test_near_chance_is_near_that_of_the_tracks_classes(said, cmc, verdict) -> None:
+    """Of 30 classes a random order finds one in thirty: 3.3 %, no sign of compatibility."""
+    near = {
+        "metrics": ["cmc_at_1"], "within": 0.02,
+        "close": ["independent new/old", {"method": "independent", "value": "chance"}],
+    }  # fmt: skip
+    found = said(with_rates("independent", 1e-4, cmc, 0.4, old=0.3), near)
+    assert found.on_track("glyphs") == verdict
+    mean = sum(found.lines[0].differences.values()) / 3
+    assert mean == pytest.approx(cmc + 1e-3 - 1 / 30)
+
+
+def test_chance_by_hand() -> None:
+    counts = COUNTS["new/new"]
+    for metric, expected in (
+        ("cmc_at_1", 1 / 30), ("cmc_at_5", 1 - (29 / 30) ** 5), ("map", 1 / 30),
+        ("tar_at_far_1e-3", 1e-3), ("tpir_at_fpir_1e-2", 0.01 / 15), ("rank_5", 1 / 3),
+        ("g1_rank_20", 1.0), ("group_latin__cmc_at_1", 1 / 30), ("eer", None), ("minp", None),
+    ):  # fmt: skip
+        assert chance(metric, counts) == (None if expected is None else pytest.approx(expected))
+    assert chance("cmc_at_1", {}) is chance("cmc_at_1", {"n_genuine": 0, "n_impostor": 0}) is None
+
+
+def test_claims_of_the_committed_records_that_room_decides() -> None:
+    """Old/old of 0.2 to 0.8 % leaves no room for 2 points; 30 classes have a chance of 3.3 %."""
+    claims = read_claims()
+    some = {name: claims.claims[name] for name in ("bct-1", "mixbct-4")}
+    records = read_records(Path(__file__).parents[3] / "results")
+    found = answers(claims.model_copy(update={"claims": some}), records)
+    assert {each.name: each.status for each in found} == {"bct-1": "holds", "mixbct-4": "holds"}

@@ -1,0 +1,42 @@
+"""The one cost model: what a deployment is assumed to be like, and what work takes there.
+
+The board, its chooser and ``bench upgrade`` count by it; ``chooser.js`` has the same arithmetic for
+values that a reader changes. It imports nothing heavy.
+"""
+
+from dataclasses import dataclass
+
+_HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """A deployment; every value is a default that whoever knows better changes."""
+
+    items: float = 100e6  # of the stored index
+    throughput: float = 500.0  # items that one machine embeds by the new model in a second
+    price: float = 2.0  # money for an hour of such a machine, in any currency
+    training_hours: float = 24.0  # of training the new model once, without any constraint
+    pairs: float = 1e6  # items embedded by both models, that a map is fitted on
+    map_rate: float = 20e9  # multiply-adds of a map that one machine does in a second
+    number_bytes: int = 4  # of a number as the index stores it
+
+    def embedding(self, items: float) -> float:
+        """Hours in which one machine embeds so many items by the new model.
+
+        Example:
+            >>> Assumptions(throughput=100.0).embedding(36e4)
+            1.0
+        """
+        return items / self.throughput / _HOUR
+
+    def converting(self, multiply_adds: float) -> float:
+        """Hours in which one machine converts the stored index, by a map's multiply-adds an item.
+
+        Who has measured how many items a second a map converts passes 1 and that as ``map_rate``.
+        """
+        return self.items * multiply_adds / self.map_rate / _HOUR
+
+    def money(self, hours: float) -> float:
+        """Money for so many hours of one machine."""
+        return hours * self.price
