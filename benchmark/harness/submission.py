@@ -11,6 +11,7 @@ from benchmark.config.files import plain_io_errors, write_sealed, write_whole
 from benchmark.config.registry import MethodFile
 from benchmark.errors import BenchError
 from benchmark.harness.checking.method import check_method
+from benchmark.harness.published_models import read_published
 from benchmark.harness.repeating import other_work, request_of
 from benchmark.records.details import details_path
 from benchmark.records.files import StoredRecord, find_records
@@ -55,6 +56,7 @@ class Submission:
 
 def other_than_today(record: Record) -> Iterator[str]:
     """Why a new record is not what this code would compute; nothing where that takes the data."""
+    yield from _not_published(record)
     try:
         request = request_of(record, without_data=True)
     except BenchError as error:
@@ -65,6 +67,18 @@ def other_than_today(record: Record) -> Iterator[str]:
     differences = other_work(record, request)
     if differences:
         yield f"key: of other work than this code does, run it again: {differences}"
+
+
+def _not_published(record: Record) -> Iterator[str]:
+    """Models that a record says it took from the published ones, which they are not among."""
+    taken = [title for title, stage in record.run.stages.items() if stage.published]
+    published = read_published() if taken else None
+    if published is None:
+        return
+    known = {model.facts["checkpoint"] for model in published.index.models.values()}
+    for title in taken:
+        if record.checkpoints.get(title) not in known:
+            yield f"run.stages: '{title:.80}': no published model has the hash in checkpoints"
 
 
 def gather(name: str, results: Path, step: Step = lambda line: None) -> Submission:
