@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, model_validator
 
 from benchmark.config.declarations import Download
 from benchmark.config.files import file_size, read_sealed, sha256_of
 from benchmark.config.reading import Model, build
 from benchmark.errors import BenchError
+from benchmark.harness.artifacts import MODEL
 from benchmark.harness.graph import TAKE, Stage
 from benchmark.records.evidence import evidence_file
-from benchmark.records.record import StageRun
+from benchmark.records.record import Curve, NotNegative, StageRun
 
 FOLDER = "models"
 INDEX = "index.json"
@@ -38,21 +39,34 @@ class PublishedFile(Model):
     bytes: int = Field(ge=1, le=_LARGEST_FILE)
 
 
+class TrainingFacts(Model):
+    """What a training says of what it gave."""
+
+    checkpoint: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+    parameters: NotNegative
+    image_parameters: NotNegative | None = None
+    """Of the image encoder, where queries are texts."""
+    n_images: NotNegative
+    n_classes: NotNegative
+    curves: Mapping[str, Curve]
+    weights_sha256: Sha256 | None = None
+    """Of the weights that it began with."""
+
+
 class PublishedModel(Model):
     """A model, and what its training said of itself."""
 
     title: str
     files: Annotated[Mapping[FileName, PublishedFile], Field(min_length=1)]
-    facts: Mapping[str, JsonValue]
-    """Of the stage that trained it: parameters, images, classes, curves."""
+    facts: TrainingFacts
     run: StageRun
     """Times and device of its training in the record that it is of."""
 
     @model_validator(mode="after")
     def _is_its_checkpoint(self) -> Self:
-        weights = self.files.get("model.safetensors")
-        if weights is None or self.facts.get("checkpoint") != f"sha256:{weights.sha256}":
-            raise ValueError("facts: checkpoint: expected the hash of model.safetensors")
+        weights = self.files.get(MODEL)
+        if weights is None or self.facts.checkpoint != f"sha256:{weights.sha256}":
+            raise ValueError(f"facts: checkpoint: expected the hash of {MODEL}")
         return self
 
 
@@ -89,7 +103,8 @@ class Published:
             "folder": str(self.folder.absolute()), "address": self.index.address,
             "run": model.run.model_dump(exclude_none=True),
         }  # fmt: skip
-        params = {"files": files, "facts": dict(model.facts)}
+        facts = model.facts.model_dump(mode="json", exclude_none=True)
+        params = {"files": files, "facts": facts}
         return replace(training, kind=TAKE, params=params, local=local)
 
     def only(self, checkpoints: Mapping[str, str]) -> Self:
@@ -100,7 +115,7 @@ class Published:
         """
         found = {
             name: model for name, model in self.index.models.items()
-            if checkpoints.get(model.title) == model.facts["checkpoint"]
+            if checkpoints.get(model.title) == model.facts.checkpoint
         }  # fmt: skip
         for title in checkpoints.keys() - {model.title for model in found.values()}:
             raise BenchError(

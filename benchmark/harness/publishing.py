@@ -20,6 +20,7 @@ from benchmark.harness.published_models import (
     Index,
     PublishedFile,
     PublishedModel,
+    TrainingFacts,
     path_of,
     read_published,
 )
@@ -169,14 +170,15 @@ def _kept(stores: Iterable[Path], hashes: set[str], say: Say) -> Kept:
 def _model(want: Wanted, kept: Kept, before: PublishedModel | None) -> PublishedModel | None:
     """What the index says of a model; ``None`` if neither a store nor an earlier index has it."""
     if want.checkpoint not in kept:
-        same = before is not None and before.facts["checkpoint"] == want.checkpoint
+        same = before is not None and before.facts.checkpoint == want.checkpoint
         return before if same else None
     meta = kept[want.checkpoint][1]
     files = {
         name: PublishedFile(sha256=about["digest"].removeprefix("sha256:"), bytes=about["bytes"])
         for name, about in meta["files"].items()
     }
-    return PublishedModel(title=want.title, files=files, facts=meta["facts"], run=want.run)
+    facts = build(TrainingFacts, meta["facts"], f"stage {meta['name']}: facts")
+    return PublishedModel(title=want.title, files=files, facts=facts, run=want.run)
 
 
 def _copy(model: PublishedModel, kept: tuple[Store, dict[str, Any]] | None, folder: Path) -> None:

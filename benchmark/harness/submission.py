@@ -77,7 +77,7 @@ def _not_published(record: Record) -> Iterator[str]:
     published = read_published() if taken else None
     if published is None:
         return
-    known = {model.facts["checkpoint"] for model in published.index.models.values()}
+    known = {model.facts.checkpoint for model in published.index.models.values()}
     for title in taken:
         if record.checkpoints.get(title) not in known:
             yield f"run.stages: '{title:.80}': no published model has the hash in checkpoints"

@@ -248,4 +248,4 @@ def test_the_committed_models_are_those_of_the_committed_records():
         for path in measured.glob("*/*/independent/seed-*.json")
         for checkpoint in json.loads(path.read_text())["checkpoints"].values()
     }
-    assert {m.facts["checkpoint"] for m in published.index.models.values()} <= said
+    assert {m.facts.checkpoint for m in published.index.models.values()} <= said
