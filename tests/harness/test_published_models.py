@@ -21,6 +21,7 @@ from benchmark.harness.core_board import read_core_board
 from benchmark.harness.evaluation import details
 from benchmark.harness.published_models import INDEX, parse_published, read_published
 from benchmark.harness.publishing import publish
+from benchmark.harness.record_builder import _times
 from benchmark.harness.repeating import repeat
 from benchmark.harness.requests import make_request
 from benchmark.harness.store import Store
@@ -98,6 +99,21 @@ def test_a_submission_starts_from_the_published_models(theirs, published, ours):
     assert not records["bct"].run.stages[OLD].published
     names = {path.stem for path in published.glob("*.safetensors")}
     assert {records["bct"].checkpoints[t].removeprefix("sha256:") for t in (OLD, NEW)} <= names
+
+
+def test_training_costs_are_compared_with_theirs_in_calibrated_units_alone(ours):
+    stages = ours["bct"].run.stages
+    own, alone = (
+        stages[title].cpu_seconds / stages[title].calibration_cpu_seconds
+        for title in ("train bct (seed 0)", NEW)
+    )
+    assert ours["bct"].run.training_cost == pytest.approx(own / alone)
+    taken = {"device": "cpu", "seconds": 9, "cpu_seconds": 8, "calibration_cpu_seconds": 2}
+    taken["published"] = True
+    for here in ({"device": "cuda", "seconds": 1}, {"device": "cpu", "cpu_seconds": 1}):
+        assert _times([here, taken]) is None
+    here = {"device": "cpu", "cpu_seconds": 6, "calibration_cpu_seconds": 3}
+    assert _times([here, taken]) == [2, 4]
 
 
 def test_only_records_of_the_published_old_model_are_compared(theirs, ours, tmp_path):
