@@ -51,7 +51,7 @@ def test_fast_tests_pass_with_other_instructions(instructions, threads, tmp_path
         pytest.skip(f"the processor has no {instructions}")
     environment = {
         **os.environ, **INSTRUCTIONS[instructions], THREADS: str(threads),
-        "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT),
+        "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT), "OMP_WAIT_POLICY": "PASSIVE",
     }  # fmt: skip
     # Kernels are compiled once, before two workers would both do it, as `make test` does.
     ranking, *others = (f"tests/{part}" for part in PARTS)
