@@ -11,6 +11,7 @@ from benchmark.config import registry
 from benchmark.config.setup import Precision
 from benchmark.errors import BenchError, nearest
 from benchmark.harness.execution import Compute, Reporter
+from benchmark.harness.published_models import parse_published
 from benchmark.harness.requests import make_requests
 from benchmark.harness.runs import Existing, carry_out
 from benchmark.records.record import Record
@@ -31,7 +32,7 @@ def run(
     settings: Mapping[str, Any] | None = None, first_seed: int | None = None,
     existing: Existing = "skip", store: str | Path | None = None, out: str | Path = "runs",
     compute: Compute | None = None, reporter: Reporter | None = None,
-    precision: Precision = "recipe",
+    precision: Precision = "recipe", published: str | Path | None = None,
 ) -> list[Record]:  # fmt: skip
     """Run methods under a protocol; what is stored already is not computed again.
 
@@ -52,6 +53,8 @@ def run(
         compute: Device and engine.
         reporter: Progress callbacks.
         precision: Of trainings: what recipes say, or ``32-true`` on every machine.
+        published: Folder of published models, which are taken instead of trained; by default
+            ``results/models`` of the checkout, if there is one. ``none`` trains all.
 
     Returns:
         Records by setting, seed, then method.
@@ -63,7 +66,8 @@ def run(
         methods, protocol, track, data_root=data_root, seeds=list(seeds), settings=settings,
         first_seed=first_seed, precision=precision,
     )  # fmt: skip
-    return carry_out(requests, existing, store, Path(out), compute, reporter)
+    models = parse_published(published)
+    return carry_out(requests, existing, store, Path(out), compute, reporter, models)
 
 
 def load(root: str | Path | Iterable[str | Path] = "runs", **where: Any) -> pd.DataFrame:

@@ -27,7 +27,7 @@ from leaderboard.scenarios import scenario
 OLDER = "older version"
 """Records whose trainings have no version."""
 ELSEWHERE = "another old model"
-"""Records whose old/old is not that of their seed's others."""
+"""Records whose old model is not that of their seed's others."""
 _ASSUMED = Assumptions()
 
 

@@ -11,7 +11,8 @@ import pytest
 
 # One thread, here and in every process that a test starts: tiny products on a busy machine would
 # mostly wait for each other, and weights are equal bit for bit only for one number of threads.
-os.environ["OMP_NUM_THREADS"] = "1"
+# test_processors.py sets another number.
+os.environ["OMP_NUM_THREADS"] = os.environ.get("COMPATBENCH_TEST_THREADS", "1")
 # pytest-xdist gives its workers a terminal of 80 columns, which they have not.
 os.environ.pop("COLUMNS", None)
 

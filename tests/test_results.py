@@ -46,7 +46,9 @@ def test_records_are_of_the_tracks_as_they_are(all_records) -> None:
 
 def test_each_says_what_its_training_cost(records) -> None:
     assert len(records) > 500
-    assert [r.key for r in records if r.run.training_cost is None] == []
+    # Published models that were trained on a device of another kind cost nothing that compares.
+    trained = [r for r in records if not any(s.published for s in r.run.stages.values())]
+    assert [r.key for r in trained if r.run.training_cost is None] == []
 
 
 @pytest.mark.parametrize("method", ["bct", "l2", "mixbct"])

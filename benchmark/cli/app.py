@@ -79,6 +79,7 @@ def run(
         help="`skip` answers from results of the same work, `missing` keeps any result that "
         "is there, `overwrite` computes everything anew."
     )] = "skip",
+    published: options.Published = None,
     store: Annotated[
         Path | None, Option(help="Folder of stage outputs; else the user's cache.")
     ] = None,
@@ -100,6 +101,7 @@ def run(
     from benchmark.config.seeds import parse_seeds
     from benchmark.config.sweep import parse_axes, points
     from benchmark.harness.execution import Compute
+    from benchmark.harness.published_models import parse_published
     from benchmark.harness.requests import make_requests
     from benchmark.harness.runs import carry_out
     from benchmark.training.device import parse_device
@@ -126,11 +128,12 @@ def run(
     if dry_run:
         if methods is None:
             echo("methods independent, as no others are given with -m (bench list methods)")
-        running.print_plans(requests, store, out)
+        running.print_plans(requests, store, out, parse_published(published))
         return
     compute = Compute(accelerator.accelerator, accelerator.devices, engine)
     with running.Progress() as reporter:
-        results = carry_out(requests, existing, store, out, compute, reporter)
+        models = parse_published(published)
+        results = carry_out(requests, existing, store, out, compute, reporter, models)
     if records_only:
         echo(f"{len(results)} records below {requests[0].folder(out)}")
     elif axes:

@@ -39,6 +39,15 @@ Cases = Annotated[
         help="Cases, with commas, or `all`; else the main ones. `A - B` is their difference.",
     ),
 ]
+Published = Annotated[
+    str | None,
+    typer.Option(
+        "--published",
+        help="Folder of published models, which are taken instead of trained; else "
+        "`results/models` of the checkout. `none` trains all.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 Protocol = Annotated[
     str,

@@ -115,6 +115,35 @@ def pictures(
     _write_pictures(out, options.track_roots(data_root), parse_seeds(seeds))
 
 
+@app.command(epilog="Example: `bench results models --store DIR --data-root omniglot=DIR`")
+def models(
+    out: Out = Path("results"), board: BoardFile = None, data_root: Roots = None,
+    store: Annotated[list[Path] | None, Option(
+        "--store", help="Folder of stage outputs; else the user's cache. Repeatable."
+    )] = None,
+    most_mb: Annotated[float, Option(
+        "--most-mb", min=0, help="Megabytes of files; first generations are all written."
+    )] = 40.0,
+    address: Annotated[str, Option(
+        help="Where files beyond that will lie, `https://host/folder/`; else they are left out."
+    )] = "",
+) -> None:  # fmt: skip
+    """Publish the models that the board's records stand on, by their hashes, for runs to take."""
+    from benchmark.harness.core_board import read_core_board
+    from benchmark.harness.publishing import publish
+    from benchmark.harness.store import default_store
+
+    done = publish(
+        read_core_board(board), out, store or [default_store()], options.track_roots(data_root),
+        int(most_mb * 1e6), address, echo,
+    )  # fmt: skip
+    for words, wanted in (("in no store", done.missing), ("beyond --most-mb", done.beyond)):
+        for each in wanted:
+            echo(f"{words}: '{each.title}' of {each.unit}, {each.checkpoint}")
+    n = len(done.index.models)
+    echo(f"{done.folder}: {n} models, {done.n_bytes / 1e6:.1f} MB; {len(done.missing)} missing")
+
+
 def _write_pictures(out: Path, roots: dict[str, Path], seeds: Collection[int]) -> None:
     from benchmark.harness.pictures import draw_pictures, items_shown, may_be_passed_on
     from benchmark.records.files import find_records
@@ -141,6 +170,7 @@ def _look(
 ) -> tuple[CoreBoard, list[UnitStatus], list[Estimate]]:
     from benchmark.harness.board_costs import Estimates, stages_left
     from benchmark.harness.core_board import read_core_board, unit_statuses
+    from benchmark.harness.published_models import read_published
     from benchmark.harness.store import Store, default_store
     from benchmark.records.files import find_records
 
@@ -152,7 +182,7 @@ def _look(
             stored += find_records(folder, on_damaged=lambda _: None)
     estimates = Estimates([one.record for one in stored], board.precision)
     kept = Store(store or default_store())
-    left = list(stages_left(statuses, roots, board.precision, kept.has))
+    left = list(stages_left(statuses, roots, board.precision, kept.has, read_published()))
     pairs = zip(statuses, left, strict=True)
     return board, statuses, [estimates.of(one.unit, todo) for one, todo in pairs]
 

@@ -17,6 +17,7 @@ from benchmark.config.sweep import Axis
 from benchmark.errors import printable
 from benchmark.harness.execution import Reporter
 from benchmark.harness.graph import Stage
+from benchmark.harness.published_models import Published
 from benchmark.harness.requests import Request
 from benchmark.harness.store import Store, default_store
 
@@ -58,7 +59,7 @@ class Progress(Reporter):
         """Show that a stage begins."""
         self.bar.start()
         place = f"[{number:>{len(str(total))}}/{total}]"
-        task = self.bar.add_task(printable(f"{place} {stage.title}").replace("[", r"\["), total=1.0)
+        task = self.bar.add_task(printable(f"{place} {stage.words}").replace("[", r"\["), total=1.0)
         self.places[stage.name] = (place, task)
         return lambda share: self.bar.update(task, completed=share)
 
@@ -66,24 +67,26 @@ class Progress(Reporter):
         """Show that a stage has ended."""
         place, task = self.places[stage.name]
         self.bar.remove_task(task)
-        self._print(f"{f'{place} {stage.title}':<64} {seconds:6.1f} s")
+        self._print(f"{f'{place} {stage.words}':<64} {seconds:6.1f} s")
 
     def _print(self, line: str) -> None:
         self.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
 
-def print_plans(requests: Sequence[Request], store: Path | None, out: Path) -> None:
+def print_plans(
+    requests: Sequence[Request], store: Path | None, out: Path, published: Published | None
+) -> None:
     """The stages of requests, what of them is stored, and where records go."""
     for request in requests:
         if len(requests) > 1:
             protocol, track = request.setup.protocol, request.setup.track
             changed = "".join(f", {key}={value}" for key, value in request.setup.changed.items())
             echo(f"\n{protocol.id} ({protocol.title}) on {track.id}{changed}")
-        _print_plan(request, Store(store or default_store()), out)
+        _print_plan(request, Store(store or default_store()), out, published)
 
 
-def _print_plan(request: Request, store: Store, out: Path) -> None:
-    plan, track = request.plan(), request.setup.track
+def _print_plan(request: Request, store: Store, out: Path, published: Published | None) -> None:
+    plan, track = request.plan(published=published), request.setup.track
     has_data = request.data_root is not None or not track.needs_root
     for line in generation_lines(request.setup):
         echo(line)
@@ -93,7 +96,7 @@ def _print_plan(request: Request, store: Store, out: Path) -> None:
         there = has_data and store.has(stage.name)
         stored += there
         name = f"  [{stage.name}]" if has_data else ""
-        echo(f"{'stored ' if there else 'to do  '} {stage.title}{name}")
+        echo(f"{'stored ' if there else 'to do  '} {stage.words}{name}")
     for result in plan.results:
         if result.reason:
             echo(f"left out {result.label}: {result.reason}")

@@ -30,6 +30,11 @@ SEAL = "seal"
 """Key of a sealed JSON file: the SHA-256 of everything else in it."""
 
 
+def user_cache() -> Path:
+    """``compatbench`` in the user's cache folder."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "compatbench"
+
+
 def digest(value: Any) -> str:
     """SHA-256 of a JSON-able value, independent of the order of keys: 24 hex digits."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))

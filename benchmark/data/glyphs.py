@@ -80,9 +80,8 @@ class Glyphs(DatasetReader):
     tuning: bool = False
 
     def source(self, root: Path | None) -> dict[str, Any]:  # noqa: ARG002
-        """Options, rendering version, renderer and fonts determine the images."""
-        fonts, renderer = rendering.font_hash(), rendering.renderer()
-        return {**asdict(self), "rendering": RENDERING, "renderer": renderer, "fonts": fonts}
+        """Options, rendering version and drawn ink determine the images."""
+        return {**asdict(self), "rendering": RENDERING, "ink": rendering.ink_hash()}
 
     def sizes(self) -> dict[str, int]:
         """Training classes and images, without drawing them."""
@@ -116,11 +115,8 @@ class Glyphs(DatasetReader):
 
         ``test`` has classes not trained on, ``seen`` other draws of every third training class.
         """
-        codes = rendering.code_points()
-        ink, whole = rendering.draw(codes)
-        rows = np.flatnonzero(whole)
-        rows = rows[rendering.distinct(ink[rows])]
-        order = rows[seeded_order([f"{codes[r]:x}" for r in rows], self.seed)]
+        codes, ink = rendering.characters()
+        order = seeded_order([f"{code:x}" for code in codes], self.seed)
         codes, ink = [codes[r] for r in order], ink[order]
         n = len(codes)
         if n <= TRAIN_CLASSES:

@@ -2,15 +2,20 @@
 
 import hashlib
 import importlib.util
+import platform
+import re
 import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+import PIL
 from numpy.typing import NDArray
 from PIL import ImageFont, features
 
+from benchmark.config.files import digest, read_sealed, user_cache, write_sealed
 from benchmark.data.base import Ints, Pixels
 from benchmark.errors import BenchError
 
@@ -40,6 +45,8 @@ PAPER, INK = np.float32(0.95), np.float32(0.05)
 MOST_PAPER, MOST_CONTRAST = np.float32(0.4), np.float32(0.75)
 """However strong the distortion, paper stays lighter than ink."""
 
+_LARGEST_HASH = 4096  # bytes of the file that keeps one
+
 
 @cache
 def faces() -> tuple[Path, ...]:
@@ -54,16 +61,44 @@ def faces() -> tuple[Path, ...]:
     return tuple(paths)
 
 
+def characters() -> tuple[list[int], Pixels]:
+    """Code points whose drawings are whole and differ, ascending, and their ink.
+
+    ``[n]`` and ``[n, 12, 64, 64]`` uint8, 255 fully covered; drawing takes seconds.
+    """
+    codes = code_points()
+    ink, whole = draw(codes)
+    rows = np.flatnonzero(whole)
+    rows = rows[distinct(ink[rows])]
+    return [codes[r] for r in rows], ink[rows]
+
+
 @cache
-def font_hash() -> str:
-    """SHA-256 over the 12 font files."""
-    hashes = [hashlib.sha256(path.read_bytes()).digest() for path in faces()]
-    return hashlib.sha256(b"".join(hashes)).hexdigest()
+def ink_hash() -> str:
+    """SHA-256 over every pixel of :func:`characters`, which are drawn once for each renderer.
+
+    Another release of FreeType, Pillow or the fonts that draws the same is the same data. The
+    user's cache keeps the hash by all that draws; a file of it that is damaged is drawn anew.
+    """
+    path = user_cache() / "ink" / f"{digest(_drawn_by())}.json"
+    with suppress(BenchError):
+        kept = str(read_sealed(path, _LARGEST_HASH).get("sha256"))
+        if re.fullmatch(r"[0-9a-f]{64}", kept):
+            return kept
+    codes, ink = characters()
+    found = hashlib.sha256(np.array(codes, "<u4").tobytes() + ink.tobytes()).hexdigest()
+    with suppress(BenchError, OSError):  # it only saves time
+        write_sealed(path, {"sha256": found}, durable=False)
+    return found
 
 
-def renderer() -> str:
-    """The FreeType that draws, which may move a pixel from one release to the next."""
-    return f"freetype {features.version('freetype2')}"
+def _drawn_by() -> list[str]:
+    """All that may move a pixel: the fonts, this file, the libraries, and where they run."""
+    files = [*faces(), Path(__file__)]
+    hashes = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
+    renderer = f"pillow {PIL.__version__}, freetype {features.version('freetype2')}"
+    unicode = unicodedata.unidata_version  # categories of characters
+    return [*hashes, renderer, unicode, platform.machine(), platform.system()]
 
 
 def code_points() -> list[int]:

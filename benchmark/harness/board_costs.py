@@ -11,7 +11,8 @@ from pathlib import Path
 from benchmark.config.setup import Precision
 from benchmark.errors import BenchError
 from benchmark.harness.core_board import Unit, UnitStatus, unit_request
-from benchmark.harness.graph import Stage, unique_stages
+from benchmark.harness.graph import TAKE, Stage, unique_stages
+from benchmark.harness.published_models import Published
 from benchmark.records.record import Record
 
 Level = tuple[str, ...]
@@ -36,7 +37,7 @@ def stage_seconds(records: Iterable[Record]) -> float:
 
 def stages_left(
     statuses: Iterable[UnitStatus], roots: Mapping[str, Path], precision: Precision,
-    stored: Callable[[str], bool] = lambda name: False,
+    stored: Callable[[str], bool] = lambda name: False, published: Published | None = None,
 ) -> Iterator[list[Stage] | None]:  # fmt: skip
     """The stages that each unit still needs; loads torch.
 
@@ -47,6 +48,7 @@ def stages_left(
         roots: Track -> folder of its images.
         precision: Of the trainings.
         stored: Whether a store has the stage of a name.
+        published: Models that are taken instead of trained.
 
     Yields:
         Stages of a unit; ``None`` where it cannot be planned.
@@ -54,7 +56,7 @@ def stages_left(
     seen = set[str]()
     for status in statuses:
         try:
-            stages = _of_what_is_missing(status, roots, precision)
+            stages = _of_what_is_missing(status, roots, precision, published)
         except BenchError:
             yield None
             continue
@@ -64,8 +66,9 @@ def stages_left(
 
 
 def _of_what_is_missing(
-    status: UnitStatus, roots: Mapping[str, Path], precision: Precision
-) -> list[Stage]:
+    status: UnitStatus, roots: Mapping[str, Path], precision: Precision,
+    published: Published | None,
+) -> list[Stage]:  # fmt: skip
     if not status.todo:
         return []
     from benchmark.harness.planner import make_plan  # loads torch
@@ -73,7 +76,7 @@ def _of_what_is_missing(
     request = unit_request(status.unit, roots)
     plan = make_plan(
         request.setup, list(status.todo), [status.unit.seed], data_root=request.data_root,
-        precision=precision,
+        precision=precision, published=published,
     )  # fmt: skip
     wanted = [r for r in plan.results if r.label in status.todo]
     return unique_stages(*(end for r in wanted for end in (r.bound, r.upper, r.evaluation)))
@@ -118,6 +121,8 @@ class Estimates:
         times = length if isinstance(length, int) else 1
         total, rough = 0.0, False
         for stage in stages:
+            if stage.kind == TAKE:
+                continue
             level = next(filter(self._medians.__contains__, _nearest(unit, stage.title)), None)
             if level is None:
                 return Estimate(None, rough=True)

@@ -34,7 +34,7 @@ State = Literal[
 ]  # fmt: skip
 """Of a record: there as it is wanted; of earlier code, data or settings; not as it was written; of
 a commit with changes, or of none; of another precision; of another number of threads; of an old
-model that ``independent`` or most others of the unit do not have, as of another processor."""
+model that ``independent`` or most others of the unit do not have."""
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
 Setting = bool | int | float | str
 

@@ -13,7 +13,7 @@ from benchmark.config import registry
 from benchmark.contract import TwoLists
 from benchmark.data.serialization import read_dataset
 from benchmark.harness.artifacts import n_generations
-from benchmark.harness.graph import Result, Stage
+from benchmark.harness.graph import TAKE, Result, Stage
 from benchmark.harness.store import Store
 from benchmark.models.module import load_module
 from benchmark.records.record import Cost
@@ -25,7 +25,7 @@ def cost(result: Result, metas: Mapping[str, Any], store: Store) -> Cost:
     """The cost of a result, from facts and times of each of its stages by the stage's name."""
     facts = [metas[s.name]["facts"] for s in result.updates]
     # Not the models of side-information, which are no part of the new one.
-    trained = [m["facts"] for m in metas.values() if m["kind"] == "train"]
+    trained = [m["facts"] for m in metas.values() if m["kind"] in ("train", TAKE)]
     new_model = next((f for f in reversed(facts) if "parameters" in f), trained[-1])
     added = sum(f.get("added_parameters", 0) for f in facts)
     work = {} if result.evaluation is None else _work(result.evaluation, metas, store)

@@ -19,6 +19,8 @@ TRAINING = 5
 adapter's own file, which names its stages itself. Records keep it."""
 SCORING = 4
 """Raised by whoever changes what an evaluation gives."""
+TAKE = "take"
+"""Kind of the stages that take a published model instead of training it."""
 _OF_MAPS = ("transform_steps", "transform_batch")
 """Settings of a recipe that nothing but a map's training reads."""
 # Fields of protocols and tracks that are for readers and move no score.
@@ -48,6 +50,11 @@ class Stage:
         inputs = {role: stage.name for role, stage in self.inputs.items()}
         version = SCORING if self.kind == "evaluate" else TRAINING
         return f"{self.kind}-{digest([self.kind, version, self.params, inputs])}"
+
+    @property
+    def words(self) -> str:
+        """The title, and whether a published model stands in for what it says."""
+        return f"{self.title}, published" if self.kind == TAKE else self.title
 
     def walk(self) -> Iterator[Stage]:
         """This stage after everything it needs; a stage may come more than once."""

@@ -17,6 +17,8 @@ from benchmark.config.tracks import Track
 from benchmark.contract import Step
 from benchmark.errors import BenchError, unknown
 from benchmark.harness.graph import Plan, Result, Stage, data_source, plain, plain_model, record_key
+from benchmark.harness.published_models import Published
+from benchmark.records.old_model import MODEL, TEXT_MODELS
 from benchmark.training.side_kinds import SIDES
 
 _NOT_EMBEDDING = (
@@ -31,10 +33,12 @@ Inputs = dict[str, Stage]
 def make_plan(
     setup: Setup, labels: list[str], seeds: list[int], *, data_root: Root = None,
     first_seed: int | None = None, precision: Precision = "recipe",
+    published: Published | None = None,
 ) -> Plan:  # fmt: skip
     """Lay out the stages of some methods and seeds; ``independent`` is always among the results.
 
     A precision names stages as a recipe that says so would; records are of the track as it is.
+    Models that are published are taken instead of trained.
 
     Raises:
         BenchError: On an unknown name or parameter, or a dataset that is not there.
@@ -53,7 +57,8 @@ def make_plan(
     data = Stage("data", f"dataset {track.dataset}", params, local=local)
     results = []
     for seed in seeds:
-        layout = _Layout(setup.at_precision(precision), data, seed, first_seed, data_root)
+        at = setup.at_precision(precision)
+        layout = _Layout(at, data, seed, first_seed, data_root, published)
         for label in dict.fromkeys(["independent", *labels]):
             key = record_key(setup, source, label, seed, first_seed)
             results.append(layout.result(label, key))
@@ -64,9 +69,10 @@ class _Layout:
     """The stages of one seed."""
 
     def __init__(
-        self, setup: Setup, data: Stage, seed: int, first_seed: int | None, data_root: Root
-    ) -> None:
-        self.data_root = data_root
+        self, setup: Setup, data: Stage, seed: int, first_seed: int | None, data_root: Root,
+        published: Published | None,
+    ) -> None:  # fmt: skip
+        self.data_root, self.published = data_root, published
         self.setup, self.data, self.seed = setup, data, seed
         self.first_seed = seed if first_seed is None else first_seed
         self.generations = setup.protocol.generations
@@ -141,13 +147,14 @@ class _Layout:
         return Stage(kind, f"{title} (seed {seed})", usual | params, inputs, local)
 
     def train(self, i: int, what: str = "", **params: Any) -> Stage:
-        """Generation ``i`` trained alone."""
-        kind = "model"
+        """Generation ``i`` trained alone, or its published model."""
+        kind = MODEL
         if self.generations[i].queries == "texts":
-            kind, params = "text and image models", params | {"texts": True}
+            kind, params = TEXT_MODELS, params | {"texts": True}
         what = what or ("independent " if i else "") + self.names[i]
         local = self._where(i) | {"ahead": self._ahead()}
-        return self._training("train", f"train {what} {kind}", i, {}, local, **params)
+        training = self._training("train", f"train {what} {kind}", i, {}, local, **params)
+        return training if self.published is None else self.published.instead_of(training)
 
     def embed(
         self, model: Stage, part: str | dict[str, Any], what: str, file: str = "model",

@@ -20,7 +20,7 @@ from benchmark.config.tracks import TrackRules
 from benchmark.errors import printable
 from benchmark.harness.artifacts import BACKFILLING, CASES, DETAILS
 from benchmark.harness.cost import cost
-from benchmark.harness.graph import TRAINING, Result, Stage
+from benchmark.harness.graph import TAKE, TRAINING, Result, Stage
 from benchmark.harness.store import Store
 from benchmark.records.provenance import code_version, hardware, packages
 from benchmark.records.record import SCHEMA, Record
@@ -61,7 +61,7 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
         "curves": {
             metas[s.name]["title"]: metas[s.name]["facts"].get("curves", {})
             for s in result.stages
-            if s.kind in ("train", "update", "side", "first")
+            if s.kind in ("train", TAKE, "update", "side", "first")
         },
         "cost": cost(result, metas, store),
         "checkpoints": {
@@ -166,10 +166,16 @@ def _training_cost(result: Result, metas: Metas) -> float | None:
 
 
 def _times(runs: list[Mapping[str, Any]]) -> list[float] | None:
-    """Times by what all have: on a CPU its own seconds, where known in calibrated units."""
+    """Times by what all have: on a CPU its own seconds, where known in calibrated units.
+
+    Published models were trained elsewhere: nothing but calibrated units compares with theirs.
+    """
     clocks = [("cpu_seconds", "calibration_cpu_seconds"), ("cpu_seconds", ""), ("seconds", "")]
     on_cpu = all(run.get("device") == "cpu" for run in runs)
-    for clock, unit in clocks if on_cpu else clocks[-1:]:
+    clocks = clocks if on_cpu else clocks[-1:]
+    if any(run.get("published") for run in runs):
+        clocks = [each for each in clocks if each[1]]
+    for clock, unit in clocks:
         if all(clock in run and (not unit or unit in run) for run in runs):
             return [run[clock] / (run[unit] if unit else 1.0) for run in runs]
     return None

@@ -14,6 +14,7 @@ from benchmark.config import registry
 from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.graph import SCORING, TRAINING, data_source, record_key
+from benchmark.harness.published_models import Published, read_published
 from benchmark.harness.requests import Request, make_requests
 from benchmark.harness.runs import carry_out
 from benchmark.records.provenance import code_version
@@ -141,7 +142,7 @@ def repeat(
     with tempfile.TemporaryDirectory(prefix="bench-verify-") as folder, _threads(record):
         again = carry_out(
             [request], store=store or Path(folder, "store"), out=Path(folder, "runs"),
-            compute=compute, reporter=reporter,
+            compute=compute, reporter=reporter, published=_taken(record),
         )  # fmt: skip
     return Repetition(record, again[-1])
 
@@ -188,6 +189,17 @@ def other_work(record: Record, request: Request) -> str:
         f"{name} {old or 'none'}, here {new}" for name, (old, new) in parts.items() if old != new
     ]
     return "; ".join(words) or f"its key is another (scoring version {SCORING} here)"
+
+
+def _taken(record: Record) -> Published | None:
+    """The published models that a record's work took; others are trained, published or not."""
+    titles = [title for title, stage in record.run.stages.items() if stage.published]
+    if not titles:
+        return None
+    published = read_published()
+    if published is None:
+        raise BenchError("it took published models, which only a checkout has")
+    return published.only({t: record.checkpoints.get(t, "none") for t in titles})
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from benchmark.config.setup import Precision, Setup
 from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, UnsuitedError
 from benchmark.harness.graph import Plan
+from benchmark.harness.published_models import Published
 from benchmark.records.record import record_path
 
 Key = tuple[str, int]
@@ -47,7 +48,10 @@ class Request:
             for label in self.labels
         }
 
-    def plan(self, labels: Sequence[str] | None = None, seeds: Sequence[int] | None = None) -> Plan:
+    def plan(
+        self, labels: Sequence[str] | None = None, seeds: Sequence[int] | None = None,
+        published: Published | None = None,
+    ) -> Plan:  # fmt: skip
         """The graph of stages; of all methods and seeds where none are named."""
         # Planning imports adapters, and with them torch.
         from benchmark.harness.planner import make_plan
@@ -56,6 +60,7 @@ class Request:
             self.setup, list(self.labels if labels is None else labels),
             list(self.seeds if seeds is None else seeds),
             data_root=self.data_root, first_seed=self.first_seed, precision=self.precision,
+            published=published,
         )  # fmt: skip
 
 

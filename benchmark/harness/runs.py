@@ -11,6 +11,7 @@ from benchmark.harness.artifacts import DETAILS
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.executor import execute
 from benchmark.harness.graph import Plan, Result, data_source, record_key
+from benchmark.harness.published_models import Published
 from benchmark.harness.requests import Key, Request
 from benchmark.harness.store import Store, default_store
 from benchmark.records.details import check_digest, write_details
@@ -24,10 +25,12 @@ Records = dict[Key, Record]
 def carry_out(
     requests: Sequence[Request], existing: Existing = "skip", store: str | Path | None = None,
     out: Path = Path("runs"), compute: Compute | None = None, reporter: Reporter | None = None,
+    published: Published | None = None,
 ) -> list[Record]:  # fmt: skip
     """Run requests one after the other, after reporting what they leave out.
 
-    Arguments are those of :func:`benchmark.api.run`. Gives records by request, seed, then method.
+    Arguments are those of :func:`benchmark.api.run`; without published models all are trained.
+    Gives records by request, seed, then method.
 
     Raises:
         BenchError: On an output folder that cannot be written, or a full disk.
@@ -35,7 +38,10 @@ def carry_out(
     writable(out, "--out", keep=False)
     reporter = reporter or Reporter()
     stored = [_stored_records(request, out, existing, reporter) for request in requests]
-    plans = [_plan(request, known, out) for request, known in zip(requests, stored, strict=True)]
+    plans = [
+        _plan(request, known, out, published)
+        for request, known in zip(requests, stored, strict=True)
+    ]
     results = [result for plan in plans if plan is not None for result in plan.results]
     for label, reason in dict.fromkeys((r.label, r.reason) for r in results):
         if reason is not None:
@@ -91,11 +97,11 @@ def _precise(record: Record, request: Request) -> bool:
     return request.precision in ("recipe", record.environment.get("precision"))
 
 
-def _plan(request: Request, known: Records, out: Path) -> Plan | None:
+def _plan(request: Request, known: Records, out: Path, published: Published | None) -> Plan | None:
     """The plan of what is not known; ``None`` if all is, as planning loads methods and torch."""
     todo = [key for key in request.paths(out) if key not in known]
     labels, seeds = [label for label, _ in todo], sorted({seed for _, seed in todo})
-    return request.plan(labels, seeds) if todo else None
+    return request.plan(labels, seeds, published) if todo else None
 
 
 def _write_record(

@@ -38,6 +38,8 @@ from benchmark.harness.evaluation.cases import Case, build_cases
 from benchmark.harness.evaluation.details import DetailsCollector
 from benchmark.harness.evaluation.partial_backfill import evaluate_backfilling
 from benchmark.harness.evaluation.side_info import score_side_information
+from benchmark.harness.graph import TAKE
+from benchmark.harness.published_models import take_files
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextModel, embed_texts
 from benchmark.models.weights import weights_file
@@ -69,7 +71,7 @@ def run_stage(kind: str, params: Params, inputs: Inputs, context: Context) -> Fa
     """Carry out one stage; returns facts worth keeping beside its output."""
     functions = {
         "data": data, "train": train, "embed": embed, "side": side, "first": update,
-        "update": update, "evaluate": evaluate,
+        "update": update, "evaluate": evaluate, TAKE: take,
     }  # fmt: skip
     return functions[kind](params, inputs, context)
 
@@ -109,6 +111,13 @@ def train(params: Params, inputs: Inputs, context: Context) -> Facts:
         "n_images": len(training), "n_classes": len(training.classes),
         "curves": {"model": curve.state_dict()},
     }  # fmt: skip
+
+
+def take(params: Params, _: Inputs, context: Context) -> Facts:
+    """Take a published model instead of training it."""
+    local = context.local
+    take_files(params["files"], Path(local["folder"]), local["address"], context.out)
+    return dict(params["facts"])
 
 
 def side(params: Params, inputs: Inputs, context: Context) -> Facts:

@@ -15,6 +15,7 @@ from benchmark.config.files import (
     plain_io_errors,
     read_sealed,
     sync,
+    user_cache,
     writable,
     write_sealed,
 )
@@ -31,9 +32,7 @@ _LARGEST_META = 64 * 1024 * 1024  # bytes; a training's curves are the most of i
 def default_store() -> Path:
     """``$COMPATBENCH_STORE``, else ``compatbench`` in the user's cache folder."""
     given = os.environ.get("COMPATBENCH_STORE")
-    if given:
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "compatbench"
+    return Path(given) if given else user_cache()
 
 
 class StoredFile(Model):

@@ -12,6 +12,7 @@ from benchmark.config.registry import MethodFile
 from benchmark.errors import BenchError
 from benchmark.harness.checking.method import check_method
 from benchmark.harness.method_test import run_test
+from benchmark.harness.published_models import read_published
 from benchmark.harness.repeating import other_work, request_of
 from benchmark.records.details import details_path
 from benchmark.records.files import StoredRecord, find_records
@@ -38,6 +39,8 @@ PROMISED = (
     "The method may be published under this repository's licence.",
 )
 """What no command can verify."""
+_LIKE_THE_BOARD = f"--seeds {SEEDS[0]}-{SEEDS[-1]} --precision 32-true"
+"""In another precision there is no published old model, and no rank beside the core board's."""
 Step = Callable[[str], object]
 
 
@@ -60,6 +63,7 @@ class Submission:
 
 def other_than_today(record: Record) -> Iterator[str]:
     """Why a new record is not what this code would compute; nothing where that takes the data."""
+    yield from _not_published(record)
     try:
         request = request_of(record, without_data=True)
     except BenchError as error:
@@ -70,6 +74,18 @@ def other_than_today(record: Record) -> Iterator[str]:
     differences = other_work(record, request)
     if differences:
         yield f"key: of other work than this code does, run it again: {differences}"
+
+
+def _not_published(record: Record) -> Iterator[str]:
+    """Models that a record says it took from the published ones, which they are not among."""
+    taken = [title for title, stage in record.run.stages.items() if stage.published]
+    published = read_published() if taken else None
+    if published is None:
+        return
+    known = {model.facts.checkpoint for model in published.index.models.values()}
+    for title in taken:
+        if record.checkpoints.get(title) not in known:
+            yield f"run.stages: '{title:.80}': no published model has the hash in checkpoints"
 
 
 def gather(name: str, results: Path, step: Step = lambda line: None) -> Submission:
@@ -130,7 +146,7 @@ def _records(results: Path, name: str) -> list[StoredRecord]:
 
 def _missing_seeds(name: str, found: Sequence[StoredRecord], results: Path) -> Iterator[str]:
     """Commands that compute the records that are not there."""
-    run = f"bench run --seeds {SEEDS[0]}-{SEEDS[-1]} --out {results}"
+    run = f"bench run {_LIKE_THE_BOARD} --out {results}"
     if not found:
         yield f"no records: {run} -m {name} -p open-class"
     rows: dict[tuple[str, str, str], set[int]] = {}
@@ -213,7 +229,7 @@ def text(submission: Submission) -> str:
     tables = record_tables(chosen)
     commands = [
         f"    bench run -m {','.join(_methods(submission, place))} -p {place[0]} -t {place[1]} "
-        f"--seeds {SEEDS[0]}-{SEEDS[-1]} --out results"
+        f"{_LIKE_THE_BOARD} --out results"
         for place in places
     ]
     done = VERIFIED if test_file(file) else UNTESTED

@@ -206,7 +206,7 @@ def _of_a_library(name: str, channels: int, image_size: int) -> tuple[nn.Module,
 class Block(nn.Module):
     """Two 3 x 3 convolutions and a shortcut (He et al. 2016).
 
-    The shortcut takes every ``stride``-th pixel and then convolves, which gives the same bits as a
+    The shortcut takes every ``stride``-th pixel and then convolves, the same but for rounding as a
     strided convolution. That one writes beyond its memory in torch 2.15, where a CPU has AVX2 at
     best, of 2 to 7 channels that lie last. The pixels are taken by a pooling of one pixel, whose
     gradient keeps the channels last, as that of a slice does not.

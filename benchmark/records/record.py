@@ -20,9 +20,9 @@ from benchmark.config.reading import Model
 from benchmark.config.recipes import ModelSpec, Recipe
 from benchmark.config.tracks import TrackRules
 
-SCHEMA = 4
-"""Version of the layout. 4 adds ``seal``, 3 ``training``, and nulls for empty parts, 2 ``details``,
-``adapter``, ``parameters`` and more of cost, dataset and run."""
+SCHEMA = 5
+"""Version of the layout. 5 adds ``published`` to stages, 4 ``seal``, 3 ``training``, and nulls for
+empty parts, 2 ``details``, ``adapter``, ``parameters`` and more of cost, dataset and run."""
 OLDEST = 1
 SEALED_SINCE = 4  # from this version on; what has no seal is never ranked
 _MOST_GENERATIONS = 50
@@ -251,6 +251,8 @@ class StageRun(Model):
     """Of the processor."""
     calibration_cpu_seconds: Amount | None = None
     """Of the calibration workload while the stage ran."""
+    published: bool | None = None
+    """Whether the model was taken from the published ones; the rest is then of its training."""
 
 
 class Run(Model):

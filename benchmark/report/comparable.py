@@ -1,11 +1,11 @@
 """Records whose scores may be compared: of the newest version, of one old model within a seed."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from benchmark.records.old_model import old_model
 from benchmark.records.record import Record
 
-Lower = tuple[tuple[str, float | None], ...]
 Update = tuple[str, str, int, str]
 """Protocol, track, seed and changes, each of which may have an old model of its own."""
 
@@ -24,32 +24,24 @@ def comparable(records: Sequence[Record]) -> list[Record]:
 def of_another_old_model(records: Sequence[Record]) -> list[Record]:
     """Records that do not share the old model of their protocol, track and seed.
 
-    That is the one whose old/old ``independent`` has, or else most methods; another one comes of a
-    change of the track's networks, or of another processor. Runs with changes may train another one
+    That is the one that ``independent`` has, or else most methods, by the hash of its weights: its
+    scores differ in their last digits between processors. Another one comes of a change of the
+    track's networks, or was trained on another processor. Runs with changes may train another one
     on purpose: each set of changes is looked at by itself.
     """
     usual = _usual(records)
-    return [r for r in records if r.status == "done" and _differs(r, usual[_update(r)])]
+    return [r for r in records if r.status == "done" and old_model(r) != usual[_update(r)]]
 
 
-def _differs(record: Record, usual: Mapping[str, float | None]) -> bool:
-    """Whether a bound differs that both have: one of two records may lack a metric."""
-    return any(usual.get(metric, value) != value for metric, value in _lower(record))
-
-
-def _usual(records: Sequence[Record]) -> dict[Update, dict[str, float | None]]:
-    """The lower bound of independent, or else of most methods: metric -> score."""
-    counts: dict[Update, Counter[Lower]] = {}
+def _usual(records: Sequence[Record]) -> dict[Update, str | None]:
+    """The old model of independent, or else of most methods."""
+    counts: dict[Update, Counter[str | None]] = {}
     for record in records:
         if record.status == "done":
             weight = len(records) if record.method == "independent" else 1
-            counts.setdefault(_update(record), Counter())[_lower(record)] += weight
-    return {update: dict(each.most_common(1)[0][0]) for update, each in counts.items()}
+            counts.setdefault(_update(record), Counter())[old_model(record)] += weight
+    return {update: each.most_common(1)[0][0] for update, each in counts.items()}
 
 
 def _update(record: Record) -> Update:
     return record.protocol, record.track, record.seed, str(sorted(record.changed.items()))
-
-
-def _lower(record: Record) -> Lower:
-    return tuple(sorted(record.bounds.get("lower", {}).items()))

@@ -208,8 +208,8 @@ def upper_words(record: Record) -> str:
 def _warnings(records: Sequence[Record]) -> Iterator[str]:
     if elsewhere := of_another_old_model(records):
         yield (
-            "Of another old model than the others of their seed, as their lower bounds show, so "
-            "without a rank and never marked as the best: "
+            "Of another old model than the others of their seed, as hashes of its weights show, "
+            "so without a rank and never marked as the best: "
             f"{'; '.join(_by_seeds(elsewhere))}. Run them again."
         )
     if len({record.dataset.fingerprint for record in records}) > 1:

@@ -32,8 +32,8 @@ RULE = (
     "(Student's t) does not leave out zero.",
     "Bounds, the independent model and controls have no rank. Published numbers never do. A method "
     "with a record of an older schema, which has no seal, has none: nothing shows whether it was "
-    "edited. Nor has one with a record whose old/old is not that of the others of its seed, as "
-    "from another kind of processor: a difference would hold that of two old models, too.",
+    "edited. Nor has one with a record whose old model is not that of the others of its seed, by "
+    "the hash of its weights: a difference would hold that of two old models, too.",
     "Classes that the new model saw in training and classes that it never saw have boards of their "
     "own; no rank, mean or recommendation mixes them.",
 )

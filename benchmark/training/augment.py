@@ -95,7 +95,8 @@ def _affine(images: Tensor, changes: Augment, draws: Tensor, ratio: Tensor | Non
 def affine_grid(rows: Tensor, height: int, width: int) -> Tensor:
     """Map the centres of pixels by ``rows [n, 2, 3]``: ``[n, h, w, 2]``, x before y, in [-1, 1].
 
-    The values of torch's own, whose products of many small matrices take four times as long.
+    The values of torch's own but for rounding, whose products of many small matrices take four
+    times as long.
     """
     across, down = (
         torch.linspace(-1.0, 1.0, side, device=rows.device) * (side - 1) / side

@@ -172,7 +172,7 @@ class Trainer:
             return _lars(parameters, r)
         kinds: dict[str, Any] = {
             "sgd": partial(optim.SGD, momentum=r.momentum),
-            # All tensors at once: the same bits as one after the other, sooner.
+            # All tensors at once: the same to rounding as one after the other, sooner.
             "adam": partial(optim.Adam, foreach=True), "adamw": partial(optim.AdamW, foreach=True),
         }  # fmt: skip
         made: optim.Optimizer = kinds[r.optimizer](parameters, lr=r.lr, weight_decay=r.weight_decay)

@@ -139,7 +139,7 @@ def test_source_tells_what_changes_the_images():
 
     base = source()
     assert json.loads(json.dumps(base)) == base
-    assert base["fonts"] == rendering.font_hash() and base["strength"] == 1.0
+    assert base["ink"] == rendering.ink_hash() and base["strength"] == 1.0
     assert source(strength=1) == base
     assert source(strength=2) != base
     assert source(draws=1) != base

@@ -1,9 +1,11 @@
 """Characters drawn from fonts: sizes, places, equal drawings, groups and the distortion."""
 
 import numpy as np
+import PIL
 import pytest
 
 from benchmark.data import rendering
+from benchmark.data.glyphs import Glyphs
 from benchmark.data.rendering import OUT, PARAMETERS, Amounts, distort
 
 
@@ -72,3 +74,48 @@ def test_scripts():
         "Modifier letters",
         "Other",
     ]
+
+
+@pytest.fixture
+def drawn(monkeypatch, tmp_path):
+    """Three characters in place of all, an empty cache, and how often they were drawn."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(rendering, "code_points", lambda: [ord(c) for c in "aoΩ"])
+    really, times = rendering.draw, []
+    monkeypatch.setattr(rendering, "draw", lambda codes: times.append(len(codes)) or really(codes))
+    rendering.ink_hash.cache_clear()
+    yield times
+    rendering.ink_hash.cache_clear()
+
+
+def source():
+    """Of the data, as another process sees it."""
+    rendering.ink_hash.cache_clear()
+    return Glyphs().source(None)
+
+
+def test_the_data_are_the_pixels_whatever_draws_them(drawn, monkeypatch):
+    """Another release of FreeType or Pillow that draws the same renames nothing."""
+    first = source()
+    monkeypatch.setattr(rendering.features, "version", lambda name: "99.9")
+    monkeypatch.setattr(PIL, "__version__", "99.9")
+    assert source() == first and len(drawn) == 2, "drawn anew, and the same"
+    monkeypatch.setattr(rendering, "EM", 45)
+    monkeypatch.setattr(PIL, "__version__", "99.10")
+    assert source() != first
+
+
+def test_a_renderer_draws_once(drawn, tmp_path):
+    first = source()
+    assert source() == first and drawn == [3]
+    (kept,) = tmp_path.rglob("*.json")
+    for content in ("{", "{}", kept.read_text().replace(first["ink"][:6], "f" * 6)):
+        kept.write_text(content)
+        assert source() == first
+    assert drawn == [3] * 4, "a damaged file is drawn anew"
+
+
+def test_a_cache_that_cannot_be_written_only_costs_time(drawn, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert source() == source() and drawn == [3, 3]

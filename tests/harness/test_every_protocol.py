@@ -8,6 +8,7 @@ import pytest
 from benchmark.api import run
 from benchmark.config.loading import load_protocol
 from benchmark.harness.execution import Compute
+from benchmark.records.old_model import old_model
 
 HALF, OTHERS = [20, 40], ["retrieval", "verification", "identification"]
 RUNS = {
@@ -58,6 +59,7 @@ def test_carried_out(carried_out, name):
     seen, tasks = RUNS[name]
     independent, mapped = carried_out(name)
     assert independent.status == mapped.status == "done"
+    assert old_model(mapped) == old_model(independent) is not None
     about = mapped.as_json()["dataset"]["generations"]
     assert list(about) == [g.name for g in load_protocol(name).generations]
     if seen is not None:

@@ -11,6 +11,7 @@ from support.command import call
 from support.stored import write
 from support.toy_runs import ONE_EPOCH, run_toy
 
+from benchmark.data import rendering
 from benchmark.errors import BenchError
 from benchmark.harness.evaluation import details
 from benchmark.harness.repeating import Repetition, other_work, repeat, request_of
@@ -128,6 +129,8 @@ def test_the_command(path, tmp_path):
 def test_a_committed_record_comes_out_again(tmp_path):
     """Minutes: from the images on, with nothing that is stored."""
     committed = read_record(COMMITTED)
+    if committed.dataset.facts["ink"] != rendering.ink_hash():
+        pytest.skip("FreeType here draws other pixels than those of the record")
     found = repeat(committed, store=tmp_path)
     if not found.same_kind:
         pytest.skip(f"no badge here: {found.machines}")

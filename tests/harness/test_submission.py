@@ -32,7 +32,8 @@ def test_without_records(clean, tmp_path):
     test, records = found.missing
     assert "test_procrustes.py" in test
     assert records == (
-        f"no records: bench run --seeds 0-2 --out {tmp_path} -m procrustes -p open-class"
+        f"no records: bench run --seeds 0-2 --precision 32-true --out {tmp_path} "
+        "-m procrustes -p open-class"
     )
     with pytest.raises(BenchError, match="submit procrustes: no test"):
         write_bundle(found, tmp_path, tmp_path / "bundle")

@@ -10,6 +10,7 @@ from support.records import make_record
 from support.sites import write
 
 from benchmark.records.details import details_path
+from benchmark.records.record import SCHEMA
 from benchmark.report.text_table import simple_table
 from leaderboard.reading import Entry
 from leaderboard.record_page import record_page
@@ -41,7 +42,7 @@ def test_what_all_seeds_share_stands_once_and_the_rest_by_seed():
     assert [own[seed]["Environment: processor"] for seed in range(3)] == ["cpu 0", "cpu 1", "cpu 0"]
     assert own[2]["finished"].startswith("2025-01-03")
     assert all("schema" not in each for each in own.values())
-    assert dict(page["provenance"])["schema"] == "4"
+    assert dict(page["provenance"])["schema"] == str(SCHEMA)
 
 
 def test_one_seed_has_everything_in_the_shared_parts():

@@ -1,4 +1,4 @@
-"""What equals the independent model bit for bit, through the real loop and the real harness."""
+"""What equals the independent model to rounding, through the real loop and the real harness."""
 
 import dataclasses
 
@@ -88,22 +88,32 @@ def baseline(toy_job):
 
 
 def equal(update, alone):
-    return all(
-        torch.equal(v, wanted[k])
-        for part, wanted in zip((update.model, update.head), alone, strict=True)
-        for k, v in part.state_dict().items()
-    )
+    """Bit for bit: of the same operations done twice."""
+    return all(torch.equal(v, wanted) for v, wanted in weights(update, alone))
+
+
+def weights(update, alone):
+    for part, wanted in zip((update.model, update.head), alone, strict=True):
+        yield from ((v, wanted[k]) for k, v in part.state_dict().items())
+
+
+# A term that is switched off may leave other products behind, and a processor may round these
+# otherwise. Weights that begin a last bit (6e-8 of themselves) apart end 1.2e-6 apart after these
+# eight steps; a term at work moves one by 0.3 at least.
+ROUNDING, AT_WORK = 1e-4, 0.03
 
 
 @pytest.mark.parametrize("name", OFF)
 def test_switched_off(name, toy_job, alone):
-    assert equal(OFF[name].update(toy_job(kept=kept(OFF[name]))), alone)
+    for got, wanted in weights(OFF[name].update(toy_job(kept=kept(OFF[name]))), alone):
+        torch.testing.assert_close(got, wanted, atol=ROUNDING, rtol=0)
 
 
 @pytest.mark.parametrize("name", ON)
 def test_switched_on(name, toy_job, alone):
-    job = toy_job(kept=kept(ON[name]))
-    assert not equal(ON[name].update(job), alone)
+    made = ON[name].update(toy_job(kept=kept(ON[name])))
+    apart = max((got - wanted).abs().max().item() for got, wanted in weights(made, alone))
+    assert apart > AT_WORK
 
 
 @pytest.mark.parametrize("name", [*ON, *OTHERS])
@@ -184,7 +194,10 @@ def records(tmp_path_factory):
 @pytest.mark.parametrize("name", HARNESS)
 def test_switched_off_in_the_harness(records, name):
     for case, scores in records["independent"].scores.items():
-        assert records[name].scores[case] == scores, case
+        if case == "old/old":  # one model, embedded once
+            assert records[name].scores[case] == scores
+        # A last bit of a weight may turn a near tie round, one of 96 queries or two.
+        assert records[name].scores[case] == pytest.approx(scores, abs=2.5 / 96), case
 
 
 def test_new_new_of_fct_is_the_independent_s(records):

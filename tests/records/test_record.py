@@ -26,7 +26,7 @@ from benchmark.records.files import (
     upgraded,
     write_record,
 )
-from benchmark.records.record import OLDEST, SCHEMA, json_schema
+from benchmark.records.record import OLDEST, SCHEMA, SEALED_SINCE, json_schema
 
 
 def command(capsys, *words) -> tuple[int, str, str]:
@@ -58,7 +58,7 @@ def test_older_schemas_are_read_and_shown(path: Path, capsys) -> None:
     assert record.scores == said["scores"]
     assert record.schema_version == said["schema"]
     assert record.details == said.get("details")
-    assert record.seal is None
+    assert (record.seal is None) == (record.schema_version < SEALED_SINCE)
     for verb in (
         ("table",),
         ("show",),
@@ -76,6 +76,7 @@ def test_json_schema_accepts_records_and_refuses_what_reading_refuses(tmp_path) 
     validator = jsonschema.Draft202012Validator(schema)
     for name in ("schema-1-bct", "schema-1-fastfill", "schema-2-fct-simclr", "schema-3-bct"):
         validator.validate(upgraded(older(name)))
+    validator.validate(older("schema-4-independent"))
     validator.validate(with_newer_fields())
     for field, bad in (("seed", "0"), ("status", "good"), ("scores", {"new/old": {"map": "1"}})):
         value = with_newer_fields() | {field: bad}
@@ -99,18 +100,18 @@ def changed(**fields) -> str:
 
 BAD = {
     "{": "not valid JSON",
-    "[1, 2]": "schema: expected 1 to 4, got 'list'",
+    "[1, 2]": f"schema: expected 1 to {SCHEMA}, got 'list'",
     "\x00\xff": "not valid JSON",
     "[" * 100_000: "not valid JSON",
-    '{"schema": 9}': "schema: expected 1 to 4, got 9",
-    '{"schema": true}': "schema: expected 1 to 4, got True",
-    '{"name": "of another program"}': "schema: expected 1 to 4, got None",
+    '{"schema": 9}': f"schema: expected 1 to {SCHEMA}, got 9",
+    '{"schema": true}': f"schema: expected 1 to {SCHEMA}, got True",
+    '{"name": "of another program"}': f"schema: expected 1 to {SCHEMA}, got None",
     '{"schema": 1}': "missing key 'kind'",
     changed(extra=1): "unknown key 'extra'",
     changed(kind="published"): "kind: expected 'measured'",
     changed(scores={"new/old": {"map": 1.5}}): "scores.new/old.map: expected at most 1",
     changed(bounds={"lower": {"map": -1}}): "bounds.lower.map: expected at least 0",
-    json.dumps({"schema": 4, "seed": float("nan")}): "not valid JSON",
+    json.dumps({"schema": SCHEMA, "seed": float("nan")}): "not valid JSON",
     changed(intervals={"new/old": {"map": [0.5]}}): "new/old.map: expected a list of more than 1",
     changed(intervals={"new/old": {"map": [0.5, 0.4]}}): "expected [low, high]",
     changed(intervals={"new/old": 5}): "intervals.new/old: expected a mapping",

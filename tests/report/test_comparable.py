@@ -2,6 +2,7 @@
 
 from support.records import make_record
 
+from benchmark.records.old_model import first_title, old_model
 from benchmark.report.comparable import comparable, of_another_old_model
 
 
@@ -31,6 +32,26 @@ def test_changes_may_train_another_old_model() -> None:
     assert len(comparable([make_record("independent", 0.1, lower=0.4), changed])) == 2
     other = make_record("l2", 0.5, lower=0.7, changed={"recipe.length": 2})
     assert names(of_another_old_model([changed, changed, other])) == ["l2"]
+
+
+def test_old_models_are_compared_by_hash_and_not_by_scores() -> None:
+    """Another processor's embeddings have other last bits, and so the same model other scores."""
+    alone = make_record("independent", 0.1, lower=0.4, old="a")
+    elsewhere = make_record("bct", 0.5, lower=0.4001, old="a")
+    another = make_record("l2", 0.5, lower=0.4, old="b")
+    assert names(comparable([alone, elsewhere, another])) == ["independent", "bct"]
+    assert names(of_another_old_model([alone, elsewhere, another])) == ["l2"]
+    silent = make_record("bt2", 0.5, lower=0.4, checkpoints={})
+    assert names(of_another_old_model([alone, silent])) == ["bt2"]
+
+
+def test_a_first_generation_of_its_own_is_beside_the_shared_one() -> None:
+    shared, own = first_title("old", 0), "train d-simplex old (seed 0)"
+    alone = make_record("independent", 0.1, checkpoints={shared: "sha256:a"})
+    other = make_record("d-simplex", 0.5, checkpoints={own: "sha256:b", shared: "sha256:a"})
+    assert names(comparable([alone, other])) == ["independent", "d-simplex"]
+    apart = make_record("bct", 0.5, first_seed=7, checkpoints={first_title("old", 7): "sha256:c"})
+    assert old_model(apart) == "sha256:c"
 
 
 def test_a_record_may_lack_a_metric() -> None:

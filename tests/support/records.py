@@ -3,6 +3,7 @@
 from typing import Any
 
 from benchmark.config.reading import build
+from benchmark.records.old_model import first_title
 from benchmark.records.record import SCHEMA, Record
 
 LOWER, UPPER = 0.5, 0.9
@@ -18,10 +19,14 @@ def make_record(
     lower: float = LOWER,
     high: float = UPPER,
     converted: float | None = None,
+    old: str | None = None,
     reason: str | None = None,
     **fields: Any,
 ) -> Record:
-    """A finished record, or one that is not applicable where a reason is given."""
+    """A finished record, or one that is not applicable where a reason is given.
+
+    Another ``lower`` is of another old model, unless ``old`` says which one it is.
+    """
     new_old = cross if isinstance(cross, dict) else {"cmc_at_1": cross}
     new_new = own if isinstance(own, dict) else {"cmc_at_1": own}
     keys = list(new_old)
@@ -69,7 +74,7 @@ def make_record(
             }
         },
         "cost": {},
-        "checkpoints": {},
+        "checkpoints": {first_title("old", seed): f"sha256:{old or lower}"},
         "environment": {"python": "3.11.7", "torch": "2.11.0"},
         "run": {
             "finished": f"2025-01-0{seed + 1}T00:00:00+00:00",

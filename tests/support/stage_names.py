@@ -7,6 +7,7 @@ to do so renews the file, in a change that says why.
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from unittest.mock import patch
 
 from benchmark.config import registry
 from benchmark.config.files import digest
@@ -14,6 +15,7 @@ from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.config.overrides import expand
 from benchmark.config.protocols import Protocol
 from benchmark.config.tracks import Track
+from benchmark.data import rendering
 from benchmark.errors import UnsuitedError
 from benchmark.harness.graph import Plan
 from benchmark.harness.requests import Request
@@ -28,8 +30,14 @@ EVERY_METHOD_ON = "open-class"
 def stage_names() -> dict[str, dict[str, str]]:
     """By protocol and track the stages of some methods; by method those on one protocol.
 
-    Tracks are planned without their data, whose files are then no part of the names.
+    Tracks are planned without their data, whose files, or pixels drawn by this machine's
+    FreeType, are then no part of the names.
     """
+    with patch.object(rendering, "ink_hash", lambda: "drawn"):
+        return _stage_names()
+
+
+def _stage_names() -> dict[str, dict[str, str]]:
     settings = [each for name in registry.protocol_files() for each in expand(load_protocol(name))]
     tracks = [load_track(name) for name in TRACKS]
     by_protocol = {

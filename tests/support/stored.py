@@ -13,7 +13,7 @@ from benchmark.config.files import SEAL, file_digest, seal_of
 from benchmark.records.details import Details, QueryResults, details_path
 from benchmark.records.details_writer import pack
 from benchmark.records.files import StoredRecord, read_record, upgraded
-from benchmark.records.record import SCHEMA, record_path
+from benchmark.records.record import SCHEMA, SEALED_SINCE, record_path
 
 OLDER = Path(__file__).parent / "records_of_older_schemas"
 Values = Mapping[tuple[str, str], Any]
@@ -26,16 +26,20 @@ def older(name: str = "schema-1-bct") -> dict[str, Any]:
 
 
 def sealed(value: dict[str, Any]) -> dict[str, Any]:
-    """A record of the present schema with the seal that fits."""
-    value = value | {"schema": SCHEMA}
+    """A record with the seal that fits; of the present schema, if its own has none."""
+    value = value | {} if _has_seal(value) else value | {"schema": SCHEMA}
     return value | {SEAL: seal_of(value)}
 
 
 def write(path: Path, value: dict[str, Any]) -> Path:
-    """Write JSON; what is of the present schema with its seal."""
+    """Write JSON; what is of a schema with a seal has the one that fits."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(sealed(value) if value.get("schema") == SCHEMA else value))
+    path.write_text(json.dumps(sealed(value) if _has_seal(value) else value))
     return path
+
+
+def _has_seal(value: dict[str, Any]) -> bool:
+    return value.get("schema", 0) in range(SEALED_SINCE, SCHEMA + 1)
 
 
 def stored(

@@ -28,11 +28,11 @@ def run_toy(methods, root, protocol="open-class", **settings):
 ONE_EPOCH = {"recipe.epochs": 1, "recipe.transform_steps": 5}
 
 
-def run_toy_seeds(methods, out, store, seeds):
+def run_toy_seeds(methods, out, store, seeds, **options):
     """Records of the unmodified track, of some seeds, without pictures."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(details, "draw", lambda *_: None)
         return run(
             methods, "extended-data", "toy", seeds=seeds, store=store, out=out,
-            compute=Compute("cpu"),
+            compute=Compute("cpu"), **options,
         )  # fmt: skip

@@ -27,8 +27,12 @@ def test_optimisers_are_the_recipe_s(trainer, optimizer):
     seed=st.integers(0, 10**6),
 )
 @settings(deadline=None, max_examples=30, derandomize=True)
-def test_adam_ends_at_the_bits_of_tensor_after_tensor(kind, shapes, seed):
-    """Records of before and after were fitted alike."""
+def test_adam_ends_where_tensor_after_tensor_does(kind, shapes, seed):
+    """Records of before and after were fitted alike, to a few last bits.
+
+    torch may divide or take roots in another order where all tensors are stepped at once, and a
+    processor round each otherwise: an ulp or two in each of four steps of 0.01.
+    """
     rng = torch.Generator().manual_seed(seed)
     drawn = [torch.randn(shape, generator=rng) for shape in shapes]
     got, wanted = ([nn.Parameter(d.clone()) for d in drawn] for _ in range(2))
@@ -46,7 +50,8 @@ def test_adam_ends_at_the_bits_of_tensor_after_tensor(kind, shapes, seed):
             b.grad = a.grad.clone()
         optimizer.step()
         peer.step()
-    assert all(map(torch.equal, got, wanted))
+    for a, b in zip(got, wanted, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-7, rtol=1e-6)
 
 
 def test_lars(trainer):

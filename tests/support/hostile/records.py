@@ -61,7 +61,7 @@ def base(method: str = "evil", **fields: Any) -> dict[str, Any]:
 
 def sealed(value: Any) -> bytes:
     """A record's file: with the seal that fits, where records have one."""
-    if isinstance(value, dict) and SCHEMA >= 4 and value.get("schema", 0) == SCHEMA:
+    if isinstance(value, dict) and value.get("schema") == SCHEMA:
         try:
             value = value | {"seal": seal_of(value)}
         except ValueError:  # NaN and the like have no seal: a wrong one then

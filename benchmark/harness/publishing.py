@@ -1,0 +1,194 @@
+"""Publish models: of finished stages those that committed records of a board stand on.
+
+A stage is known by the hash of its weights, which the record of ``independent`` names; the index
+has the name that planning gives it today.
+"""
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmark.config.files import write_sealed
+from benchmark.config.reading import build
+from benchmark.errors import BenchError
+from benchmark.harness.core_board import CoreBoard, Unit, unit_request
+from benchmark.harness.published_models import (
+    FOLDER,
+    INDEX,
+    Index,
+    PublishedFile,
+    PublishedModel,
+    TrainingFacts,
+    path_of,
+    read_published,
+)
+from benchmark.harness.store import Store
+from benchmark.records.files import read_record
+from benchmark.records.record import Record, StageRun, record_path
+
+Say = Callable[[str], object]
+Kept = dict[str, tuple[Store, dict[str, Any]]]
+"""Hash of the weights -> the store that has them, and what the stage says of itself."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A model that records of a board stand on."""
+
+    unit: str  # in words, of the most important one
+    title: str
+    checkpoint: str
+    run: StageRun  # of its training
+    first: bool  # of the first generation, else an independent one
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What was written, and what is still missing."""
+
+    index: Index
+    folder: Path
+    n_bytes: int
+    missing: tuple[Wanted, ...]  # no store has them
+    beyond: tuple[Wanted, ...]  # too many bytes
+
+
+def publish(
+    board: CoreBoard, results: Path, stores: Iterable[Path], roots: Mapping[str, Path],
+    most_bytes: int, address: str = "", say: Say = lambda line: None,
+) -> Publication:  # fmt: skip
+    """Write ``models`` below a folder of results: files by hash, and the index.
+
+    First generations come first, then independent models, by the importance of their boards, as
+    many as ``most_bytes`` allow. What was published before and is still wanted stays.
+
+    Args:
+        board: Its records of ``independent`` name the models.
+        results: Folder with ``measured/``.
+        stores: Folders of stage outputs.
+        roots: Track -> folder of its images, without which its stages have no name.
+        most_bytes: Of all files together, first generations apart.
+        address: Where the files beyond that are put, for runs to fetch.
+        say: Called with a line for each model of a store that is left out, and why.
+
+    Raises:
+        BenchError: If a record is missing, damaged or of other work than this code's.
+    """
+    wanted = _wanted(board, results, roots, say)
+    folder = results / FOLDER
+    kept = _kept(stores, {each.checkpoint for each in wanted.values()}, say)
+    before = read_published(folder) if (folder / INDEX).is_file() else None
+    models, total = dict[str, PublishedModel](), 0
+    missing, beyond = list[Wanted](), list[Wanted]()
+    counted = set[str]()
+    for name, want in sorted(wanted.items(), key=lambda item: not item[1].first):
+        model = _model(want, kept, before.index.models.get(name) if before else None)
+        if model is None:
+            missing.append(want)
+            continue
+        new = {f.sha256: f.bytes for f in model.files.values() if f.sha256 not in counted}
+        if not want.first and total + sum(new.values()) > most_bytes:
+            beyond.append(want)
+            if not address:
+                continue
+        else:
+            total, counted = total + sum(new.values()), counted | new.keys()
+            _copy(model, kept.get(want.checkpoint), folder)
+        models[name] = model
+    plain = {name: model.model_dump(exclude_none=True) for name, model in models.items()}
+    index = build(Index, {"address": address, "models": plain}, "models")
+    write_sealed(folder / INDEX, index.model_dump(mode="json", exclude_none=True))
+    for path in folder.glob("*.safetensors"):
+        if path.stem not in counted:
+            path.unlink()
+    return Publication(index, folder, total, tuple(missing), tuple(beyond))
+
+
+def _wanted(
+    board: CoreBoard, results: Path, roots: Mapping[str, Path], say: Say
+) -> dict[str, Wanted]:
+    """By the name of the stage that trains it; of two of one name the more important one's."""
+    found: dict[str, Wanted] = {}
+    for unit in board.units:
+        for name, want in _of_unit(unit, board, results, roots):
+            other = found.setdefault(name, want)
+            if other.checkpoint != want.checkpoint:
+                say(f"left out '{want.title}' of {want.unit}: another than that of {other.unit}")
+    return found
+
+
+def _of_unit(
+    unit: Unit, board: CoreBoard, results: Path, roots: Mapping[str, Path]
+) -> Iterator[tuple[str, Wanted]]:
+    from benchmark.harness.planner import make_plan
+
+    request = unit_request(unit, roots)
+    if request.setup.track.needs_root and request.data_root is None:
+        raise BenchError(f"models: track {unit.track}: needs --data-root {unit.track}=DIR")
+    path = record_path(request.folder(results), unit.protocol, unit.track, "independent", unit.seed)
+    record = read_record(path)
+    (result, *_) = make_plan(
+        request.setup, ["independent"], [unit.seed], data_root=request.data_root,
+        precision=board.precision,
+    ).results  # fmt: skip
+    if result.key != record.key:
+        raise BenchError(f"{path}: of other work than this code does; run it again first")
+    first = result.bound.inputs["vectors0"].inputs["model"].name
+    words = f"{unit.title} on {unit.track}, seed {unit.seed}"
+    for stage in result.stages:
+        if stage.kind == "train":
+            yield stage.name, _want(record, words, stage.title, first=stage.name == first)
+
+
+def _want(record: Record, unit: str, title: str, *, first: bool) -> Wanted:
+    run = record.run.stages.get(title, StageRun()).model_copy(update={"published": None})
+    return Wanted(unit, title, record.checkpoints[title], run, first)
+
+
+def _kept(stores: Iterable[Path], hashes: set[str], say: Say) -> Kept:
+    """Finished trainings of stores with weights that are wanted, each looked at before."""
+    kept: Kept = {}
+    for store in map(Store, stores):
+        for entry in store.entries():
+            if not entry.finished or not entry.name.startswith("train-"):
+                continue
+            where = f"{store.path(entry.name)}"
+            damage = store.damage(entry.name)
+            if damage is not None:
+                say(f"left out {where}: {damage}")
+                continue
+            meta = store.meta(entry.name)
+            if meta["facts"].get("checkpoint") in hashes:
+                kept.setdefault(meta["facts"]["checkpoint"], (store, meta))
+            else:
+                say(f"left out {where}: '{meta['title']}': no record of the board stands on it")
+    return kept
+
+
+def _model(want: Wanted, kept: Kept, before: PublishedModel | None) -> PublishedModel | None:
+    """What the index says of a model; ``None`` if neither a store nor an earlier index has it."""
+    if want.checkpoint not in kept:
+        same = before is not None and before.facts.checkpoint == want.checkpoint
+        return before if same else None
+    meta = kept[want.checkpoint][1]
+    files = {
+        name: PublishedFile(sha256=about["digest"].removeprefix("sha256:"), bytes=about["bytes"])
+        for name, about in meta["files"].items()
+    }
+    facts = build(TrainingFacts, meta["facts"], f"stage {meta['name']}: facts")
+    return PublishedModel(title=want.title, files=files, facts=facts, run=want.run)
+
+
+def _copy(model: PublishedModel, kept: tuple[Store, dict[str, Any]] | None, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, file in model.files.items():
+        target = path_of(folder, file.sha256)
+        if target.is_file() and target.stat().st_size == file.bytes:
+            continue
+        if kept is None:
+            raise BenchError(f"{target}: missing, though it was published, and in no --store")
+        part = target.with_suffix(".part")
+        shutil.copyfile(kept[0].path(kept[1]["name"]) / name, part)
+        part.replace(target)
