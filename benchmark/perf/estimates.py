@@ -33,10 +33,10 @@ from benchmark.upgrade import (
     verdict,
     windows,
 )
-from benchmark.upgrade.evaluation import evaluate
+from benchmark.upgrade.evaluation import evaluate, scores_of
 from benchmark.upgrade.gallery import Block, Whole
 from benchmark.upgrade.inputs import Inputs
-from benchmark.upgrade.judging import Outcome, Study, study
+from benchmark.upgrade.judging import Outcome, Study, joined, study
 from benchmark.upgrade.reading import read_inputs
 from benchmark.upgrade.statistics import Scored, mean
 from benchmark.upgrade.strategies import KEEP, REEMBED
@@ -166,13 +166,18 @@ def _main(outcome: Outcome, report: Study) -> Scored:
 def _truth(corpus: Corpus, old: str, new: str, report: Study) -> dict[str, Any]:
     """Scores of the same strategies where everything is embedded."""
     rows = np.arange(len(corpus.ids[0]))
-    whole = corpus.inputs(old, new, rows)
+    whole = Whole(corpus.inputs(old, new, rows).gallery)
     known = Block.whole(rows, corpus.models[old][0], corpus.models[new][0])
-    found = evaluate(
-        Whole(whole.gallery), report.relevant, known, report.plan, report.plan.strategies,
-        report.distance,
-    )  # fmt: skip
-    return found.scores
+    by_fold = [
+        evaluate(
+            whole, report.relevant, known, f.plan, f.plan.strategies, report.distance
+        ).ranks
+        for f in report.folds
+    ]  # fmt: skip
+    return {
+        each.name: scores_of(joined(each, report.folds, by_fold, report.relevant), report.relevant)
+        for each in report.plan.strategies
+    }
 
 
 def _held(

@@ -1,5 +1,6 @@
 """Two sources of vectors of the same items, row by row: joined by ids, in any order."""
 
+import itertools
 import re
 import tempfile
 from collections.abc import Iterator
@@ -171,6 +172,10 @@ def _in_step(
         rest = rest[len(vectors) :]
 
 
+_AT_ONCE = 4096
+"""Rows of a copy that are read at once: the order wanted needs them a second time."""
+
+
 class Copy(AbstractContextManager["Copy"]):
     """The vectors of a source in a file whose rows are read in any order."""
 
@@ -195,15 +200,14 @@ class Copy(AbstractContextManager["Copy"]):
             BenchError: If the file ends before a row.
         """
         order = np.argsort(rows, kind="stable")
-        ordered = rows[order]
-        found = np.empty((len(rows), self.dim), np.float32)
-        ends = np.flatnonzero(np.diff(ordered) != 1) + 1
-        for run in np.split(np.arange(len(rows)), ends):
-            if len(run):
-                first, last = int(run[0]), int(run[-1]) + 1
-                self._read(int(ordered[first]), found[first:last])
-        out = np.empty_like(found)
-        out[order] = found
+        out = np.empty((len(rows), self.dim), np.float32)
+        ends = np.flatnonzero(np.diff(rows[order]) != 1) + 1
+        for first, last in itertools.pairwise([0, *ends.tolist(), len(rows)]):
+            for start in range(first, last, _AT_ONCE):
+                here = order[start : min(start + _AT_ONCE, last)]
+                found = np.empty((len(here), self.dim), np.float32)
+                self._read(int(rows[here[0]]), found)
+                out[here] = found
         return out
 
     def _read(self, row: int, into: Vectors) -> None:

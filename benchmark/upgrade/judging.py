@@ -56,6 +56,18 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Fold:
+    """Maps fitted on one sample, and the strategies that use them."""
+
+    sample: Sample
+    relevant: Relevant  # with the pairs that these maps have not seen
+    plan: Plan
+    maps: list[FittedMap]
+    best: FittedMap | None
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Study:
     """All that was measured.
 
@@ -74,6 +86,7 @@ class Study:
         ranks: Strategy -> rank of each judged pair in the gallery that is reported.
         shares: Share of the way that interpolated queries go, of each half of the queries.
         n_gallery: Items of the gallery that is judged in.
+        folds: All samples and their maps, the first one's being those above.
     """
 
     inputs: Inputs
@@ -90,6 +103,7 @@ class Study:
     ranks: dict[str, Ints]
     shares: tuple[float, ...]
     n_gallery: int
+    folds: Sequence[Fold]
     distance: Any = field(default="cosine")
 
     @property
@@ -99,18 +113,6 @@ class Study:
             return None
         answered = np.flatnonzero(np.diff(self.on_sample.offset) > 0)
         return query_groups(self.inputs.relevance, self.inputs.judge, answered)
-
-
-@dataclass(frozen=True)
-class _Fold:
-    """Maps fitted on one sample, and the strategies that use them."""
-
-    sample: Sample
-    relevant: Relevant  # with the pairs that these maps have not seen
-    plan: Plan
-    maps: list[FittedMap]
-    best: FittedMap | None
-    shares: tuple[float, ...]
 
 
 def study(
@@ -147,11 +149,12 @@ def study(
     groups = None if by_agreement else query_groups(inputs.relevance, inputs.judge, answered)
     return Study(
         inputs, MAIN[inputs.judge], answered, groups, outcomes, first.plan, first.maps, first.best,
-        first.sample, first.relevant, relevant, ranks, first.shares, n_gallery, inputs.distance,
+        first.sample, first.relevant, relevant, ranks, first.shares, n_gallery, folds,
+        inputs.distance,
     )  # fmt: skip
 
 
-def _fold(inputs: Inputs, sample: Sample, labels: Sequence[str], seed: int, tell: Tell) -> _Fold:
+def _fold(inputs: Inputs, sample: Sample, labels: Sequence[str], seed: int, tell: Tell) -> Fold:
     gallery, distance = inputs.gallery, inputs.distance
     relevant = judged_pairs(inputs, sample.rows[sample.held])
     pairs = sample.old[sample.fitted], sample.new[sample.fitted]
@@ -169,10 +172,10 @@ def _fold(inputs: Inputs, sample: Sample, labels: Sequence[str], seed: int, tell
         gallery, inputs.queries, inputs.old_queries, middle, between, fits, best, distance
     )
     plan.left_out.update(refused)
-    return _Fold(sample, relevant, plan, fits, best, shares)
+    return Fold(sample, relevant, plan, fits, best, shares)
 
 
-def _on_sample(fold: _Fold, distance: str) -> Evaluated:
+def _on_sample(fold: Fold, distance: str) -> Evaluated:
     return evaluate(
         fold.sample.blocks, fold.relevant, fold.sample.known, fold.plan, fold.plan.strategies,
         distance, keep_nearest=True,
@@ -180,7 +183,7 @@ def _on_sample(fold: _Fold, distance: str) -> Evaluated:
 
 
 def _judged(
-    inputs: Inputs, folds: Sequence[_Fold], relevant: Relevant, seed: int, tell: Tell
+    inputs: Inputs, folds: Sequence[Fold], relevant: Relevant, seed: int, tell: Tell
 ) -> tuple[dict[str, Outcome], dict[str, Ints]]:
     """Scores by relevance on the whole gallery, and ranks of the judged pairs."""
     gallery = inputs.gallery
@@ -210,7 +213,7 @@ def _judged(
         agreement = agreement or _on_sample(fold, inputs.distance).agreement(REEMBED)
     outcomes, ranks = {}, {}
     for each in folds[0].plan.strategies:
-        found = _joined(each, folds, by_fold, relevant)
+        found = joined(each, folds, by_fold, relevant)
         scored, hits = _scored(found, relevant, inputs.judge)
         scored[AGREEMENT] = measured(agreement[each.name][answered])
         outcomes[each.name] = Outcome(each, scored, hits, estimated=found.ndim == 2)
@@ -218,8 +221,8 @@ def _judged(
     return outcomes, ranks
 
 
-def _joined(
-    each: Strategy, folds: Sequence[_Fold], by_fold: Sequence[dict[str, Ints]], relevant: Relevant
+def joined(
+    each: Strategy, folds: Sequence[Fold], by_fold: Sequence[dict[str, Ints]], relevant: Relevant
 ) -> Ints:
     """Ranks of each pair by maps that have not seen it, ``[pairs]`` or ``[draws, pairs]``."""
     found = [ranks[each.name] for ranks in by_fold]

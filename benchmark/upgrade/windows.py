@@ -102,13 +102,16 @@ class Window:
         lucks = [self._luck(draw) for draw in draws]
         mores = [self._more(draw.redrawn)[self.depth[unknown]] for draw in draws]
         out = np.empty((len(draws), len(its.score)), np.int64)
-        for pair, (q, own) in enumerate(zip(its.of.query, its.score, strict=True)):
-            here = slice(ends[q], ends[q + 1])
-            above = (scores[q] >= own).sum()
+        order = np.argsort(its.of.query, kind="stable")
+        pairs = np.split(order, np.searchsorted(its.of.query[order], np.arange(1, n)))
+        for q, mine in enumerate(pairs):
+            here, own = slice(ends[q], ends[q + 1]), its.score[mine, None]
+            above = (scores[q] >= own).sum(axis=1)
             needed = (own - self.base[here]) / its.model.width[q]
             for k, draw in enumerate(draws):
                 chance = _chance(draw.shares, level[here], needed - mores[k][here])
-                out[k, pair] = above + (lucks[k][here] <= factors[k][pair] * chance).sum()
+                met = lucks[k][here] <= factors[k][mine, None] * chance
+                out[k, mine] = above + met.sum(axis=1)
         return np.where(self.in_window, np.maximum(out, 1), 0)
 
     def _luck(self, draw: Draw) -> Values:

@@ -203,7 +203,7 @@ def basis(document: Document) -> list[str]:
 def percent_points(document: Document) -> str:
     """How far the estimate of re-embedding may lie from what it gives on these queries."""
     new = of(document, REEMBED)
-    off = None if new is None else new["score"]["sampling"]
+    off = None if new is None else new["score"].get("sampling")
     return "no score" if off is None else f"{REEMBED}'s {label(document)} by up to {100 * off:.1f}"
 
 
