@@ -3,8 +3,10 @@
 import _thread
 import io
 import os
+import signal
 import sys
 import warnings
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -283,6 +285,8 @@ def main(argv: list[str] | None = None) -> None:
     finally:
         warnings.showwarning = before
     if code == _STOPPED:  # Typer makes it of an interrupt
+        with suppress(ValueError):  # another one, of a callback say, would end Python otherwise
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         kept = {*(sys.argv[1:] if argv is None else argv)[:2]} & _GOES_ON
         more = "; the same command goes on from here" if kept else ""
         echo(f"bench: stopped{more}", err=True)
