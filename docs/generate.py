@@ -412,7 +412,8 @@ GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "protocols": _protocols, "protocol": _protocol, "tracks": _tracks, "suits": _suits,
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
-    "scripts": _scripts, "coverage": _coverage, "estimates": _estimates, "sweep": _sweep, "both": _both, "bounds": _bounds,
+    "scripts": _scripts, "coverage": _coverage, "estimates": _estimates, "sweep": _sweep,
+    "both": _both, "bounds": _bounds,
     "upgrade-rule": _upgrade_rule, "paper": _paper, "backbones": _backbones,
     "study": _study, "core-tracks": _core_tracks,
 }  # fmt: skip

@@ -113,8 +113,8 @@ def rows(samples: int = 10, data: Path | None = None) -> list[dict[str, Any]]:
         A row for each pair and size, and one for all: the true ``upgrade``, re-embedding minus
         keeping the old model, and the mean ``predicted`` one, by nDCG@10; of all estimated
         strategies and ``METRICS`` the mean error (``bias``) and its root mean square (``error``);
-        the share of intervals that hold the truth, of ``these_queries``, of what is not embedded
-        alone, and of ``all_queries``, where those of a report are drawn from them with
+        the share of intervals that hold the truth, of the sampling error alone for
+        ``these_queries``, and whole ones for ``all_queries``, from which a report's are drawn with
         replacement; the share of draws that call an upgrade ``wrong`` which is none.
     """
     found = sorted((data or Path()).glob("vectors/*.npz"))

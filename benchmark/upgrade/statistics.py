@@ -31,8 +31,8 @@ _FARTHEST = 1e4
 class Estimate:
     """A number and its 95 % interval; None where there is none.
 
-    ``sampling`` is the half of the interval that holds what these very queries would show if every
-    item were embedded; None where nothing is estimated.
+    ``sampling`` is how far other samples of the gallery as large as this one would move the number,
+    1.96 standard errors; None where nothing is estimated.
     """
 
     value: float
@@ -78,7 +78,7 @@ class Scored:
 
     @property
     def sampling(self) -> float | None:
-        """Half of the 95 % interval of the estimate, for these queries."""
+        """1.96 standard errors of the estimate, of the sample of the gallery alone."""
         return None if self.noise is None else 1.96 * math.sqrt(self.variance)
 
     def less(self, other: "Scored", times: float = 1.0) -> "Scored":

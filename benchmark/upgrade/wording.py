@@ -195,16 +195,20 @@ def basis(document: Document) -> list[str]:
         lines.append(
             "Scores marked est. need new vectors of all items, of which only the sample has some: "
             "how many of the others stand above each relevant item is estimated. "
-            f"Embedding the rest would move {percent_points(document)}."
+            f"Another sample as large would move {moved(document)}."
         )
     return [*lines, *inputs["told"]]
 
 
-def percent_points(document: Document) -> str:
-    """How far the estimate of re-embedding may lie from what it gives on these queries."""
+def moved(document: Document) -> str:
+    """By how much redrawing the sample moves the estimate of re-embedding."""
     new = of(document, REEMBED)
     off = None if new is None else new["score"].get("sampling")
-    return "no score" if off is None else f"{REEMBED}'s {label(document)} by up to {100 * off:.1f}"
+    return (
+        "no score"
+        if off is None
+        else f"{REEMBED}'s {label(document)} by some {100 * off:.1f} points"
+    )
 
 
 def index(document: Document) -> list[str]:
