@@ -11,6 +11,8 @@ from benchmark.upgrade.strategies import KEEP, REEMBED
 
 _DEEPEST = 10
 """Ranks that nDCG looks at."""
+_FEW = 50
+"""Random items from which on estimates are worth reading."""
 _FLAT = 1e-6
 """Share of the largest number by which vectors that are all the same may differ, by rounding."""
 _SIDES = {
@@ -21,7 +23,10 @@ _SIDES = {
 
 def doubts(study: Study) -> list[str]:
     """Warnings, none where nothing is odd."""
-    return [f"Warning: {line}" for line in (*_constant(study), *_own(study), *_scores(study))]
+    return [
+        f"Warning: {line}"
+        for line in (*_constant(study), *_own(study), *_sample(study), *_scores(study))
+    ]
 
 
 def _constant(study: Study) -> Iterator[str]:
@@ -53,6 +58,18 @@ def _own(study: Study) -> Iterator[str]:
         yield (
             f"{n} of {len(inputs.queries)} queries are items of the gallery and find themselves: "
             "--queries-are-items leaves them out, if ids say which"
+        )
+
+
+def _sample(study: Study) -> Iterator[str]:
+    """A sample of little more than relevant items, which says nothing of the others."""
+    inputs = study.inputs
+    gallery, relevant = inputs.gallery, np.unique(inputs.relevance.rows)
+    plain = len(np.setdiff1d(gallery.embedded, relevant))
+    if inputs.judge == "qrels" and plain < _FEW and plain < gallery.rows - len(relevant):
+        yield (
+            f"only {plain} of the embedded items are relevant to no query: what the other items "
+            "would do is told from these; embed some hundred random items, too"
         )
 
 

@@ -110,7 +110,9 @@ class ListEstimate:
         high = model.true.max(axis=1).astype(np.float64)
         np.minimum.at(low, query, self.score)
         np.maximum.at(high, query, self.score)
-        step = (high - low) / (_GRID - 2) + 1e-9
+        step = np.maximum(
+            (high - low) / (_GRID - 2), 1e-9 * np.maximum(abs(high), abs(low)) + 1e-300
+        )
         self.low, self.step = low, step
         self.grid = low[:, None] + step[:, None] * np.arange(_GRID)
         self.grid_query = np.repeat(np.arange(n), _GRID)

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.ranking.engine import Scorer
 from benchmark.ranking.grouping import Ragged
@@ -34,6 +35,7 @@ GROUPS = 16
 MOST_PAIRS = 10_000_000
 """Of queries and sample items that a model is fitted on."""
 _FOLDS = 5
+_TINY = 1e-300
 _BLOCK = 2048
 _LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
 """Shares of the predicted scores below which what a prediction misses is taken together."""
@@ -118,6 +120,11 @@ class ScoreModel:
         predicted = self._cross_fitted(share, rng)
         self.true = _scores(queries, items.new[some], distance)
         self.rival = self._rivals()
+        if not self.rival.any():
+            raise BenchError(
+                "new_gallery: expected items that are not relevant to the queries among those with "
+                "a new vector, got none: embed a random sample of the gallery, too"
+            )
         self._fit(_scores(queries, predicted[some], distance))
         self.group = rng.permutation(len(some)) % GROUPS
 
@@ -148,12 +155,12 @@ class ScoreModel:
         n = np.maximum(weight.sum(axis=1), 3.0)
         true, mean = self.true, partial(_mean, weight, n)
         centre, middle = mean(true), mean(predicted)
-        x, y = predicted - middle[:, None], true - centre[:, None]
+        x, y = predicted - middle[:, None], true - centre[:, None]  # float64: squares may be tiny
         xx, xy, yy = ((weight * a * b).sum(axis=1) for a, b in ((x, x), (x, y), (y, y)))
         slope = _shrunk(xx, xy, yy, n)
         missed = y - slope[:, None] * x
-        self.width = np.sqrt(np.maximum(mean(missed**2), 1e-12))  # of what is missed
-        self.spread = np.sqrt(np.maximum(xx / n, 1e-12))  # of predicted scores
+        self.width = np.sqrt(np.maximum(mean(missed**2), _TINY))  # of what is missed
+        self.spread = np.sqrt(np.maximum(xx / n, _TINY))  # of predicted scores
         self.middle, self.centre, self.slope = middle, centre, slope
         self.place = x / self.spread[:, None]
         self.missed = missed / self.width[:, None]
@@ -339,8 +346,10 @@ def _mean(weight: Floats, n: Values, values: NDArray[Any]) -> Values:
 
 def _shrunk(xx: Values, xy: Values, yy: Values, n: Values) -> Values:
     """Slopes of the queries, drawn towards the common one by as much as they are noise."""
-    common = xy.sum() / max(xx.sum(), 1e-12)
-    own = xy / np.maximum(xx, 1e-12)
-    noise = np.maximum(yy - own * xy, 1e-12) / (n - 2) / np.maximum(xx, 1e-12)
+    common = xy.sum() / max(xx.sum(), _TINY)
+    own = xy / np.maximum(xx, _TINY)
+    noise = np.maximum(yy - own * xy, _TINY) / (n - 2) / np.maximum(xx, _TINY)
     between = max(0.0, float(((own - common) ** 2 - noise).mean()))
-    return np.asarray((own * between + common * noise) / (between + noise + 1e-30), np.float64)
+    return np.asarray(
+        (own * between + common * noise) / np.maximum(between + noise, _TINY), np.float64
+    )

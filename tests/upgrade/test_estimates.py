@@ -274,3 +274,28 @@ def test_the_command_holds_reports_against_the_truth(corpus, monkeypatch):
 def test_a_folder_without_corpora_is_refused(tmp_path):
     with pytest.raises(benchmark.BenchError, match=r"expected --data DIR with vectors/NAME.npz"):
         estimates.rows(data=tmp_path)
+
+
+def test_a_sample_of_relevant_items_alone_is_told(known):
+    """Of the others it says nothing: too few are warned of, none at all is refused."""
+    made = planted(n=600, q=120)
+    rows = np.union1d(made.relevant, np.arange(20))
+    report = benchmark.upgrade(**made.arguments(rows) | {"maps": "procrustes:query"})
+    told = report.document["inputs"]["told"]
+    assert any("of the embedded items are relevant to no query" in line for line in told)
+    everything = {q: {int(row): 1.0 for row in made.relevant} for q in range(120)}
+    given = made.arguments(np.sort(made.relevant)) | {"qrels": everything}
+    with pytest.raises(benchmark.BenchError, match="embed a random sample of the gallery, too"):
+        benchmark.upgrade(**given | {"maps": "procrustes:query"})
+
+
+def test_small_vectors_are_estimated_as_large_ones():
+    made = planted(n=900, q=60)
+    scores = []
+    for scale in (1.0, 1e-6):
+        given = made.arguments(made.sample(300)) | {"maps": "procrustes:query", "distance": "l2"}
+        given |= {"new_gallery": given["new_gallery"] * scale, "queries": made.queries * scale}
+        report = benchmark.upgrade(**given)
+        found = {s["name"]: s["score"]["value"] for s in report.document["strategies"]}
+        scores.append([found[name] for name in (REEMBED, "rrf", "cascade")])
+    assert scores[1] == pytest.approx(scores[0], abs=0.01)
