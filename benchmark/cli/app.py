@@ -287,6 +287,9 @@ def main(argv: list[str] | None = None) -> None:
     if code == _STOPPED:  # Typer makes it of an interrupt
         with suppress(ValueError):  # another one, of a callback say, would end Python otherwise
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # An interrupt in the text of an `exec` (dataclasses, named tuples) marks Python to end
+        # itself by the signal, whatever the exit code, when run as `python -m`; the next clears it.
+        exec("")
         kept = {*(sys.argv[1:] if argv is None else argv)[:2]} & _GOES_ON
         more = "; the same command goes on from here" if kept else ""
         echo(f"bench: stopped{more}", err=True)

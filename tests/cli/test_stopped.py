@@ -61,6 +61,20 @@ def test_other_verbs_say_that_they_stop(tmp_path):
     assert (code, err) == (130, "bench: stopped\n")
 
 
+def test_an_interrupt_of_code_that_was_text(tmp_path):
+    (tmp_path / "begun.py").write_text(
+        "from benchmark.cli import app\n"
+        "app.app = lambda **_: exec('raise KeyboardInterrupt')\n"
+        "app.main([])\n"
+    )
+    process = subprocess.run(
+        [sys.executable, "-m", "begun"], cwd=tmp_path, check=False,
+        capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"},
+    )  # fmt: skip
+    assert (process.returncode, process.stderr) == (130, "bench: stopped\n")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 @pytest.mark.parametrize("wait", [0.0, 0.3, 1.0, 3.0])
