@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run install test types ranking slow reliability lint format results studies others tables figures site stage-names clean
+.PHONY: run install test types ranking slow reliability lint format results studies others tables figures site stage-names house same-numbers clean
 
 run: $(STAMP)  ## The main job: three methods by a short recipe, a table, plots and a page.
 	$(BIN)/bench run --methods bct,fct,mixbct --protocol open-class --track glyphs-short
@@ -115,6 +115,12 @@ figures: $(STAMP)  ## The figures of benchmark/perf/README.md and of docs/metric
 
 stage-names: $(STAMP)  ## The names of the core tracks' stages, after a change that is meant to rename some.
 	PYTHONPATH=tests:. $(BIN)/python -m support.stage_names
+
+house: $(STAMP)  ## The size of the code, the tests and the committed results.
+	@$(BIN)/python tests/house.py
+
+same-numbers: $(STAMP)  ## Compare what this commit and BEFORE print: about half an hour.
+	$(BIN)/python tests/same_numbers.py $(BEFORE)
 
 site: $(STAMP)  ## The static leaderboard of the committed records.
 	$(BIN)/bench leaderboard --out site
