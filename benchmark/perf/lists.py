@@ -18,7 +18,7 @@ _SORTED = 200  # queries whose scores are sorted, to compare with
 
 
 def rows(
-    queries: int = 50_000, gallery: int = 50_000, dim: int = 128, classes: int = 1000
+    queries: int = 2_000, gallery: int = 20_000, dim: int = 128, classes: int = 400
 ) -> list[dict[str, Any]]:
     """Time what two lists take; see ``benchmark.perf.run``.
 

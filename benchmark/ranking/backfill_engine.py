@@ -72,7 +72,7 @@ class Run:
         by = grouped(self.labels.query, self.labels.gallery[self.order])
         self.by = by._replace(g_order=self.order[by.g_order])
         most = int(np.diff(self.filled).max(initial=0))  # items that change at one point
-        self.cells = [np.zeros(0, np.int16 if most < 1 << 14 else np.int32) for _ in range(2)]
+        self.room = np.zeros(0, np.int16 if most < 1 << 14 else np.int32)  # for the cells
         self.kept: dict[Scorer, Panels] = {}
 
     def curves(self) -> tuple[Ints, NDArray[np.float64], Ints]:
@@ -92,7 +92,7 @@ class Run:
     def _chunk_end(self, first: int) -> int:
         """Where the chunk of queries that begins at ``first`` ends: its histograms must fit."""
         widths = 2 * np.maximum.accumulate(np.diff(self.by.offset)[first:]) + 1
-        needed = np.arange(1, len(widths) + 1) * widths * self.points * self.cells[0].itemsize
+        needed = np.arange(1, len(widths) + 1) * widths * self.points * self.room.itemsize
         return first + max(1, int(np.searchsorted(needed, CELLS, "right")))
 
     def _class_scores(self, scorer: Scorer, by: Grouped) -> Floats:
@@ -116,25 +116,18 @@ class Run:
                 *thresholds, matches, left_out, cells, first, last, by.q_order, rank, ap
             )
 
-        room, pieces = self._room(n, cells.width)
-        stages = itertools.chain(self._counting(by.q_order, thresholds, room, cells), [summarise])
-        self._carry_out(stages, pieces)
-        return old.sizes
-
-    def _room(self, n: int, width: int) -> tuple[engine.Workspace, list[engine.Span]]:
-        """Buffers for counting, and the pieces that ``n`` queries are counted in."""
-        nodes = 1 << threshold_search.depth_of(width - 1)
+        nodes = 1 << threshold_search.depth_of(cells.width - 1)
         tiles = max(1, min(16, _TABLES // (4 * (nodes + kernels.CAPACITY) * kernels.ROWS)))
         pieces = engine.even(n, tiles * kernels.ROWS, kernels.ROWS, self.threads)
-        return engine.Workspace(tiles * kernels.ROWS, nodes), pieces
-
-    def _carry_out(self, stages: Iterable[Stage], pieces: list[engine.Span]) -> None:
-        """Carry out stages, one after another, for every piece."""
+        room = engine.Workspace(tiles * kernels.ROWS, nodes)
+        stages: Iterable[Stage]
+        stages = itertools.chain(self._counting(by.q_order, thresholds, room, cells), [summarise])
         if all(self._fits(scorer) for scorer in self.scorers):
             every = list(stages)  # each piece goes its way, none waits for another
             stages = [lambda *span: [stage(*span) for stage in every]]
         for stage in stages:
             engine.share(stage, pieces, self.threads)
+        return old.sizes
 
     def _scores(self, by: Grouped) -> tuple[tuple[Ragged, ...], tuple[Ragged, ...]]:
         """Old scores, new scores and moments, of the matches and of the items left out."""
@@ -172,12 +165,12 @@ class Run:
         engine.share(invert, engine.spans(len(least), 1 << 16), self.threads)
         return Ragged(start, least), Ragged(start, rounded_up(merged.values))
 
-    def _cells(self, n: int, width: int, of: int = 0) -> Cells:
-        """Room for histograms, all zero; each chunk leaves it so. ``of`` tells two apart."""
+    def _cells(self, n: int, width: int) -> Cells:
+        """Room for histograms, all zero; each chunk leaves it so."""
         shape = n, self.points * width
-        if len(self.cells[of]) < n * shape[1]:
-            self.cells[of] = np.zeros(n * shape[1], self.cells[of].dtype)
-        changes = self.cells[of][: n * shape[1]].reshape(shape)
+        if len(self.room) < n * shape[1]:
+            self.room = np.zeros(n * shape[1], self.room.dtype)
+        changes = self.room[: n * shape[1]].reshape(shape)
         return Cells(changes, np.zeros((n, width), np.int32), self.points, width)
 
     def _counting(

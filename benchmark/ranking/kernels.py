@@ -103,13 +103,6 @@ def save(builder: Any, value: Any, pointer: Any) -> None:
     builder.store(value, builder.bitcast(pointer, value.type.as_pointer())).align = 4
 
 
-def stream(builder: Any, value: Any, pointer: Any) -> None:
-    """Write a vector of LANES values on its boundary, past the caches: it is read much later."""
-    stored = builder.store(value, builder.bitcast(pointer, value.type.as_pointer()))
-    stored.align = 4 * LANES
-    stored.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
-
-
 def _accumulate(builder: Any, q: Any, g: Any, dim: Any, l2: bool) -> list[list[Any]]:
     """The tile's loop over the dimensions; returns ``ROWS`` x ``_VECTORS`` vectors."""
     before = builder.block

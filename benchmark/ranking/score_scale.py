@@ -151,39 +151,3 @@ def _reaching(goals: Any, scale: Any, out: Any) -> None:
                 middle = (low + high) >> 1
             step *= 2
         out[i] = key_float(low)
-
-
-class Bins(NamedTuple):
-    """Straight lines that are nowhere below a scale, of even widths, and one at either end."""
-
-    first: np.float32  # the number of a score's line is the whole part of first + steps * score
-    steps: np.float32
-    lines: Floats  # where they begin, then how they rise, float32 [2 * count]
-    size: float  # the largest beginning
-
-
-def bins(scale: Scale, count: int) -> Bins:
-    """Bound a scale from above by ``count`` lines, which few instructions look up."""
-    values, last = scale.values, len(scale.values) - 1
-    width = scale.step * last / (count - 2)
-    edges = scale.low + width * np.arange(-1, count)
-    knots = scale.low + scale.step * np.arange(last + 1)
-    begin, rise = np.empty(count), np.empty(count)
-    for k in range(count):
-        # A score's place is rounded, so a line serves a little more than its bin.
-        left, right = edges[k] - 1e-3 * width, edges[k + 1] + 1e-3 * width
-        inner = knots[(knots > left) & (knots < right)]
-        places = np.concatenate([[left], inner, [right]])
-        high = np.interp(places, knots, values)
-        high += np.minimum(places - knots[0], 0) * (values[1] - values[0]) / scale.step
-        high += np.maximum(places - knots[-1], 0) * (values[-1] - values[-2]) / scale.step
-        rise[k] = (high[-1] - high[0]) / (right - left)
-        if k == 0:
-            rise[k] = (values[1] - values[0]) / scale.step
-        elif k == count - 1:
-            rise[k] = (values[-1] - values[-2]) / scale.step
-        begin[k] = (high - rise[k] * places).max()
-    lines = np.concatenate([begin, rise]).astype(np.float32)
-    size = float(np.abs(begin).max() + np.abs(values).max())
-    place = np.float32(1 - scale.low / width), np.float32(1 / width)
-    return Bins(*place, lines, size)

@@ -1,9 +1,7 @@
 """One exact ranking of two lists of the same queries: two score blocks in, one ranking out.
 
-Blocks of queries are scored against both galleries; nothing is held for all pairs. This serves any
-merge. What a merge declares is counted without its blocks: where an item has its place by the score
-or the rank in its own list alone, see ``backfill_engine``, ``backfill_by_rank`` and
-``part_filled``; of whole lists and of windows, see ``whole_lists``.
+Blocks of queries are scored against both galleries; nothing is held for all pairs. Where nothing
+but an item's own score counts no block is needed: see ``backfill_engine``.
 """
 
 import dataclasses
@@ -13,17 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.ranking import (
-    arrays,
-    backfill_engine,
-    engine,
-    kernels,
-    part_filled,
-    ranks,
-    whole_lists,
-)
+from benchmark.ranking import arrays, backfill_engine, engine, kernels, place_kernels, ranks
 from benchmark.ranking.arrays import Floats, Ints, Mask
-from benchmark.ranking.backfill_by_rank import RunByRank
 from benchmark.ranking.backfill_engine import Sides, Steps
 from benchmark.ranking.engine import Scorer
 from benchmark.ranking.grouping import Labels, Ragged, offsets
@@ -73,8 +62,8 @@ def rank(
 ) -> Ranking:  # fmt: skip
     """Rank the items of two lists, exactly.
 
-    Items that the lists do not have come last, tied. Where all items are in both lists and a sum of
-    scores places them, it is the score of longer vectors, which are ranked as one list: it may
+    Items that the lists do not have come last, tied. Where all items are in both lists and a
+    weighted sum of scores places them, longer vectors are ranked as one list: their scores may
     differ from the merge in its last bits.
 
     Args:
@@ -89,18 +78,19 @@ def rank(
         **rules: As of :func:`benchmark.ranking.ranks.rank`.
     """
     rules = {"distance": distance, "threads": threads, **rules}
-    if filled is None and merge.fused_by != "merge":
-        return _whole(first, second, labels, merge, rules)
     a, b, checked = _checked(first, second, labels, **rules)
-    if filled is not None and merge.places_by == "score":
-        return part_filled.by_score(a, b, checked, merge.scale, np.asarray(filled, bool))
+    if filled is None and merge.fused_by == "second":
+        return ranks.rank(*second, *labels, **rules)
+    if filled is None and merge.fused_by == "mean":
+        slope = 1.0 if merge.scale is None else merge.scale.slope
+        if slope is not None:
+            return _by_sum(first, second, labels, slope, rules)
     absent = filled, None if filled is None or not merge.searches else ~filled
     parts: dict[int, tuple[Ragged, Ints]] = {}
 
     def work(start: int, stop: int, one: Floats, two: Floats) -> None:
         rows = np.arange(start, stop)
-        out = np.zeros(one.shape, bool)
-        _leave_out(checked, rows, out)
+        out = _left_out(checked, rows)
         for scores, gone in zip((one, two), absent, strict=True):
             scores[out] = np.nan
             if gone is not None:
@@ -116,27 +106,15 @@ def rank(
     return Ranking(*(np.concatenate([getattr(p, f) for p in found or [empty]]) for f in fields))
 
 
-def _whole(
-    first: Sides, second: Sides, labels: Sides, merge: Merging, options: dict[str, Any]
+def _by_sum(
+    first: Sides, second: Sides, labels: Sides, weight: float, options: dict[str, Any]
 ) -> Ranking:
-    """Rank all items by both lists, in one of the ways that the kernels know."""
-    scale, distance = merge.scale, options["distance"]
-    if merge.fused_by == "second":
-        _checked(first, second, labels, **options)
-        return ranks.rank(*second, *labels, **options)
-    if merge.fused_by == "mean" and (scale is None or scale.slope is not None):
-        weight = 1.0 if scale is None else scale.slope or 0.0
-        of_query, of_item = _shares(weight, distance)
-        query = _side_by_side(first[0], second[0], of_query, distance)
-        gallery = _side_by_side(first[1], second[1], of_item, distance)
-        return ranks.rank(query, gallery, *labels, **options)
-    both = _checked(first, second, labels, **options)
-    if merge.fused_by == "window":
-        return whole_lists.by_window(*both, merge.window)
-    if merge.fused_by == "ranks":
-        return whole_lists.by_ranks(*both, merge.k)
-    assert scale is not None  # no scale is a straight one
-    return whole_lists.by_mean(*both, scale)
+    """Rank all items by the weighted sum of their scores, which is the score of longer vectors."""
+    distance = options["distance"]
+    of_query, of_item = (weight, 1.0) if distance == "cosine" else (weight**0.5, weight**0.5)
+    query = _side_by_side(first[0], second[0], of_query, distance)
+    gallery = _side_by_side(first[1], second[1], of_item, distance)
+    return ranks.rank(query, gallery, *labels, **options)
 
 
 def _checked(
@@ -145,11 +123,6 @@ def _checked(
     """Both lists and the labels, checked against each other."""
     a, b = _scorers(first, second, distance, threads)
     return a, b, Labels.checked(a.shape, *labels, **rules)
-
-
-def _shares(weight: float, distance: str) -> tuple[float, float]:
-    """What the first vectors of queries and gallery are multiplied by."""
-    return (weight, 1.0) if distance == "cosine" else (weight**0.5, weight**0.5)
 
 
 def _side_by_side(first: Any, second: Any, weight: float, distance: str) -> Floats:
@@ -177,15 +150,10 @@ def curves(
     if merge is None or merge.places_by == "score":
         scale = None if merge is None else merge.scale
         return backfill_engine.Run(*sides, scale=scale, **options).curves()
-    if merge.places_by == "rank":
-        return RunByRank(*sides, **options).curves()
-    if merge.fused_by == "window" and not merge.searches:
-        given = {"distance": "cosine", "threads": None, **options}
-        a, b, checked = _checked(first, second, labels, **given)
-        order = arrays.permutation(order, a.shape[1])
-        return whole_lists.window_curves(a, b, checked, order, steps[0], merge.window)
-    moment = np.empty(len(steps[1]), np.int32)
-    moment[order] = steps[1]
+    windowed = merge.fused_by == "window" and not merge.searches
+    if windowed or merge.places_by == "rank":
+        return _curves_by_place(*sides, merge.window if windowed else 0, **options)
+    moment = _moment_of(order, steps)
     points = [
         rank(first, second, labels, merge, filled=moment <= p, **options)
         for p in range(len(steps[0]))
@@ -194,6 +162,34 @@ def curves(
         np.stack([p.first_rank for p in points]), np.stack([p.average_precision for p in points]),
         points[0].n_positives,
     )  # fmt: skip
+
+
+def _moment_of(order: Any, steps: Steps) -> NDArray[np.int32]:
+    """The point at which each item is filled, ``[m]``."""
+    moment = np.empty(len(steps[1]), np.int32)
+    moment[arrays.permutation(order, len(moment))] = steps[1]
+    return moment
+
+
+def _curves_by_place(
+    first: Sides, second: Sides, labels: Sides, order: Any, steps: Steps, window: int, *,
+    distance: str = "cosine", threads: int | None = None, **rules: Any,
+) -> tuple[Ints, NDArray[np.float64], Ints]:  # fmt: skip
+    """Curves of lists whose places are merged; see ``place_kernels.curves``."""
+    a, b, checked = _checked(first, second, labels, distance=distance, threads=threads, **rules)
+    moment, n = _moment_of(order, steps), a.shape[0]
+    found, matches = np.zeros((n, len(steps[0])), np.int64), np.zeros(n, np.int64)
+    precision = np.full(found.shape, np.nan)
+
+    def work(start: int, stop: int, one: Floats, two: Floats) -> None:
+        out = _left_out(checked, np.arange(start, stop))
+        match = (checked.query[start:stop, None] == checked.gallery) & ~out
+        matches[start:stop] = match.sum(axis=1)
+        results = found[start:stop], precision[start:stop]
+        place_kernels.curves(one, two, match, out, moment, window, *results)
+
+    _blocks(a, b, work)
+    return found.T, precision.T, matches
 
 
 def _scorers(
@@ -227,9 +223,9 @@ def _blocks(a: Scorer, b: Scorer, work: Work) -> None:
     engine.share(block, engine.spans(a.shape[0], step), a.threads)
 
 
-def _leave_out(labels: Labels, rows: Ints, out: Mask) -> None:
-    """Mark what the rules leave out for some queries."""
-    rules = labels.rules
+def _left_out(labels: Labels, rows: Ints) -> Mask:
+    """Items that the rules leave out for some queries, bool ``[rows, m]``."""
+    rules, out = labels.rules, np.zeros((len(rows), len(labels.gallery)), bool)
     if labels.junk is not None:
         out |= labels.junk
     if len(rules.query_ids):
@@ -237,6 +233,7 @@ def _leave_out(labels: Labels, rows: Ints, out: Mask) -> None:
     if len(rules.query_cameras):
         same = labels.query[rows, None] == labels.gallery
         out |= same & (rules.query_cameras[rows, None] == rules.gallery_cameras)
+    return out
 
 
 def _count(merged: Scores, out: Mask, ql: Ints, gl: Ints) -> tuple[Ragged, Ints]:

@@ -9,7 +9,7 @@ from support.problems import examples, problems, same_bits
 
 from benchmark.contract.fusion import RankFusion, RankMerge, RescoredList, ScoreMerge
 from benchmark.metrics import backfill_curves
-from benchmark.ranking import backfill_by_rank, backfill_engine, ranks, two_lists
+from benchmark.ranking import backfill_engine, ranks, two_lists
 from benchmark.ranking.score_scale import Scale
 
 some = examples(40)
@@ -71,12 +71,9 @@ def test_lists_merged_by_rank_take_turns(p, points, threads):
         np.testing.assert_allclose(alone.average_precision, same, rtol=1e-12)
 
 
-@pytest.mark.parametrize("cells", [None, 1])
 @pytest.mark.parametrize("bits", [3, 8, 64])
-def test_the_curve_of_rank_fusion_is_its_merge_where_scores_tie(bits, cells, monkeypatch):
+def test_the_curve_of_rank_fusion_is_its_merge_where_scores_tie(bits):
     """Vectors of signs, as binary indexes hold them: most scores are those of many items."""
-    if cells:
-        monkeypatch.setattr(backfill_by_rank, "CELLS", cells)  # one query at a time
     rng = np.random.default_rng(bits)
     first, second = (
         [rng.choice([-1.0, 1.0], (n, bits)).astype(np.float32) for n in (12, 90)] for _ in range(2)
