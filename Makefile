@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run install test types ranking slow reliability lint format results studies others tables figures site stage-names house same-numbers clean
+.PHONY: run install test types ranking slow reliability lint format results studies others tables figures site stage-names house same-numbers lock clean
 
 run: $(STAMP)  ## The main job: three methods by a short recipe, a table, plots and a page.
 	$(BIN)/bench run --methods bct,fct,mixbct --protocol open-class --track glyphs-short
@@ -125,13 +125,16 @@ same-numbers: $(STAMP)  ## Compare what this commit and BEFORE print: about half
 site: $(STAMP)  ## The static leaderboard of the committed records.
 	$(BIN)/bench leaderboard --out site
 
+lock: $(STAMP)  ## The newest versions within the bounds of pyproject.toml, as `make` installs them.
+	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --extra dev --universal --no-emit-index-url --no-annotate --no-header --output-file requirements.lock
+
 clean:
 	rm -rf $(VENV) runs site
 
 # uv installs in seconds and takes torch and torchvision that match from the same registry. Compiled
 # here, once: each process would spend seconds on it where Python may not write byte code.
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.5"
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --editable ".[dev]"
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --requirements requirements.lock --editable .
 	touch $(STAMP)

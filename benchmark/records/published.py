@@ -98,7 +98,7 @@ class Number(Model):
         if bool(self.query) != bool(self.gallery):
             raise ValueError("query and gallery: expected both or none")
         if self.value > _LARGEST[self.unit] or self.printed_std.startswith("-"):
-            most = f"{_LARGEST[self.unit]:g}{self.unit}"
+            most = f"{_LARGEST[self.unit]:g}{self.unit.replace('fraction', '')}"
             raise ValueError(f"value: expected at most {most}, got {self.value}")
         return self
 

@@ -73,7 +73,7 @@ def test_a_mean_by_plain_loops(seed, level):
 def test_near_one_it_does_not_collapse():
     """Of 40 hits none is wrong: Wilson's interval of 40 trials, or of a trial a class."""
     z = student.ppf(0.975, 39) ** 2
-    assert mean_interval(np.ones(40)) == (pytest.approx(40 / (40 + z)), 1.0)
+    assert mean_interval(np.ones(40)) == (pytest.approx(40 / (40 + z)), pytest.approx(1.0))
     low, high = mean_interval(np.ones(40), np.arange(40) // 4)
     assert low == pytest.approx(10 / (10 + student.ppf(0.975, 9) ** 2)) and high == 1.0
     low, high = mean_interval(np.zeros(40))
