@@ -147,7 +147,7 @@ def test_the_verb(capsys) -> None:
         ("value", "nan", "expected a number"),
         ("value", "9" * 400, "expected a number such as 77.86"),
         ("note", "n" * 1001, "note: "),
-        ("value", "150", "expected at most 1fraction"),
+        ("value", "150", "expected at most 1, got"),
         ("std", "-1", "value: expected at most"),
         ("query", "", "query and gallery: expected both"),
         ("note", "two\nlines", "note: unprintable"),
