@@ -1,4 +1,4 @@
-"""What the command does, as calls: run methods, load records, take a method's adapter."""
+"""The command's work as calls: run methods, load records, take a method's adapter."""
 
 from __future__ import annotations
 

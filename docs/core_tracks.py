@@ -1,4 +1,4 @@
-"""What methods keep of the upgrade on every track of the core board, side by side."""
+"""Share of the upgrade that methods keep on every track of the core board, side by side."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,7 +56,7 @@ def _about(record: Record) -> str:
 
 
 def _cells(records: list[Record], metric: str) -> dict[str, str]:
-    """What each method keeps, in words."""
+    """Share that each method keeps, in words."""
     elsewhere = {record.method for record in of_another_old_model(records)}
     found = effects(records, criterion(records, metric))
     return {method: _cell(effect, method in elsewhere) for method, effect in found.items()}

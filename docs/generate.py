@@ -134,7 +134,7 @@ def _tracks() -> list[str]:
 
 
 def _suits() -> list[str]:
-    """Which protocols run on which tracks, as a dry run says it."""
+    """Protocols that run on each track, as a dry run says it."""
     tracks = catalog.tracks()
     rows = []
     for protocol in catalog.protocols():
@@ -247,7 +247,7 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 def _evidence(folder: str) -> list[str]:
-    """How many methods have how many seeds, and what computing them took, by protocol and track."""
+    """Number of methods and seeds, and the time that computing them took, by protocol and track."""
     places: dict[tuple[str, str], list[Record]] = {}
     for record in (stored.record for stored in read_selection([Path(folder)], status=["done"])):
         places.setdefault((record.protocol, record.track), []).append(record)
@@ -299,7 +299,7 @@ def _scripts() -> list[str]:
 
 
 def _coverage() -> list[str]:
-    """How often intervals hold the true score, from the figures of ``bench perf coverage``."""
+    """Share of intervals that hold the true score, from the figures of ``bench perf coverage``."""
     path = Path(__file__).parent / "figures" / "coverage.json"
     found: dict[tuple[Any, ...], dict[str, str]] = {}
     document = json.loads(path.read_text(encoding="utf-8"))
@@ -342,7 +342,7 @@ def _core_tracks(folder: str, protocol: str) -> Iterable[str]:
 
 
 def _study(name: str) -> Iterable[str]:
-    """What a study of ``results/studies`` found."""
+    """Findings of a study of ``results/studies``."""
     lines: Iterable[str] = importlib.import_module(f"{name}_study").lines()
     return lines
 

@@ -55,7 +55,7 @@ def parsed(command: str) -> dict[str, Any]:
 
 
 def requests_of(command: str) -> list[Request]:
-    """What a command asks for, without the data."""
+    """Request of a command, without the data."""
     options = parsed(command)
     settings = parse_settings(list(options["settings"] or ()))
     return [

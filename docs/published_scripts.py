@@ -1,4 +1,4 @@
-"""What published scripts compute, written anew in float64, and how far this project is from it.
+"""Results of published scripts, written anew in float64, and this project's distance from them.
 
 ``python docs/generate.py docs/methods.md`` prints :func:`comparisons` there; tests compare with the
 same functions on more inputs.
@@ -16,7 +16,7 @@ ROWS = "script|what it computes|here|agrees"
 
 
 def credible(features: Any, labels: Any, keep: float) -> NDArray[np.bool_]:
-    """Which items ``[n]`` MixBCT's tools/denoising/denoise_credible.py (7869281) keeps."""
+    """The items ``[n]`` that MixBCT's tools/denoising/denoise_credible.py (7869281) keeps."""
     from sklearn.preprocessing import normalize
 
     scaled = normalize(normalize(np.asarray(features, np.float64)), axis=0)

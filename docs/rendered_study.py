@@ -48,7 +48,7 @@ def agreement() -> tuple[list[tuple[str, ...]], str]:
 
 
 def _verdict(compared: Sequence[Transfer]) -> str:
-    """Which pairs of tracks reach what counts as transfer, and which tracks do in every pair."""
+    """Pairs of tracks that reach what counts as transfer, and tracks that do in every pair."""
     rules = read_rules()
     reached = [
         each for each in compared

@@ -56,7 +56,7 @@ def _by_weight(stored: Sequence[StoredRecord]) -> Mapping[str, list[StoredRecord
 
 
 def _own(record: Record) -> dict[str, object]:
-    """What was changed of the record's method."""
+    """Change of the record's method."""
     owner = f"{record.method}."
     return {key: value for key, value in record.changed.items() if key.startswith(owner)}
 
@@ -90,7 +90,7 @@ def _beside(left: StoredRecord, right: StoredRecord) -> str:
 
 
 def _orders(methods: Mapping[str, Sequence[StoredRecord]]) -> str:
-    """Whether the order of methods is another one when each takes its best weight."""
+    """Tell whether the order of methods is another one when each takes its best weight."""
     usual, best = {}, {}
     for name, points in sorted(methods.items()):
         scores = [s.record.scores["new/old"]["cmc_at_1"] or 0.0 for s in points]

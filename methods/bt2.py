@@ -93,7 +93,7 @@ class BT2(CompatibleTraining[State]):
         return job.new_model(m + n, m + d if self.reads_phi_new(job) else m)
 
     def reads_phi_new(self, job: UpdateJob) -> bool:
-        """Whether the classifier reads phi_new: by default on a transformer."""
+        """Sight of phi_new for the classifier: by default on a transformer."""
         by_backbone = "phi_new" if job.spec.is_transformer else "phi_3"
         return (by_backbone if self.classify == "backbone" else self.classify) == "phi_new"
 

@@ -1,4 +1,4 @@
-"""What there is: methods, protocols and tracks, as lists and as cards."""
+"""Lists and cards of methods, protocols and tracks."""
 
 import inspect
 import textwrap

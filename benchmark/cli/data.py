@@ -156,7 +156,7 @@ def _one_reader(name: str) -> "DatasetReader":
 
 
 def _had(name: str, origin: "Origin") -> dict[str, str]:
-    """How a dataset is to be had, in words."""
+    """The way to have a dataset, in words."""
     if not origin.downloads:
         return {"how": f"{origin.how} ({origin.page})"}
     size = sum(each.n_bytes for each in origin.downloads if not each.part_of)

@@ -12,7 +12,7 @@ from benchmark.records.provenance import hardware, packages
 
 
 def diagnose() -> Iterator[tuple[str, str, bool]]:
-    """What this installation has: name, state, and whether that is sound."""
+    """Parts of this installation: name, state, and whether that is sound."""
     for name, state in (packages() | hardware()).items():
         yield name, state, True
     yield _tried("device", _device)

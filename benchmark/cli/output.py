@@ -1,4 +1,4 @@
-"""What reaches the terminal: text without control characters, and every error as one line."""
+"""Output to the terminal: text without control characters, and every error as one line."""
 
 import errno
 import json
@@ -26,7 +26,7 @@ def echo_json(value: Any) -> None:
 
 
 passed_over: list[str] = []
-"""What is broken and nobody asked for; it is told when a verb ends."""
+"""Broken things that nobody asked for; they are told when a verb ends."""
 
 
 def tell_passed_over(said: str = "") -> None:

@@ -1,4 +1,4 @@
-"""What ``bench run`` prints and writes: progress, plans, tables, plots, the page."""
+"""Output of ``bench run``: progress, plans, tables, plots, the page."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ def _read(arguments: dict[str, Any]) -> list[Path]:
 def _check_places(
     report: Path | None, as_json: Path | None, save_map: Path | None, read: list[Path]
 ) -> None:
-    """What can be told before hours of work: whether results have a place, which is nobody's."""
+    """Refuse before hours of work what can be told: results need a place, which is nobody's."""
     from benchmark.config.files import writable
     from benchmark.config.places import require_apart
 
@@ -262,7 +262,7 @@ def _check_places(
 
 
 def _constraints(flags: dict[str, bool | None], *, ask: bool) -> dict[str, Any]:
-    """What the user can do: as flags say, else as is answered on a terminal, else as usual."""
+    """The user's constraints: as flags say, else as is answered on a terminal, else as usual."""
     out = {}
     for name, value in flags.items():
         usual = _DEFAULTS.get(name, True)

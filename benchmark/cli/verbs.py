@@ -1,4 +1,4 @@
-"""What holds for the options of every verb, beside what Click looks at.
+"""Checks of the options of every verb, beside what Click looks at.
 
 Of an option that is given twice Click takes the last value, in silence, and it takes ``nan`` for a
 number: here lists add up, and anything else is refused.

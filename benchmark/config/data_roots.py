@@ -1,4 +1,4 @@
-"""Where datasets lie: one folder, or one for each of several datasets by its name."""
+"""Places of datasets: one folder, or one for each of several datasets by its name."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ def _existing(path: Path) -> Path:
 
 
 def root_of(dataset: DatasetDeclaration, name: str, root: Root) -> Any:
-    """What a dataset is read from: its folder, or of one that joins others the folders of all."""
+    """The folder of a dataset; of one that joins others the folders of all."""
     if dataset.members or not isinstance(root, Mapping):
         return root
     return root.get(name)

@@ -18,7 +18,7 @@ FIDELITIES = {
     "second-hand": "neither was read: quotations, a re-implementation, a translation or memory",
     "ours": "a control, a baseline, or textbook algebra that is written out here",
 }
-"""What an adapter was built from -> in words."""
+"""Sources that an adapter may be built from -> in words."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class MethodDeclaration(ABC):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """What the plan must provide: ``old_head``, ``independent``, ``side:<kind>``."""
+        """Parts that the plan must provide: ``old_head``, ``independent``, ``side:<kind>``."""
         return ()
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """What else it reads of what every plan has, in words for its card."""
+        """Other inputs of what every plan has, in words for its card."""
         return ()
 
     @property
@@ -79,12 +79,12 @@ class MethodDeclaration(ABC):
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """What it changes: any of ``training``, ``gallery``, ``queries``, ``dimension``."""
+        """Changes that it makes: any of ``training``, ``gallery``, ``queries``, ``dimension``."""
         return ("training",)
 
     @abstractmethod
     def refuses(self, step: Any) -> str | None:
-        """Why the method cannot make this update; ``None`` if it can."""
+        """The reason why the method cannot make this update; ``None`` if it can."""
 
     @abstractmethod
     def first(self, job: Any) -> Any:
@@ -132,7 +132,7 @@ class PublishedSplit:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a dataset comes from, and how large it is.
+    """Source and size of a dataset.
 
     Attributes:
         page: Its official page.
@@ -164,7 +164,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Offer:
-    """What a dataset offers, as far as is known: as the attributes of its declaration."""
+    """Offers of a dataset, as far as is known: as the attributes of its declaration."""
 
     columns: frozenset[str]
     evaluation_sets: Mapping[str, EvaluationSet]
@@ -207,7 +207,7 @@ class DatasetDeclaration(ABC):
 
     @abstractmethod
     def source(self, root: Path | None) -> dict[str, Any]:
-        """What determines the data: options, reading version, hash of the files."""
+        """All that determines the data: options, reading version, hash of the files."""
 
     @abstractmethod
     def load(self, root: Path | None) -> Any:

@@ -15,7 +15,7 @@ METHODS, TRACKS, DATASETS = (f"compatbench.{kind}" for kind in ("methods", "trac
 
 
 class Added(NamedTuple):
-    """What other packages add to a group.
+    """Entries that other packages add to a group.
 
     Attributes:
         found: Name -> module and its file.
@@ -27,7 +27,7 @@ class Added(NamedTuple):
 
 
 def added(group: str, known: Mapping[str, object]) -> Added:
-    """What other packages add beside what is ``known``; modules above theirs may be imported.
+    """Entries of other packages beside what is ``known``; modules above theirs may be imported.
 
     What is broken is told by a :class:`PassedOverWarning`.
     """

@@ -127,7 +127,7 @@ def _host() -> str:
 
 
 def _runs(process: int) -> bool:
-    """Whether there is a process of that number."""
+    """Tell whether there is a process of that number."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -13,7 +13,7 @@ RESERVED = (
     "recipe", "recipe.augment", "recipe.simclr", "recipe.simclr.augment", "data", "track",
     "protocol", "evaluation",
 )  # fmt: skip
-"""What ``--set`` changes beside generations and methods."""
+"""Names that ``--set`` changes beside generations and methods."""
 
 Members = Callable[[Iterable[str]], Iterable[str]]
 """Names of groups -> the dataset's groups; before the dataset is known the names themselves."""
@@ -31,13 +31,13 @@ class GenerationSpec(Model):
     images: Interval = (0.0, 1.0)
     """Interval of the images of each class, as fractions."""
     model: str | None = None
-    """Which of the track's models; by default ``old`` for the first, else ``new``."""
+    """Name of the track's model; by default ``old`` for the first, else ``new``."""
     groups: Names = ()
     """Only classes of these of the track's groups; fractions count within them."""
     thinned: Mapping[str, Annotated[float, Field(gt=0, le=1)]] = {}
     """One of the track's groups -> the share of its classes that stays."""
     queries: Literal["images", "texts"] = "images"
-    """What its queries are. With ``texts`` it is a text and an image encoder that are trained as
+    """Kind of its queries. With ``texts`` it is a text and an image encoder that are trained as
     one; methods see the embeddings of the images' texts (BT2 4.7)."""
 
     @property
@@ -47,7 +47,7 @@ class GenerationSpec(Model):
 
 
 def intersection(one: tuple[float, float], other: tuple[float, float]) -> list[float]:
-    """Where two intervals overlap; empty if nowhere."""
+    """The stretch where two intervals overlap; empty if nowhere."""
     low, high = max(one[0], other[0]), min(one[1], other[1])
     return [low, high] if low < high else []
 

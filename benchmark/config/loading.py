@@ -84,7 +84,7 @@ def _extended(path: Path, value: dict[str, Any], seen: tuple[str, ...]) -> dict[
 
 
 def _kept(model: Any, above: Any) -> Any:
-    """What a model that another changes keeps: of another backbone or head nothing said of one."""
+    """The rest of a model that another changes: of another backbone or head nothing said of one."""
     if not isinstance(model, dict) or not isinstance(above, dict):
         return model
     gone = OF_BACKBONE if "backbone" in above else ()

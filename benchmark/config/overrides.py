@@ -68,7 +68,7 @@ def expand(protocol: Protocol) -> Iterator[Protocol]:
 
 
 def place_of_setting(protocol: Protocol) -> str:
-    """Where a setting's changes stand in the file."""
+    """Place of a setting's changes in the file."""
     name = protocol.id.partition(":")[2]
     return f"settings '{name}'" if name else "set"
 

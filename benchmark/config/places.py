@@ -1,4 +1,4 @@
-"""What a command is to write, looked at beside what it reads: nothing that is read is lost."""
+"""Places that a command is to write, beside what it reads: nothing that is read is lost."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -61,7 +61,7 @@ def require_outside(written: Mapping[str, Path | None], read: Iterable[Path]) ->
 
 
 def _key(path: Path) -> tuple[int, int] | None:
-    """What hard links have in common; None of what is not there."""
+    """The identity that hard links have in common; None of what is not there."""
     try:
         about = path.stat()
     except (OSError, ValueError):

@@ -60,7 +60,7 @@ class Setting(Model):
     title: Text = ""
     """In words; by default its name."""
     set: Mapping[str, JsonValue] = {}
-    """What it changes, in the words of ``--set``: ``{old.head: softmax, new.dim: x2}``."""
+    """Its changes, in the words of ``--set``: ``{old.head: softmax, new.dim: x2}``."""
     version: Version | None = None
     """Version of a setting that alone was changed; by default the protocol's, which is lower."""
 
@@ -72,15 +72,15 @@ class ProtocolRules(Model):
     tasks: Annotated[Names, Field(min_length=1)]
     """Names of ``benchmark.tasks``."""
     old_head: Literal["kept", "discarded"] = "kept"
-    """Whether a method may see the old classifier."""
+    """Permission for a method to see the old classifier."""
     order: Literal["seeded", "dataset"] = "seeded"
     """Classes count in a seeded order, or in the dataset's own (never that of names as text, where
     10 is before 9)."""
     image_order: Literal["seeded", "dataset"] = "seeded"
     """Images of a class count in a seeded order, or in the dataset's own."""
     every_class: bool = False
-    """Whether an interval of images leaves every class at least one, as MixBCT's code has it: the
-    only image of a class is then in each generation."""
+    """At least one image of every class in an interval of images, as in MixBCT's code: the only
+    image of a class is then in each generation."""
     upper: Literal["new", "all"] = "new"
     """Training data of the upper bound of the update gain: the new generation's (BCT), or all
     generations' together (MixBCT 4.1)."""
@@ -89,7 +89,7 @@ class ProtocolRules(Model):
     apart: bool = False
     """No two generations may share an image; a check, which moves no score."""
     direct: bool = False
-    """Whether galleries are also converted in one step over several generations (FCT 4.4)."""
+    """Conversion of galleries also in one step over several generations (FCT 4.4)."""
     orders: Names = ("random", "priority", "entropy", "true-l2")
     """Orders in which the task ``backfilling`` backfills the gallery; names of
     ``benchmark.metrics.backfill_orders``."""
@@ -112,7 +112,7 @@ class Protocol(ProtocolRules):
     source: Words
     question: Words
     scenario: Text = ""
-    """What happens, in plain words, as pages call it: ``the new model learns more classes``."""
+    """Plain words for it, as pages have them: ``the new model learns more classes``."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Protocol:

@@ -155,7 +155,7 @@ def _line(adapter: TypeAdapter[Any], error: ErrorDetails, where: str) -> str:
 
 
 def _branch(part: Any) -> bool:
-    """Whether a part of a location names a branch of a union, which no file has."""
+    """Tell whether a part of a location names a branch of a union, which no file has."""
     return isinstance(part, str) and (
         "[" in part
         or part.startswith("constrained-")

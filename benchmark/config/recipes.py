@@ -41,13 +41,13 @@ MARGINS: Mapping[str, float] = {"arcface": 0.5, "cosface": 0.35}
 
 
 OF_BACKBONE = ("weights", "weights_sha256", "input_size", "project", "last_stride")
-"""What is said of one backbone, and holds no more where a model gets another."""
+"""Settings of one backbone, which hold no more where a model gets another."""
 OF_HEAD = ("scale", "margin")
 """Of one head, likewise."""
 
 
 def is_weights_file(weights: str) -> bool:
-    """Whether a model's ``weights`` are a file, not a tag."""
+    """Tell whether a model's ``weights`` are a file, not a tag."""
     return weights.endswith(".safetensors")
 
 
@@ -65,16 +65,16 @@ class ModelSpec(Model):
             "a tag of the backbone's library or a .safetensors file",
         ),
     ] = None
-    """Where the backbone starts from: a tag of timm or open_clip (``orig_in21k``), which they
+    """Start of the backbone: a tag of timm or open_clip (``orig_in21k``), which they
     download, or a local safetensors file; by default from random numbers."""
     weights_sha256: Annotated[
         str, holds(re.compile("(?:[0-9a-f]{64})?").fullmatch, "64 hexadecimal digits")
     ] = ""
-    """What the file of the weights must hash to; records have it of those that were used."""
+    """Hash that the file of the weights must have; records have it of those that were used."""
     input_size: Annotated[int, Field(ge=8, le=2048)] | None = None
     """Side that images are scaled to before the backbone; by default their own."""
     project: bool = True
-    """Whether a linear layer maps the backbone's output to ``dim`` numbers; without, it has so
+    """Linear layer that maps the backbone's output to ``dim`` numbers; without, it has so
     many."""
     last_stride: Literal[1, 2] = 2
     """Stride of a ResNet's last stage: 1 leaves it maps twice as large (Luo et al., 2019)."""
@@ -85,19 +85,19 @@ class ModelSpec(Model):
     margin: float | None = Field(None, ge=0, le=4)
     """Margin of cosface and arcface; by default the head's own, 0.35 and 0.5."""
     relu: bool = False
-    """Whether a ReLU ends the embedding (BCT Table 3)."""
+    """ReLU at the end of the embedding (BCT Table 3)."""
     triplet: float = Field(0.0, ge=0, le=1e6)
     """Weight of a batch-hard triplet loss beside the classifier's (Hermans et al., 2017); the
     model then ends in a BNNeck (Luo et al., 2019)."""
     per_class: int = Field(0, ge=0, le=2**20)
     """Images of a class in a batch, as triplets need; 0 draws images alike."""
     recipe: Mapping[str, JsonValue] = {}
-    """What its training changes of the track's recipe: a transformer wants another optimiser than
-    a convolutional network (BT2 section 4.4)."""
+    """Changes that its training makes to the track's recipe: a transformer wants another optimiser
+    than a convolutional network (BT2 section 4.4)."""
 
     @property
     def is_transformer(self) -> bool:
-        """Whether the backbone is a transformer, by the family that its name begins with."""
+        """Tell whether the backbone is a transformer, by the family that its name begins with."""
         return bool(_TRANSFORMER.match(self.backbone))
 
     @model_validator(mode="before")
@@ -220,7 +220,7 @@ class Recipe(Model):
     ``32-true`` on a CPU without bfloat16 instructions, where it would be slower; records say what
     was used."""
     compile: bool = False
-    """Whether the network is compiled for training by torch on GPUs: other last bits, more steps a
+    """Compilation of the network by torch for training on GPUs: other last bits, more steps a
     second. Elsewhere, and where classifier and network share a neck, it is not."""
     transform_steps: Annotated[int, Field(ge=1, le=10**8)] | Passes = 600
     """Steps of a learned conversion on cached embeddings, or ``80 epochs`` over its pairs."""
@@ -234,11 +234,11 @@ class Recipe(Model):
     """Passes of a side-information model."""
     augment: Augment = Augment()
     length: int = Field(1, ge=1, le=1000)
-    """How many times as long everything trains: epochs, also of a model's own recipe and of
+    """Factor by which everything trains longer: epochs, also of a model's own recipe and of
     side-information, and steps of conversions. A track's, not a model's."""
     simclr: Mapping[str, JsonValue] = {}
-    """What the training of SimCLR side-information changes of this recipe: its optimiser, and as
-    ``augment`` its views, which are those of photographs where none are given."""
+    """Changes that the training of SimCLR side-information makes to this recipe: its optimiser, and
+    as ``augment`` its views, which are those of photographs where none are given."""
 
     def map_steps(self, n: int) -> int:
         """Steps of a learned conversion on ``n`` pairs."""

@@ -34,7 +34,7 @@ from benchmark.errors import BenchError, PassedOverWarning, unknown
 Entry = TypeVar("Entry")
 
 _MAP_TRAINING = {"fit_map", "LearnedMap", "SideInformationMap", "TrainedVectorMap"}
-"""What of ``benchmark.contract`` trains a map, and the bases that do."""
+"""Names of ``benchmark.contract`` that train a map, and the bases that do."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,12 @@ class MethodFile:
 
     @property
     def control(self) -> bool:
-        """Whether it declares that it is a control."""
+        """Tell whether it declares that it is a control."""
         found = _assigned(self.source, "control")
         return isinstance(found, ast.Constant) and found.value is True
 
     def fidelity(self, variant: str = "") -> str:
-        """What the method, or a variant, was built from; empty where it does not say so.
+        """The source that the method, or a variant, was built from; empty where it does not say so.
 
         BenchError if it says something else than :data:`~benchmark.config.declarations.FIDELITIES`.
         """
@@ -106,7 +106,7 @@ class MethodFile:
 
     @property
     def trains_map(self) -> bool:
-        """Whether it may train a map step by step: another package's method always may."""
+        """Tell whether it may train a map step by step: another package's method always may."""
         nodes = ast.walk(_tree(self.source))
         imported = {
             n.name for node in nodes if isinstance(node, ast.ImportFrom) for n in node.names
@@ -121,7 +121,7 @@ def _tree(source: bytes) -> ast.Module:
 
 
 def _assigned(source: bytes, name: str) -> ast.expr | None:
-    """What a name is set to, in a module or a class; None where it is not."""
+    """Value of a name in a module or a class; None where it is not set."""
     if name.encode() not in source:
         return None
     for node in ast.walk(_tree(source)):
@@ -156,7 +156,7 @@ def _code(node: Any) -> Any:
 
 
 def _says_fidelity(node: ast.stmt) -> bool:
-    """Whether a statement of a class declares, as plain text, what the adapter was built from."""
+    """Tell whether a statement of a class declares, as plain text, the adapter's source."""
     if not isinstance(node, ast.Assign) or [ast.unparse(t) for t in node.targets] != ["fidelity"]:
         return False
     found: list[ast.expr | None] = [node.value]
@@ -234,7 +234,7 @@ def method_file(label: str) -> MethodFile:
 
 @cache
 def is_control(label: str) -> bool:
-    """Whether a method is the independent model or declares that it is a control.
+    """Tell whether a method is the independent model or declares that it is a control.
 
     Example:
         >>> is_control("class-mean"), is_control("fct:simclr")
@@ -276,7 +276,7 @@ def track_files() -> Mapping[str, Path]:
 
 
 def is_added_track(name: str) -> bool:
-    """Whether a track is of another package."""
+    """Tell whether a track is of another package."""
     return name not in _tracks()[0]
 
 
@@ -315,7 +315,7 @@ _BROKEN: Mapping[str, Callable[[], Mapping[str, str]]] = {
 
 
 def broken() -> list[str]:
-    """Why entry points and methods are passed over."""
+    """Reasons why entry points and methods are passed over."""
     return [reason for reasons in _BROKEN.values() for reason in reasons().values()]
 
 

@@ -57,7 +57,7 @@ class Setup:
         return replace(self, track=track, models=models)
 
     def split(self, generation: int) -> dict[str, Any]:
-        """Which training images a generation sees, as stages name it."""
+        """Training images of a generation, as stages name them."""
         protocol, g = self.protocol, self.protocol.generations[generation]
         split = {"classes": g.classes, "images": g.images, **self._order()}
         split |= protocol.model_dump(include={"image_order", "every_class"}, exclude_defaults=True)
@@ -68,7 +68,7 @@ class Setup:
         return split
 
     def narrowing(self) -> dict[str, Any]:
-        """Which items are evaluated, as far as the protocol says more than the track."""
+        """Evaluated items, as far as the protocol says more than the track."""
         chosen = self.protocol.evaluation
         narrow = chosen.model_dump(include={"classes", "ranges"}, exclude_defaults=True)
         if narrow:  # ranges of classes count as the splits do
@@ -84,7 +84,7 @@ class Setup:
 
     @property
     def part(self) -> str:
-        """Which of the dataset's evaluation sets is used."""
+        """Name of the dataset's evaluation set that is used."""
         return self.protocol.evaluation.part or self.track.evaluation
 
     def members(self, roles: Iterable[str]) -> list[str]:

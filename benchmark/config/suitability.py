@@ -1,4 +1,4 @@
-"""Whether a track has what a protocol needs; checked before anything is planned."""
+"""Checks, before anything is planned, that a track has what a protocol needs."""
 
 from benchmark.config import registry
 from benchmark.config.data_roots import Root, root_of

@@ -21,9 +21,9 @@ class TrackRules(Model):
     data: Mapping[str, JsonValue] = {}
     """Options of the dataset."""
     distance: Literal["cosine", "l2"] = "cosine"
-    """How embeddings are compared."""
+    """Comparison of embeddings."""
     mirrored: bool = False
-    """Whether the embedding of an evaluated image is the sum of its own and of its mirror image's,
+    """Addition of the mirror image's embedding to that of an evaluated image,
     as the scripts for faces have it; maps are fitted to plain embeddings."""
     far: Rates = (1e-4, 1e-3, 1e-2)
     """False accept rates of 1:1 verification."""
@@ -31,7 +31,7 @@ class TrackRules(Model):
     """False positive identification rates of 1:N identification; a gallery with fewer non-mated
     probes than 1 / rate leaves that rate out."""
     evaluation: str = "test"
-    """Which of the dataset's evaluation sets is used: ``test``, or ``seen`` (other images of
+    """Evaluation set of the dataset: ``test``, or ``seen`` (other images of
     training classes)."""
     other_domain: Mapping[str, JsonValue] = {
         "dataset": "toy", "classes": 400, "images": 24, "size": 32
@@ -44,7 +44,7 @@ class TrackRules(Model):
     """Protocol -> what it changes on this track, in the words of ``--set``: Places has 182 old
     classes of 365, VGGFace2 863 of 8,631."""
     facts: Mapping[str, Annotated[int, Field(ge=0, le=10**12)]] = {}
-    """What is known of the data without having it: ``train_classes``, ``train_images``,
+    """Facts of the data that are known without having it: ``train_classes``, ``train_images``,
     ``test_images``."""
 
 
@@ -60,10 +60,10 @@ class Track(TrackRules):
     """``old`` and ``new``, and any other that a protocol names."""
     recipe: Recipe
     needs_root: bool = False
-    """Whether ``--data-root`` must be given."""
+    """Need of ``--data-root``."""
     note: Text = ""
     kind: Literal["photographs", "drawings", "rendered", "own", ""] = ""
-    """What its pictures are, which every page says; ``own`` are those of whoever runs it."""
+    """Kind of its pictures, which every page says; ``own`` are those of whoever runs it."""
     subject: Text = ""
     """The pictures in plain words, as a scenario is on them: ``rendered characters``."""
     extends: str | None = None

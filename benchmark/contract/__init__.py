@@ -1,4 +1,4 @@
-"""What an adapter's author imports: bases of methods, their inputs and results, shared parts."""
+"""Imports of an adapter's author: bases of methods, their inputs and results, shared parts."""
 
 from benchmark.config.seeds import drawing_from
 from benchmark.contract.bases import CompatibleTraining, FeatureTransformation, FittedMap, VectorMap

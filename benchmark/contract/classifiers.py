@@ -126,7 +126,7 @@ class OldClassifierTraining(CompatibleTraining[OldClassifier]):
         return {"old": (), "distill": features, "synthesize": features + kept}[self.unknown]
 
     def refuses(self, step: Step) -> str | None:
-        """Where K knows no class, synthesize has rows and distill needs none; old has nothing."""
+        """Refuse ``old`` where K knows no class; synthesize has rows and distill needs none."""
         reason = super().refuses(step)
         if reason or self.unknown != "old" or step.shared_classes:
             return reason

@@ -131,7 +131,7 @@ class Conversion:
 
     @property
     def merge(self) -> TwoLists | None:
-        """How results by :meth:`view` and by new queries become one ranking; None: by score."""
+        """Merge of results by :meth:`view` and by new queries into one ranking; None: by score."""
         part = self.parts.get("merge")
         return part if isinstance(part, TwoLists) else None
 
@@ -273,7 +273,7 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def _tried(name: str, function: Callable[..., Any], *arrays: Any) -> Any:
-    """What a part of a file gives; BenchError for whatever it raises."""
+    """The value of a part of a file; BenchError for whatever it raises."""
     try:
         return function(*arrays)
     except Exception as error:

@@ -15,7 +15,7 @@ Scores = NDArray[np.floating[Any]]
 
 
 class TwoLists(Portable):
-    """How two lists of the same queries become one; constructor arguments are its parameters.
+    """Merge of two lists of the same queries; constructor arguments are its parameters.
 
     In a partly backfilled gallery the first list has the unfilled items, by the query that goes to
     them, and the second one the filled items, by the new query. Where the old index is kept beside
@@ -50,12 +50,12 @@ class TwoLists(Portable):
 
     @property
     def scale(self) -> Scale | None:
-        """What brings scores of the first list to the second one's scale; None: nothing does."""
+        """Map of scores of the first list to the second one's scale; None: there is none."""
         return None
 
     @abstractmethod
     def merge(self, first: Scores, second: Scores) -> Scores:
-        """What the one list is sorted by, largest first, ``[n, k]``.
+        """Keys that the one list is sorted by, largest first, ``[n, k]``.
 
         Args:
             first: Scores of the candidates of each query in the first list, ``[n, k]``; NaN where

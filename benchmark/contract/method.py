@@ -129,7 +129,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Method(MethodDeclaration):
-    """How a deployment goes from one embedding model to the next.
+    """The way of a deployment from one embedding model to the next.
 
     Beside the declarations, ``ranges`` has the interval of each number among the fields,
     ``{"drop": "[0, 1)"}``: a square bracket includes its end. Those of the bases hold too.

@@ -57,12 +57,12 @@ class Pairs:
             raise BenchError(f"labels: expected rows of the head, {rows}, got {low} to {high}")
 
     def of_epoch(self, number: int) -> "Pairs":
-        """What a map sees in an epoch: new views where there are any, else always the same."""
+        """Input of a map in an epoch: new views where there are any, else always the same."""
         return self if self.renew is None else self.renew(number)
 
     @property
     def normalised(self) -> bool:
-        """Whether only directions of new embeddings matter (FCT appendix D.7).
+        """Tell whether only directions of new embeddings matter (FCT appendix D.7).
 
         A softmax classifier reads their lengths, whatever the deployment compares; where the
         deployment compares by l2, queries keep theirs, whatever the classifier reads.
@@ -71,7 +71,7 @@ class Pairs:
 
     @property
     def old_normalised(self) -> bool:
-        """Whether a map takes only the directions of old embeddings.
+        """Tell whether a map takes only the directions of old embeddings.
 
         In a chain, where the update before has normalised some of those stored: fresh and
         converted ones must look alike. Elsewhere their lengths say something too.

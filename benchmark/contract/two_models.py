@@ -70,7 +70,7 @@ class ResultLists(TwoModels):
 
     @abstractmethod
     def fit_merge(self, pairs: Pairs, trainer: Trainer) -> TwoLists:
-        """How the two lists become one."""
+        """The merge of the two lists into one."""
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Fit the merge."""

@@ -1,4 +1,4 @@
-"""What a data root holds, beside what is published of the dataset."""
+"""Contents of a data root, beside what is published of the dataset."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Finding:
 
     @property
     def differs(self) -> bool:
-        """Whether it is not as published."""
+        """Tell whether it is not as published."""
         return self.expected is not None and self.found != self.expected
 
 
@@ -54,7 +54,7 @@ def take_census(reader: DatasetReader, root: Path | None) -> list[Finding]:
 
 
 def _archives(root: Path, origin: Origin) -> Iterator[Finding]:
-    """Whether files that may be downloaded are the original ones; others are judged by counts."""
+    """Tell whether files for download are the original ones; others are judged by counts."""
     for each in origin.downloads:
         path = root / each.name
         if path.is_file():

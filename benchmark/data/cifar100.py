@@ -91,7 +91,7 @@ class Cifar100(FileDatasetReader):
         return _files_hash(place, tuple((stat.st_size, stat.st_mtime_ns) for stat in stats))
 
     def source(self, root: Path | None) -> dict[str, Any]:
-        """What determines the images; nothing is decoded."""
+        """All that determines the images; nothing is decoded."""
         return {key: v for key, v in super().source(root).items() if key != "decoder"}
 
     def read(self, root: Path) -> Dataset:

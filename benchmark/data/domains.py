@@ -55,7 +55,7 @@ class Domains(DatasetReader):
         return [read_options(name, self.options) for name in self.members]
 
     def offers(self, root: Root) -> Offer:
-        """What both have, and the groups that they are."""
+        """Offers of both, and the groups that they are."""
         one, other = (
             reader.offers(_below(root, name))
             for reader, name in zip(self._readers(), self.members, strict=True)
@@ -65,7 +65,7 @@ class Domains(DatasetReader):
         return Offer((one.columns & other.columns & _BOTH) | {"groups"}, sets)
 
     def source(self, root: Root) -> dict[str, Any]:
-        """What determines both."""
+        """All that determines both."""
         return {
             name: reader.source(_below(root, name))
             for reader, name in zip(self._readers(), self.members, strict=True)

@@ -22,7 +22,7 @@ _RANGE_LEFT = 416  # HTTP: the range begins where the file ends
 
 
 def is_original(path: Path, wanted: Download) -> bool:
-    """Whether a file has the pinned size and SHA-256."""
+    """Tell whether a file has the pinned size and SHA-256."""
     return path.stat().st_size == wanted.n_bytes and _digest(path) == wanted.sha256
 
 

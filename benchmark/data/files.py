@@ -24,7 +24,7 @@ IMAGES = frozenset((
     ".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".pgm", ".ppm", ".pbm",
     ".pnm", ".jfif", ".avif",
 ))  # fmt: skip
-"""What the names of images end in, in small letters."""
+"""Endings of the names of images, in small letters."""
 
 SMALL_BYTES = 64 * 2**20
 """Up to here the contents are hashed; beyond, names, sizes and times stand for them."""
@@ -59,7 +59,7 @@ class Files:
         return [self.root / name for name in self.names]
 
     def read(self, row: int) -> tuple[str, Path]:
-        """What errors name, and the encoded image."""
+        """The name for errors, and the encoded image."""
         path = self.root / self.names[row]
         return str(path), path
 
@@ -68,7 +68,7 @@ class Files:
         return Files(self.root, tuple(self.names[row] for row in rows.tolist()))
 
     def key(self) -> bytes:
-        """What tells them from others below the same folder."""
+        """Names that tell them from others below the same folder."""
         return "\0".join(self.names).encode("utf-8", "surrogateescape")
 
 
@@ -181,7 +181,7 @@ _MADE = frozenset({"@eadir", "__macosx", "thumbs", "thumbnails", "#recycle", "lo
 
 
 def is_made(name: str) -> bool:
-    """Whether a folder is hidden, or of those that a system makes."""
+    """Tell whether a folder is hidden, or of those that a system makes."""
     return name.startswith(".") or name.lower() in _MADE
 
 
@@ -203,7 +203,7 @@ def natural(name: str) -> list[tuple[int, int, str]]:
 
 
 def _listed(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds, without hidden files and what systems make."""
+    """Contents of a folder, without hidden files and what systems make."""
     with readable(folder), os.scandir(folder) as entries:
         return [entry for entry in entries if not is_made(entry.name)]
 

@@ -138,7 +138,7 @@ class Folder(FileDatasetReader):
         return listing.of_names(root, self.pattern) if self.pattern else listing.of_folders(root)
 
     def _facts(self, root: Path, items: Items) -> dict[str, Any]:
-        """What a record says of the listing."""
+        """The record's words of the listing."""
         table = self._table(root)
         by = "one folder a class" if not items[0].part else "train, gallery, query"
         if table is not None or self.pattern:

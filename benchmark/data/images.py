@@ -142,7 +142,7 @@ def _by_torchvision(
 
 
 def _is_fast(header: jpeg.Header | None, view: View, most_pixels: int) -> bool:
-    """Whether a picture is one for torchvision: Pillow alone decodes large ones at a half."""
+    """Tell whether a picture is one for torchvision: Pillow alone decodes large ones at a half."""
     if header is None or view.channels != 3 or header.width * header.height > most_pixels:
         return False
     large = min(header.width / view.width, header.height / view.height) >= _REDUCED
@@ -191,7 +191,7 @@ def _shaped(
 
 
 def _is_portable(encoded: Path | bytes, where: str) -> bool:
-    """Whether it is a raw PBM, PGM or PPM; BenchError if it is one of another kind."""
+    """Tell whether it is a raw PBM, PGM or PPM; BenchError if it is one of another kind."""
     if isinstance(encoded, bytes):
         head = encoded[:_HEADER_BYTES]
     else:
@@ -204,7 +204,7 @@ def _is_portable(encoded: Path | bytes, where: str) -> bool:
 
 
 def _is_scaled(image: Image.Image) -> bool:
-    """Whether each value of a portable image is brought to 8 or 16 bits by itself."""
+    """Tell whether each value of a portable image is brought to 8 or 16 bits by itself."""
     tiles = getattr(image, "tile", ())
     return image.format == "PPM" and any(tile[0] != "raw" for tile in tiles)
 

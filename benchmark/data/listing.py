@@ -16,7 +16,7 @@ FOLDERS = ("train", "gallery", "query")
 SEEN, TEST = "seen", "test"
 PARTS = (*FOLDERS, TEST, SEEN)
 FIELDS = ("class", "camera", "group", "part")
-"""What a table or the names of files may say of an image."""
+"""Facts that a table or the names of files may give of an image."""
 
 _BESIDE = frozenset((".txt", ".json", ".csv", ".tsv", ".xml", ".yaml", ".yml", ".md", ".html"))
 _STRAY = frozenset(("thumbs.db", "desktop.ini"))
@@ -51,7 +51,7 @@ def of_folders(root: Path) -> list[Item]:
 
 
 def has_seen(root: Path) -> bool:
-    """Whether there is a folder of other images of training classes beside the other parts."""
+    """Tell whether there is a folder of other images of training classes beside the other parts."""
     parted = any((root / name).is_dir() and _folders(root / name) for name in FOLDERS)
     return parted and bool(_seen(root))
 
@@ -149,7 +149,7 @@ def of_names(root: Path, pattern: str) -> list[Item]:
 
 
 def _checked(where: str, said: Mapping[str, str]) -> Mapping[str, str]:
-    """What is said of an image; BenchError if a value is missing or cannot be shown."""
+    """The facts that are given of an image; BenchError if a value is missing or cannot be shown."""
     for field, value in said.items():
         check_names([value], f"{where}: {field}")
     if said.get("part", TEST) not in PARTS:

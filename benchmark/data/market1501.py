@@ -33,7 +33,7 @@ _MSMT17 = re.compile(
     r"(\d{4})_\d{3}_(\d{2})_\d{4}(?:morning|noon|afternoon)_\d{4}_\d(?:_\w+)?\.jpg"
 )
 _TRAINED, _OTHERS = 10_000, 20_000
-"""What is added to MSMT17's people of the training and of the others."""
+"""Numbers that are added to MSMT17's people of the training and of the others."""
 _RANKED_WITHOUT_CAMERAS = dict.fromkeys(
     ("retrieval", "groups", "backfilling"),
     "it would count junk and a person's images by the same camera; use reidentification",

@@ -50,7 +50,7 @@ class Places365(PhotographDatasetReader):
         return [first_of(root, name) for name in (CATEGORIES, TRAIN, VAL)]
 
     def source(self, root: Path | None) -> dict[str, Any]:
-        """What determines the images, with the folders that hold them."""
+        """All that determines the images, with the folders that hold them."""
         folders = [first_of(data_root(root, self.name), *f).name for f in _FOLDERS.values()]
         return {**super().source(root), "folders": folders}
 

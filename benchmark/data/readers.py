@@ -29,7 +29,7 @@ RESIZED = "resized.json"
 
 @dataclass(frozen=True)
 class _ResizedCopy:
-    """What ``resized.json`` says."""
+    """Contents of ``resized.json``."""
 
     side: int  # of a picture's short side, pixels
     quality: int  # of JPEG
@@ -37,7 +37,7 @@ class _ResizedCopy:
 
 
 def read_copy(path: Path) -> dict[str, Any]:
-    """What a ``resized.json`` says; BenchError if it is none."""
+    """Contents of a ``resized.json``; BenchError if it is none."""
     try:
         value = from_json(read_bytes(path, 2**16))
     except ValueError as error:
@@ -71,7 +71,7 @@ class FileDatasetReader(DatasetReader):
         """Read the dataset, of its facts only those that are not common to all."""
 
     def folder(self, root: Path) -> Path:
-        """What the files' names are relative to."""
+        """Folder that the files' names are relative to."""
         return root
 
     @property
@@ -81,11 +81,11 @@ class FileDatasetReader(DatasetReader):
         return f"pillow {PIL.__version__}, torchvision {torchvision}"
 
     def files_hash(self, root: Path) -> str:
-        """What stands for the files in names of work and in records."""
+        """Name for the files in names of work and in records."""
         return content_hash(self.folder(root), self.files(root))
 
     def source(self, root: Path | None) -> dict[str, Any]:
-        """What determines the images: options, reading version, decoder, hash of the files."""
+        """All that determines the images: options, reading version, decoder, hash of the files."""
         root = data_root(root, self.name)
         known = self._options(root) | {
             "reading": self.reading,
@@ -108,7 +108,7 @@ class FileDatasetReader(DatasetReader):
         return dataclasses.replace(dataset, facts=self.source(root) | counts | {**dataset.facts})
 
     def class_keys(self, dataset: Dataset, root: Path) -> Sequence[str]:  # noqa: ARG002
-        """What a list of classes calls each of them: its name."""
+        """Name that a list of classes gives each of them."""
         return dataset.class_names
 
     def _options(self, root: Path) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class Records:
         return len(self.places)
 
     def read(self, row: int) -> tuple[str, bytes]:
-        """What errors name, and the encoded image."""
+        """The name for errors, and the encoded image."""
         start, size = self.places[row].tolist()
         where = f"{self.root}: at byte {start}"
         with readable(self.root), self.root.open("rb") as file:
@@ -55,12 +55,12 @@ class Records:
         return Records(self.root, self.places[rows])
 
     def key(self) -> bytes:
-        """What tells them from others of the same file."""
+        """Numbers that tell them from others of the same file."""
         return np.ascontiguousarray(self.places).tobytes()
 
 
 def read_faces(rec: Path, idx: Path) -> tuple[Records, Ints]:
-    """Where the images lie, and the number of the person on each; BenchError on a wrong record.
+    """Places of the images, and the number of the person on each; BenchError on a wrong record.
 
     Reads no image.
     """
@@ -81,7 +81,7 @@ class _Reader:
         self.offsets = table[::-1, 1][rows]
 
     def offset(self, key: int) -> int | None:
-        """Where a record begins, if the index has it."""
+        """The beginning of a record, if the index has it."""
         row = int(np.searchsorted(self.keys, key))
         return int(self.offsets[row]) if row < len(self.keys) and self.keys[row] == key else None
 

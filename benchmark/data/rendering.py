@@ -188,7 +188,7 @@ _CATEGORIES = {
 
 @dataclass(frozen=True)
 class Amounts:
-    """How far each distortion reaches at strength 1; all grow in proportion to the strength."""
+    """Reach of each distortion at strength 1; all grow in proportion to the strength."""
 
     rotation: float = 15.0  # degrees, either way
     shear: float = 0.15  # horizontal, either way

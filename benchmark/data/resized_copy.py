@@ -31,7 +31,7 @@ _ORIENTATION = 0x0112
 
 
 class Copied(NamedTuple):
-    """What a copy holds."""
+    """Contents of a copy."""
 
     images: int
     new: int  # written now, not by an earlier call

@@ -26,9 +26,9 @@ from benchmark.data.rendering import (
 BEHIND = 3
 """Characters behind each one."""
 ANYWHERE = Amounts(rotation=180, shear=0.3, scale=0.7, aspect=0.3, shift=12)
-"""Where they may stand."""
+"""Places where they may stand."""
 TINT = np.float32(0.35)
-"""How far ink goes from black or white towards another colour."""
+"""Distance that ink goes from black or white towards another colour."""
 
 
 @dataclass(frozen=True)

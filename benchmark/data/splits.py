@@ -104,7 +104,7 @@ def _taken(
     known: Ints, classes: Interval, order: Order, seed: int, only: Ints | None = None,
     thinned: Sequence[tuple[Ints, float]] = (),
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Which of the classes are taken, ``[n_class]``."""
+    """Mask of the classes that are taken, ``[n_class]``."""
     allowed = np.ones(len(known), np.bool_) if only is None else np.isin(known, only)
     n = int(allowed.sum())
     rank = np.full(len(known), -1)
@@ -177,7 +177,7 @@ def narrow(
 
 
 def _in_groups(items: Evaluation, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Which of the items belong to some groups, ``[n]``."""
+    """Mask of the items that belong to some groups, ``[n]``."""
     ids = {name: i for i, name in enumerate(items.group_names)}
     return np.isin(items.group, [registry.known("group of the dataset", n, ids) for n in names])
 

@@ -289,7 +289,7 @@ def group_gap(groups: dict[Any, Values]) -> Values:
 
 
 def group_share(order: Any, groups: Any, points: int = 101) -> dict[Any, Values]:
-    """What share of each group's items is filled at each point: group -> ``[points]``.
+    """Share of each group's items that is filled at each point: group -> ``[points]``.
 
     ``order`` is that of :func:`curves`, ``groups`` has the group of each item, ``[m]``.
     """

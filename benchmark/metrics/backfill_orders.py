@@ -116,7 +116,7 @@ def squared_distance(converted: Any, new: Any, *, unit: bool = False) -> Scores:
 
 
 def class_distance(converted: Any, labels: Any) -> Scores:
-    """How far each item lies from the mean of its class in the gallery, ``[n]``.
+    """Distance of each item from the mean of its class in the gallery, ``[n]``.
 
     Of stored vectors as the update leaves them, ``[n, d]``, and their classes, integers or strings.
 
@@ -139,7 +139,7 @@ def class_distance(converted: Any, labels: Any) -> Scores:
 
 @dataclass(frozen=True)
 class Items:
-    """What orders may depend on, a row an item; None is not known. Item ids are unique.
+    """Inputs that orders may depend on, a row an item; None is not known. Item ids are unique.
 
     Attributes:
         labels: Class of each item, as the gallery has it.
@@ -204,7 +204,7 @@ ORDERS: Mapping[str, Order] = {
 
 
 def is_oracle(name: str) -> bool:
-    """Whether an order, by its name, needs what only backfilling gives; False if it is unknown."""
+    """Tell whether an order needs what only backfilling gives; False if it is unknown."""
     return name in ORDERS and ORDERS[name].oracle
 
 

@@ -22,7 +22,7 @@ where a count is missing."""
 
 @dataclass(frozen=True)
 class Metric:
-    """What a reader must know to show a metric."""
+    """Facts that a reader must know to show a metric."""
 
     key: str  # stable name, as records store it: snake case with the cut-off last
     label: str  # what tables and axes print
@@ -103,7 +103,7 @@ def describe(key: str) -> Metric:
 
 
 def chance(key: str, counts: Mapping[str, float]) -> float | None:
-    """What a metric of a random order of the gallery is; None where that is not known.
+    """A metric's value for a random order of the gallery; None where that is not known.
 
     Args:
         key: As of :func:`describe`.

@@ -18,7 +18,7 @@ from benchmark.ranking import arrays
 AVERAGED = ("tar_at_far_1e-4", "tpir_at_fpir_1e-2")
 """The metrics that MixBCT's AVG is made of."""
 LEAST_UPGRADE = 0.02
-"""Where the new model alone is not better by this much, there is no upgrade to keep a share of."""
+"""Least advantage of the new model: below it there is no upgrade to keep a share of."""
 ROUNDING = 8 * float(np.finfo(np.float32).eps)
 """Difference of two float32 cosines that rounding explains: a few units in the last place of 1."""
 
@@ -37,7 +37,7 @@ def not_hurting(new_new: float, independent: float) -> bool:
 
 @metric("absolute_gain", "Absolute gain", "new/old minus old/old.", low=-1.0, unit="coefficient")
 def absolute_gain(new_old: float, old_old: float) -> float:
-    """What the cross-test adds to the lower bound."""
+    """Gain of the cross-test over the lower bound."""
     return _number("new_old", new_old) - _number("old_old", old_old)
 
 

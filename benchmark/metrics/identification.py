@@ -190,7 +190,7 @@ def _joined(galleries: Iterable[tuple[Any, Any]]) -> Iterator[NDArray[Any]]:
 
 
 def _open_set(result: Search) -> tuple[Mask, Floats, Floats]:
-    """Which mated probes' subjects rank first, their scores, and the non-mated ones' best."""
+    """The mated probes' subjects that rank first, their scores, and the non-mated ones' best."""
     mated = result.mated
     if not mated.any() or mated.all():
         some = f"{int(mated.sum())} mated of {len(mated)}"

@@ -234,7 +234,7 @@ def drawn_spread(value: float, draws: Any, n_groups: int, kept: Spread) -> Sprea
 
 
 def weights(n_groups: int, n: int = DRAWS, seed: int = 0) -> Iterator[Values]:
-    """How often each draw has each group, ``[k, n_groups]`` block by block, ``n`` draws in all.
+    """Times that each draw has each group, ``[k, n_groups]`` block by block, ``n`` draws in all.
 
     The same for every method on the same data, so that differences can be taken draw by draw.
     """
@@ -255,7 +255,7 @@ def _skewness(x: Values) -> float:
 
 
 def _unskewed(t: float, skewness: float) -> float:
-    """Where Hall's transformation of a studentised score with this skewness is ``t``."""
+    """The studentised score with this skewness at which Hall's transformation is ``t``."""
     if abs(skewness) < 1e-9:
         return t
     return 3 / skewness * (math.cbrt(1 + skewness * (t - skewness / 6)) - 1)

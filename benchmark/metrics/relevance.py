@@ -28,7 +28,7 @@ _RULES = (
 
 @dataclass(frozen=True)
 class Judged:
-    """Where the relevant items of each query stand in its result.
+    """Places of the relevant items of each query in its result.
 
     Attributes:
         offset: Query i has the items ``offset[i]`` to ``offset[i + 1] - 1`` of the other two,
@@ -62,7 +62,7 @@ class Judged:
 
     @property
     def sizes(self) -> Ints:
-        """How many relevant items each query has, int64 ``[n_query]``."""
+        """Number of relevant items of each query, int64 ``[n_query]``."""
         return np.diff(self.offset)
 
     @property
@@ -84,7 +84,7 @@ class Judged:
 
     @cached_property
     def relevant_above(self) -> Ints:
-        """How many of the query's relevant items score at least as high, itself among them.
+        """Number of the query's relevant items that score at least as high, itself among them.
 
         int64 ``[n]``; 0 where it is not in the result.
         """
@@ -99,7 +99,7 @@ class Judged:
 
     @cached_property
     def _last(self) -> Ints:
-        """Where the last item of equal score stands when a query's items are sorted by rank."""
+        """Place of the last item of equal score when a query's items are sorted by rank."""
         order = np.lexsort((self.rank, self.owner))
         owner, rank = self.owner[order], self.rank[order]
         ends = np.append((owner[1:] != owner[:-1]) | (rank[1:] != rank[:-1]), True)[: len(order)]
@@ -113,7 +113,7 @@ class Judged:
         return sums[self.answered].astype(np.float64)
 
     def within(self, k: int) -> Mask:
-        """Which items are among the ``k`` nearest, bool ``[n]``."""
+        """Mask of the items among the ``k`` nearest, bool ``[n]``."""
         return (self.place >= 1) & (self.place <= cut_off(k))
 
 

@@ -88,7 +88,7 @@ class Encoder(Portable):
 def _scaling(
     mean: Sequence[float], std: Sequence[float], channels: int
 ) -> tuple[Tensor | None, Tensor | None]:
-    """What is subtracted from images in [-1, 1], and what they are divided by."""
+    """Number that is subtracted from images in [-1, 1], and the one that they are divided by."""
     if not mean:
         return None, None
     shift, scale = (2.0 * torch.tensor(list(values)).view(1, -1, 1, 1) for values in (mean, std))

@@ -48,7 +48,7 @@ class Head(Portable):
 
     @property
     def normalised(self) -> bool:
-        """Whether the logits depend on directions only."""
+        """Tell whether the logits depend on directions only."""
         return self.kind != "softmax"
 
     def logits(self, features: Tensor) -> Tensor:

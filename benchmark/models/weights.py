@@ -20,7 +20,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 _HUB_FILE = "model.safetensors"
 _CLIP_HUB_FILE = "open_clip_model.safetensors"
 _WRAPPERS = ("_orig_mod.", "module.")
-"""What ``torch.compile`` and data-parallel training put before the name of each tensor."""
+"""Words that ``torch.compile`` and data-parallel training put before the name of each tensor."""
 _PLACES = ("pos_embed", "positional_embedding")
 """Tensors of a transformer that an image of another size has more or fewer rows of."""
 

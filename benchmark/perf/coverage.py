@@ -1,4 +1,4 @@
-"""How often the 95 % intervals hold the true score, in simulated evaluations.
+"""Share of the 95 % intervals that hold the true score, in simulated evaluations.
 
 Each sample draws classes anew: a centre, a noise of its own, and items around the centre. The tasks
 evaluate them as they evaluate a model's embeddings. The true score is the mean over all samples.

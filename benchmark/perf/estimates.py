@@ -1,4 +1,4 @@
-"""How far the estimates of ``bench upgrade`` lie from what embedding everything gives.
+"""Distance of the estimates of ``bench upgrade`` from what embedding everything gives.
 
 Corpora of which every item has vectors by several real models: a report sees those of a random
 sample and of the relevant items, as a user would have them, and is held against the truth. Each
@@ -90,7 +90,7 @@ class Corpus:
         return cls(path.stem, models, ids, qrels, np.flatnonzero(np.isin(ids[0], judged)))
 
     def inputs(self, old: str, new: str, rows: NDArray[np.int64]) -> Inputs:
-        """What a user brings who has new vectors of some rows."""
+        """The files of a user who has new vectors of some rows."""
         items, queries = self.ids
         ids = {
             "old_gallery": items, "new_gallery": items[rows], "queries": queries,

@@ -102,7 +102,7 @@ def _bare(
     forward: Callable[[torch.Tensor], torch.Tensor], parameters: list[Any], head: Head,
     data: TrainingData, recipe: Recipe, device: torch.device,
 ) -> None:  # fmt: skip
-    """What a script of a few lines does."""
+    """The work of a script of a few lines."""
     optimizer = torch.optim.SGD(
         [*parameters, *head.parameters()], lr=recipe.lr, momentum=recipe.momentum,
         weight_decay=recipe.weight_decay,

@@ -20,7 +20,7 @@ _BARE = "bare loop"
 
 
 class _Budget(NamedTuple):
-    """What a fit's time depends on; tracks may share it."""
+    """All that a fit's time depends on; tracks may share it."""
 
     old: int
     new: int
@@ -82,7 +82,7 @@ def _calls(budget: _Budget, items: int, classes: int) -> dict[str, Callable[[], 
 
 
 def _bare(old: torch.Tensor, new: torch.Tensor, budget: _Budget) -> None:
-    """What a script of a few lines does: Adam as PyTorch has it, no checkpoints, no contract."""
+    """The work of a script of a few lines: Adam as PyTorch has it, no checkpoints, no contract."""
     network = Transformation(budget.old, 0, budget.new, 2048, normalise=True)
     optimizer = torch.optim.Adam(network.parameters(), lr=5e-4, weight_decay=2.0**-15)
     new, mixed = F.normalize(new), budget.precision == "bf16-mixed"

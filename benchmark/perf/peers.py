@@ -12,7 +12,7 @@ Problem = tuple[Any, Any, Any, Any]
 
 
 def available(name: str) -> bool:
-    """Whether a package is installed."""
+    """Tell whether a package is installed."""
     return importlib.util.find_spec(name) is not None
 
 

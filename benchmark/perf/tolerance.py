@@ -1,4 +1,4 @@
-"""How far a torch device's ranking lies from the exact one of the CPU.
+"""Distance of a torch device's ranking from the exact one of the CPU.
 
 A device may add a score's products in any order; a CPU's torch adds up to some hundred in the exact
 path's own. So each row comes twice, the second time with the dimensions in reverse, which changes

@@ -70,7 +70,7 @@ def _harness(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
 
 
 def _bare(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
-    """What a script of a few lines does: no checkpoints, no Fabric, no contract."""
+    """The work of a script of a few lines: no checkpoints, no Fabric, no contract."""
     encoder, head = new_model(spec, data, Trainer(recipe, 0))
     # What the processor can do at speed, as the harness chooses.
     mixed = effective_precision(recipe.precision, "cpu") == "bf16-mixed"

@@ -116,11 +116,11 @@ class _Vectors:
         return vectors + noise * rng.standard_normal(vectors.shape, dtype=np.float32)
 
     def report(self) -> object:
-        """What is timed."""
+        """The calls that are timed."""
         return upgrade(**self.given, **self.more, maps="quick")
 
     def lists(self) -> int:
-        """How many lists strategies search, all of vectors of the same size."""
+        """Number of lists that strategies search, all of vectors of the same size."""
         plan = study(read_inputs(**self.given, **self.more), QUICK).plan
         return len({name for each in plan.strategies for name in each.uses})
 

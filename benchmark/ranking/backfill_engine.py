@@ -90,7 +90,7 @@ class Run:
         return rank.T, ap.T, matches
 
     def _chunk_end(self, first: int) -> int:
-        """Where the chunk of queries that begins at ``first`` ends: its histograms must fit."""
+        """The end of the chunk of queries that begins at ``first``: its histograms must fit."""
         widths = 2 * np.maximum.accumulate(np.diff(self.by.offset)[first:]) + 1
         needed = np.arange(1, len(widths) + 1) * widths * self.points * self.room.itemsize
         return first + max(1, int(np.searchsorted(needed, CELLS, "right")))
@@ -204,7 +204,7 @@ class Run:
             yield functools.partial(count, (queries, items, self.moment[first:last]))
 
     def _fits(self, scorer: Scorer) -> bool:
-        """Whether all items are packed together, and kept."""
+        """Tell whether all items are packed together, and kept."""
         return len(self.order) <= scorer.step(_PACKED)
 
 

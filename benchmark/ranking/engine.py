@@ -154,7 +154,7 @@ class Side:
 
 
 def _fault(row: Floats) -> str:
-    """What is expected of a refused vector, and what it has."""
+    """The expectation of a refused vector, and what it has."""
     finite = np.isfinite(row)
     if not finite.all():
         return f"expected finite values, got {row[~finite][0]}"
@@ -240,7 +240,7 @@ class Scorer:
         return out
 
     def left_out(self, by: Grouped, labels: Labels) -> tuple[Mask, Ints]:
-        """Which of the ordered queries' items the rules leave out, and how many of each query."""
+        """Mask of the items that rules leave out of the ordered queries, and how many of each."""
         mask, number = np.zeros(by.offset[-1], bool), np.zeros(len(by.q_order), np.int64)
         rules = labels.rules
         if len(rules.query_ids) or len(rules.query_cameras):
@@ -252,7 +252,7 @@ class Scorer:
         return mask, number
 
     def count_above(self, rows: Ints, thresholds: Ragged, junk: Mask | None) -> Ints:
-        """How many items but for junk score at least each of the queries' ascending thresholds."""
+        """Number of items, without junk, that score at least each of the ascending thresholds."""
         above = np.zeros(len(thresholds.values), np.int64)
         most = int(thresholds.sizes.max(initial=0))
         if not most:

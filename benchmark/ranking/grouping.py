@@ -1,4 +1,4 @@
-"""Which items belong to which queries: by label, by id; nothing is held for the other items."""
+"""Items that belong to queries: by label, by id; nothing is held for the other items."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Ragged(NamedTuple):
 
     @property
     def sizes(self) -> Ints:
-        """How many values each query has."""
+        """Number of values of each query."""
         return np.diff(self.offset)
 
     @property
@@ -67,7 +67,7 @@ class Rules(NamedTuple):
 
 
 def offsets(sizes: Ints) -> Ints:
-    """Where each of several pieces begins, and where the last one ends."""
+    """The beginning of each of several pieces, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
@@ -116,7 +116,7 @@ class Labels:
         return by._replace(q_order=rows[by.q_order], g_order=items[by.g_order])
 
     def matches(self) -> Ints:
-        """How many items that are not junk have each query's label."""
+        """Number of items that are not junk with each query's label."""
         known, place = np.unique(self.query, return_inverse=True)
         sizes = np.zeros(len(known), np.int64)
         for a in range(0, len(self.gallery), _BLOCK):

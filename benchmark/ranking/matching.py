@@ -12,7 +12,7 @@ _ITEMS, _QUERIES = 4096, 96  # of one label, scored together
 
 @jit
 def left_out(by: Any, rules: Any, first: int, last: int, mask: Any, number: Any) -> None:
-    """Which items of its own label each query leaves out: those of its id or its camera.
+    """Mask of the items of its own label that each query leaves out: those of its id or its camera.
 
     ``mask`` lies as ``class_scores`` writes scores; ``number`` is how many each query leaves out.
     """

@@ -98,7 +98,7 @@ def _append(
 
 @jit
 def _is_in(values: Any, first: int, last: int, wanted: int) -> bool:
-    """Whether one of some ascending values is the wanted one."""
+    """Tell whether one of some ascending values is the wanted one."""
     end = last
     while first < last:
         middle = (first + last) // 2
@@ -145,7 +145,7 @@ def count_and_find(
     queries: Any, items: Any, l2: bool, thresholds: Any, first: int, last: int, room: Any,
     out: Any, rows: Any, left_out: Any, best: Any,
 ) -> None:  # fmt: skip
-    """What ``tile_counts.count`` does, and keep the nearest items of each query in ``best``.
+    """Do as ``tile_counts.count``, and keep the nearest items of each query in ``best``.
 
     ``rows`` are the items' numbers in the gallery, ascending; ``left_out`` is ragged, each query's
     ascending items that are not among its nearest.

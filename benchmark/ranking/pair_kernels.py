@@ -1,4 +1,4 @@
-"""What is taken from a block of scores: listed pairs, all pairs, the best (numba part)."""
+"""Uses of a block of scores: listed pairs, all pairs, the best (numba part)."""
 
 from typing import Any
 

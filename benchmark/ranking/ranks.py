@@ -47,7 +47,7 @@ class RankOptions(Options, total=False):
 
 @dataclass(frozen=True)
 class Ranking:
-    """What ranking leaves of each query, in the queries' order.
+    """Results of ranking for each query, in the queries' order.
 
     Attributes:
         first_rank: 1 + the number of non-matching items that score at least as high as the best
@@ -71,7 +71,7 @@ class Ranking:
 
     @property
     def n_excluded(self) -> int:
-        """How many queries are left out."""
+        """Number of queries that are left out."""
         return int((~self.answered).sum())
 
 

@@ -28,7 +28,7 @@ class Machines(Protocol):
         """The ``count`` of each."""
 
     def __len__(self) -> int:
-        """How many machines there are."""
+        """Number of machines."""
 
 
 _chosen: ContextVar[Machines | None] = ContextVar("machines", default=None)

@@ -99,7 +99,7 @@ def append(
     tile: Any, n_columns: int, low: Any, fill: Any, row0: int, out: Any, tag: Any, tag0: int,
     current: int, ends: Any,
 ) -> None:  # fmt: skip
-    """What ``keep`` does, from a stored tile: for the last panel, and without AVX-512.
+    """Do as ``keep``, from a stored tile: for the last panel, and without AVX-512.
 
     Where ``tag`` is not None, ``ends`` says where each moment's scores end, for any number of them.
     """

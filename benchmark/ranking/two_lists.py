@@ -26,7 +26,7 @@ Work = Callable[[int, int, Floats, Floats], None]
 
 
 class Merging(Protocol):
-    """How two lists become one, as ``benchmark.contract.TwoLists`` says it."""
+    """Way in which two lists become one, as ``benchmark.contract.TwoLists`` says it."""
 
     @property
     def places_by(self) -> str:
@@ -34,11 +34,11 @@ class Merging(Protocol):
 
     @property
     def searches(self) -> bool:
-        """Whether both lists are searched for; else the second scores what the first has found."""
+        """Tell whether both lists are searched; else the second scores what the first has found."""
 
     @property
     def scale(self) -> Scale | None:
-        """What brings scores of the first list to the second one's scale."""
+        """Map of scores of the first list to the second one's scale."""
 
     @property
     def fused_by(self) -> str:
@@ -50,7 +50,7 @@ class Merging(Protocol):
 
     @property
     def k(self) -> float:
-        """What is added to a rank, where lists are fused by ranks."""
+        """Number that is added to a rank, where lists are fused by ranks."""
 
     def merge(self, first: Scores, second: Scores) -> Scores:
         """One score for each item in either list."""

@@ -44,7 +44,7 @@ def _chosen(draws: Tensor, share: float) -> Tensor:
 
 
 def luminance(images: Tensor) -> Tensor:
-    """How light each pixel is, ``[n, 1, h, w]``, of colour images."""
+    """Lightness of each pixel, ``[n, 1, h, w]``, of colour images."""
     red, green, blue = (weight * images[:, i] for i, weight in enumerate(LUMINANCE))
     return (red + green + blue)[:, None]
 

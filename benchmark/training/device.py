@@ -18,7 +18,7 @@ ACCELERATORS = ("auto", "cpu", "cuda", "mps")
 
 @dataclass(frozen=True)
 class Device:
-    """Where to train: an accelerator as Fabric names it, and the number of devices."""
+    """Place to train: an accelerator as Fabric names it, and the number of devices."""
 
     accelerator: str = "auto"
     devices: int = 1

@@ -42,7 +42,7 @@ class SideKind:
 
     @property
     def contrastive(self) -> bool:
-        """Whether it is trained as SimCLR is, with what the recipe's ``simclr`` changes."""
+        """Tell whether it is trained as SimCLR is, with what the recipe's ``simclr`` changes."""
         return self.module in ("simclr", "binary")
 
 

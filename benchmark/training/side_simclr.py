@@ -75,7 +75,7 @@ def local_crops(images: Tensor, size: int, rng: torch.Generator) -> Tensor:
 
 
 def without_geometry(views: Augment) -> Augment:
-    """What changes a local crop, which has a place and a size of its own: colour, blur, mirror."""
+    """Changes of a local crop, which has a place and a size of its own: colour, blur, mirror."""
     kept = {"contrast", "brightness", "saturation", "hue", "jitter", "grey", "blur", "flip"}
     return Augment(**views.model_dump(include=kept))
 
