@@ -202,8 +202,7 @@ def _interval(scored: Scored, groups: Any, *, share: bool) -> tuple[float, float
     """Of a mean score, or of a difference."""
     if not share:
         return mean_difference(scored.values, groups, scored.variance).interval()
-    found = mean(scored, groups)
-    return None if found.low is None or found.high is None else (found.low, found.high)
+    return mean(scored, groups).ends
 
 
 def _redrawn(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.metrics import relevance
+from benchmark.metrics.estimate import Estimate
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.ranking.engine import spans
 from benchmark.upgrade.evaluation import AGREEMENT, METRICS, K, Values
@@ -19,7 +20,7 @@ from benchmark.upgrade.index import Blocks, Index, Settings, build, needs_buildi
 from benchmark.upgrade.judging import Study
 from benchmark.upgrade.rows import gather
 from benchmark.upgrade.search import Found, ResultList, judged_of, search
-from benchmark.upgrade.statistics import Estimate, difference, mean, measured
+from benchmark.upgrade.statistics import difference, mean, measured
 from benchmark.upgrade.strategies import REEMBED, Strategy
 
 MOST = 100_000

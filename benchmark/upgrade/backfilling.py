@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from benchmark.metrics.backfill_orders import by_score, random
+from benchmark.metrics.estimate import Estimate
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.gallery import Block
 from benchmark.upgrade.judging import Study
 from benchmark.upgrade.maps import FittedMap
 from benchmark.upgrade.pairs_curve import scores_on_sample
 from benchmark.upgrade.search import ResultList
-from benchmark.upgrade.statistics import Estimate, mean, measured
+from benchmark.upgrade.statistics import mean, measured
 from benchmark.upgrade.strategies import REEMBED, Plan, Strategy
 
 POINTS = tuple(round(0.1 * k, 1) for k in range(11))
@@ -35,7 +36,7 @@ class Backfill:
     @property
     def worst(self) -> int:
         """The point with the lowest score."""
-        return int(np.argmin([each.value for each in self.scores]))
+        return int(np.argmin([each.known for each in self.scores]))
 
     def document(self) -> dict[str, Any]:
         """For JSON."""

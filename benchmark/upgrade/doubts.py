@@ -78,8 +78,8 @@ def _scores(study: Study) -> Iterator[str]:
     names = [name for name in (KEEP, REEMBED) if name in study.outcomes]
     scores = {n: o.scored[study.metric] for n, o in study.outcomes.items()}
     if study.inputs.judge != "agreement" and "naive" in scores and len(names) > 1:
-        better = [difference(scores["naive"], scores[name], study.groups).low for name in names]
-        if all(low is not None and low > 0 for low in better):
+        gains = [difference(scores["naive"], scores[name], study.groups) for name in names]
+        if all(gain.is_above(0.0) for gain in gains):
             yield (
                 "queries of the new model find more in the old gallery than either model finds in "
                 "its own: are the files of queries, or those of the gallery, swapped?"
@@ -91,7 +91,7 @@ def _scores(study: Study) -> Iterator[str]:
         if chance is not None and found.low is not None and found.low <= chance:
             words, files = _SIDES[name]
             yield (
-                f"{100 * found.value:.1f} with {words} is not measurably more than a random order "
+                f"{100 * found.known:.1f} with {words} is not measurably more than a random order "
                 f"has ({100 * chance:.1f}): are {files} of one model, and the ids those of what is "
                 "judged?"
             )

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.metrics.estimate import Estimate
 from benchmark.upgrade import maps as map_fits
 from benchmark.upgrade.evaluation import AGREEMENT, Values, evaluate
 from benchmark.upgrade.judging import Study
 from benchmark.upgrade.search import ResultList
-from benchmark.upgrade.statistics import Estimate, difference, mean, measured
+from benchmark.upgrade.statistics import difference, mean, measured
 from benchmark.upgrade.strategies import REEMBED, Plan, Strategy
 
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000)

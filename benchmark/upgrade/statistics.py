@@ -7,11 +7,12 @@ upgrade, so that the two cannot contradict each other.
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.intervals import (
     MeanDifference,
     Spread,
@@ -25,24 +26,6 @@ _STEPS = 40
 """Halvings that find an end of a share."""
 _FARTHEST = 1e4
 """Shares beyond this say nothing, and are no ends."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number and its 95 % interval; None where there is none.
-
-    ``sampling`` is how far other samples of the gallery as large as this one would move the number,
-    1.96 standard errors; None where nothing is estimated.
-    """
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-    sampling: float | None = None
-
-    def document(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -101,8 +84,7 @@ def mean(scored: Scored, groups: Any = None) -> Estimate:
     if scored.variance:
         skewness = found.skewness * (found.deviation / total) ** 3
         found = Spread(found.value, total, skewness, found.n_groups)
-    low, high = found.interval() or (None, None)
-    return Estimate(float(np.clip(found.value, 0, 1)), low, high, scored.sampling)
+    return Estimate.of(float(np.clip(found.value, 0, 1)), found.interval(), scored.sampling)
 
 
 def contrast(left: Scored, right: Scored, groups: Any = None) -> MeanDifference:
@@ -114,8 +96,7 @@ def contrast(left: Scored, right: Scored, groups: Any = None) -> MeanDifference:
 def difference(left: Scored, right: Scored, groups: Any = None) -> Estimate:
     """The mean difference of two strategies on the same queries."""
     found = contrast(left, right, groups)
-    low, high = found.interval() or (None, None)
-    return Estimate(found.value, low, high, left.less(right).sampling)
+    return Estimate.of(found.value, found.interval(), left.less(right).sampling)
 
 
 def beyond(

@@ -21,9 +21,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 from benchmark.metrics.compatibility import LEAST_UPGRADE
+from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.statistics import holm
 from benchmark.upgrade.judging import Outcome
-from benchmark.upgrade.statistics import Estimate, Scored, beyond, difference, share_kept
+from benchmark.upgrade.statistics import Scored, beyond, difference, share_kept
 from benchmark.upgrade.strategies import KEEP, REEMBED, Constraints
 
 WANTED = 0.9
@@ -86,19 +87,19 @@ class Evidence:
         scored = {name: outcome.scored[metric] for name, outcome in outcomes.items()}
         old, new = scored.get(KEEP), scored[REEMBED]
         upgrade = None if old is None else difference(new, old, groups)
-        before = old if upgrade is not None and _is_above(upgrade) else None
+        before = old if upgrade is not None and upgrade.is_above(0.0) else None
         shares = {name: share_kept(each, before, new, groups) for name, each in scored.items()}
         return cls(outcomes, metric, groups, upgrade, shares)
 
     @property
     def better(self) -> bool | None:
         """Re-embedding measurably is; None where no old queries say."""
-        return None if self.upgrade is None else _is_above(self.upgrade)
+        return None if self.upgrade is None else self.upgrade.is_above(0.0)
 
     @property
     def worthwhile(self) -> bool:
         """The upgrade is not known to be none, or of less than the least."""
-        large = self.upgrade is None or self.upgrade.value >= LEAST_UPGRADE
+        large = self.upgrade is None or self.upgrade.known >= LEAST_UPGRADE
         return self.better is not False and large
 
     @property
@@ -116,7 +117,7 @@ class Evidence:
 
     def beats(self, name: str, other: str) -> bool:
         """Whether the interval of the paired difference lies above 0."""
-        return _is_above(difference(self.scored(name), self.scored(other), self.groups))
+        return difference(self.scored(name), self.scored(other), self.groups).is_above(0.0)
 
     def keeping(self, wanted: float) -> set[str]:
         """Strategies short of re-embedding that keep a share, corrected for how many are tried.
@@ -130,10 +131,6 @@ class Evidence:
         return {n for n, is_sure in zip(tried, sure, strict=True) if is_sure} | {
             n for n in tried if self.mean(n) >= new.mean
         }
-
-
-def _is_above(estimate: Estimate) -> bool:
-    return estimate.low is not None and estimate.low > 0
 
 
 def decide(evidence: Evidence, constraints: Constraints, wanted: float = WANTED) -> Verdict:
