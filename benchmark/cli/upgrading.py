@@ -8,8 +8,8 @@ import typer
 from typer import Option
 
 from benchmark.errors import BenchError, located
-from benchmark.upgrade.assumptions import Assumptions
-from benchmark.upgrade.names import INPUTS
+from benchmark.metrics.cost_model import Assumptions
+from benchmark.upgrade.read.names import INPUTS
 
 app = typer.Typer()
 Vectors = str | None
@@ -141,14 +141,14 @@ def upgrade(
     }  # fmt: skip
     constraints = _constraints(flags, ask=not demo and sys.stdin.isatty() and sys.stdout.isatty())
     if demo:
-        from benchmark.upgrade.demo import demo_arguments
+        from benchmark.upgrade.read.demo import demo_arguments
 
         arguments = demo_arguments()
     console = Console(stderr=True)
     with console.status("loading") as status:
         from benchmark.contract.conversion import require_place
         from benchmark.upgrade.run import upgrade as carry_out
-        from benchmark.upgrade.tables import tables
+        from benchmark.upgrade.show.tables import tables
 
         if save_map is not None:
             with located("--save-map"):

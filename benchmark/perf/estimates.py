@@ -21,26 +21,26 @@ from benchmark.config.files import digest, file_digest, write_json
 from benchmark.errors import BenchError
 from benchmark.harness.store import default_store
 from benchmark.metrics.intervals import mean_difference
-from benchmark.upgrade import (
+from benchmark.upgrade.decide import verdict
+from benchmark.upgrade.decide.verdict import Evidence
+from benchmark.upgrade.fit import sampling
+from benchmark.upgrade.measure import (
     calibration,
     evaluation,
-    judging,
     list_estimate,
-    sampling,
     score_model,
     statistics,
     unseen,
-    verdict,
     windows,
 )
-from benchmark.upgrade.evaluation import evaluate, scores_of
-from benchmark.upgrade.gallery import Block, Whole
-from benchmark.upgrade.inputs import Inputs
-from benchmark.upgrade.judging import Outcome, Study, joined, study
-from benchmark.upgrade.reading import read_inputs
-from benchmark.upgrade.statistics import Scored, mean
-from benchmark.upgrade.strategies import KEEP, REEMBED
-from benchmark.upgrade.verdict import Evidence
+from benchmark.upgrade.measure import study as judging
+from benchmark.upgrade.measure.evaluation import evaluate, scores_of
+from benchmark.upgrade.measure.statistics import Scored, mean
+from benchmark.upgrade.measure.study import Outcome, Study, joined, study
+from benchmark.upgrade.read.gallery import Block, Whole
+from benchmark.upgrade.read.inputs import Inputs
+from benchmark.upgrade.read.reading import read_inputs
+from benchmark.upgrade.search.strategies import KEEP, REEMBED
 
 SIZES = (300, 1000, 3000)
 METRICS = ("ndcg_at_10", "recall_at_10", "map")

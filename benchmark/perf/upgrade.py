@@ -13,11 +13,11 @@ import numpy as np
 from benchmark.perf import measure
 from benchmark.perf.ranking import products
 from benchmark.ranking.arrays import Floats
+from benchmark.upgrade.fit.maps import QUICK
 from benchmark.upgrade.formats import sink_class
 from benchmark.upgrade.formats.sink import writing
-from benchmark.upgrade.judging import study
-from benchmark.upgrade.maps import QUICK
-from benchmark.upgrade.reading import read_inputs
+from benchmark.upgrade.measure.study import study
+from benchmark.upgrade.read.reading import read_inputs
 from benchmark.upgrade.run import upgrade
 
 _REPORT, _PRODUCTS = "whole report", "score products"

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmark.errors import BenchError, unknown
-from benchmark.upgrade.approximate import behind_index
-from benchmark.upgrade.assumptions import Assumptions
-from benchmark.upgrade.backfilling import Backfill, backfills
-from benchmark.upgrade.cluster import Cluster
-from benchmark.upgrade.doubts import doubts
-from benchmark.upgrade.index import Kind, Settings
-from benchmark.upgrade.judging import Study, study
-from benchmark.upgrade.maps import FittedMap, chosen_maps
-from benchmark.upgrade.pairs_curve import PairsCurve, pairs_curve
-from benchmark.upgrade.reading import Columns, Qrels, Vectors, read_inputs
-from benchmark.upgrade.report import UpgradeReport, make_document
-from benchmark.upgrade.strategies import KEEP, REEMBED, Constraints
-from benchmark.upgrade.verdict import WANTED, Evidence, Verdict, decide
+from benchmark.metrics.cost_model import Assumptions
+from benchmark.upgrade.decide.doubts import doubts
+from benchmark.upgrade.decide.verdict import WANTED, Evidence, Verdict, decide
+from benchmark.upgrade.fit.maps import FittedMap, chosen_maps
+from benchmark.upgrade.measure.behind_index import behind_index
+from benchmark.upgrade.measure.pairs_curve import PairsCurve, pairs_curve
+from benchmark.upgrade.measure.part_filled import Backfill, backfills
+from benchmark.upgrade.measure.study import Study, study
+from benchmark.upgrade.read.cluster import Cluster
+from benchmark.upgrade.read.reading import Columns, Qrels, Vectors, read_inputs
+from benchmark.upgrade.search.index import Kind, Settings
+from benchmark.upgrade.search.strategies import KEEP, REEMBED, Constraints
+from benchmark.upgrade.show.report import UpgradeReport, make_document
 
 Tell = Callable[[str], None]
 

@@ -11,9 +11,9 @@ from support.upgrades import planted
 
 import benchmark
 from benchmark.cli.upgrading import upgrade as command
+from benchmark.metrics.cost_model import Assumptions
 from benchmark.upgrade import run
-from benchmark.upgrade.assumptions import Assumptions
-from benchmark.upgrade.strategies import REEMBED
+from benchmark.upgrade.search.strategies import REEMBED
 from leaderboard.money import bill
 from leaderboard.site import build_folder
 

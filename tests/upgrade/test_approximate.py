@@ -1,6 +1,7 @@
 """Strategies behind an approximate index, beside the exact answer."""
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -8,11 +9,11 @@ from support.upgrades import planted
 
 import benchmark
 from benchmark import BenchError
-from benchmark.upgrade import approximate, faiss_package
-from benchmark.upgrade.approximate import ANEW, AS_IT_IS, KEPT, behind_index
-from benchmark.upgrade.index import Settings
-from benchmark.upgrade.judging import study
-from benchmark.upgrade.reading import read_inputs
+from benchmark.upgrade.measure import behind_index as approximate
+from benchmark.upgrade.measure.behind_index import ANEW, AS_IT_IS, KEPT, behind_index
+from benchmark.upgrade.measure.study import study
+from benchmark.upgrade.read.reading import read_inputs
+from benchmark.upgrade.search.index import Settings
 
 MAPS = ["procrustes", "procrustes:query", "linear"]
 
@@ -75,7 +76,7 @@ def test_by_agreement_the_index_holds_the_held_out_items(made):
     rows = {(each["strategy"], each["index"]): each for each in document["rows"]}
     assert rows["re-embed", ANEW]["exact"]["value"] == 1.0
     assert "Behind an index (hnsw)" in str(report)
-    from benchmark.upgrade.page import render
+    from benchmark.upgrade.show.page import render
 
     assert "Behind an approximate index (HNSW)" in render(report.document)
 
@@ -97,6 +98,6 @@ def test_refusals(made, monkeypatch):
     given = made.arguments(made.sample(1200))
     with pytest.raises(BenchError, match="did you mean 'hnsw'"):
         benchmark.upgrade(**given, approximate="hsnw")
-    monkeypatch.setattr(faiss_package, "available", lambda: False)
+    monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(BenchError, match="needs the package faiss"):
         benchmark.upgrade(**given, approximate="hnsw")

@@ -11,9 +11,9 @@ from support.vector_files import write
 
 import benchmark
 from benchmark import BenchError
-from benchmark.upgrade import cluster, new_vectors
-from benchmark.upgrade.judging import study
-from benchmark.upgrade.reading import read_inputs
+from benchmark.upgrade.measure.study import study
+from benchmark.upgrade.read import cluster, new_vectors
+from benchmark.upgrade.read.reading import read_inputs
 
 MAPS = ["procrustes", "procrustes:query", "linear"]
 

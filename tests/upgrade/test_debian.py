@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from support import debian
 
-from benchmark.upgrade.evaluation import evaluate
-from benchmark.upgrade.gallery import Block, Whole
-from benchmark.upgrade.judging import study
-from benchmark.upgrade.maps import QUICK
-from benchmark.upgrade.reading import read_inputs
-from benchmark.upgrade.statistics import mean
+from benchmark.upgrade.fit.maps import QUICK
+from benchmark.upgrade.measure.evaluation import evaluate
+from benchmark.upgrade.measure.statistics import mean
+from benchmark.upgrade.measure.study import study
+from benchmark.upgrade.read.gallery import Block, Whole
+from benchmark.upgrade.read.reading import read_inputs
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 SAMPLE = 5000

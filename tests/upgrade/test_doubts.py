@@ -7,7 +7,7 @@ import pytest
 from support.upgrades import planted
 
 from benchmark.metrics.relevance import Judged, average_precision, ndcg
-from benchmark.upgrade import doubts
+from benchmark.upgrade.decide import doubts
 from benchmark.upgrade.run import upgrade
 
 

@@ -12,18 +12,18 @@ from support.upgrades import planted
 
 import benchmark
 from benchmark.perf import estimates
-from benchmark.upgrade.calibration import Calibration, Counts
-from benchmark.upgrade.evaluation import evaluate
-from benchmark.upgrade.gallery import Whole
-from benchmark.upgrade.judging import study
-from benchmark.upgrade.list_estimate import Known, ListEstimate, _nested
-from benchmark.upgrade.query_groups import query_groups
-from benchmark.upgrade.reading import read_inputs
-from benchmark.upgrade.relevance import Relevance
-from benchmark.upgrade.score_model import _BINS, GROUPS, KINDS
-from benchmark.upgrade.statistics import mean
-from benchmark.upgrade.strategies import KEEP, REEMBED
-from benchmark.upgrade.windows import Window
+from benchmark.upgrade.measure.calibration import Calibration, Counts
+from benchmark.upgrade.measure.evaluation import evaluate
+from benchmark.upgrade.measure.list_estimate import Known, ListEstimate, _nested
+from benchmark.upgrade.measure.query_groups import query_groups
+from benchmark.upgrade.measure.score_model import _BINS, GROUPS, KINDS
+from benchmark.upgrade.measure.statistics import mean
+from benchmark.upgrade.measure.study import study
+from benchmark.upgrade.measure.windows import Window
+from benchmark.upgrade.read.gallery import Whole
+from benchmark.upgrade.read.qrels import Relevance
+from benchmark.upgrade.read.reading import read_inputs
+from benchmark.upgrade.search.strategies import KEEP, REEMBED
 
 REAL = Path(__file__).parents[3] / "shared" / "data"
 needs_real = pytest.mark.skipif(
@@ -220,7 +220,7 @@ def test_queries_of_a_class_that_come_by_judgements_are_drawn_together():
     sets = [set(range(10 * k, 10 * k + 10)) - {10 * k + i} for k in range(10) for i in range(10)]
     groups = query_groups(relevance(*sets), "qrels", np.arange(100))
     assert len(np.unique(groups)) == 10
-    from benchmark.upgrade.statistics import measured
+    from benchmark.upgrade.measure.statistics import measured
 
     for _ in range(200):
         values = np.repeat(rng.random(10), 10)

@@ -12,7 +12,7 @@ from support.vector_files import READ, write
 
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats import open_vectors
-from benchmark.upgrade.joining import Copy, codes, join, pairs, rows_of
+from benchmark.upgrade.formats.joining import Copy, codes, join, pairs, rows_of
 
 
 def opened(folder, name, ids, dim=3, seed=0, rows=None):
@@ -154,7 +154,7 @@ SORTED = """
 import sys
 import numpy as np
 from numpy.dtypes import StringDType
-from benchmark.upgrade.joining import codes
+from benchmark.upgrade.formats.joining import codes
 for n in (3, 100, 300, 1000, 5000):
     names = np.array([f"item-{k:03}" for k in range(n)], StringDType())
     for other in (names.copy(), names[::-1].copy(), np.random.default_rng(0).permutation(names)):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from benchmark.upgrade.gallery import Sample
-from benchmark.upgrade.judging import _closest
-from benchmark.upgrade.maps import chosen_maps, fit_all, map_labels
+from benchmark.upgrade.fit.maps import chosen_maps, fit_all, map_labels
+from benchmark.upgrade.measure.study import _closest
+from benchmark.upgrade.read.gallery import Sample
 
 
 def vectors(n=120, d_old=8, d_new=8):

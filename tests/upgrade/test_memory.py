@@ -13,8 +13,9 @@ import pytest
 from support.hostile import ids
 
 from benchmark.perf.upgrade import _Vectors
-from benchmark.upgrade import judging, new_vectors
 from benchmark.upgrade.formats import source
+from benchmark.upgrade.measure import study as judging
+from benchmark.upgrade.read import new_vectors
 from benchmark.upgrade.run import upgrade
 
 DIM = 256

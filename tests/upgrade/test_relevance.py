@@ -8,7 +8,7 @@ from numpy.dtypes import StringDType
 from support import hostile
 
 from benchmark.errors import BenchError
-from benchmark.upgrade.relevance import Told, read_class_labels, read_relevance
+from benchmark.upgrade.read.qrels import Told, read_class_labels, read_relevance
 
 QUERIES = np.array(["q0", "q1", "q2"], StringDType())
 GALLERY = np.array(["d3", "d1", "d2"], StringDType())
@@ -194,7 +194,7 @@ def test_damaged_arrays_of_labels(tmp_path):
 
 
 def test_too_many_pairs(tmp_path, monkeypatch):
-    monkeypatch.setattr("benchmark.upgrade.relevance._MOST_PAIRS", 8)
+    monkeypatch.setattr("benchmark.upgrade.read.qrels._MOST_PAIRS", 8)
     np.save(tmp_path / "q.npy", [1, 1, 1])
     with pytest.raises(BenchError, match=r"q.npy: expected at most 8 pairs of one class, got 9"):
         read_class_labels(tmp_path / "q.npy", tmp_path / "q.npy", QUERIES, GALLERY)

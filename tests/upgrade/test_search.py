@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmark.upgrade.gallery import Block
-from benchmark.upgrade.search import Relevant, ResultList, judged_of, score_pairs, search
+from benchmark.upgrade.read.gallery import Block
+from benchmark.upgrade.search.lists import Relevant, ResultList, judged_of, score_pairs, search
 
 N, Q = 130, 9
 

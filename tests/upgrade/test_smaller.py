@@ -21,7 +21,7 @@ from benchmark.contract.conversion import Conversion, Dims
 from benchmark.errors import BenchError
 from benchmark.models.parts import Affine, KeepSide
 from benchmark.upgrade.formats import open_vectors
-from benchmark.upgrade.relevance import read_relevance
+from benchmark.upgrade.read.qrels import read_relevance
 
 
 def test_what_a_killed_conversion_leaves_goes_with_the_next(saved, gallery, tmp_path):

@@ -10,10 +10,10 @@ import benchmark
 from benchmark import BenchError
 from benchmark.metrics.intervals import mean_interval
 from benchmark.ranking.ranks import rank
-from benchmark.upgrade.judging import study
-from benchmark.upgrade.reading import read_inputs
-from benchmark.upgrade.strategies import KEEP, REEMBED, Constraints
-from benchmark.upgrade.verdict import Evidence, decide
+from benchmark.upgrade.decide.verdict import Evidence, decide
+from benchmark.upgrade.measure.study import study
+from benchmark.upgrade.read.reading import read_inputs
+from benchmark.upgrade.search.strategies import KEEP, REEMBED, Constraints
 
 MAPS = ("procrustes", "procrustes:query", "linear")
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmark.upgrade.judging import Outcome
-from benchmark.upgrade.statistics import measured
-from benchmark.upgrade.strategies import KEEP, REEMBED, Constraints, Strategy
-from benchmark.upgrade.verdict import Evidence, Verdict, decide
+from benchmark.upgrade.decide.verdict import Evidence, Verdict, decide
+from benchmark.upgrade.measure.statistics import measured
+from benchmark.upgrade.measure.study import Outcome
+from benchmark.upgrade.search.strategies import KEEP, REEMBED, Constraints, Strategy
 
 METRIC = "ndcg_at_10"
 QUERY_MAP = Strategy("linear:query", "map the queries", fitted=None)

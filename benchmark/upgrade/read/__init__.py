@@ -1,0 +1,1 @@
+"""What the user brings, as checked and joined inputs."""
