@@ -17,7 +17,8 @@ from benchmark.upgrade.fit.maps import QUICK
 from benchmark.upgrade.formats import sink_class
 from benchmark.upgrade.formats.sink import writing
 from benchmark.upgrade.measure.study import study
-from benchmark.upgrade.read.reading import read_inputs
+from benchmark.upgrade.read.inputs import read_inputs
+from benchmark.upgrade.read.request import UpgradeRequest
 from benchmark.upgrade.run import upgrade
 
 _REPORT, _PRODUCTS = "whole report", "score products"
@@ -121,7 +122,8 @@ class _Vectors:
 
     def lists(self) -> int:
         """How many lists strategies search, all of vectors of the same size."""
-        plan = study(read_inputs(**self.given, **self.more), QUICK).plan
+        request = UpgradeRequest(**self.given, **self.more)
+        plan = study(read_inputs(request), QUICK).first.plan
         return len({name for each in plan.strategies for name in each.uses})
 
 

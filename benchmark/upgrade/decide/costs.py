@@ -1,14 +1,13 @@
-"""Cost of a strategy in hours, money and bytes, from the user's own numbers."""
+"""Cost of a strategy in hours, money and bytes, by the one cost model."""
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from benchmark.metrics.cost_model import Assumptions
-from benchmark.upgrade.search.strategies import BACKFILL, Strategy
+from benchmark.upgrade.search.strategies import Strategy
 
 
 @dataclass(frozen=True)
-class Cost:
+class StrategyCost:
     """Cost of a strategy.
 
     Attributes:
@@ -30,22 +29,18 @@ class Cost:
     rebuild: bool
     way_back: bool
 
-    def document(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
-
-def cost_of(strategy: Strategy, assumed: Assumptions, d_old: int, d_new: int) -> Cost:
-    """The cost of a strategy; dimensions are those of both models."""
-    hours = 0.0
-    if strategy.name == BACKFILL or (strategy.effort == 3 and strategy.embeds_gallery):
+def cost_of(strategy: Strategy, assumed: Assumptions, d_old: int, d_new: int) -> StrategyCost:
+    """Count the cost of a strategy; dimensions are those of both models."""
+    hours, fit = 0.0, strategy.fitted
+    if strategy.effort == 3 and strategy.embeds_gallery:
         hours = assumed.embedding(assumed.items)
-    elif strategy.fitted is not None and strategy.fitted.direction == "gallery":
-        hours = replace(assumed, map_rate=strategy.fitted.rows_per_s).converting(1.0)
+    elif fit is not None and fit.direction == "gallery":
+        hours = replace(assumed, map_rate=fit.rows_per_s).converting(1.0)
     sizes = {"old": d_old, "new": d_new, "short": min(d_old, d_new)}
     numbers = sum(sizes[space] for space in strategy.stores)
     embedded = strategy.merge.new_embeddings if strategy.merge is not None else 0
-    return Cost(
+    return StrategyCost(
         hours, assumed.money(hours), int(assumed.items) * numbers * assumed.number_bytes,
         strategy.runs, assumed.money(assumed.embedding(1000 * embedded)), strategy.rebuild,
         strategy.way_back,

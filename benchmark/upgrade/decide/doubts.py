@@ -1,11 +1,11 @@
-"""Signs that what a user brought is not what it was taken for; each is told as a warning."""
+"""Signs that inputs are not what they were taken for; each is told as a warning."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
+from benchmark.metrics.kept_share import difference, mean
 from benchmark.ranking.arrays import Floats
-from benchmark.upgrade.measure.statistics import difference, mean
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.search.strategies import KEEP, REEMBED
 
@@ -33,7 +33,7 @@ def _constant(study: Study) -> Iterator[str]:
     """Vectors that are all the same, of which no order can be made."""
     inputs = study.inputs
     sides = {
-        "the old gallery": study.sample.old, "the new gallery": study.sample.new,
+        "the old gallery": study.first.sample.old, "the new gallery": study.first.sample.new,
         "the queries": inputs.queries, "the old queries": inputs.old_queries,
     }  # fmt: skip
     for name, vectors in sides.items():
@@ -47,7 +47,7 @@ def _is_constant(vectors: Floats) -> bool:
 
 def _own(study: Study) -> Iterator[str]:
     """Queries that are items of the gallery, which find themselves."""
-    inputs, sample = study.inputs, study.sample
+    inputs, sample = study.inputs, study.first.sample
     if inputs.own is not None or _is_constant(inputs.queries):
         return
     items = {row.tobytes() for row in sample.new}
@@ -64,9 +64,9 @@ def _own(study: Study) -> Iterator[str]:
 def _sample(study: Study) -> Iterator[str]:
     """A sample of little more than relevant items, which says nothing of the others."""
     inputs = study.inputs
-    gallery, relevant = inputs.gallery, np.unique(inputs.relevance.rows)
+    gallery, relevant = inputs.gallery, np.unique(inputs.qrels.rows)
     plain = len(np.setdiff1d(gallery.embedded, relevant))
-    if inputs.judge == "qrels" and plain < _FEW and plain < gallery.rows - len(relevant):
+    if inputs.criterion == "qrels" and plain < _FEW and plain < gallery.rows - len(relevant):
         yield (
             f"only {plain} of the embedded items are relevant to no query: what the other items "
             "would do is told from these; embed some hundred random items, too"
@@ -77,7 +77,7 @@ def _scores(study: Study) -> Iterator[str]:
     """Scores of a random order, and of queries that fit the other model's gallery."""
     names = [name for name in (KEEP, REEMBED) if name in study.outcomes]
     scores = {n: o.scored[study.metric] for n, o in study.outcomes.items()}
-    if study.inputs.judge != "agreement" and "naive" in scores and len(names) > 1:
+    if study.inputs.criterion != "agreement" and "naive" in scores and len(names) > 1:
         gains = [difference(scores["naive"], scores[name], study.groups) for name in names]
         if all(gain.is_above(0.0) for gain in gains):
             yield (
@@ -104,10 +104,10 @@ def _chance(study: Study, name: str) -> float | None:
     2015. Of nDCG with equal gains each rank has the share of relevant items.
     """
     n = study.n_gallery
-    if study.inputs.judge == "agreement":
+    if study.inputs.criterion == "agreement":
         return None if name == REEMBED else min(1.0, _DEEPEST / n)
     relevant = np.diff(study.relevant.offset)[study.queries].astype(np.float64)
-    if study.inputs.judge == "labels":
+    if study.inputs.criterion == "labels":
         harmonic = (1 / np.arange(1, n + 1)).sum()
         rest = (relevant - 1) * (n - harmonic) / max(n - 1, 1)
         return float(((rest + harmonic) / n).mean())

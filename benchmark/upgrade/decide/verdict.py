@@ -18,43 +18,32 @@ The rule, in this order, among strategies that the user can follow:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from benchmark.metrics.compatibility import LEAST_UPGRADE
 from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.kept_share import Scored, beyond, difference, share_kept
 from benchmark.metrics.statistics import holm
-from benchmark.upgrade.measure.statistics import Scored, beyond, difference, share_kept
-from benchmark.upgrade.measure.study import Outcome
-from benchmark.upgrade.search.strategies import KEEP, REEMBED, Constraints
+from benchmark.upgrade.measure.study import StrategyOutcome
+from benchmark.upgrade.read.request import CONSTRAINTS, WANTED, Constraints, missing
+from benchmark.upgrade.search.strategies import KEEP, REEMBED
 
-WANTED = 0.9
-"""Share of the upgrade that a strategy must keep."""
 LEVEL = 0.025
 """Of the one-sided tests that it does."""
-_OTHERWISE: Mapping[str, tuple[str, str]] = {
-    "old_model": ("if the old model were gone", "if the old model still ran"),
-    "sources": ("if the items were not kept", "if the items were kept"),
-    "index": ("if the index had to stay as it is", "if the index could be rewritten"),
-    "extra_runs": ("if only one model may run a query", "if two models may run a query"),
-    "rescoring": (
-        "if no item may be embedded while a query waits",
-        "if items may be embedded while a query waits",
-    ),
-}
 _SHARES = (0.5, 0.8, 0.95, 0.99)
 _ALL = 3
 """Effort of embedding every item."""
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What to do.
+class Decision:
+    """The strategy to take.
 
     Attributes:
         name: The strategy; None where the user can follow none.
-        reason: Which step of the rule, in words.
-        runner_up: What the rule takes without it; None if nothing is left.
-        changes: What would change the answer, and to which strategy.
+        reason: The step of the rule, in words.
+        runner_up: The strategy that the rule takes without it; None if nothing is left.
+        changes: Things that would change the answer, and the strategy then.
     """
 
     name: str | None
@@ -65,24 +54,25 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the rule reads.
+    """Outcomes, and the differences and shares that the rule reads.
 
     Attributes:
         outcomes: Of all strategies, by name.
         metric: The one that decides.
-        groups: Class of each query, where classes are what is judged by; else None.
+        groups: Of queries that are drawn together, ``[n]``; None where each is drawn alone.
         upgrade: Re-embedding minus keeping the old model; None where no old queries say.
-        shares: What strategies keep, of the upgrade where ``better``, else of re-embedding's score.
+        shares: Shares that strategies keep, of the upgrade where ``better``, else of
+            re-embedding's score.
     """
 
-    outcomes: Mapping[str, Outcome]
+    outcomes: Mapping[str, StrategyOutcome]
     metric: str
     groups: object
     upgrade: Estimate | None
     shares: Mapping[str, Estimate | None]
 
     @classmethod
-    def of(cls, outcomes: Mapping[str, Outcome], metric: str, groups: object) -> "Evidence":
+    def of(cls, outcomes: Mapping[str, StrategyOutcome], metric: str, groups: object) -> "Evidence":
         """Shares with their intervals."""
         scored = {name: outcome.scored[metric] for name, outcome in outcomes.items()}
         old, new = scored.get(KEEP), scored[REEMBED]
@@ -104,7 +94,7 @@ class Evidence:
 
     @property
     def what(self) -> str:
-        """What shares are of, in words."""
+        """The whole of the shares, in words."""
         return "the upgrade" if self.better else "re-embedding's score"
 
     def scored(self, name: str) -> Scored:
@@ -116,7 +106,7 @@ class Evidence:
         return self.scored(name).mean
 
     def beats(self, name: str, other: str) -> bool:
-        """Whether the interval of the paired difference lies above 0."""
+        """True where the interval of the paired difference lies above 0."""
         return difference(self.scored(name), self.scored(other), self.groups).is_above(0.0)
 
     def keeping(self, wanted: float) -> set[str]:
@@ -133,23 +123,24 @@ class Evidence:
         }
 
 
-def decide(evidence: Evidence, constraints: Constraints, wanted: float = WANTED) -> Verdict:
+def decide(evidence: Evidence, constraints: Constraints, wanted: float = WANTED) -> Decision:
     """Apply the rule of this module."""
     name, reason = _choose(evidence, constraints, wanted, frozenset())
     if name is None:
-        return Verdict(None, reason, None, ())
+        return Decision(None, reason, None, ())
     runner_up, _ = _choose(evidence, constraints, wanted, frozenset({name}))
     changes = []
-    for field in fields(constraints):
-        now = bool(getattr(constraints, field.name))
-        other = replace(constraints, **{field.name: not now})
-        changes.append((_OTHERWISE[field.name][not now], _choose(evidence, other, wanted)[0]))
+    for key, each in CONSTRAINTS.items():
+        now = bool(getattr(constraints, key))
+        other = replace(constraints, **{key: not now})
+        words = each.without if now else each.with_it
+        changes.append((words, _choose(evidence, other, wanted)[0]))
     for share in _SHARES:
         if share != wanted:
             words = f"if {100 * share:g} % of {evidence.what} were wanted"
             changes.append((words, _choose(evidence, constraints, share)[0]))
     kept = tuple((words, to) for words, to in changes if to is not None and to != name)
-    return Verdict(name, reason, runner_up, kept)
+    return Decision(name, reason, runner_up, kept)
 
 
 def _choose(
@@ -159,7 +150,7 @@ def _choose(
     """The strategy that the rule takes, and why."""
     possible = [
         name for name, outcome in evidence.outcomes.items()
-        if name not in without and not outcome.strategy.missing(constraints)
+        if name not in without and not missing(outcome.strategy.needs, constraints)
     ]  # fmt: skip
     if not possible:
         return None, "nothing is left that can be done"
@@ -193,7 +184,7 @@ def _best(evidence: Evidence, possible: list[str]) -> tuple[str, str]:
 
 
 def _simplest(evidence: Evidence, group: list[str]) -> str:
-    """The best of a group, or what is simpler and cannot be told from it."""
+    """The best of a group, or a simpler one that cannot be told from it."""
     best = max(group, key=evidence.mean)
     alike = [name for name in group if name == best or not evidence.beats(best, name)]
 

@@ -11,16 +11,19 @@ import numpy as np
 from benchmark.config.places import require_apart
 from benchmark.contract.conversion import Conversion
 from benchmark.errors import BenchError
+from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.formats import Sink, Source, open_vectors, sink_class
 from benchmark.upgrade.formats.joining import Join, join, pairs
 from benchmark.upgrade.formats.rows import require_directions
 from benchmark.upgrade.formats.sink import writing
-from benchmark.upgrade.formats.source import BATCH, Vectors, files_of
+from benchmark.upgrade.formats.source import BATCH, files_of
+
+Batch = tuple[Floats, Floats | None]
 
 
 @dataclass(frozen=True)
 class Converted:
-    """What was done.
+    """Numbers of a finished conversion.
 
     Attributes:
         rows: Vectors converted.
@@ -28,7 +31,7 @@ class Converted:
         seconds: From the first batch read to the last file in its place.
         read_bytes: Of the vectors as stored, side-information among them.
         written_bytes: Of the files.
-        joined: How side-information was found, None without.
+        joined: Rows of side-information that belong to vectors; None without.
         told: Lines about ids under another name than the usual one.
     """
 
@@ -75,7 +78,7 @@ def convert(
         progress: Called with the share that is done.
 
     Returns:
-        What was done. The files are there whole, or the call raised and none is.
+        Its numbers. The files are there whole, or the call raised and none is.
 
     Raises:
         BenchError: If something is missing, damaged, in the way, of another size, not a finite
@@ -94,9 +97,7 @@ def convert(
     joined = None if beside is None else _joined(vectors, beside)
     started, done = time.perf_counter(), 0
     with writing(sinks):
-        batches = _batches(vectors, beside, joined, batch, targets[0].parent)
-        if conversion.distance == "cosine":
-            batches = _directed(vectors, batches)
+        batches = _batches(conversion, vectors, beside, joined, batch, targets[0].parent)
         for new in _converted(conversion, batches, engine):
             parts = new if conversion.maps_side else (new,)
             for sink, part in zip(sinks, parts, strict=True):
@@ -134,21 +135,13 @@ def _check_dims(
 
 
 def _check_targets(sinks: list[Sink], sources: list[Source], own: list[Path], force: bool) -> None:
-    """BenchError if a target is something that is read, is there already, or comes twice."""
+    """Raise a BenchError if a target is read, comes twice, or is a file nobody agreed to lose."""
     written = [(str(path), path) for sink in sinks for path in sink.replaced]
     require_apart(written, [*(path for each in sources for path in each.paths), *own])
-    for sink in sinks:
-        _require_free(sink.replaced, force)
-
-
-def _require_free(paths: list[Path], force: bool) -> None:
-    """BenchError if a file would be lost that nobody agreed to lose."""
-    for path in paths:
-        if not (path.exists() or path.is_symlink()):
-            continue
+    for _, path in written:
         if path.exists() and not path.is_file():
             raise BenchError(f"{path}: there is something else than a file")
-        if not force:
+        if (path.exists() or path.is_symlink()) and not force:
             raise BenchError(f"{path}: exists already; --force writes over it")
 
 
@@ -164,17 +157,20 @@ def _joined(vectors: Source, side: Source) -> Join:
 
 
 def _batches(
-    vectors: Source, side: Source | None, joined: Join | None, size: int, folder: Path
-) -> Iterator[tuple[Vectors, Vectors | None]]:
+    conversion: Conversion, vectors: Source, side: Source | None, joined: Join | None, size: int,
+    folder: Path,
+) -> Iterator[Batch]:  # fmt: skip
+    """Vectors and their side-information; a BenchError where a vector has no direction."""
+    done = 0
     if side is None or joined is None:
-        for _, old in vectors.batches(size):
-            yield old, None
-        return
-    for _, old, beside in pairs(vectors, side, joined, size, folder):
+        batches: Iterator[Batch] = ((old, None) for old in vectors.vectors(size))
+    else:
+        batches = pairs(vectors, side, joined, size, folder)
+    for old, beside in batches:
+        if conversion.distance == "cosine":
+            require_directions(vectors, old, "cosine", first=done)
+        done += len(old)
         yield old, beside
-
-
-Batch = tuple[Vectors, Vectors | None]
 
 
 def _converted(conversion: Conversion, batches: Iterator[Batch], engine: str) -> Iterator[Any]:
@@ -188,15 +184,6 @@ def _converted(conversion: Conversion, batches: Iterator[Batch], engine: str) ->
 
 def _convert_one(conversion: Conversion, batch: Batch) -> Any:
     return conversion.convert(*batch)
-
-
-def _directed(vectors: Source, batches: Iterator[Batch]) -> Iterator[Batch]:
-    """The same batches; BenchError where a vector has no direction."""
-    done = 0
-    for old, side in batches:
-        require_directions(vectors, old, "cosine", first=done)
-        done += len(old)
-        yield old, side
 
 
 def _rate(n_bytes: int, seconds: float) -> str:

@@ -1,38 +1,40 @@
 """Two sources of vectors of the same items, row by row: joined by ids, in any order."""
 
-import itertools
-import re
 import tempfile
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 import numpy as np
-from numpy.dtypes import StringDType
-from numpy.typing import NDArray
 
-from benchmark.errors import BenchError
-from benchmark.upgrade.formats.checks import shown
-from benchmark.upgrade.formats.ids import Ids
-from benchmark.upgrade.formats.source import BATCH, Source, Vectors
+from benchmark.errors import BenchError, located
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.upgrade.formats.checks import reading, shown
+from benchmark.upgrade.formats.ids import places
+from benchmark.upgrade.formats.rows import BLOCK, Rows, gather, require_directions
+
+IN_MEMORY = 2**29
+"""Bytes of rearranged vectors that are held in memory; more of them are read again each time."""
+Reader = Callable[[int, int], Floats]
+"""Gives the vectors of places ``a`` ... ``b - 1``; each call goes on where the last one ended."""
 
 
 @dataclass(frozen=True)
 class Join:
-    """Which row of one source is which of another.
+    """Rows of one source that belong to rows of another.
 
     Attributes:
         left: Rows of the first source that have a partner, in its order, ``[n]``.
         right: The partner of each, a row of the second source, ``[n]``.
         names: Of the two sources.
         rows: Of the two sources.
-        by_id: Whether ids decided; else rows pair as they stand.
+        by_id: Paired by ids; else rows pair as they stand.
     """
 
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
+    left: Ints
+    right: Ints
     names: tuple[str, str]
     rows: tuple[int, int]
     by_id: bool
@@ -44,17 +46,17 @@ class Join:
 
     @property
     def in_step(self) -> bool:
-        """Whether both have the same items in the same order."""
+        """True where both have the same items in the same order."""
         return not any(self.missing) and bool((self.right == np.arange(len(self.right))).all())
 
     def __str__(self) -> str:
-        """What was paired, and how many rows of which side were not."""
+        """The rows that were paired, and how many of which side were not."""
         how = "by id" if self.by_id else "row by row, as there are no ids"
         alone = (f"{n:,} only in {name}" for n, name in zip(self.missing, self.names, strict=True))
         return f"{len(self.left):,} rows paired {how}; {', '.join(alone)}"
 
 
-def join(left: Source, right: Source) -> Join:
+def join(left: Rows, right: Rows) -> Join:
     """Pair the rows of two sources: by ids where both have them, as they stand where neither has.
 
     Where one side's ids are whole numbers and the other's text, ``7`` is ``"7"``.
@@ -75,11 +77,8 @@ def join(left: Source, right: Source) -> Join:
     if left.ids is None or right.ids is None:
         with_ids, without = (right, left) if left.ids is None else (left, right)
         raise BenchError(f"{without.name}: expected ids, as {with_ids.name} has some")
-    mine, its = codes(*alike(left.ids, right.ids))
-    order = np.argsort(its, kind="stable")
-    at = np.minimum(np.searchsorted(its[order], mine), len(order) - 1)
-    partner = order[at]
-    found = np.flatnonzero(its[partner] == mine)
+    partner = places(left.ids, right.ids)
+    found = np.flatnonzero(partner >= 0)
     if not len(found):
         raise BenchError(
             f"{right.name}: ids: expected some of {left.name}, {shown(left.ids[0])} and the like, "
@@ -88,134 +87,115 @@ def join(left: Source, right: Source) -> Join:
     return Join(found, partner[found], names, rows, by_id=True)
 
 
-def alike(left: Ids, right: Ids) -> tuple[Ids, Ids]:
-    """Both as whole numbers or both as text."""
-    if left.dtype.kind == right.dtype.kind:
-        return left, right
-    return left.astype(StringDType()), right.astype(StringDType())
+class Rearranged:
+    """Rows of a source in another order, read in passes from front to back.
 
+    Few of them are held in memory. Of many, those in the source's order are read along with it;
+    else the source is copied once to a file, float32, whose rows are read in any order.
 
-def codes(left: Ids, right: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Whole numbers that are equal, and ordered, as the ids of both sides are.
-
-    NumPy's ``searchsorted`` misses text of more than 15 letters (2.4.6), and its quicksort of text
-    may end the process; a stable sort, which first places ask for, does neither.
+    Attributes:
+        source: Where they are.
+        order: The source's row of each place, ``[s]``.
+        dim: Numbers of a vector.
     """
-    if left.dtype.kind == "i":
-        return left, right
-    both = np.concatenate([left, right])
-    _, _, inverse = np.unique(both, return_index=True, return_inverse=True)
-    return inverse[: len(left)].astype(np.int64), inverse[len(left) :].astype(np.int64)
 
+    def __init__(
+        self, source: Rows, order: Ints, in_memory: int | None = None, folder: Path | None = None
+    ) -> None:
+        """Read nothing yet; the copy is made in ``folder``, else in the system's for such files."""
+        self.source, self.order, self.dim, self._folder = source, order, source.dim, folder
+        most = IN_MEMORY if in_memory is None else in_memory
+        self.is_held = 4 * len(order) * self.dim <= most
 
-def rows_of(names: list[str], ids: Ids) -> NDArray[np.int64]:
-    """The row of each name among ids of which none comes twice; -1 where it is none of them."""
-    rows = np.full(len(names), -1, np.int64)
-    if ids.dtype.kind == "i":
-        numbers = [_number(name) for name in names]
-        places = np.array([i for i, number in enumerate(numbers) if number is not None], np.int64)
-        wanted: Ids = np.array([number for number in numbers if number is not None], np.int64)
-    else:
-        places, wanted = np.arange(len(names)), np.array(names, StringDType())
-    if not len(wanted):
-        return rows
-    # Names are sorted rather than ids, of which a gallery has many.
-    wanted, known = codes(wanted, ids)
-    order = np.argsort(wanted, kind="stable")
-    ordered = wanted[order]
-    at = np.minimum(np.searchsorted(ordered, known), len(ordered) - 1)
-    found = np.flatnonzero(ordered[at] == known)
-    rows[places[order[at[found]]]] = found
-    return rows
+    def __len__(self) -> int:
+        return len(self.order)
 
+    @cached_property
+    def in_step(self) -> bool:
+        """True where the source has its rows in this order."""
+        return bool((np.diff(self.order) > 0).all())
 
-def _number(name: str) -> int | None:
-    """The whole number that a name writes as ids do, if it is one."""
-    if not re.fullmatch(r"0|-?[1-9][0-9]{0,18}", name):
-        return None
-    number = int(name)
-    return number if -(2**63) <= number < 2**63 else None
+    @cached_property
+    def held(self) -> Floats:
+        """All of them, ``[s, dim]``."""
+        return gather(self.source, self.order)
+
+    def check(self, distance: str) -> None:
+        """Read all of the source; a BenchError if a vector that is used has no direction."""
+        used = np.argsort(self.order)
+        ordered, start = self.order[used], 0
+        out = np.empty((len(self.order) if self.is_held else 0, self.dim), np.float32)
+        for vectors in self.source.vectors(BLOCK):
+            a, b = np.searchsorted(ordered, [start, start + len(vectors)])
+            some = vectors if b - a == len(vectors) else vectors[ordered[a:b] - start]
+            require_directions(self.source, some, distance, ordered[a:b])
+            if self.is_held:
+                out[used[a:b]] = some
+            start += len(vectors)
+        if self.is_held:
+            self.held = out
+
+    def take(self, wanted: Ints) -> Floats:
+        """Vectors of some places, ``[k, dim]``, in at most one pass over the source."""
+        return self.held[wanted] if self.is_held else gather(self.source, self.order[wanted])
+
+    def reader(self, first: int, last: int) -> Reader:
+        """Start reading the places ``first`` ... ``last - 1``."""
+        if self.is_held:
+            return lambda a, b: self.held[a:b]
+        return self._along(first, last) if self.in_step else self._from_copy
+
+    def _along(self, first: int, last: int) -> Reader:
+        start = int(self.order[first]) if first < last else 0
+        end = int(self.order[last - 1]) + 1 if first < last else 0
+        blocks = self.source.vectors(BLOCK, start, end)
+        block: Floats = np.empty((0, self.dim), np.float32)
+
+        def take(a: int, b: int) -> Floats:
+            nonlocal start, block
+            wanted, done = self.order[a:b], 0
+            out = np.empty((len(wanted), self.dim), np.float32)
+            while done < len(wanted):
+                k = int(np.searchsorted(wanted, start + len(block)))
+                out[done:k] = block[wanted[done:k] - start]
+                done = k
+                if done < len(wanted):
+                    start, block = start + len(block), next(blocks)
+            return out
+
+        return take
+
+    def _from_copy(self, a: int, b: int) -> Floats:
+        rows = self.order[a:b]
+        by_row, out = np.argsort(rows), np.empty((len(rows), self.dim), np.float32)
+        shape = self.source.rows, self.dim
+        with located(f"temporary copy of {self.source.name}"), reading("all of its rows"):
+            # Mapped anew each time: what was mapped before no longer counts as memory.
+            mapped = np.memmap(self._copy, np.float32, "r", shape=shape)
+            out[by_row] = mapped[rows[by_row]]
+        return out
+
+    @cached_property
+    def _copy(self) -> Any:
+        file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+        for vectors in self.source.vectors():
+            file.write(np.ascontiguousarray(vectors).data)
+        file.flush()
+        return file
 
 
 def pairs(
-    left: Source, right: Source, joined: Join, size: int = BATCH, folder: Path | None = None
-) -> Iterator[tuple[Ids | None, Vectors, Vectors]]:
-    """Ids and vectors of both sources for the rows of a join, in the first one's order.
+    left: Rows, right: Rows, joined: Join, size: int = BLOCK, folder: Path | None = None
+) -> Iterator[tuple[Floats, Floats]]:
+    """Vectors of both sources for the rows of a join, in the first one's order.
 
-    Where the second is in another order it is copied once to a file in ``folder`` (by default the
-    system's for temporary files), float32, as files are read from front to back: memory holds a
-    batch of both, whatever the number of rows.
+    Memory holds a batch of both, whatever the number of rows; see :class:`Rearranged`.
     """
-    if joined.in_step:
-        yield from _in_step(left, right, size)
-        return
-    with Copy(right, folder) as copy:
-        start = 0
-        for ids, vectors in left.batches(size):
-            first, last = np.searchsorted(joined.left, [start, start + len(vectors)])
-            kept = joined.left[first:last] - start
-            start += len(vectors)
-            if len(kept):
-                partners = copy.take(joined.right[first:last])
-                yield None if ids is None else ids[kept], vectors[kept], partners
-
-
-def _in_step(
-    left: Source, right: Source, size: int
-) -> Iterator[tuple[Ids | None, Vectors, Vectors]]:
-    others, rest = right.batches(size), np.empty((0, right.dim), np.float32)
-    for ids, vectors in left.batches(size):
-        # Batches of long vectors are shorter than others.
-        while len(rest) < len(vectors):
-            rest = np.concatenate([rest, next(others)[1]])
-        yield ids, vectors, rest[: len(vectors)]
-        rest = rest[len(vectors) :]
-
-
-_AT_ONCE = 4096
-"""Rows of a copy that are read at once: the order wanted needs them a second time."""
-
-
-class Copy(AbstractContextManager["Copy"]):
-    """The vectors of a source in a file whose rows are read in any order."""
-
-    def __init__(self, source: Source, folder: Path | None) -> None:
-        self.dim, self.name = source.dim, source.name
-        self.file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
-        try:
-            for _, vectors in source.batches():
-                self.file.write(np.ascontiguousarray(vectors).data)
-            self.file.flush()
-        except BaseException:
-            self.file.close()
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        self.file.close()
-
-    def take(self, rows: NDArray[np.int64]) -> Vectors:
-        """Vectors of some rows, ``[k, dim]``, read in the file's order, neighbours at once.
-
-        Raises:
-            BenchError: If the file ends before a row.
-        """
-        order = np.argsort(rows, kind="stable")
-        out = np.empty((len(rows), self.dim), np.float32)
-        ends = np.flatnonzero(np.diff(rows[order]) != 1) + 1
-        for first, last in itertools.pairwise([0, *ends.tolist(), len(rows)]):
-            for start in range(first, last, _AT_ONCE):
-                here = order[start : min(start + _AT_ONCE, last)]
-                found = np.empty((len(here), self.dim), np.float32)
-                self._read(int(rows[here[0]]), found)
-                out[here] = found
-        return out
-
-    def _read(self, row: int, into: Vectors) -> None:
-        """Rows that follow each other in the file."""
-        self.file.seek(row * 4 * self.dim)
-        read = self.file.readinto(into.data.cast("B"))  # type: ignore[attr-defined]
-        if read != into.nbytes:
-            raise BenchError(
-                f"temporary copy of {self.name}: expected {into.nbytes} bytes of row {row} on, got "
-                f"{read}"
-            )
+    partners = Rearranged(right, joined.right, 0, folder)
+    take, start = partners.reader(0, len(partners)), 0
+    for vectors in left.vectors(size):
+        a, b = np.searchsorted(joined.left, [start, start + len(vectors)])
+        kept = joined.left[a:b] - start
+        start += len(vectors)
+        if len(kept):
+            yield vectors[kept], take(int(a), int(b))

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.contract.arrays import as_vectors
 from benchmark.errors import BenchError
@@ -27,10 +26,13 @@ class Rows(Protocol):
     def ids(self) -> Ids | None:
         """Ids of all rows; None where there are none."""
 
-    def batches(self, size: int = ...) -> Iterator[tuple[Ids | None, Floats]]:
-        """Ids and vectors in order, ``[k, dim]`` float32."""
+    @property
+    def told(self) -> list[str]:
+        """Lines about where ids were found."""
 
-    def vectors(self, size: int = ..., first: int = ..., last: int | None = ...) -> Any:
+    def vectors(
+        self, size: int = ..., first: int = ..., last: int | None = ...
+    ) -> Iterator[Floats]:
         """Vectors of the rows ``first`` ... ``last - 1`` in order, ``[k, dim]`` float32 each."""
 
     def row(self, number: int) -> str:
@@ -39,6 +41,8 @@ class Rows(Protocol):
 
 class ArrayRows:
     """An array of vectors, memory-mapped or not, as a file's source; a BenchError refuses it."""
+
+    told: list[str] = []  # noqa: RUF012
 
     def __init__(self, name: str, vectors: Any, ids: Any = None) -> None:
         """Take vectors ``[n, dim]`` and their ids ``[n]``; numbers are looked at when read."""
@@ -53,14 +57,6 @@ class ArrayRows:
             if len(self.ids) != self.rows:
                 raise BenchError(f"{name}: expected {self.rows} ids, got {len(self.ids)}")
             require_unique(self.ids)
-
-    def batches(self, size: int = BLOCK) -> Iterator[tuple[Ids | None, Floats]]:
-        """Ids and vectors in order."""
-        start = 0
-        for vectors in self.vectors(size):
-            stop = start + len(vectors)
-            yield None if self.ids is None else self.ids[start:stop], vectors
-            start = stop
 
     def vectors(
         self, size: int = BLOCK, first: int = 0, last: int | None = None
@@ -78,12 +74,12 @@ class ArrayRows:
 def require_directions(
     source: Rows, vectors: Floats, distance: str, numbers: Ints | None = None, first: int = 0
 ) -> None:
-    """BenchError that names the first row that cannot be compared.
+    """Raise a BenchError that names the first row that cannot be compared.
 
     A cosine needs a direction, a distance numbers whose squares float32 holds.
 
     Args:
-        source: Where the vectors are from.
+        source: Origin of the vectors.
         vectors: Some of its rows, ``[k, dim]``.
         distance: ``cosine`` or ``l2``.
         numbers: Of these rows, ``[k]``; without, they follow each other from ``first`` on.
@@ -106,8 +102,8 @@ def require_directions(
     raise BenchError(f"{source.name}: vector: {said}")
 
 
-def gather(source: Rows, wanted: Ints) -> NDArray[np.float32]:
-    """Vectors of some rows of a source, in their order, ``[k, dim]``."""
+def gather(source: Rows, wanted: Ints) -> Floats:
+    """Read some rows of a source, in the order wanted, ``[k, dim]``, in one pass."""
     out, order = np.empty((len(wanted), source.dim), np.float32), np.argsort(wanted)
     ordered = wanted[order]
     if not len(wanted):

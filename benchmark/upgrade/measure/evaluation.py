@@ -1,35 +1,37 @@
 """Scores of strategies, query by query, of what can be searched: on the whole gallery, or a sample.
 
-What needs new vectors of items that have none is told by :mod:`benchmark.upgrade.measure.unseen`.
+Strategies that need new vectors of items that have none are estimated by
+:mod:`benchmark.upgrade.measure.unseen`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics import relevance
-from benchmark.metrics.relevance import Judged
+from benchmark.metrics import relevance, retrieval
+from benchmark.metrics.relevance import RelevantRanks
 from benchmark.metrics.retrieval import cut_off
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.ranking.engine import spans
-from benchmark.upgrade.read.gallery import Block, Blocks
-from benchmark.upgrade.search.lists import Found, Relevant, judged_of, score_pairs, search
-from benchmark.upgrade.search.strategies import NEW_LISTS, Plan, Strategy
+from benchmark.upgrade.read.gallery import Blocks, GalleryBlock, one_pass
+from benchmark.upgrade.read.qrels import RelevantPairs
+from benchmark.upgrade.search.lists import ListResult, ListsSearch, PairScores, relevant_ranks
+from benchmark.upgrade.search.strategies import NEW_LISTS, Strategy, StrategyPlan
 
 Values = NDArray[np.float64]
 Scores = dict[str, Values]
-"""Metric -> one value for each judged query."""
+"""Metric -> one value for each evaluated query."""
 
-METRICS: Mapping[str, Callable[[Judged], Values]] = {
-    "ndcg_at_10": lambda judged: relevance.ndcg(judged, 10),
-    "recall_at_1": lambda judged: relevance.recall(judged, 1),
-    "recall_at_10": lambda judged: relevance.recall(judged, 10),
-    "recall_at_100": lambda judged: relevance.recall(judged, 100),
-    "mrr_at_10": lambda judged: relevance.reciprocal_rank(judged, 10),
-    "map": relevance.average_precision,
+METRICS: Mapping[str, Callable[[RelevantRanks], Values]] = {
+    "ndcg_at_10": lambda found: relevance.ndcg(found, 10),
+    "recall_at_1": lambda found: relevance.recall(found, 1),
+    "recall_at_10": lambda found: relevance.recall(found, 10),
+    "recall_at_100": lambda found: relevance.recall(found, 100),
+    "mrr_at_10": lambda found: retrieval.reciprocal_rank(found, 10),
+    "map": retrieval.average_precision,
 }
 AGREEMENT, K = "agreement_at_10", 10
 _ROOM = 1 << 20  # candidates that are joined at a time
@@ -38,19 +40,17 @@ _NOBODY = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What a pass over a gallery says of strategies, by name.
+    """Results of strategies on a gallery, by name.
 
     Attributes:
         scores: By relevance; nothing without judgements.
         nearest: Rows of the ten nearest, ``[n, 10]``; -1 where there are fewer.
-        ranks: Of the judged pairs; 0 where one is not found.
-        found: By name of a list.
+        ranks: Of the counted pairs; 0 where one is not found.
     """
 
-    scores: dict[str, Scores]
-    nearest: dict[str, Ints]
-    ranks: dict[str, Ints]
-    found: dict[str, Found]
+    scores: dict[str, Scores] = field(default_factory=dict)
+    nearest: dict[str, Ints] = field(default_factory=dict)
+    ranks: dict[str, Ints] = field(default_factory=dict)
 
     def agreement(self, with_: str) -> dict[str, Values]:
         """Agreement of each strategy's ten nearest with those of one of them, ``[n]``."""
@@ -60,75 +60,110 @@ class Evaluated:
         return {name: relevance.agreement(rows, expected, k) for name, rows in found}
 
 
-def evaluate(
-    blocks: Blocks, relevant: Relevant, known: Block, plan: Plan, strategies: Sequence[Strategy],
-    distance: Any, *, keep_nearest: bool = False, new: bool = True,
-) -> Evaluated:  # fmt: skip
-    """Evaluate strategies on one gallery; arguments as of :func:`search`.
+class Evaluation:
+    """The evaluation of strategies on a gallery, which takes two passes: :func:`evaluate`.
 
-    Without ``new`` vectors of all items those that need them are left out, and only their lists of
-    stored vectors are searched.
+    Attributes:
+        search: The job of the first pass.
     """
-    tops = dict.fromkeys((name for s in strategies for name in s.uses), K if keep_nearest else 0)
-    for each in strategies:
-        if each.merge is not None:
-            for name in each.uses[: 1 + each.merge.searches]:
-                tops[name] = max(tops[name], each.merge.window)
-    lists = {
-        name: replace(plan.lists[name], top=top)
-        for name, top in tops.items() if new or name not in NEW_LISTS
-    }  # fmt: skip
-    found = search(blocks, relevant, known, lists, distance)
-    out = Evaluated({}, {}, {}, found)
-    for each in strategies:
-        if each.embeds_gallery and not new:
-            continue
-        if each.merge is None:
-            result = found[each.uses[0]]
-            ranks, nearest = result.ranks, result.rows[:, :K]
+
+    def __init__(
+        self, relevant: RelevantPairs, known: GalleryBlock, plan: StrategyPlan, distance: str, *,
+        keep_nearest: bool = False, new: bool = True, threads: int | None = None,
+    ) -> None:  # fmt: skip
+        """Prepare it; arguments are those of :class:`ListsSearch`.
+
+        Without ``new`` vectors of all items the strategies that need them are left out, and only
+        their lists of stored vectors are searched.
+        """
+        self.relevant, self.plan, self.distance = relevant, plan, distance
+        self.strategies = [s for s in plan.strategies if new or not s.embeds_gallery]
+        uses = (name for s in plan.strategies for name in s.uses)
+        tops = dict.fromkeys(uses, K if keep_nearest else 0)
+        for each in plan.strategies:
+            if each.merge is not None:
+                for name in each.uses[: 1 + each.merge.searches]:
+                    tops[name] = max(tops[name], each.merge.window)
+        lists = {
+            name: replace(plan.lists[name], top=top)
+            for name, top in tops.items() if new or name not in NEW_LISTS
+        }  # fmt: skip
+        self.search = ListsSearch(relevant, known, lists, distance, threads)
+
+    def rescoring(self, found: Mapping[str, ListResult]) -> dict[str, PairScores]:
+        """Jobs of the second pass: strategies whose second list scores what the first has found."""
+        return {
+            each.name: PairScores(
+                *_window(each, found)[1:], self.plan.lists[each.uses[1]], self.distance
+            )
+            for each in self.strategies if each.merge is not None and not each.merge.searches
+        }  # fmt: skip
+
+    def evaluated(
+        self, found: Mapping[str, ListResult], rescored: Mapping[str, Floats]
+    ) -> Evaluated:
+        """Join the results of both passes."""
+        out = Evaluated()
+        for each in self.strategies:
+            if each.merge is None:
+                result = found[each.uses[0]]
+                ranks, nearest = result.ranks, result.rows[:, :K]
+            else:
+                ranks, nearest = self._merged(each, found, rescored)
+            out.ranks[each.name], out.nearest[each.name] = ranks, nearest
+            if len(ranks):
+                out.scores[each.name] = scores_of(ranks, self.relevant)
+        return out
+
+    def _merged(
+        self, each: Strategy, found: Mapping[str, ListResult], rescored: Mapping[str, Floats]
+    ) -> tuple[Ints, Ints]:
+        """Ranks of the counted pairs, and the ten nearest, of two lists as one."""
+        merge, (first, second) = each.merge, each.uses
+        if merge is None:
+            raise ValueError("each: expected a strategy of two lists")
+        window = merge.window
+        rows, a = found[first].rows[:, :window], found[first].scores[:, :window]
+        if merge.searches:
+            its = found[second].rows[:, :window], found[second].scores[:, :window]
+            rows, a, b = _joined(rows, a, *its)
         else:
-            ranks, nearest = _merged(blocks, relevant, plan, each, found, distance)
-        out.ranks[each.name], out.nearest[each.name] = ranks, nearest
-        if len(ranks):
-            out.scores[each.name] = scores_of(ranks, relevant)
-    return out
+            b = np.full(a.shape, np.nan, np.float32)
+            b[rows >= 0] = rescored[each.name]
+        merged = merge.merge(a, b)
+        counted = self.relevant.counted
+        ranks = _places(merged, rows, self.relevant.query[counted], self.relevant.row[counted])
+        # Equal ones by row; NaN last.
+        order = np.lexsort((rows, np.where(np.isnan(merged), np.inf, -merged)), axis=1)[:, :K]
+        return ranks, np.take_along_axis(rows, order, axis=1)
 
 
-def scores_of(ranks: Ints, relevant: Relevant) -> Scores:
-    """All metrics of the ranks of the judged pairs."""
-    judged = judged_of(ranks, relevant)
-    return {key: score(judged) for key, score in METRICS.items()}
+def _window(each: Strategy, found: Mapping[str, ListResult]) -> tuple[Ints, Ints, Ints]:
+    """The first rows of a strategy's first list, ``[n, w]``, and queries and rows of these."""
+    rows = found[each.uses[0]].rows[:, : each.merge.window if each.merge else 0]
+    query, place = np.nonzero(rows >= 0)
+    return rows, query, rows[query, place]
 
 
-def _merged(
-    blocks: Blocks, relevant: Relevant, plan: Plan, each: Strategy, found: Mapping[str, Found],
-    distance: Any,
-) -> tuple[Ints, Ints]:  # fmt: skip
-    """Ranks of the judged pairs, and the ten nearest, of two lists as one."""
-    merge, (first, second) = each.merge, each.uses
-    if merge is None:
-        raise ValueError("each: expected a strategy of two lists")
-    window = merge.window
-    rows, a = found[first].rows[:, :window], found[first].scores[:, :window]
-    if merge.searches:
-        its = found[second].rows[:, :window], found[second].scores[:, :window]
-        rows, a, b = _joined(rows, a, *its)
-    else:
-        b = np.full(a.shape, np.nan, np.float32)
-        query, place = np.nonzero(rows >= 0)
-        b[query, place] = score_pairs(
-            blocks, query, rows[query, place], plan.lists[second], distance
-        )
-    merged = merge.merge(a, b)
-    query, row = relevant.query[relevant.judged], relevant.row[relevant.judged]
-    ranks = _places(merged, rows, query, row)
-    # Equal ones by row; NaN last.
-    order = np.lexsort((rows, np.where(np.isnan(merged), np.inf, -merged)), axis=1)[:, :K]
-    return ranks, np.take_along_axis(rows, order, axis=1)
+def evaluate(
+    blocks: Blocks, relevant: RelevantPairs, known: GalleryBlock, plan: StrategyPlan,
+    distance: str, *, keep_nearest: bool = False,
+) -> Evaluated:  # fmt: skip
+    """Evaluate the strategies of a plan; arguments as of :class:`Evaluation`."""
+    run = Evaluation(relevant, known, plan, distance, keep_nearest=keep_nearest)
+    (found,) = one_pass(blocks, [run.search])
+    jobs = run.rescoring(found)
+    return run.evaluated(found, dict(zip(jobs, one_pass(blocks, [*jobs.values()]), strict=True)))
+
+
+def scores_of(ranks: Ints, relevant: RelevantPairs) -> Scores:
+    """All metrics of the ranks of the counted pairs."""
+    found = relevant_ranks(ranks, relevant)
+    return {key: score(found) for key, score in METRICS.items()}
 
 
 def _places(merged: NDArray[Any], rows: Ints, query: Ints, row: Ints) -> Ints:
-    """How many of its query's candidates score at least as high as each item; 0 for no candidate.
+    """Count the query's candidates that score at least as high as each item; 0 for no candidate.
 
     ``merged`` and ``rows`` are of the candidates, ``[q, w]``, ``query`` and ``row`` of the items.
     """
@@ -141,7 +176,7 @@ def _places(merged: NDArray[Any], rows: Ints, query: Ints, row: Ints) -> Ints:
 
 
 def _joined(rows: Ints, scores: Floats, more: Ints, its: Floats) -> tuple[Ints, Floats, Floats]:
-    """Candidates of two lists, each item once, with its score in either; NaN where it has none.
+    """Join candidates of two lists, each item once, with its score in either; NaN for none.
 
     They are by row, ``[n, w + v]``; those that are none, -1, come last.
     """

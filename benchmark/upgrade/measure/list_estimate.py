@@ -5,18 +5,20 @@ is drawn, many times, from the score model and its calibration: each draw is a g
 one may be.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.arrays import Ints
 from benchmark.ranking.engine import Scorer
 from benchmark.upgrade.measure.calibration import Calibration, Counts, Values, log_normal
 from benchmark.upgrade.measure.score_model import GROUPS, KINDS, Embedded, ScoreModel
-from benchmark.upgrade.read.gallery import Gallery, Sample, WithNew
-from benchmark.upgrade.search.lists import Relevant, ResultList, search
+from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery, Job
+from benchmark.upgrade.read.qrels import RelevantPairs
+from benchmark.upgrade.search.lists import ListResult, ListsSearch, ResultList
 
 DRAWS = 40
 _GRID = 48
@@ -33,8 +35,8 @@ class Draw:
     Attributes:
         shares: What predictions miss, of :meth:`ScoreModel.exceeding`.
         index: Its number.
-        factor: How many rivals above each judged pair there are of each foreseen one, ``[pairs]``.
-        unseen: Unseen rivals above each judged pair, ``[pairs]``.
+        factor: Rivals above each counted pair for each foreseen one, ``[pairs]``.
+        unseen: Unseen rivals above each counted pair, ``[pairs]``.
         normal: The luck of each query, ``[n_query]``.
         calibration: Of the draw.
         redrawn: How often each group of the sample counts, ``[GROUPS]``.
@@ -50,60 +52,69 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is known of a gallery and of what is relevant.
+class PartlyEmbedded:
+    """A gallery of which only some rows have new vectors, and its relevant pairs.
 
     Attributes:
-        gallery: Of which only some rows have new vectors.
-        relevant: The judged pairs, and those left out.
-        sample: Items in memory, those of all judged pairs among them.
+        gallery: Stored and new vectors.
+        relevant: The counted pairs, and those left out.
+        sample: Items in memory, those of all counted pairs among them.
         distance: ``cosine`` or ``l2``.
         relevant_rows: Rows of the gallery that are relevant to any query, ascending.
         seed: Of all draws.
+        threads: CPU threads of searches; no result depends on it.
     """
 
     gallery: Gallery
-    relevant: Relevant
-    sample: Sample
+    relevant: RelevantPairs
+    sample: EmbeddedSample
     distance: Any
     relevant_rows: Ints
     seed: int = 0
+    threads: int | None = None
 
     @cached_property
     def query(self) -> Ints:
-        """Of each judged pair."""
-        return self.relevant.query[self.relevant.judged]
+        """Query of each counted pair."""
+        return self.relevant.query[self.relevant.counted]
 
     @cached_property
     def row(self) -> Ints:
-        """Of each judged pair."""
-        return self.relevant.row[self.relevant.judged]
+        """Row of each counted pair."""
+        return self.relevant.row[self.relevant.counted]
 
 
 class ListEstimate:
-    """One list of new vectors: its model, and draws of the unseen rivals of each judged pair."""
+    """One list of new vectors: its model, and draws of the unseen rivals of each counted pair.
 
-    def __init__(self, of: Known, each: ResultList) -> None:
+    Attributes:
+        jobs: Of a pass over the gallery, whose results :meth:`take` needs.
+    """
+
+    def __init__(self, of: PartlyEmbedded, each: ResultList) -> None:
         self.of, self.list = of, each
-        rng = np.random.default_rng([of.seed, 4])
+        self._rng = np.random.default_rng([of.seed, 4])
         sample, known = of.sample, of.sample.known
-        new = each.items(known)
+        self._new = np.ascontiguousarray(each.items(known))
         relevant = np.isin(sample.rows, of.relevant_rows)
-        items = Embedded(sample.old, np.ascontiguousarray(new), relevant, sample.rows)
+        items = Embedded(sample.old, self._new, relevant, sample.rows)
         pairs = of.relevant.query, of.relevant.row
-        self.model = ScoreModel(each.queries, items, pairs, of.distance, rng)
-        self.model.count(of.gallery, of.relevant_rows)
-        exact = search(
-            WithNew(of.gallery), of.relevant, known, {"": replace(each, top=0)}, of.distance
-        )
-        self.in_sample = exact[""].ranks
-        at = np.searchsorted(sample.rows, of.row)
-        self.score = _pair_scores(each.queries, new, of.query, at, of.distance)
+        self.model = ScoreModel(each.queries, items, pairs, of.distance, self._rng)
+        lists = {"": replace(each, top=0)}
+        exact = ListsSearch(of.relevant, known, lists, of.distance, of.threads, new_only=True)
+        self.jobs: list[Job[Any]] = [self.model.counting(of.relevant_rows), exact]
+
+    def take(self, above: Values, exact: Mapping[str, ListResult]) -> None:
+        """Draw, by what the jobs have found."""
+        self.model.above, self.in_sample = above, exact[""].ranks
+        at = np.searchsorted(self.of.sample.rows, self.of.row)
+        scorer = Scorer(self.list.queries, self._new, distance=self.of.distance)
+        self.score = np.asarray(scorer.pairs(self.of.query, at), np.float64)
         self._prepare()
-        self.draws = self._drawn(rng)
+        self.draws = self._drawn(self._rng)
 
     def _prepare(self) -> None:
-        """Thresholds of each query, and the sample's counts there and at the judged pairs."""
+        """Thresholds of each query, and the sample's counts there and at the counted pairs."""
         model, query = self.model, self.of.query
         n = len(model.queries)
         low = np.quantile(model.true, 0.5, axis=1).astype(np.float64)
@@ -165,7 +176,7 @@ class ListEstimate:
     def _calibrated(
         self, k: int, weights: Values, rng: np.random.Generator | None, start: Values | None
     ) -> tuple[Calibration, Counts, Values]:
-        """A calibration, the sample's counts at the judged pairs, and unseen rivals expected."""
+        """A calibration, the sample's counts at the counted pairs, and unseen rivals expected."""
         query, score, fit_on = self.of.query, self.score, self.fit_on
         unseen, drawn, there = (self.at(each[k], query, score) for each in self.on_grid)
         everywhere = (unseen + there).sum(axis=1)
@@ -186,11 +197,11 @@ class ListEstimate:
         return np.stack([len(row) - np.searchsorted(row, at) for row, at in pairs]).astype(float)
 
     def ranks(self, draw: Draw) -> Ints:
-        """Ranks of the judged pairs by this list alone."""
+        """Ranks of the counted pairs by this list alone."""
         return self.in_sample + draw.unseen
 
     def of_grid(self, draw: Draw) -> tuple[Values, Values]:
-        """Unseen rivals above each place of the grid, and how many there are of each foreseen one.
+        """Unseen rivals above each place of the grid, and their number for each foreseen one.
 
         ``[n_query, _GRID]`` each.
         """
@@ -204,17 +215,13 @@ class ListEstimate:
         return level, level / mean * factor
 
     def rank_of(self, draw: Draw, query: Ints, score: Values) -> Values:
-        """Where items of some scores stand in a draw: about 1 + the items above them."""
+        """Ranks of items of some scores in a draw: about 1 + the items above them."""
         level, _ = self.of_grid(draw)
         scale = len(self.of.gallery.embedded) / max(1, len(self.model.some))
         # Fewer stand above the higher of two scores.
         above = (level + scale * self._every_on_grid)[:, ::-1]
         held = np.maximum.accumulate(above, axis=1)[:, ::-1]
         return 1.0 + self.at(held + 1e-9, query, score)
-
-
-def _pair_scores(queries: Floats, new: Floats, query: Ints, at: Ints, distance: Any) -> Values:
-    return np.asarray(Scorer(queries, new, distance=distance).pairs(query, at), np.float64)
 
 
 def _nested(level: Values, query: Ints, score: Values, rng: np.random.Generator) -> Ints:

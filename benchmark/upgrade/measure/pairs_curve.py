@@ -1,18 +1,18 @@
-"""How many pairs a map needs: the same judging with maps fitted on ever more of them."""
+"""Scores by the number of pairs that a map is fitted on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.kept_share import difference, mean, measured
 from benchmark.upgrade.fit import maps as map_fits
 from benchmark.upgrade.measure.evaluation import AGREEMENT, Values, evaluate
-from benchmark.upgrade.measure.statistics import difference, mean, measured
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.search.lists import ResultList
-from benchmark.upgrade.search.strategies import REEMBED, Plan, Strategy
+from benchmark.upgrade.search.strategies import REEMBED, StrategyPlan, map_list
 
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
 CLOSE = 0.01
@@ -39,7 +39,7 @@ class PairsCurve:
     enough: int | None
 
     def document(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return it for JSON."""
         return {
             "map": self.label,
             "enough": self.enough,
@@ -50,53 +50,46 @@ class PairsCurve:
         }
 
 
-def pairs_curve(study: Study, label: str, bounds: Sequence[str], seed: int = 0) -> PairsCurve:
-    """Fit a map on the first 500, 1,000, ... pairs, and judge it on the held-out items."""
-    sample = study.sample
+def pairs_curve(study: Study, label: str, bounds: Sequence[str]) -> PairsCurve:
+    """Fit a map on the first 500, 1,000, ... pairs, and evaluate it on the held-out items."""
+    sample, inputs, seed = study.first.sample, study.inputs, study.inputs.request.seed
     rows = np.flatnonzero(sample.fitted)
     rows = np.random.default_rng([seed, 3]).permutation(rows)
     sizes = [n for n in SIZES if n < len(rows)] + [len(rows)]
-    plan = Plan([], dict(study.plan.lists))
+    lists = {}
     for n in sizes:
-        fit = map_fits.fit(label, sample.old[rows[:n]], sample.new[rows[:n]], study.distance, seed)
-        queries = fit.conversion.view(study.inputs.queries)
-        name = f"pairs {n}"
-        if fit.direction == "query":
-            plan.lists[name] = ResultList(queries, lambda block: block.old)
-        else:
-            plan.lists[name] = ResultList(
-                queries,
-                lambda block, n=name, c=fit.conversion: block.converted(n, c),  # type: ignore[misc]
-            )
-        plan.strategies.append(Strategy(name, "", uses=(name,)))
-    known = {s.name: s for s in study.plan.strategies}
-    plan.strategies.extend(known[name] for name in {*bounds, REEMBED})
-    found = scores_on_sample(study, plan)
-    curve = [found[f"pairs {n}"] for n in sizes]
-    enough = next(
-        (n for n, v in zip(sizes, curve, strict=True) if _close(study, v, curve[-1])), None
-    )
+        some = sample.old[rows[:n]], sample.new[rows[:n]]
+        fit = map_fits.fit(label, *some, inputs.distance, seed)
+        lists[f"pairs {n}"] = map_list(fit, inputs.queries, f"pairs {n}")
+    found, groups = scores_on_sample(study, lists, bounds), study.sample_groups
+    curve = [found[name] for name in lists]
+    enough = next(n for n, v in zip(sizes, curve, strict=True) if _close(v, curve[-1], groups))
     return PairsCurve(
-        label, tuple(sizes), tuple(mean(measured(v), study.sample_groups) for v in curve),
-        {name: mean(measured(found[name]), study.sample_groups) for name in bounds},
+        label, tuple(sizes), tuple(mean(measured(v), groups) for v in curve),
+        {name: mean(measured(found[name]), groups) for name in bounds},
         enough if enough != sizes[-1] else None,
     )  # fmt: skip
 
 
-def scores_on_sample(study: Study, plan: Plan) -> dict[str, Values]:
-    """The main score of each strategy of a plan, by query, in the gallery of held-out items."""
-    by_agreement = study.metric == AGREEMENT
+def scores_on_sample(
+    study: Study, lists: Mapping[str, ResultList], strategies: Sequence[str] = ()
+) -> dict[str, Values]:
+    """The main score of lists and strategies, by query, in the gallery of held-out items."""
+    fold, by_agreement = study.first, study.metric == AGREEMENT
+    plan = StrategyPlan.of_lists(lists)
+    plan.lists.update(fold.plan.lists)
+    plan.strategies.extend(s for s in fold.plan.strategies if s.name in {*strategies, REEMBED})
     found = evaluate(
-        study.sample.blocks, study.on_sample, study.sample.known, plan, plan.strategies,
-        study.distance, keep_nearest=by_agreement,
+        fold.sample.blocks, fold.relevant, fold.sample.known, plan, study.inputs.distance,
+        keep_nearest=by_agreement,
     )  # fmt: skip
     if by_agreement:
         return found.agreement(REEMBED)
     return {name: scores[study.metric] for name, scores in found.scores.items()}
 
 
-def _close(study: Study, values: Values, most: Values) -> bool:
+def _close(values: Values, most: Values, groups: Any) -> bool:
     if values is most:
         return True
-    missed = difference(measured(most), measured(values), study.sample_groups)
+    missed = difference(measured(most), measured(values), groups)
     return missed.high is not None and missed.high <= CLOSE

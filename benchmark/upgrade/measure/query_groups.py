@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmark.ranking.arrays import Ints
-from benchmark.upgrade.read.qrels import Relevance
+from benchmark.upgrade.read.qrels import Qrels
 
 ALIKE = 0.5
 """Share of the relevant items of both from which on two queries belong together."""
@@ -12,31 +12,31 @@ _MOST = 20_000_000
 the very same relevant items belong together."""
 
 
-def query_groups(relevance: Relevance, judge: str, queries: Ints) -> Ints | None:
-    """The group of each judged query, ``[n]``; None where each is one of its own.
+def query_groups(qrels: Qrels, criterion: str, queries: Ints) -> Ints | None:
+    """The group of each evaluated query, ``[n]``; None where each is one of its own.
 
     Queries of a class have the same relevant items, and what is hard about a class is hard for all
     of them: an interval that takes them for independent ones is too short.
 
     Args:
-        relevance: Relevant rows of the gallery.
-        judge: ``labels`` or ``qrels``.
-        queries: Rows of the judged queries, ``[n]``.
+        qrels: Relevant rows of the gallery.
+        criterion: ``labels`` or ``qrels``.
+        queries: Rows of the evaluated queries, ``[n]``.
     """
-    if judge == "labels":  # queries of a class have the same relevant items
-        return relevance.rows[relevance.offset[queries]]
-    sets, same = _distinct(relevance, queries)
+    if criterion == "labels":  # queries of a class have the same relevant items
+        return qrels.rows[qrels.offset[queries]]
+    sets, same = _distinct(qrels, queries)
     groups = _connected(sets)[same]
     return None if len(np.unique(groups)) == len(groups) else groups
 
 
-def _distinct(relevance: Relevance, queries: Ints) -> tuple[list[Ints], Ints]:
+def _distinct(qrels: Qrels, queries: Ints) -> tuple[list[Ints], Ints]:
     """Different sets of relevant items, and which one each query has."""
     known: dict[bytes, int] = {}
     sets: list[Ints] = []
     same: list[int] = []
     for q in queries:
-        rows = np.unique(relevance.rows[relevance.offset[q] : relevance.offset[q + 1]])
+        rows = np.unique(qrels.rows[qrels.offset[q] : qrels.offset[q + 1]])
         place = known.setdefault(rows.tobytes(), len(sets))
         if place == len(sets):
             sets.append(rows)

@@ -1,7 +1,7 @@
-"""New scores of items that only the old model has embedded, told from a sample by both models.
+"""New scores of items that only the old model has embedded, predicted from a sample by both models.
 
 A ridge regression predicts an item's new vector from the old one, and so its score for a new query.
-What it misses is measured on the sample, by how high the prediction is: among the items that come
+Its error is measured on the sample, by how high the prediction is: among the items that come
 near a query a model's scores scatter otherwise than among all. Drawing whole vectors instead, a
 predicted one and what it missed elsewhere, would scatter scores alike everywhere; the items that
 stand against the relevant ones, whose vectors are true, would then be too weak.
@@ -11,6 +11,7 @@ which one pass counts. Sample items come in two kinds, which are counted apart: 
 relevant to some query, mostly all of which are embedded, and the others, a random sample of theirs.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -24,7 +25,7 @@ from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.ranking.engine import Scorer
 from benchmark.ranking.grouping import Ragged
 from benchmark.training.closed_form import ridge
-from benchmark.upgrade.read.gallery import Blocks, Gallery, Whole, unit
+from benchmark.upgrade.read.gallery import Taking, unit
 
 Values = NDArray[np.float64]
 
@@ -60,7 +61,7 @@ class Predictor:
     def fitted(
         cls, old: Floats, new: Floats, distance: str, share: float | None = None
     ) -> tuple["Predictor", float]:
-        """Fit it on pairs ``[n, d_old]`` and ``[n, d_new]``; also gives the strength it took."""
+        """Fit it on pairs ``[n, d_old]`` and ``[n, d_new]``; also give the strength it took."""
         x, y = (torch.from_numpy(np.ascontiguousarray(unit(v, distance))) for v in (old, new))
         weight, bias, share = ridge(x, y, share)
         return cls(weight.float().numpy(), bias.float().numpy(), distance), share
@@ -79,7 +80,7 @@ class Embedded:
     Attributes:
         old: ``[s, d_old]``.
         new: ``[s, d_new]``.
-        relevant: Which of them are relevant to some query, ``[s]``.
+        relevant: Those that are relevant to some query, ``[s]``.
         rows: Of the gallery, ascending, ``[s]``.
     """
 
@@ -93,9 +94,11 @@ class ScoreModel:
     """New scores of the items of a gallery that have no new vector.
 
     Attributes:
-        above: Items without a new vector by query, kind and bin of their predicted score,
+        above: Items without a new vector, by query, kind and bin of their predicted score,
             ``[n_query, KINDS, bins]``; of these, the query's own relevant ones do not count.
     """
+
+    above: Values
 
     def __init__(
         self, queries: Floats, items: Embedded, left_out: tuple[Ints, Ints], distance: str,
@@ -140,7 +143,7 @@ class ScoreModel:
         return out
 
     def _rivals(self) -> Mask:
-        """Which sample items may stand against a query's relevant ones, ``[n_query, s]``."""
+        """Sample items that may stand against a query's relevant ones, ``[n_query, s]``."""
         rival = np.ones(self.true.shape, bool)
         query, row = self.left_out
         at = np.searchsorted(self.items.rows[self.some], row)
@@ -258,15 +261,12 @@ class ScoreModel:
         part = np.clip(at - low, 0.0, 1.0).astype(np.float32)
         return level * len(MISSED) + low, part, at < 0
 
-    def count(self, gallery: Gallery, relevant_rows: Ints) -> None:
-        """Count the items without a new vector, in one pass over the gallery."""
-        work = partial(_bin_counts, self.bare(), relevant_rows)
-        self.above: Values = np.sum(Whole(gallery).each(work), axis=0)
-
-    def bare(self) -> "Counting":
-        """What a pass over the gallery needs."""
+    def counting(self, relevant_rows: Ints) -> "BinCounts":
+        """The job that counts items without a new vector, whose result is ``above``."""
         ends = self.middle[:, None] + self.spread[:, None] * _BINS[None, 1:]
-        return Counting(self.queries, self.predict, ends.astype(np.float32), self.left_out)
+        return BinCounts(
+            self.queries, self.predict, ends.astype(np.float32), self.left_out, relevant_rows
+        )
 
     def foreseen(self, query: Ints, place: Values) -> Values:
         """Mean new scores of predicted ones in standard deviations."""
@@ -279,38 +279,48 @@ class ScoreModel:
 
 
 @dataclass(frozen=True)
-class Counting:
-    """How a pass counts items by their predicted score."""
+class BinCounts:
+    """A job that counts items without a new vector by query, kind and bin of their predicted score.
+
+    Attributes:
+        queries: By the new model.
+        predict: New vectors of old ones.
+        ends: Of the bins, ascending, ``[n_query, bins - 1]``.
+        left_out: Queries and rows whose pairs do not count.
+        relevant_rows: Rows that are relevant to some query, ascending.
+    """
 
     queries: Floats
     predict: Predictor
-    ends: Floats  # of the bins, ascending, [n_query, bins - 1]
+    ends: Floats
     left_out: tuple[Ints, Ints]
+    relevant_rows: Ints
 
+    def begin(self) -> Taking[Values]:
+        """Count the items of a part."""
+        n, k = self.ends.shape
+        out = np.zeros((n, KINDS, k + 1))
+        thresholds = Ragged(np.arange(n + 1) * k, self.ends.ravel())
+        order = np.lexsort(self.left_out)
+        query, row = (side[order] for side in self.left_out)
+        while (block := (yield)) is not None:
+            bare = np.setdiff1d(np.arange(len(block.rows)), block.places, assume_unique=True)
+            relevant = np.isin(block.rows[bare], self.relevant_rows)
+            for kind in range(KINDS):
+                some = bare[relevant == bool(kind)]
+                if not len(some):
+                    continue
+                items = self.predict(block.old[some])
+                scorer = Scorer(self.queries, items, distance=self.predict.distance, threads=None)
+                above = scorer.count_above(np.arange(n), thresholds, None).reshape(n, k)
+                out[:, kind] -= np.diff(above, axis=1, prepend=len(some), append=0)
+                if kind:
+                    _take_away(out[:, kind], scorer, block.rows[some], self.ends, query, row)
+        return out
 
-def _bin_counts(counting: Counting, relevant_rows: Ints, blocks: Blocks) -> Values:
-    """Items without a new vector by query, kind and bin."""
-    n, k = counting.ends.shape
-    out = np.zeros((n, KINDS, k + 1))
-    thresholds = Ragged(np.arange(n + 1) * k, counting.ends.ravel())
-    order = np.lexsort(counting.left_out)
-    query, row = (side[order] for side in counting.left_out)
-    for block in blocks():
-        bare = np.setdiff1d(np.arange(len(block.rows)), block.places, assume_unique=True)
-        relevant = np.isin(block.rows[bare], relevant_rows)
-        for kind in range(KINDS):
-            some = bare[relevant == bool(kind)]
-            if not len(some):
-                continue
-            items = counting.predict(block.old[some])
-            scorer = Scorer(
-                counting.queries, items, distance=counting.predict.distance, threads=None
-            )
-            above = scorer.count_above(np.arange(n), thresholds, None).reshape(n, k)
-            out[:, kind] -= np.diff(above, axis=1, prepend=len(some), append=0)
-            if kind:
-                _take_away(out[:, kind], scorer, block.rows[some], counting.ends, query, row)
-    return out
+    def result(self, parts: Sequence[Values]) -> Values:
+        """Counts of the whole gallery, ``[n_query, KINDS, bins]``."""
+        return np.asarray(np.sum(parts, axis=0))
 
 
 def _take_away(

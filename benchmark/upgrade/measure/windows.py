@@ -8,12 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmark.contract.fusion import RankFusion
-from benchmark.ranking.arrays import Ints
+from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.measure.calibration import Values
 from benchmark.upgrade.measure.list_estimate import Draw, ListEstimate
 from benchmark.upgrade.measure.score_model import GROUPS, MISSED
-from benchmark.upgrade.read.gallery import Whole, WithNew
-from benchmark.upgrade.search.lists import ResultList, possible_ranks, score_pairs
+from benchmark.upgrade.search.lists import PairScores, ResultList, possible_ranks
 
 _DEPTHS = (10, 50, 200)
 """Places of the list between which items are taken together."""
@@ -22,29 +21,39 @@ _FEW = 10.0
 
 
 class Window:
-    """The first items of a list of stored vectors, and their new scores where they are known."""
+    """The first items of a list of stored vectors, and their new scores where they are known.
+
+    Attributes:
+        jobs: Of a pass over the gallery, whose results :meth:`take` needs.
+    """
 
     def __init__(self, its: ListEstimate, rows: Ints, ranks: Ints) -> None:
         self.its, self.rows, self.first_ranks = its, rows, ranks
         self.pair_query = its.of.query
         query, place = np.nonzero(rows >= 0)
-        self.at, self.query, row = (query, place), query, rows[query, place]
-        of, model = its.of, its.model
-        self.known = np.isin(row, of.gallery.embedded)
-        self.score = np.full(len(row), np.nan)
-        blocks, known = WithNew(of.gallery), self.known
-        self.score[known] = score_pairs(blocks, query[known], row[known], its.list, of.distance)
-        predicted = ResultList(model.queries, lambda block: model.predict(block.old))
-        guess = score_pairs(Whole(of.gallery), query[~known], row[~known], predicted, of.distance)
-        self.place = model.standardised(query[~known], guess)
-        self.base = model.foreseen(query[~known], self.place)
+        self.at, self.query, self._row = (query, place), query, rows[query, place]
         self.depth = np.searchsorted(_DEPTHS, place)
         self.in_window = (rows[its.of.query] == its.of.row[:, None]).any(axis=1)
-        self._excess_sums = self._excess(row)
+        self.known = known = np.isin(self._row, its.of.gallery.embedded)
+        predict, distance = its.model.predict, its.of.distance
+        predicted = ResultList(its.model.queries, lambda block: predict(block.old))
+        self.jobs = [
+            PairScores(query[known], self._row[known], its.list, distance, new_only=True),
+            PairScores(query[~known], self._row[~known], predicted, distance),
+        ]
+
+    def take(self, score: Floats, guess: Floats) -> None:
+        """Take the scores of known items, and those that are predicted of the others."""
+        model, query = self.its.model, self.query[~self.known]
+        self.score = np.full(len(self._row), np.nan)
+        self.score[self.known] = score
+        self.place = model.standardised(query, guess)
+        self.base = model.foreseen(query, self.place)
+        self._excess_sums = self._excess(self._row)
         self._share = self._share_of_rivals()
 
     def _excess(self, row: Ints) -> Values:
-        """Sums and numbers of what is missed beyond what predictions say, by group and depth.
+        """Sums and numbers of misses beyond what predictions say, by group and depth.
 
         An item that the old model puts in front may score higher than others of its prediction.
         """
@@ -61,7 +70,7 @@ class Window:
         return np.stack(sums).astype(np.float64).reshape(2, GROUPS, -1)
 
     def _share_of_rivals(self) -> Values:
-        """What is foreseen of the whole gallery, against the same with the excess, on the grid.
+        """Rivals foreseen of the whole gallery, against the same with the excess, on the grid.
 
         All rivals together are calibrated: where more of them than foreseen are in front of the
         list, fewer are elsewhere. ``[n_query, places of the grid]``.
@@ -170,7 +179,7 @@ class Window:
 
 
 def _inverse(shares: Values, level: Ints, chance: Values) -> Values:
-    """What is missed by more with some chance, by level; far below everything beyond 1."""
+    """Misses that are exceeded with some chance, by level; far below everything beyond 1."""
     out = np.full(len(level), MISSED[0])
     for k, row in enumerate(shares):
         mine = level == k

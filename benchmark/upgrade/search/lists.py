@@ -1,75 +1,40 @@
-"""Exact results of lists of a gallery in one pass: ranks of relevant items, and the nearest items.
+"""Exact results of lists of a gallery: ranks of relevant items, the nearest items, scores of pairs.
 
 A list is a set of queries against the gallery in one space. Blocks of the gallery are scored by
 the engine of :mod:`benchmark.ranking`: no result depends on how the gallery is cut.
 """
 
-import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.errors import BenchError
-from benchmark.metrics.relevance import Judged
+from benchmark.metrics.relevance import RelevantRanks
 from benchmark.ranking import matching
 from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.ranking.engine import Scorer
 from benchmark.ranking.grouping import Ragged, offsets
 from benchmark.ranking.nearest_kernels import Best
-from benchmark.upgrade.read.gallery import Block, Blocks, Whole
-
-T = TypeVar("T")
+from benchmark.upgrade.read.gallery import Blocks, GalleryBlock, Taking, Whole, one_pass
+from benchmark.upgrade.read.qrels import RelevantPairs
 
 
 @dataclass(frozen=True)
 class ResultList:
-    """Queries ``[n, d]``, and what a block of the gallery is to them, ``[k, d]``."""
+    """Queries ``[n, d]``, and the vectors of a block of the gallery for them, ``[k, d]``."""
 
     queries: Floats
-    items: Callable[[Block], Floats]
+    items: Callable[[GalleryBlock], Floats]
     top: int = 0  # nearest items to keep
 
 
 @dataclass(frozen=True)
-class Relevant:
-    """Pairs of a query and an item of the gallery, sorted by query.
+class ListResult:
+    """Results of a list.
 
     Attributes:
-        n_queries: Of all queries, those without a relevant item among them.
-        query: Of each pair, ``[n]``.
-        row: Of the gallery, ``[n]``.
-        gain: Above 0, ``[n]``.
-        judged: Whether the pair counts as relevant; the item of any other is left out of the
-            query's results, as nobody knows where it stands, or the maps have seen it.
-    """
-
-    n_queries: int
-    query: Ints
-    row: Ints
-    gain: NDArray[np.float64]
-    judged: Mask
-
-    @property
-    def offset(self) -> Ints:
-        """Where the judged pairs of each query begin."""
-        return offsets(np.bincount(self.query[self.judged], minlength=self.n_queries))
-
-    def by_row(self) -> tuple[Ints, Ints, Mask]:
-        """Queries, rows and ``judged`` of all pairs, by row."""
-        order = np.lexsort((self.query, self.row))
-        return self.query[order], self.row[order], self.judged[order]
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a pass finds for a list.
-
-    Attributes:
-        ranks: For each judged pair, how many items score at least as high, itself among them.
+        ranks: For each counted pair, how many items score at least as high, itself among them.
         rows: The nearest items, nearest first, equal ones by row, ``[n, top]``; -1 where there are
             fewer.
         scores: Their scores.
@@ -80,88 +45,110 @@ class Found:
     scores: Floats
 
 
+class ListsSearch:
+    """A job that searches a gallery with several lists."""
+
+    def __init__(
+        self, relevant: RelevantPairs, known: GalleryBlock, lists: Mapping[str, ResultList],
+        distance: str, threads: int | None = None, *, new_only: bool = False,
+    ) -> None:  # fmt: skip
+        """Prepare it.
+
+        Args:
+            relevant: Pairs to rank, and to leave out.
+            known: True vectors of items, those of all counted pairs among them.
+            lists: By name.
+            distance: ``cosine`` or ``l2``.
+            threads: CPU threads; no result depends on it.
+            new_only: Search the items alone that have a new vector.
+        """
+        self.new_only, self._by_row = new_only, relevant.by_row()
+        self._runs = {
+            name: _ListRun(each, relevant, known, distance, threads) for name, each in lists.items()
+        }
+
+    def begin(self) -> Taking[list[tuple[Ints, Best]]]:
+        """Count and find in the blocks of a part."""
+        query, row, counted = self._by_row
+        states = [run.none() for run in self._runs.values()]
+        while (block := (yield)) is not None:
+            some = block.with_new() if self.new_only else block
+            if not len(some.rows):
+                continue
+            pairs, place = _places(some, row)
+            for run, state in zip(self._runs.values(), states, strict=True):
+                run.add(state, some, query[pairs], place, counted[pairs])
+        return [(above, best.shortened()) for above, best in states]
+
+    def result(self, parts: Sequence[list[tuple[Ints, Best]]]) -> dict[str, ListResult]:
+        """Results by name of the list."""
+        runs = self._runs.items()
+        return {name: run.found([part[k] for part in parts]) for k, (name, run) in enumerate(runs)}
+
+
+class PairScores:
+    """A job that scores pairs of queries and rows in a list; NaN where a row does not come."""
+
+    def __init__(
+        self, query: Ints, row: Ints, each: ResultList, distance: str, *, new_only: bool = False
+    ) -> None:
+        self._order = np.argsort(row, kind="stable")
+        self._query, self._row = query[self._order], row[self._order]
+        self.each, self.distance, self.new_only = each, distance, new_only
+
+    def begin(self) -> Taking[list[tuple[Ints, Floats]]]:
+        """Score the pairs of a part: their places by ascending row, and scores."""
+        found: list[tuple[Ints, Floats]] = []
+        while (block := (yield)) is not None:
+            some = block.with_new() if self.new_only else block
+            if not len(some.rows):
+                continue
+            pairs, place = _places(some, self._row)
+            if len(pairs):
+                wanted, place = np.unique(place, return_inverse=True)
+                items = self.each.items(some.some(wanted))
+                scorer = Scorer(self.each.queries, items, distance=self.distance)
+                found.append((pairs, scorer.pairs(self._query[pairs], place)))
+        return found
+
+    def result(self, parts: Sequence[list[tuple[Ints, Floats]]]) -> Floats:
+        """The score of each pair, as they were given."""
+        out = np.full(len(self._row), np.nan, np.float32)
+        for pairs, scores in (each for part in parts for each in part):
+            out[self._order[pairs]] = scores
+        return out
+
+
 def search(
-    blocks: Blocks, relevant: Relevant, known: Block, lists: Mapping[str, ResultList],
-    distance: Any = "cosine", threads: int | None = None,
-) -> dict[str, Found]:  # fmt: skip
-    """Search a gallery with several lists, in one pass.
-
-    Args:
-        blocks: Starts a pass over the gallery; a :class:`Whole` may be shared by a cluster.
-        relevant: Pairs to rank, and to leave out.
-        known: True vectors of items, those of all judged pairs among them.
-        lists: By name.
-        distance: ``cosine`` or ``l2``.
-        threads: CPU threads; no result depends on it.
-    """
-    if isinstance(blocks, Whole) and blocks.gallery.cluster is not None:
-        threads = 1  # as many CPUs as a worker has
-    runs = {name: _Run(each, relevant, known, distance, threads) for name, each in lists.items()}
-    for counted in _each(blocks, partial(_counted, runs, relevant)):
-        for name, (above, best) in counted.items():
-            runs[name].take(above, best)
-    return {name: run.found() for name, run in runs.items()}
+    blocks: Blocks, relevant: RelevantPairs, known: GalleryBlock, lists: Mapping[str, ResultList],
+    distance: str = "cosine", threads: int | None = None,
+) -> dict[str, ListResult]:  # fmt: skip
+    """Search a gallery with several lists, in one pass; see :class:`ListsSearch`."""
+    job = ListsSearch(relevant, known, lists, distance, threads)
+    (found,) = one_pass(blocks, [job])
+    return dict(found)
 
 
-def score_pairs(
-    blocks: Blocks, query: Ints, row: Ints, each: ResultList, distance: Any = "cosine"
-) -> Floats:
-    """Scores of listed pairs of queries and rows, in one pass; NaN where a row does not come."""
-    order, out = np.argsort(row, kind="stable"), np.full(len(row), np.nan, np.float32)
-    work = partial(_scored, query[order], row[order], each, distance)
-    for pairs, scores in _each(blocks, work):
-        out[order[pairs]] = scores
-    return out
+def threads_of(blocks: Blocks) -> int | None:
+    """CPU threads of a search: one on the workers of a cluster, else all."""
+    return 1 if isinstance(blocks, Whole) and blocks.gallery.cluster is not None else None
 
 
-def _each(blocks: Blocks, work: Callable[[Blocks], T]) -> list[T]:
-    """What ``work`` gives for the parts of a gallery, or for all of it at once."""
-    return blocks.each(work) if isinstance(blocks, Whole) else [work(blocks)]
-
-
-def _counted(
-    runs: Mapping[str, "_Run"], relevant: Relevant, blocks: Blocks
-) -> dict[str, tuple[Ints, Best]]:
-    """Counts and nearest items of each list, in the blocks alone."""
-    started = {name: run.started() for name, run in runs.items()}
-    query, row, judged = relevant.by_row()
-    for block in blocks():
-        pairs, place = _places(block, row)
-        for run in started.values():
-            run.add(block, query[pairs], place, judged[pairs])
-    return {name: (run.above, run.best.shortened()) for name, run in started.items()}
-
-
-def _scored(
-    query: Ints, row: Ints, each: ResultList, distance: Any, blocks: Blocks
-) -> tuple[Ints, Floats]:
-    """Which pairs, by ascending row, the blocks have, and their scores."""
-    found, scores = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
-    for block in blocks():
-        pairs, place = _places(block, row)
-        if len(pairs):
-            wanted, place = np.unique(place, return_inverse=True)
-            scorer = Scorer(each.queries, each.items(block.some(wanted)), distance=distance)
-            found.append(pairs)
-            scores.append(scorer.pairs(query[pairs], place))
-    return np.concatenate(found), np.concatenate(scores)
-
-
-def _places(block: Block, row: Ints) -> tuple[Ints, Ints]:
-    """Which of some ascending rows a block has, and where."""
+def _places(block: GalleryBlock, row: Ints) -> tuple[Ints, Ints]:
+    """Places of those of some ascending rows that a block has, and where it has them."""
     a, b = np.searchsorted(row, [block.rows[0], block.rows[-1] + 1])
     place = np.searchsorted(block.rows, row[a:b])
     there = block.rows[place] == row[a:b]
     return a + np.flatnonzero(there), place[there]
 
 
-def judged_of(ranks: Ints, relevant: Relevant) -> Judged:
-    """The ranks of a list as metrics take them."""
-    return Judged(relevant.offset, ranks, relevant.gain[relevant.judged])
+def relevant_ranks(ranks: Ints, relevant: RelevantPairs) -> RelevantRanks:
+    """Pass the ranks of a list to the metrics."""
+    return RelevantRanks(relevant.offset, ranks, relevant.gain[relevant.counted])
 
 
 def possible_ranks(ranks: Ints, query: Ints) -> Ints:
-    """Ranks of judged pairs made possible: a query's k-th nearest one has the rank k or more.
+    """Raise ranks of counted pairs to possible ones: a query's k-th nearest has the rank k or more.
 
     Ranks that come of several lists, or of estimates, may have more items at a place than it holds.
     """
@@ -174,68 +161,67 @@ def possible_ranks(ranks: Ints, query: Ints) -> Ints:
     return out
 
 
-class _Run:
-    """One list during a pass; counts and nearest items of parts of a gallery can be added up."""
+class _ListRun:
+    """One list; counts and nearest items of parts of a gallery can be added up."""
 
     def __init__(
-        self, each: ResultList, relevant: Relevant, known: Block, distance: Any,
+        self, each: ResultList, relevant: RelevantPairs, known: GalleryBlock, distance: str,
         threads: int | None,
     ) -> None:  # fmt: skip
-        self.each, self.options = each, {"distance": distance, "threads": threads, "keep": False}
+        self.each, self.distance, self.threads = each, distance, threads
         self.n = relevant.n_queries
-        self.query, row = relevant.query[relevant.judged], relevant.row[relevant.judged]
+        query, row = relevant.query[relevant.counted], relevant.row[relevant.counted]
         scores = np.empty(0, np.float32)
         if len(row):
-            scorer = self._scorer(known)
-            scores = scorer.pairs(self.query, np.searchsorted(known.rows, row))
-        self.order = np.lexsort((scores, self.query))
+            scores = self._scorer(known).pairs(query, np.searchsorted(known.rows, row))
+        self.order = np.lexsort((scores, query))
         self.thresholds = Ragged(relevant.offset, scores[self.order])
-        self.above = np.zeros(len(scores), np.int64)
-        self.best = Best.none(self.n, each.top)
 
-    def add(self, block: Block, query: Ints, place: Ints, judged: Mask) -> None:
+    def none(self) -> tuple[Ints, Best]:
+        """Nothing counted, nothing found."""
+        return np.zeros(len(self.order), np.int64), Best.none(self.n, self.each.top)
+
+    def add(
+        self, state: tuple[Ints, Best], block: GalleryBlock, query: Ints, place: Ints, counted: Mask
+    ) -> None:
         """Count a block; its items at ``place`` are relevant to ``query``, or left out."""
+        above, best = state
         scorer = self._scorer(block)
         order = np.lexsort((place, query))
         if self.each.top:
-            out = order[~judged[order]]
+            out = order[~counted[order]]
             left_out = Ragged(self._offsets(query[out]), place[out])
-            self.above += scorer.count_and_find(self.thresholds, self.best, block.rows, left_out)
-        elif len(self.above):
-            self.above += scorer.count_above(np.arange(self.n), self.thresholds, None)
-        if len(self.above):
+            above += scorer.count_and_find(self.thresholds, best, block.rows, left_out)
+        elif len(above):
+            above += scorer.count_above(np.arange(self.n), self.thresholds, None)
+        if len(above):
             own = Ragged(self._offsets(query), scorer.pairs(query[order], place[order]))
             none = Ragged(np.zeros(self.n + 1, np.int64), np.empty(0, np.float32))
-            matching.take_away(self.thresholds, none, own, 0, self.n, self.above)
+            matching.take_away(self.thresholds, none, own, 0, self.n, above)
 
-    def _scorer(self, block: Block) -> Scorer:
-        """Take a block; BenchError if a map gave vectors that cannot be compared."""
+    def _scorer(self, block: GalleryBlock) -> Scorer:
+        """Take a block; a BenchError if a map gave vectors that cannot be compared."""
         try:
-            return Scorer(self.each.queries, self.each.items(block), **self.options)
+            return Scorer(
+                self.each.queries, self.each.items(block), distance=self.distance,
+                threads=self.threads, keep=False,
+            )  # fmt: skip
         except ValueError as error:
             raise BenchError(f"vectors after a map: {error}") from error
-
-    def started(self) -> "_Run":
-        """Another run of the same list, that has seen nothing."""
-        run = copy.copy(self)
-        run.above, run.best = np.zeros_like(self.above), Best.none(self.n, self.each.top)
-        return run
 
     def _offsets(self, query: Ints) -> Ints:
         return offsets(np.bincount(query, minlength=self.n))
 
-    def take(self, above: Ints, best: Best) -> None:
-        """Add what another run over other items has counted and found."""
-        self.above += above
-        self.best = self.best.added(best)
-
-    def found(self) -> Found:
-        """What the pass has found."""
+    def found(self, parts: Sequence[tuple[Ints, Best]]) -> ListResult:
+        """Add up all parts."""
+        above, best = self.none()
+        for counts, nearest in parts:
+            above, best = above + counts, best.added(nearest)
         values, owner = self.thresholds.values, self.thresholds.owner
         # Relevant items of a query that score the same count for each other.
         place = np.arange(len(values))
         fresh = (np.diff(values, prepend=np.inf) != 0) | (np.diff(owner, prepend=-1) != 0)
         equal = np.maximum.accumulate(np.where(fresh, place, 0))
         ranks = np.empty(len(values), np.int64)
-        ranks[self.order] = self.above + self.thresholds.offset[owner + 1] - equal
-        return Found(ranks, *self.best.found())
+        ranks[self.order] = above + self.thresholds.offset[owner + 1] - equal
+        return ListResult(ranks, *best.found())

@@ -9,7 +9,8 @@ from typing import Any
 
 from benchmark.errors import printable
 from benchmark.upgrade.decide import verdict
-from benchmark.upgrade.search.strategies import KEEP, REASONS, REEMBED
+from benchmark.upgrade.read.request import CONSTRAINTS
+from benchmark.upgrade.search.strategies import KEEP, REEMBED
 from benchmark.upgrade.show import wording
 from benchmark.upgrade.show.tables import ordered
 
@@ -19,7 +20,7 @@ Point = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class Scale:
+class Axis:
     """Numbers to places on a line."""
 
     low: float
@@ -34,7 +35,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Curve:
+class LineChart:
     """A line chart as the page draws it: places in a box of 340 x 180."""
 
     title: str
@@ -50,7 +51,7 @@ def render(document: Document) -> str:
     """The page."""
     return str(_template().render(
         d=document, w=wording, rows=_rows(document), curves=_curves(document),
-        reasons=REASONS, tiles=_tiles(document), rule=verdict.rule(),
+        constraints=CONSTRAINTS, tiles=_tiles(document), rule=verdict.rule(),
         metric=wording.label(document),
     ))  # fmt: skip
 
@@ -70,7 +71,7 @@ def _rows(document: Document) -> list[dict[str, Any]]:
     """Strategies with the places of their score and its interval on a line of 160."""
     strategies = ordered(document)
     ends = [e for s in strategies for e in _span(s["score"])]
-    scale = Scale(min(ends), max(ends), 4, 156)
+    scale = Axis(min(ends), max(ends), 4, 156)
     bounds = [
         (scale(s["score"]["value"]), name)
         for name in (KEEP, REEMBED)
@@ -107,7 +108,7 @@ def _tiles(document: Document) -> list[tuple[str, str]]:
     return tiles
 
 
-def _curves(document: Document) -> list[Curve]:
+def _curves(document: Document) -> list[LineChart]:
     label, curves = wording.label(document), []
     held = f"{document['inputs']['held']:,} held-out items"
     if (pairs := document["pairs"]) is not None and len(pairs["points"]) > 1:
@@ -133,18 +134,18 @@ def _curves(document: Document) -> list[Curve]:
 def _curve(
     title: str, x_title: str, ticks: Sequence[tuple[float, str]],
     lines: Sequence[tuple[str, Sequence[Point]]], bounds: Sequence[tuple[float, str]],
-) -> Curve:  # fmt: skip
+) -> LineChart:  # fmt: skip
     xs = [p[0] for _, points in lines for p in points]
     ys = [y for _, points in lines for p in points for y in p[1:]] + [y for y, _ in bounds]
-    x, low, high = Scale(min(xs), max(xs), 38, 322), min(ys), max(ys)
+    x, low, high = Axis(min(xs), max(xs), 38, 322), min(ys), max(ys)
     margin = 0.08 * max(high - low, 0.02)
-    y = Scale(low - margin, high + margin, 144, 18)
+    y = Axis(low - margin, high + margin, 144, 18)
     drawn = []
     for name, points in lines:
         line = [(x(p[0]), y(p[1])) for p in points]
         around = [(x(p[0]), y(p[2])) for p in points] + [(x(p[0]), y(p[3])) for p in points[::-1]]
         drawn.append((name, _path(line), _path(around), line))
-    return Curve(
+    return LineChart(
         title, x_title, [(x(at), text) for at, text in ticks],
         [(y(v), f"{100 * v:.0f}") for v in _round_numbers(y.low, y.high)], drawn,
         [(y(v), name) for v, name in bounds],

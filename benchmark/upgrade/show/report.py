@@ -1,4 +1,4 @@
-"""What a study says, as one document: for JSON, the terminal and the page."""
+"""The results of a study as one document: for JSON, the terminal and the page."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -13,16 +13,17 @@ from benchmark.config.files import write_json, write_whole
 from benchmark.contract.conversion import Conversion
 from benchmark.errors import BenchError
 from benchmark.metrics.cost_model import Assumptions
+from benchmark.metrics.kept_share import difference, mean
 from benchmark.upgrade.decide.costs import cost_of
-from benchmark.upgrade.decide.verdict import Evidence, Verdict
+from benchmark.upgrade.decide.verdict import Decision, Evidence
+from benchmark.upgrade.measure.backfill_progress import BackfillProgress
 from benchmark.upgrade.measure.behind_index import BehindIndex
 from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS, Values
 from benchmark.upgrade.measure.pairs_curve import PairsCurve
-from benchmark.upgrade.measure.part_filled import Backfill
-from benchmark.upgrade.measure.statistics import difference, mean
-from benchmark.upgrade.measure.study import Outcome, Study
+from benchmark.upgrade.measure.study import StrategyOutcome, Study
 from benchmark.upgrade.read.inputs import shown_id
-from benchmark.upgrade.search.strategies import KEEP, REASONS, REEMBED, Constraints
+from benchmark.upgrade.read.request import CONSTRAINTS, missing
+from benchmark.upgrade.search.strategies import KEEP, REEMBED
 
 FORMAT = 1
 WORST = 20
@@ -66,93 +67,89 @@ class UpgradeReport:
 
 
 def make_document(
-    study: Study, evidence: Evidence, verdict: Verdict, constraints: Constraints,
-    assumed: Assumptions, wanted: float, curve: PairsCurve | None,
-    backfilling: Sequence[Backfill], index: BehindIndex | None = None,
+    study: Study, evidence: Evidence, decision: Decision, curve: PairsCurve | None,
+    backfilling: Sequence[BackfillProgress], index: BehindIndex | None = None,
 ) -> Document:  # fmt: skip
-    """Everything that a report shows."""
-    strategies = [
-        _strategy(study, evidence, outcome, constraints, assumed)
-        for outcome in study.outcomes.values()
-    ]
-    left_out = dict(study.plan.left_out)
+    """Gather everything that a report shows."""
+    request = study.inputs.request
+    assumed = request.assumptions(study.inputs.gallery.rows)
+    strategies = [_strategy(study, evidence, outcome, assumed) for outcome in
+                  study.outcomes.values()]  # fmt: skip
+    left_out = dict(study.first.plan.left_out)
     for each in strategies:
         if each["missing"]:
-            left_out[each["name"]] = "; ".join(REASONS[need] for need in each["missing"])
+            reasons = (CONSTRAINTS[need].reason for need in each["missing"])
+            left_out[each["name"]] = "; ".join(reasons)
     return {
         "format": FORMAT,
         "version": benchmark.__version__,
         "date": datetime.now(UTC).date().isoformat(),
         "metric": study.metric,
         "inputs": _inputs(study),
-        "constraints": asdict(constraints),
+        "constraints": asdict(request.constraints),
         "assumed": {
             "items": int(assumed.items), "throughput": assumed.throughput, "price": assumed.price,
             "number_bytes": assumed.number_bytes,
         },
-        "wanted": wanted,
+        "wanted": request.wanted,
         "verdict": {
-            "strategy": verdict.name, "reason": verdict.reason, "share_of": evidence.what,
-            "runner_up": verdict.runner_up,
-            "changes": [{"if": words, "strategy": name} for words, name in verdict.changes],
+            "strategy": decision.name, "reason": decision.reason, "share_of": evidence.what,
+            "runner_up": decision.runner_up,
+            "changes": [{"if": words, "strategy": name} for words, name in decision.changes],
         },
         "strategies": strategies,
         "left_out": left_out,
         "pairs": None if curve is None else curve.document(),
         "backfilling": [each.document() for each in backfilling],
         "index": None if index is None else index.document(),
-        "worst": _worst(study, verdict),
+        "worst": _worst(study, decision),
     }  # fmt: skip
 
 
 def _inputs(study: Study) -> Document:
-    inputs, gallery = study.inputs, study.inputs.gallery
+    inputs, gallery, sample = study.inputs, study.inputs.gallery, study.first.sample
     return {
         "gallery": gallery.stored.name, "rows": gallery.rows,
         "dims": [gallery.stored.dim, gallery.new.dim], "embedded": len(gallery.embedded),
-        "fitted": int(study.sample.fitted.sum()), "held": int(study.sample.held.sum()),
+        "fitted": int(sample.fitted.sum()), "held": int(sample.held.sum()),
         "judged_in": study.n_gallery, "queries": len(inputs.queries),
         "judged_queries": len(study.queries),
-        "pairs": len(inputs.relevance.rows), "judged_pairs": int(study.relevant.judged.sum()),
-        "judge": inputs.judge, "distance": inputs.distance,
+        "pairs": len(inputs.qrels.rows), "judged_pairs": int(study.relevant.counted.sum()),
+        "judge": inputs.criterion, "distance": inputs.distance,
         "complete": gallery.complete, "old_queries": inputs.old_queries is not None,
-        "slerp_shares": list(study.shares), "told": list(inputs.told),
+        "slerp_shares": list(study.first.shares), "told": list(inputs.told),
     }  # fmt: skip
 
 
 def _strategy(
-    study: Study,
-    evidence: Evidence,
-    outcome: Outcome,
-    constraints: Constraints,
-    assumed: Assumptions,
+    study: Study, evidence: Evidence, outcome: StrategyOutcome, assumed: Assumptions
 ) -> Document:
-    strategy, groups = outcome.strategy, study.groups
-    old = study.outcomes.get(KEEP)
+    strategy, groups, metric = outcome.strategy, study.groups, study.metric
+    old, fit = study.outcomes.get(KEEP), strategy.fitted
     share = evidence.shares[strategy.name]
     gallery = study.inputs.gallery
-    cost = cost_of(strategy, assumed, gallery.stored.dim, gallery.new.dim)
+    to_keep = None
+    if old is not None and outcome is not old:
+        to_keep = difference(outcome.scored[metric], old.scored[metric], groups).document()
     broken, fixed = (None, None) if old is None else _changed(study, outcome, old)
-    shown = [key for key in (*METRICS, AGREEMENT) if key in outcome.scored]
-    fit = strategy.fitted
+    scores = {
+        key: mean(outcome.scored[key], groups).document()
+        for key in (*METRICS, AGREEMENT) if key in outcome.scored
+    }  # fmt: skip
     return {
         "name": strategy.name, "title": strategy.title, "effort": strategy.effort,
-        "needs": sorted(strategy.needs), "missing": strategy.missing(constraints),
-        "estimated": outcome.estimated,
-        "score": mean(outcome.scored[study.metric], groups).document(),
-        "metrics": {key: mean(outcome.scored[key], groups).document() for key in shown},
-        "kept": None if share is None else share.document(),
-        "to_keep": None if old is None or outcome is old
-        else difference(
-            outcome.scored[study.metric], old.scored[study.metric], groups
-        ).document(),
-        "broken": broken, "fixed": fixed, "cost": cost.document(),
+        "needs": sorted(strategy.needs),
+        "missing": missing(strategy.needs, study.inputs.request.constraints),
+        "estimated": outcome.estimated, "score": scores[metric], "metrics": scores,
+        "kept": None if share is None else share.document(), "to_keep": to_keep,
+        "broken": broken, "fixed": fixed,
+        "cost": asdict(cost_of(strategy, assumed, gallery.stored.dim, gallery.new.dim)),
         "fit_s": None if fit is None else fit.fit_s,
         "rows_per_s": None if fit is None else fit.rows_per_s,
     }  # fmt: skip
 
 
-def _changed(study: Study, outcome: Outcome, old: Outcome) -> tuple[int, int]:
+def _changed(study: Study, outcome: StrategyOutcome, old: StrategyOutcome) -> tuple[int, int]:
     """Queries with a relevant item among ten before and none after, and the reverse.
 
     By classes, of which ten mostly hold an item, the nearest item alone is looked at; by agreement
@@ -166,9 +163,9 @@ def _changed(study: Study, outcome: Outcome, old: Outcome) -> tuple[int, int]:
     return round(float(lost.sum())), round(float(won.sum()))
 
 
-def _worst(study: Study, verdict: Verdict) -> Document:
+def _worst(study: Study, decision: Decision) -> Document:
     """The queries that lose most by the recommended strategy."""
-    name = verdict.name or REEMBED
+    name = decision.name or REEMBED
     against = KEEP if KEEP in study.outcomes and name != KEEP else REEMBED
     if name == against:
         return {"strategy": name, "against": against, "queries": []}
@@ -198,7 +195,7 @@ def _best_item(study: Study, query: int, against: str, name: str) -> Document:
         return {}
     before, after = study.ranks[against][a:b], study.ranks[name][a:b]
     at = int(np.argmin(np.where(before > 0, before, np.iinfo(np.int64).max)))
-    row = int(study.relevant.row[study.relevant.judged][a + at])
+    row = int(study.relevant.row[study.relevant.counted][a + at])
     return {
         "item": shown_id(study.inputs.gallery_ids, row),
         "rank_before": int(before[at]), "rank_after": int(after[at]),

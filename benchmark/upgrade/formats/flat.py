@@ -1,4 +1,4 @@
-"""The npy layout: headers with a limit, and the arrays of ids beside vectors."""
+"""The npy layout: headers with a limit, and arrays of ids beside vectors."""
 
 import io
 import warnings
@@ -21,7 +21,7 @@ _SIDECAR = ".ids.npy"
 
 
 def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], int]:
-    """Shape, type and first byte of the array of a stream; nothing is unpickled.
+    """Read shape, type and first byte of the array of a stream; nothing is unpickled.
 
     Raises:
         BenchError: If it is no npy array, holds Python objects, or is not in C order.
@@ -45,21 +45,27 @@ def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], int]
     return tuple(shape), dtype, begin.tell()
 
 
+def write_header(file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Write the header of an array in C order."""
+    header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+
+
 def sidecar(path: Path) -> Path:
     """The file of the ids of the vectors in ``path``, where a format has no place for them."""
     return path.with_name(path.name + _SIDECAR)
 
 
 def read_flat(path: Path, what: str = "ids") -> NDArray[Any]:
-    """An npy file of ids or the like, ``[n]``; errors as those of :func:`flat_parts`."""
+    """Read an npy file of ids or the like, ``[n]``; errors as those of :func:`flat_parts`."""
     return gathered(partial(flat_parts, path, what), require_file(path))
 
 
 def flat_parts(path: Path, what: str = "ids") -> Iterator[NDArray[Any]]:
-    """An npy file of ids, ``[n]``, in parts.
+    """Read an npy file of ids, ``[n]``, in parts; ``what`` names them in messages.
 
-    A BenchError, or what numpy raises, if it is anything else; ``what`` says in messages what
-    they are.
+    Raises:
+        BenchError: If it is anything else; or what numpy raises then.
     """
     size = require_file(path)
     with path.open("rb") as file:
@@ -76,7 +82,7 @@ def flat_parts(path: Path, what: str = "ids") -> Iterator[NDArray[Any]]:
 
 
 def rows_in_parts(file: IO[bytes], dtype: np.dtype[Any], rows: int) -> Iterator[NDArray[Any]]:
-    """So many numbers or texts of a stream, in parts."""
+    """Read so many numbers or texts of a stream, in parts."""
     size = max(1, min(AT_ONCE, _PART // max(1, dtype.itemsize)))
     for start in range(0, rows, size):
         n = min(size, rows - start)
@@ -88,16 +94,5 @@ def write_flat(file: IO[bytes], ids: Ids) -> None:
     longest = 0 if ids.dtype.kind == "i" else int(np.strings.str_len(ids).max(initial=1))
     stored = np.dtype(f"<U{max(longest, 1)}") if longest else np.dtype("<i8")
     write_header(file, (len(ids),), stored)
-    for part in _slices(ids):
-        file.write(part.astype(stored).tobytes())
-
-
-def write_header(file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Write the header of an array in C order."""
-    header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, header)
-
-
-def _slices(ids: Ids) -> Iterator[Ids]:
     for start in range(0, len(ids), AT_ONCE):
-        yield ids[start : start + AT_ONCE]
+        file.write(ids[start : start + AT_ONCE].astype(stored).tobytes())

@@ -1,8 +1,8 @@
-"""Intervals of what a study reports: means, differences, shares of the upgrade that are kept.
+"""Means, differences and shares of the upgrade that are kept, with intervals over queries.
 
 Queries are drawn anew, whole groups of them where they belong together. What is estimated from a
 sample of the gallery has a second source of error, which draws of the estimate show; both make one
-interval. The share of the upgrade is judged by the same differences that say whether there is an
+interval. The share of the upgrade rests on the same differences that say whether there is an
 upgrade, so that the two cannot contradict each other.
 """
 
@@ -34,7 +34,7 @@ class Scored:
 
     Attributes:
         values: One for each judged query, ``[n]``; an estimated one is the mean of its draws.
-        noise: How far the mean is off in each draw of the estimate, ``[draws]``; the same draws for
+        noise: Error of the mean in each draw of the estimate, ``[draws]``; the same draws for
             all strategies. None where all is measured.
     """
 
@@ -43,18 +43,18 @@ class Scored:
 
     @classmethod
     def of_draws(cls, draws: Values) -> "Scored":
-        """An estimate, from its draws ``[draws, n]``."""
+        """Average draws of an estimate, ``[draws, n]``."""
         means = draws.mean(axis=1)
         return cls(draws.mean(axis=0), means - means.mean())
 
     @property
     def mean(self) -> float:
-        """Over the queries."""
+        """Mean over the queries."""
         return float(self.values.mean())
 
     @property
     def variance(self) -> float:
-        """Of the mean, by what is not measured."""
+        """Variance of the mean, by what is not measured."""
         if self.noise is None or len(self.noise) < 2:
             return 0.0
         return float(self.noise.var(ddof=1)) * (1 + 1 / len(self.noise))
@@ -73,7 +73,7 @@ class Scored:
 
 
 def measured(values: Values) -> Scored:
-    """Scores that nothing has to be estimated for, ``[n]``."""
+    """Take scores that nothing has to be estimated for, ``[n]``."""
     return Scored(np.asarray(values, np.float64))
 
 
@@ -102,7 +102,7 @@ def difference(left: Scored, right: Scored, groups: Any = None) -> Estimate:
 def beyond(
     scored: Scored, old: Scored | None, new: Scored, share: float, groups: Any = None
 ) -> MeanDifference:
-    """How far a strategy is beyond keeping a share of the upgrade from ``old`` to ``new``.
+    """The excess of a strategy over one that keeps a share of the upgrade from ``old`` to ``new``.
 
     The mean of ``(scored - old) - share (new - old)``; it is 0 for a strategy that keeps just that.
     One query more may lose or gain as much as the upgrade changes a query: a strategy that agrees

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark.metrics.intervals import mean_difference, mean_spread
-from benchmark.upgrade.measure.statistics import (
+from benchmark.metrics.kept_share import (
     Scored,
     beyond,
     contrast,
