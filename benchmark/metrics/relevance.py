@@ -62,7 +62,7 @@ class RelevantRanks:
 
     @property
     def sizes(self) -> Ints:
-        """How many relevant items each query has, int64 ``[n_query]``."""
+        """Number of relevant items of each query, int64 ``[n_query]``."""
         return np.diff(self.offset)
 
     @property
@@ -84,7 +84,7 @@ class RelevantRanks:
 
     @cached_property
     def relevant_above(self) -> Ints:
-        """How many of the query's relevant items score at least as high, itself among them.
+        """Number of the query's relevant items that score at least as high, itself among them.
 
         int64 ``[n]``; 0 where it is not in the result.
         """
@@ -99,7 +99,7 @@ class RelevantRanks:
 
     @cached_property
     def _last(self) -> Ints:
-        """Where the last item of equal score stands when a query's items are sorted by rank."""
+        """Place of the last item of equal score when a query's items are sorted by rank."""
         order = np.lexsort((self.rank, self.owner))
         owner, rank = self.owner[order], self.rank[order]
         ends = np.append((owner[1:] != owner[:-1]) | (rank[1:] != rank[:-1]), True)[: len(order)]
@@ -131,7 +131,7 @@ class RelevantRanks:
         return np.asarray(sums / np.maximum(self.sizes, 1), np.float64)
 
     def within(self, k: int) -> Mask:
-        """Which items are among the ``k`` nearest, bool ``[n]``."""
+        """Mask of the items among the ``k`` nearest, bool ``[n]``."""
         return (self.place >= 1) & (self.place <= cut_off(k))
 
 

@@ -117,11 +117,11 @@ class _Vectors:
         return vectors + noise * rng.standard_normal(vectors.shape, dtype=np.float32)
 
     def report(self) -> object:
-        """What is timed."""
+        """Make the report that is timed."""
         return upgrade(**self.given, **self.more, maps="quick")
 
     def lists(self) -> int:
-        """How many lists strategies search, all of vectors of the same size."""
+        """Number of lists that strategies search, all of vectors of the same size."""
         request = UpgradeRequest(**self.given, **self.more)
         plan = study(read_inputs(request), QUICK).first.plan
         return len({name for each in plan.strategies for name in each.uses})

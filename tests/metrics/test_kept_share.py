@@ -42,7 +42,7 @@ def test_no_upgrade_has_no_share():
 
 
 def test_an_uncertain_upgrade_leaves_the_interval_open():
-    """What the differences allow is no upgrade at all."""
+    """The differences allow that there is no upgrade at all."""
     rng = np.random.default_rng(1)
     old, new = rng.random(20), rng.random(20)
     new += 0.02 + (old - new).mean()

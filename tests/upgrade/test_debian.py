@@ -26,7 +26,7 @@ def corpus():
 
 
 def inputs(corpus, rows):
-    """What a user brings who has embedded some rows again."""
+    """Inputs of a user who has embedded some rows again."""
     names = np.array(corpus.ids)
     queries = np.array([f"of {name}" for name in names[corpus.asked]])
     qrels = {q: {name: 1.0} for q, name in zip(queries, names[corpus.asked], strict=True)}

@@ -1,4 +1,4 @@
-"""What is told of items that nobody has embedded, beside what embedding them gives."""
+"""Estimates for items without a new vector, beside the results of embedding them."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_rows_in_another_order(tmp_path, in_memory):
 
 
 def test_a_copy_that_ends_early_is_an_error(tmp_path):
-    """What is missing would be whatever lay in memory."""
+    """Rows that are missing would be whatever lay in memory."""
     found = Rearranged(opened(tmp_path, "a.npy", None, rows=8), np.array([4, 3]), 0, tmp_path)
     found._copy.truncate(40)
     with pytest.raises(BenchError, match=r"temporary copy of .*a\.npy: expected all of its rows"):

@@ -1,4 +1,4 @@
-"""Which fitted maps a report may build on, and what becomes of one that refuses the vectors."""
+"""Maps that a report may build on, and those that refuse the vectors."""
 
 import numpy as np
 

@@ -123,7 +123,7 @@ def test_an_id_that_is_a_word_of_a_header(tmp_path):
 @pytest.mark.parametrize("row", [0, 7, 19])
 @pytest.mark.parametrize("value", [None, [1.0], [1.0, 2.0, 3.0]])
 def test_a_list_of_another_length_is_named_by_its_row(tmp_path, row, value):
-    """Where the schema says that lists are of a fixed size, the reader counts from 1, by parts."""
+    """The reader counts from 1, by parts, for lists that the schema says are of a fixed size."""
     rows = [[1.0, 2.0] for _ in range(20)]
     rows[row] = value
     table = pa.table({"vector": pa.array(rows, pa.list_(pa.float32()))})

@@ -41,7 +41,7 @@ class FittedMap:
 
     @property
     def to_new(self) -> bool:
-        """Whether it brings stored vectors to the space of new ones, where queries are as is."""
+        """True where it brings stored vectors to the space of new ones, whose queries are as is."""
         return self.direction == "gallery" and "query_view" not in self.conversion.parts
 
 

@@ -50,7 +50,7 @@ class Layout:
     places: tuple[str, ...]
 
     def __str__(self) -> str:
-        """What the files of a folder must have in common."""
+        """The layout that the files of a folder must have in common."""
         with_ids = "with" if ID in self.places else "without"
         return f"{self.dim} numbers of {self.dtype}, {with_ids} ids"
 
@@ -98,8 +98,9 @@ class ColumnsSource(Source):
             self.part = _vector_column(schema, self.part)
             dtype, dim = _vector_type(schema.field(self.part).type)
             if dim is None:
-                first = next((part for _, read in self._groups(path, self.part, 1) if _
-                              for part in read(0)), None)  # fmt: skip
+                parts = (part for n, read in self._groups(path, self.part, 1) if n
+                         for part in read(0))  # fmt: skip
+                first = next(parts, None)
                 dim = 0 if first is None else pc.list_value_length(_plain(first))[0].as_py() or 0
         return Layout(rows, dim, dtype, _id_columns(schema))
 
@@ -210,7 +211,7 @@ _LISTS = (
 _BYTES = (
     types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary,
 )  # fmt: skip
-_TEXT = (types.is_string, types.is_large_string, types.is_string_view)
+_WORDS = (*_BYTES, types.is_string, types.is_large_string, types.is_string_view)
 
 
 def _is(kind: Any, checks: tuple[Callable[[Any], bool], ...]) -> bool:
@@ -221,17 +222,14 @@ def _is_numbers(stored: Any) -> bool:
     return _is(stored, _LISTS) and types.is_primitive(stored.value_type)
 
 
-def _is_whole(kind: Any) -> bool:
-    return bool(types.is_integer(kind) or (types.is_decimal(kind) and kind.scale == 0))
-
-
 def _may_be_ids(kind: Any, name: str) -> bool:
     stored = _storage(kind)
     if types.is_dictionary(stored):
         stored = stored.value_type
     if types.is_floating(stored):
         return name == ID or likely_ids(name)
-    return name == ID or _is_whole(stored) or _is(stored, (*_TEXT, *_BYTES))
+    is_whole = types.is_integer(stored) or (types.is_decimal(stored) and stored.scale == 0)
+    return name == ID or is_whole or _is(stored, _WORDS)
 
 
 def _storage(kind: Any) -> Any:
@@ -247,10 +245,8 @@ def _plain(part: Any) -> Any:
     kind = part.type
     if types.is_dictionary(kind):
         return _plain(part.dictionary_decode())
-    if types.is_string_view(kind):
-        return part.cast(pa.large_string())
-    if types.is_binary_view(kind):
-        return part.cast(pa.large_binary())
+    if types.is_string_view(kind) or types.is_binary_view(kind):
+        return part.cast(pa.large_string() if types.is_string_view(kind) else pa.large_binary())
     if types.is_list_view(kind) or types.is_large_list_view(kind):
         return part.cast(pa.large_list(kind.value_type))
     return part
@@ -262,11 +258,11 @@ def _ids(stored: Any, name: str) -> Any:
     kind = part.type
     if part.null_count:
         raise BenchError(f"{name}: expected an id in each row, got null")
-    if types.is_decimal(kind) and _is_whole(kind):
-        return part.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    if types.is_decimal(kind) and kind.scale == 0:
+        part, kind = part.cast(pa.int64()), pa.int64()
     if types.is_integer(kind) or types.is_floating(kind):
         return part.to_numpy(zero_copy_only=False)
-    if not _is(kind, (*_TEXT, *_BYTES)):
+    if not _is(kind, _WORDS):
         raise BenchError(f"{name}: expected whole numbers or text, got {cut(kind)}")
     if pc.max(pc.binary_length(part)).as_py() > 4 * LONGEST:
         raise BenchError(f"{name}: expected at most {LONGEST} letters")

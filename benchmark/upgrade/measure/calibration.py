@@ -47,7 +47,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Calibration:
-    """How numbers of rivals compare with what is expected.
+    """A distribution of the numbers of rivals, against those that are expected.
 
     The factor has the mean ``exp(p0 + p1 x)`` and the shape ``exp(p4 + p5 x)``, x being the
     logarithm of the number expected in the whole gallery; that of items relevant to other queries
@@ -131,7 +131,7 @@ class Calibration:
 
 
 def _position(everywhere: Values) -> Values:
-    """Where between the fewest and the most rivals parameters are taken."""
+    """Place between the fewest and the most rivals at which parameters are taken."""
     return np.log(np.clip(everywhere, _LEAST, _MOST) / _MIDDLE)
 
 

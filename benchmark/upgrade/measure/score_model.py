@@ -248,7 +248,7 @@ class ScoreModel:
         return out[0], out[1], out[2]
 
     def _missed_at(self, query: Ints, thresholds: Values) -> tuple[Ints, Floats, Mask]:
-        """Where in the distributions of what is missed items of each bin reach a threshold.
+        """Places in the distributions of misses at which items of each bin reach a threshold.
 
         The place before it, the way to the next one, and whether any item of the bin reaches it.
         """

@@ -1,1 +1,1 @@
-"""What the user brings, as checked and joined inputs."""
+"""Inputs of a report: the request, and its vectors and relevance, checked and joined."""

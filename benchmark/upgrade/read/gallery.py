@@ -141,7 +141,7 @@ class Gallery:
 
     @property
     def rows(self) -> int:
-        """How many items there are."""
+        """Number of items."""
         return self.stored.rows
 
     @property

@@ -4,7 +4,7 @@ import io
 import json
 import re
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,7 +106,6 @@ def read_labels(path: Path, ids: Ids) -> Ids:
 
 def read_texts(path: Path) -> dict[str, str]:
     """Read id -> text, from BEIR's JSON lines (``_id``, ``text``) or from lines of two columns."""
-    found: Mapping[str, object]
     out: dict[str, str] = {}
     with located(str(path)):
         for line, raw in _lines(path):

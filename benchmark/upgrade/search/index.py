@@ -32,7 +32,7 @@ _TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class Settings:
-    """How an index is built and searched."""
+    """Parameters by which an index is built and searched."""
 
     kind: Kind = "hnsw"
     links: int = 16  # of an item in a graph; Qdrant's m
@@ -52,7 +52,7 @@ class Settings:
             pass
 
     def lists_of(self, rows: int) -> int:
-        """How many lists so many vectors are kept in."""
+        """The number of lists that so many vectors are kept in."""
         advised = rows // 1000 if rows < 1_000_000 else math.isqrt(rows)
         return min(rows, self.lists or max(1, advised))
 
@@ -109,7 +109,7 @@ class ApproximateIndex(ABC):
 
     @abstractmethod
     def _parameters(self, faiss: Any, k: int) -> Any:
-        """How faiss searches for ``k`` items."""
+        """Parameters of a search for ``k`` items."""
 
 
 class Graph(ApproximateIndex):

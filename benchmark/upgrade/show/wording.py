@@ -110,7 +110,7 @@ def label(document: Document) -> str:
 
 
 def headline(document: Document) -> str:
-    """What to do, in a line."""
+    """The recommendation, in a line."""
     name = document["verdict"]["strategy"]
     chosen = None if name is None else of(document, name)
     if chosen is None:
@@ -121,7 +121,7 @@ def headline(document: Document) -> str:
 
 
 def summary(document: Document) -> list[str]:
-    """What the verdict rests on, a sentence each."""
+    """The grounds of the verdict, a sentence each."""
     verdict, inputs = document["verdict"], document["inputs"]
     old, new = of(document, KEEP), of(document, REEMBED)
     name = verdict["strategy"]
@@ -146,7 +146,7 @@ def summary(document: Document) -> list[str]:
 
 
 def costs(document: Document) -> list[str]:
-    """What the recommended strategy and embedding everything again cost."""
+    """Costs of the recommended strategy and of embedding everything again."""
     name = document["verdict"]["strategy"]
     items = f"{document['assumed']['items']:,} items"
     lines = []
@@ -164,14 +164,14 @@ def costs(document: Document) -> list[str]:
 
 
 def changes(document: Document) -> list[str]:
-    """What would change the answer, and what is next to it."""
+    """Changes of the constraints that would change the answer."""
     verdict = document["verdict"]
     lines = [f"{each['if']}: {each['strategy']}" for each in verdict["changes"]]
     return [f"{line[0].upper()}{line[1:]}" for line in lines]
 
 
 def basis(document: Document) -> list[str]:
-    """What was judged, and how far it goes."""
+    """The queries, items and criterion of the evaluation, and its limits."""
     inputs = document["inputs"]
     judge = {
         "qrels": "judged relevance", "labels": "class labels",
@@ -212,7 +212,7 @@ def moved(document: Document) -> str:
 
 
 def index(document: Document) -> list[str]:
-    """What stands behind an approximate index, and whether it must be built anew."""
+    """Results behind an approximate index, and maps after which it must be built anew."""
     found = document["index"]
     if found is None:
         return []
@@ -238,7 +238,7 @@ def index(document: Document) -> list[str]:
 
 
 def pairs(document: Document) -> str:
-    """How many pairs suffice."""
+    """The number of pairs that suffices."""
     curve = document["pairs"]
     if curve is None:
         return ""
