@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from benchmark.contract.conversion import Conversion
-    from benchmark.upgrade.convert import Converted
+    from benchmark.upgrade.formats.convert import Converted
 
 
 def run(
@@ -163,7 +163,7 @@ def convert_file(
     Raises:
         BenchError: If something is missing, damaged, in the way or does not fit the map.
     """
-    from benchmark.upgrade.convert import convert
+    from benchmark.upgrade.formats.convert import convert
 
     return convert(
         conversion, source, target, side=side, side_target=side_target, id_column=id_column,

@@ -42,7 +42,7 @@ from benchmark.report import render
 from benchmark.report.card import method_card
 from benchmark.report.text_table import simple_table
 from benchmark.training.side_kinds import SIDES
-from benchmark.upgrade.verdict import rule
+from benchmark.upgrade.decide.verdict import rule
 
 _PART = re.compile(r"(<!-- (bench|docs|records|plans) (.+?) -->\n)(.*?)(<!-- end -->)", re.S)
 _KINDS = ("bench", "docs", "records", "plans")

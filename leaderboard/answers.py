@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from benchmark.metrics.cost_model import Assumptions
 from benchmark.report import numbers
 from benchmark.report.ranks import apart
 from benchmark.report.scores import Score
 from benchmark.report.tables import backfilling
-from benchmark.upgrade.assumptions import Assumptions
 from leaderboard.baselines import plain_words
 from leaderboard.boards import Board, rounded
 from leaderboard.cards import MethodInfo

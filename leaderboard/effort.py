@@ -4,9 +4,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmark.metrics.cost_model import Assumptions
 from benchmark.records.record import Record
 from benchmark.report.ranks import LEAST_MODELS
-from benchmark.upgrade.assumptions import Assumptions
 from leaderboard.boards import Board
 from leaderboard.money import hours_words, money_words
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmark.upgrade.assumptions import Assumptions
+from benchmark.metrics.cost_model import Assumptions
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from benchmark.metrics.cost_model import Assumptions
 from benchmark.records.record import Record
 from benchmark.report import notes
 from benchmark.report.text_table import TextCell, TextTable, simple_table
-from benchmark.upgrade.assumptions import Assumptions
 from leaderboard import answers
 from leaderboard.boards import Board
 from leaderboard.heatmap import heatmap, side_by_side

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from benchmark.upgrade.assumptions import Assumptions
+from benchmark.metrics.cost_model import Assumptions
 from leaderboard.answers import HELD, held, way
 from leaderboard.boards import Board
 from leaderboard.cards import MethodInfo

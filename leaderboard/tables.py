@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from benchmark.metrics.cost_model import Assumptions
 from benchmark.report import notes, numbers
 from benchmark.report.ranks import LEAST_MODELS, Place
 from benchmark.report.scores import MethodScores, Score, mean_score
@@ -16,7 +17,6 @@ from benchmark.report.text_table import (
     TextTable,
     score_cell,
 )
-from benchmark.upgrade.assumptions import Assumptions
 from leaderboard.boards import Board, Ranking
 from leaderboard.costs import cost_text, cost_words
 from leaderboard.effects import Effect, models_words, percent

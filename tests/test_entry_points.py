@@ -18,7 +18,7 @@ from benchmark.config.entry_points import DATASETS, METHODS, TRACKS
 from benchmark.config.loading import load_track
 from benchmark.data.base import read_options
 from benchmark.errors import BenchError, PassedOverWarning
-from benchmark.upgrade.maps import map_labels
+from benchmark.upgrade.fit.maps import map_labels
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "tests" / "support" / "example_package"

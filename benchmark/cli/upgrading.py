@@ -1,117 +1,54 @@
 """The verb ``upgrade``: a report on the user's own vectors."""
 
 import sys
+from dataclasses import fields
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from types import NoneType
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 from typer import Option
 
 from benchmark.errors import BenchError, located
-from benchmark.upgrade.assumptions import Assumptions
-from benchmark.upgrade.names import INPUTS
+from benchmark.upgrade.read.request import CONSTRAINTS, INPUTS, Constraints, Help, UpgradeRequest
 
 app = typer.Typer()
-Vectors = str | None
-
-_QUESTIONS = {
-    "old_model": "Does the old model still embed queries?",
-    "sources": "Are the items kept, so that they can be embedded again?",
-    "index": "May stored vectors be rewritten, or a new index be built?",
-    "extra_runs": "May a second model run on a query?",
-    "rescoring": "May items be embedded while a query waits?",
-}
-_DEFAULTS = {"rescoring": False}
 
 
-@app.command(
-    epilog="Examples: `bench upgrade --demo` · `bench upgrade --old-gallery old/ --new-gallery "
-    "new.parquet --queries q_new.npy --old-queries q_old.npy --qrels qrels.tsv --items 40000000 "
-    "--report upgrade.html`"
-)
+def _parameter(name: str, help_: Help, default: Any) -> Parameter:
+    option = Option(*help_.names, help=help_.text, **help_.more)
+    kind = Annotated[help_.cli, option]  # type: ignore[name-defined]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _parameters() -> list[Parameter]:
+    """Options of the request, by its fields; of the demo; and of the files that are written."""
+    hints, found = get_type_hints(UpgradeRequest, include_extras=True), []
+    for each in fields(UpgradeRequest):
+        (help_,) = hints[each.name].__metadata__
+        if help_.cli is not None:
+            default = None if NoneType in get_args(help_.cli) else each.default
+            found.append(_parameter(each.name, help_, default))
+        if each.name == "labels":
+            queries = "Classes of the queries: npy, or lines of id and label."
+            for name, text in (("query", queries), ("gallery", "Classes of the gallery.")):
+                found.append(_parameter(f"{name}_labels", Help(text, Path | None), None))
+    places = {
+        "report": Help("Page to write, one HTML file.", Path | None),
+        "as_json": Help("File of all numbers to write; else beside the page.", Path | None,
+                        ("--json",)),
+        "save_map": Help("Folder for the recommended map, for `bench convert`; else beside the "
+                         "page.", Path | None),
+    }  # fmt: skip
+    found += [_parameter(name, help_, None) for name, help_ in places.items()]
+    demo = Help("Run on small vectors that come along, offline.", bool, ("--demo",))
+    return [*found, _parameter("demo", demo, False)]
+
+
 def upgrade(
-    old_gallery: Annotated[
-        Vectors, Option(help="Stored vectors of the old model, as `bench convert` takes them.")
-    ] = None,
-    new_gallery: Annotated[Vectors, Option(
-        "--new-gallery", "--new-sample",
-        help="Vectors by the new model: of all items, or of a sample of some thousands.",
-    )] = None,
-    queries: Annotated[Vectors, Option(help="Queries by the new model.")] = None,
-    old_queries: Annotated[Vectors, Option(help="The same queries by the old model.")] = None,
-    qrels: Annotated[
-        Path | None, Option(help="Judgements in TREC's or BEIR's form; joined by ids.")
-    ] = None,
-    query_labels: Annotated[
-        Path | None, Option(help="Classes of the queries: npy, or lines of id and label.")
-    ] = None,
-    gallery_labels: Annotated[Path | None, Option(help="Classes of the gallery.")] = None,
-    query_texts: Annotated[
-        Path | None, Option(help="Texts to show: BEIR's `queries.jsonl`, or lines of id and text.")
-    ] = None,
-    reads: Annotated[
-        Path | None, Option(help="How often items are read, lines of id and number.")
-    ] = None,
-    id_column: Annotated[list[str] | None, Option(
-        help="Column or array of ids, where it is not `id`; of one input `queries=qid`; `-` for "
-        "row numbers. Repeatable."
-    )] = None,
-    vector_column: Annotated[list[str] | None, Option(
-        help="Column or array of vectors; of one input `queries=emb`. Repeatable."
-    )] = None,
-    queries_are_items: Annotated[bool, Option(
-        "--queries-are-items", help="The item of a query's id is the query itself: leave it out."
-    )] = False,
-    distance: Annotated[Literal["cosine", "l2"], Option(help="How vectors compare.")] = "cosine",
-    items: Annotated[
-        int | None, Option(min=1, help="Items of the deployment; else those of the gallery.")
-    ] = None,
-    throughput: Annotated[
-        float, Option(help="Items the new model embeds in a second.")
-    ] = Assumptions.throughput,
-    price: Annotated[
-        float, Option(help="Money for an hour of the machine that embeds them.")
-    ] = Assumptions.price,
-    old_model: Annotated[bool | None, Option(
-        "--old-model/--no-old-model", show_default="asked, else yes", help=_QUESTIONS["old_model"]
-    )] = None,
-    sources: Annotated[bool | None, Option(
-        "--sources/--no-sources", show_default="asked, else yes", help=_QUESTIONS["sources"]
-    )] = None,
-    index: Annotated[bool | None, Option(
-        "--rewrite/--no-rewrite", show_default="asked, else yes", help=_QUESTIONS["index"]
-    )] = None,
-    extra_runs: Annotated[bool | None, Option(
-        "--second-model/--no-second-model", show_default="asked, else yes",
-        help=_QUESTIONS["extra_runs"],
-    )] = None,
-    rescoring: Annotated[bool | None, Option(
-        "--rescoring/--no-rescoring", show_default="asked, else no", help=_QUESTIONS["rescoring"]
-    )] = None,
-    wanted: Annotated[
-        float, Option(help="Share of the upgrade that a strategy must keep to be taken.")
-    ] = 0.9,
-    maps: Annotated[str, Option(
-        help="`all`, `quick` (closed form), or methods, with commas: `linear,procrustes:query`."
-    )] = "all",
-    approximate: Annotated[Literal["hnsw", "ivf"] | None, Option(
-        "--index", help="Judge strategies behind an approximate index of faiss, too.",
-    )] = None,
-    engine: Annotated[Literal["local", "ray"], Option(
-        help="`ray`: the workers of a Ray cluster read parts of the gallery; same results."
-    )] = "local",
-    seed: Annotated[int, Option(min=0, help="Of everything random.")] = 0,
-    report: Annotated[Path | None, Option(help="Page to write, one HTML file.")] = None,
-    as_json: Annotated[Path | None, Option(
-        "--json", help="File of all numbers to write; else beside the page."
-    )] = None,
-    save_map: Annotated[Path | None, Option(
-        help="Folder for the recommended map, for `bench convert`; else beside the page."
-    )] = None,
-    demo: Annotated[
-        bool, Option("--demo", help="Run on small vectors that come along, offline.")
-    ] = False,
-) -> None:  # fmt: skip
+    *, demo: bool, report: Path | None, as_json: Path | None, save_map: Path | None, **given: Any
+) -> None:
     """Say what to do about a new embedding model, from your own vectors."""
     from rich.console import Console
 
@@ -119,44 +56,32 @@ def upgrade(
     from benchmark.config.files import require_file_place
     from benchmark.report.renderers import terminal
 
-    arguments: dict[str, Any] = {
-        "old_gallery": old_gallery, "new_gallery": new_gallery, "queries": queries,
-        "old_queries": old_queries, "qrels": qrels, "texts": query_texts, "reads": reads,
-        "queries_are_items": queries_are_items, "distance": distance, "maps": maps,
-        "labels": _labels(query_labels, gallery_labels),
-        "id_column": _columns("--id-column", id_column),
-        "vector_column": _columns("--vector-column", vector_column),
-    }  # fmt: skip
-    _check(arguments, demo)
+    given["labels"] = _labels(given.pop("query_labels"), given.pop("gallery_labels"))
+    for name in ("id_column", "vector_column"):
+        given[name] = _columns(f"--{name.replace('_', '-')}", given[name])
+    _check(given, demo)
     if report is not None:
         require_file_place(report, "--report")
         save_map = save_map or report.with_suffix(".map")
         as_json = as_json or _beside(report)
     if as_json is not None:
         require_file_place(as_json, "--json")
-    _check_places(report, as_json, save_map, [] if demo else _read(arguments))
-    flags = {
-        "old_model": old_model, "sources": sources, "index": index, "extra_runs": extra_runs,
-        "rescoring": rescoring,
-    }  # fmt: skip
-    constraints = _constraints(flags, ask=not demo and sys.stdin.isatty() and sys.stdout.isatty())
+    _check_places(report, as_json, save_map, [] if demo else _read(given))
+    given |= _constraints(given, ask=not demo and sys.stdin.isatty() and sys.stdout.isatty())
     if demo:
-        from benchmark.upgrade.demo import demo_arguments
+        from benchmark.upgrade.read.demo import demo_arguments
 
-        arguments = demo_arguments()
-    console = Console(stderr=True)
-    with console.status("loading") as status:
+        given |= demo_arguments()
+    request = UpgradeRequest(**given)
+    with Console(stderr=True).status("loading") as status:
         from benchmark.contract.conversion import require_place
-        from benchmark.upgrade.run import upgrade as carry_out
-        from benchmark.upgrade.tables import tables
+        from benchmark.upgrade.run import report_on
+        from benchmark.upgrade.show.tables import tables
 
         if save_map is not None:
             with located("--save-map"):
                 require_place(save_map)
-        result = carry_out(
-            **arguments, items=items, throughput=throughput, price=price, **constraints,
-            wanted=wanted, seed=seed, engine=engine, approximate=approximate, tell=status.update,
-        )  # fmt: skip
+        result = report_on(request, status.update)
     terminal.show(tables(result.document))  # first, as a disk may be full
     for line in result.document["inputs"]["told"]:
         if line.startswith("Warning: "):
@@ -164,8 +89,16 @@ def upgrade(
     _write(result, report, as_json, save_map)
 
 
+upgrade.__signature__ = Signature(_parameters())  # type: ignore[attr-defined]
+app.command(
+    epilog="Examples: `bench upgrade --demo` · `bench upgrade --old-gallery old/ --new-gallery "
+    "new.parquet --queries q_new.npy --old-queries q_old.npy --qrels qrels.tsv --items 40000000 "
+    "--report upgrade.html`"
+)(upgrade)
+
+
 def _write(result: Any, report: Path | None, as_json: Path | None, save_map: Path | None) -> None:
-    """The files of a report, and where they are."""
+    """Write the files of a report, and tell where they are."""
     from benchmark.cli.output import echo
 
     if as_json is not None:
@@ -211,16 +144,12 @@ def _columns(option: str, words: list[str] | None) -> dict[str, str]:
     return every | alone
 
 
-def _check(arguments: dict[str, Any], demo: bool) -> None:
-    needed = {
-        "old_gallery": "--old-gallery",
-        "new_gallery": "--new-gallery",
-        "queries": "--queries",
-    }
-    given = [name for name in needed if arguments[name] is not None]
-    if demo and given:
-        raise BenchError(f"upgrade: --demo has vectors of its own, got {needed[given[0]]}")
-    missing = [option for name, option in needed.items() if name not in given]
+def _check(given: dict[str, Any], demo: bool) -> None:
+    needed = {name: f"--{name.replace('_', '-')}" for name in INPUTS[:3]}
+    there = [name for name in needed if given[name] is not None]
+    if demo and there:
+        raise BenchError(f"upgrade: --demo has vectors of its own, got {needed[there[0]]}")
+    missing = [option for name, option in needed.items() if name not in there]
     if not demo and missing:
         raise BenchError(f"upgrade: missing option '{missing[0]}'; try bench upgrade --demo")
 
@@ -235,22 +164,22 @@ def _beside(report: Path) -> Path:
     return path
 
 
-def _read(arguments: dict[str, Any]) -> list[Path]:
+def _read(given: dict[str, Any]) -> list[Path]:
     """Every file that the call names."""
     from benchmark.upgrade.formats import files_read
 
-    named = [arguments[name] for name in INPUTS if arguments[name] is not None]
-    files = [arguments[name] for name in ("qrels", "texts", "reads")]
+    vectors = [given[name] for name in INPUTS if given[name] is not None]
+    files = [given[name] for name in ("qrels", "texts", "reads")]
     return [
-        *(path for name in named for path in files_read(name)),
-        *(path for path in (*files, *(arguments["labels"] or ())) if path is not None),
+        *(path for name in vectors for path in files_read(name)),
+        *(path for path in (*files, *(given["labels"] or ())) if path is not None),
     ]
 
 
 def _check_places(
     report: Path | None, as_json: Path | None, save_map: Path | None, read: list[Path]
 ) -> None:
-    """Refuse before hours of work what can be told: results need a place, which is nobody's."""
+    """Raise a BenchError before hours of work, unless results have places that are nobody's."""
     from benchmark.config.files import writable
     from benchmark.config.places import require_apart
 
@@ -261,13 +190,12 @@ def _check_places(
             writable(path.resolve().parent, option)
 
 
-def _constraints(flags: dict[str, bool | None], *, ask: bool) -> dict[str, Any]:
-    """The user's constraints: as flags say, else as is answered on a terminal, else as usual."""
+def _constraints(given: dict[str, Any], *, ask: bool) -> dict[str, bool]:
+    """Abilities of the user: by flags, else by answers on a terminal, else as usual."""
     out = {}
-    for name, value in flags.items():
-        usual = _DEFAULTS.get(name, True)
+    for name, each in CONSTRAINTS.items():
+        usual, value = bool(getattr(Constraints, name)), given[name]
         asked = value is None and ask
-        out[name] = typer.confirm(_QUESTIONS[name], default=usual) if asked else value
-        if out[name] is None:
-            out[name] = usual
-    return {name: bool(value) for name, value in out.items()}
+        value = typer.confirm(each.question, default=usual) if asked else value
+        out[name] = usual if value is None else bool(value)
+    return out

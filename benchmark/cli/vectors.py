@@ -46,7 +46,7 @@ def convert(
     ] = "local",
 ) -> None:  # fmt: skip
     """Convert stored vectors from disk to disk, in the formats people have."""
-    from benchmark.upgrade.convert import convert as carry_out
+    from benchmark.upgrade.formats.convert import convert as carry_out
 
     with progress_bar("converting") as progress:
         done = carry_out(

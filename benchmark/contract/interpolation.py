@@ -4,6 +4,8 @@ The new query is turned into the old space, v; the query then lies between the o
 One definition serves the adapter and :mod:`benchmark.upgrade`.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -52,6 +54,11 @@ def turn(old: Tensor, new: Tensor) -> Affine:
     return Affine.of(*rotation(F.normalize(new), F.normalize(old), centred=False))
 
 
+def best_share(score: Callable[[float], float]) -> float:
+    """The share, of :data:`SHARES`, with the best score; of equally good ones the smallest."""
+    return max(SHARES, key=lambda share: (score(share), -share))
+
+
 def chosen_share(pairs: Pairs, held_out: float, path: str, seed: int) -> float:
     """The share, of :data:`SHARES`, by which held-out items find each other best.
 
@@ -80,7 +87,7 @@ def chosen_share(pairs: Pairs, held_out: float, path: str, seed: int) -> float:
         right = found == by_new if pairs.labels is None else names[found] == names
         return int(right.sum())
 
-    return max(SHARES, key=lambda share: (hits(share), -share))
+    return best_share(hits)
 
 
 def _nearest(queries: Tensor, gallery: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
-"""Retrieval by judged relevance: graded gains, and relevant items that follow no class.
+"""Retrieval by relevance judgements: graded gains, and relevant items that follow no class.
 
-Functions take :class:`Judged` and give one value for each query with a relevant item, as
-:mod:`benchmark.metrics.retrieval` does; averaging is left to the caller. ``mrr_at_{k}`` and ``map``
-are declared there: with gains of 1 they are the same numbers. Without ties all equal trec_eval's.
+Functions take :class:`RelevantRanks` and give one value for each query with a relevant item, as
+:mod:`benchmark.metrics.retrieval` does, whose reciprocal rank and average precision take them, too;
+averaging is left to the caller. Without ties all equal trec_eval's.
 A ValueError names an argument that is out of range.
 """
 
@@ -27,8 +27,8 @@ _RULES = (
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Places of the relevant items of each query in its result.
+class RelevantRanks:
+    """Ranks of the relevant items of each query in its result.
 
     Attributes:
         offset: Query i has the items ``offset[i]`` to ``offset[i + 1] - 1`` of the other two,
@@ -38,8 +38,8 @@ class Judged:
         gain: How relevant it is, float64 ``[n]``, above 0.
 
     Example:
-        >>> judged = Judged(np.array([0, 2]), np.array([2, 5]), np.array([1.0, 3.0]))
-        >>> recall(judged, 2), average_precision(judged)
+        >>> found = RelevantRanks(np.array([0, 2]), np.array([2, 5]), np.array([1.0, 3.0]))
+        >>> recall(found, 2), found.average_precision
         (array([0.5]), array([0.45]))
     """
 
@@ -112,42 +112,46 @@ class Judged:
         sums = np.bincount(self.owner, values, minlength=len(self.sizes))
         return sums[self.answered].astype(np.float64)
 
+    @property
+    def first_rank(self) -> Ints:
+        """The place of the nearest relevant item of each query, int64 ``[n_query]``; 0 for none."""
+        first = np.full(len(self.sizes), np.iinfo(np.int64).max)
+        found = self.place >= 1
+        np.minimum.at(first, self.owner[found], self.place[found])
+        return np.where(first < np.iinfo(np.int64).max, first, 0)
+
+    @property
+    def average_precision(self) -> Values:
+        """Precision at each relevant item, ties merged, averaged over all, ``[n_query]``.
+
+        0 for a query without a relevant item.
+        """
+        precision = self.relevant_above / np.maximum(self.rank, 1)
+        sums = np.bincount(self.owner, precision, minlength=len(self.sizes))
+        return np.asarray(sums / np.maximum(self.sizes, 1), np.float64)
+
     def within(self, k: int) -> Mask:
         """Mask of the items among the ``k`` nearest, bool ``[n]``."""
         return (self.place >= 1) & (self.place <= cut_off(k))
 
 
 @metric("ndcg_at_{k}", "nDCG@{k}", f"Gains as judged, discounted by log2(1 + rank). {_RULES}")
-def ndcg(judged: Judged, k: int) -> Values:
+def ndcg(found: RelevantRanks, k: int) -> Values:
     """Discounted gains of the ``k`` nearest over those of the best order.
 
     Source: Järvelin and Kekäläinen, Cumulated gain-based evaluation of IR techniques, 2002, as
     trec_eval's ndcg_cut has it.
     """
-    order = np.lexsort((-judged.gain, judged.owner))
-    ideal = np.empty_like(judged.place)
-    ideal[order] = np.arange(len(order)) - judged.offset[:-1][judged.owner] + 1
-    return _discounted(judged, judged.place, k) / _discounted(judged, ideal, k)
+    order = np.lexsort((-found.gain, found.owner))
+    ideal = np.empty_like(found.place)
+    ideal[order] = np.arange(len(order)) - found.offset[:-1][found.owner] + 1
+    return _discounted(found, found.place, k) / _discounted(found, ideal, k)
 
 
 @metric("recall_at_{k}", "Recall@{k}", f"Share of the query's relevant items. {_RULES}", rises=True)
-def recall(judged: Judged, k: int) -> Values:
+def recall(found: RelevantRanks, k: int) -> Values:
     """Share of a query's relevant items that are among the ``k`` nearest."""
-    return judged.sums(judged.within(k).astype(np.float64)) / judged.sizes[judged.answered]
-
-
-def reciprocal_rank(judged: Judged, k: int | None = None) -> Values:
-    """1 / place of the nearest relevant item, 0 where that lies beyond ``k``: ``mrr_at_{k}``."""
-    found = judged.place >= 1 if k is None else judged.within(k)
-    best = np.zeros(len(judged.sizes))
-    np.maximum.at(best, judged.owner[found], 1.0 / judged.place[found])
-    return best[judged.answered]
-
-
-def average_precision(judged: Judged) -> Values:
-    """Precision at each relevant item, ties merged, averaged over all relevant ones: ``map``."""
-    precision = judged.relevant_above / np.maximum(judged.rank, 1)
-    return judged.sums(precision) / judged.sizes[judged.answered]
+    return found.sums(found.within(k).astype(np.float64)) / found.sizes[found.answered]
 
 
 @metric(
@@ -181,6 +185,6 @@ def agreement(found: Ints, expected: Ints, k: int) -> Values:
     return ((both[:, 1:] == both[:, :-1]) & (both[:, 1:] >= 0)).sum(axis=1) / n
 
 
-def _discounted(judged: Judged, place: Ints, k: int) -> Values:
+def _discounted(found: RelevantRanks, place: Ints, k: int) -> Values:
     within = (place >= 1) & (place <= cut_off(k))
-    return judged.sums(np.where(within, judged.gain / np.log2(1.0 + np.maximum(place, 1)), 0.0))
+    return found.sums(np.where(within, found.gain / np.log2(1.0 + np.maximum(place, 1)), 0.0))

@@ -1,18 +1,20 @@
 """Retrieval: what follows from the exact rank of every query.
 
-Functions take what :func:`benchmark.ranking.ranks.rank` returned and give one value for each query
-with a match; averaging is left to the caller. A ValueError says that ``k`` is below 1.
+Functions take what :func:`benchmark.ranking.ranks.rank` returned, or ranks of judged items, and
+give one value for each query with a match; averaging is left to the caller. A ValueError says that
+``k`` is below 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.catalog import metric
+from benchmark.ranking.arrays import Ints, Mask
 
 if TYPE_CHECKING:
     from benchmark.ranking.ranks import Ranking
@@ -23,6 +25,22 @@ _RULES = (
 )
 _TIES = "The rank is 1 + the non-matching items scoring at least as high as the best match. "
 _TIES += _RULES
+
+
+class Ranked(Protocol):
+    """Ranks of queries: a :class:`Ranking`, or those of judged items."""
+
+    @property
+    def answered(self) -> Mask:
+        """Queries with a match, bool ``[n]``; the others are left out."""
+
+    @property
+    def first_rank(self) -> Ints:
+        """Rank of the best match, ``[n]``; below 1 where it is not in the result."""
+
+    @property
+    def average_precision(self) -> NDArray[np.float64]:
+        """Average precision, ``[n]``."""
 
 
 def _share(counts: Mapping[str, float]) -> float:
@@ -42,17 +60,18 @@ def cmc(ranking: Ranking, k: int) -> NDArray[np.float64]:
 
 @metric("mrr", "MRR", _TIES)
 @metric("mrr_at_{k}", "MRR@{k}", f"0 where the rank exceeds the cut-off. {_TIES}", rises=True)
-def reciprocal_rank(ranking: Ranking, k: int | None = None) -> NDArray[np.float64]:
-    """1 / rank of the best match, 0 where that lies beyond ``k``."""
+def reciprocal_rank(ranking: Ranked, k: int | None = None) -> NDArray[np.float64]:
+    """1 / rank of the best match, 0 where that lies beyond ``k`` or is not in the result."""
     first = ranking.first_rank[ranking.answered]
-    return 1.0 / first if k is None else np.where(first <= cut_off(k), 1.0 / first, 0.0)
+    found = (first >= 1) & ((first <= cut_off(k)) if k is not None else True)
+    return np.where(found, 1.0 / np.maximum(first, 1), 0.0)
 
 
 @metric(
     "map", "mAP", f"mAP@1.0; precision with ties merged. {_RULES}",
     chance=lambda _, counts: _share(counts),
 )  # fmt: skip
-def average_precision(ranking: Ranking) -> NDArray[np.float64]:
+def average_precision(ranking: Ranked) -> NDArray[np.float64]:
     """Average precision; its mean is mAP@1.0."""
     return ranking.average_precision[ranking.answered]
 

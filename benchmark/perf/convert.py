@@ -13,8 +13,8 @@ from benchmark.models.backbones import Encoder
 from benchmark.models.transformation import Transformation
 from benchmark.perf import measure
 from benchmark.training.embedding import embed
-from benchmark.upgrade.convert import Converted, convert
 from benchmark.upgrade.formats import sink_class
+from benchmark.upgrade.formats.convert import Converted, convert
 from benchmark.upgrade.formats.sink import writing
 
 _MAP = "fct's map, disk to disk"

@@ -1,4 +1,4 @@
-"""Distance of the estimates of ``bench upgrade`` from what embedding everything gives.
+"""Errors of the estimates of ``bench upgrade``, beside the truth of embedding everything.
 
 Corpora of which every item has vectors by several real models: a report sees those of a random
 sample and of the relevant items, as a user would have them, and is held against the truth. Each
@@ -20,27 +20,27 @@ from numpy.typing import NDArray
 from benchmark.config.files import digest, file_digest, write_json
 from benchmark.errors import BenchError
 from benchmark.harness.store import default_store
+from benchmark.metrics import kept_share
 from benchmark.metrics.intervals import mean_difference
-from benchmark.upgrade import (
+from benchmark.metrics.kept_share import Scored, mean
+from benchmark.upgrade.decide import verdict
+from benchmark.upgrade.decide.verdict import Evidence
+from benchmark.upgrade.measure import (
     calibration,
     evaluation,
-    judging,
     list_estimate,
-    sampling,
     score_model,
-    statistics,
     unseen,
-    verdict,
     windows,
 )
-from benchmark.upgrade.evaluation import evaluate, scores_of
-from benchmark.upgrade.gallery import Block, Whole
-from benchmark.upgrade.inputs import Inputs
-from benchmark.upgrade.judging import Outcome, Study, joined, study
-from benchmark.upgrade.reading import read_inputs
-from benchmark.upgrade.statistics import Scored, mean
-from benchmark.upgrade.strategies import KEEP, REEMBED
-from benchmark.upgrade.verdict import Evidence
+from benchmark.upgrade.measure import study as studying
+from benchmark.upgrade.measure.evaluation import evaluate, scores_of
+from benchmark.upgrade.measure.study import StrategyOutcome, Study, joined, study
+from benchmark.upgrade.read import sampling
+from benchmark.upgrade.read.gallery import GalleryBlock, Whole
+from benchmark.upgrade.read.inputs import Inputs, read_inputs
+from benchmark.upgrade.read.request import UpgradeRequest
+from benchmark.upgrade.search.strategies import KEEP, REEMBED
 
 SIZES = (300, 1000, 3000)
 METRICS = ("ndcg_at_10", "recall_at_10", "map")
@@ -49,7 +49,7 @@ MAPS = ("procrustes:query",)
 _REDRAWN = 20
 """Times that a report's queries are drawn with replacement."""
 _SOURCES = (
-    calibration, evaluation, judging, list_estimate, sampling, score_model, statistics, unseen,
+    calibration, evaluation, studying, list_estimate, sampling, score_model, kept_share, unseen,
     verdict, windows,
 )  # fmt: skip
 
@@ -89,15 +89,17 @@ class Corpus:
         judged = [line.split("\t")[1] for line in lines if float(line.split("\t")[2]) > 0]
         return cls(path.stem, models, ids, qrels, np.flatnonzero(np.isin(ids[0], judged)))
 
-    def inputs(self, old: str, new: str, rows: NDArray[np.int64]) -> Inputs:
-        """The files of a user who has new vectors of some rows."""
+    def inputs(self, old: str, new: str, rows: NDArray[np.int64], seed: int = 0) -> Inputs:
+        """Inputs of a user who has new vectors of some rows."""
         items, queries = self.ids
         ids = {
             "old_gallery": items, "new_gallery": items[rows], "queries": queries,
             "old_queries": queries,
         }  # fmt: skip
         (a, old_queries), (b, new_queries) = self.models[old], self.models[new]
-        return read_inputs(a, b[rows], new_queries, old_queries, qrels=self.qrels, ids=ids)
+        return read_inputs(UpgradeRequest(
+            a, b[rows], new_queries, old_queries, qrels=self.qrels, ids=ids, seed=seed
+        ))  # fmt: skip
 
 
 def rows(samples: int = 10, data: Path | None = None) -> list[dict[str, Any]]:
@@ -144,7 +146,7 @@ def _cell(corpus: Corpus, old: str, new: str, size: int, draw: int) -> Iterator[
     n = len(corpus.ids[0])
     rng = np.random.default_rng(draw)
     sample = np.union1d(rng.permutation(n)[:size], corpus.relevant)
-    report = study(corpus.inputs(old, new, sample), MAPS, seed=draw)
+    report = study(corpus.inputs(old, new, sample, draw), MAPS)
     truth = _truth(corpus, old, new, report)
     for name, outcome in report.outcomes.items():
         if outcome.estimated:
@@ -159,7 +161,7 @@ def _cell(corpus: Corpus, old: str, new: str, size: int, draw: int) -> Iterator[
     yield {"strategy": "upgrade", "metric": report.metric, "better": better} | row
 
 
-def _main(outcome: Outcome, report: Study) -> Scored:
+def _main(outcome: StrategyOutcome, report: Study) -> Scored:
     return outcome.scored[report.metric]
 
 
@@ -167,16 +169,14 @@ def _truth(corpus: Corpus, old: str, new: str, report: Study) -> dict[str, Any]:
     """Scores of the same strategies where everything is embedded."""
     rows = np.arange(len(corpus.ids[0]))
     whole = Whole(corpus.inputs(old, new, rows).gallery)
-    known = Block.whole(rows, corpus.models[old][0], corpus.models[new][0])
+    known = GalleryBlock.whole(rows, corpus.models[old][0], corpus.models[new][0])
     by_fold = [
-        evaluate(
-            whole, report.relevant, known, f.plan, f.plan.strategies, report.distance
-        ).ranks
+        evaluate(whole, report.relevant, known, f.plan, report.inputs.distance).ranks
         for f in report.folds
-    ]  # fmt: skip
+    ]
     return {
         each.name: scores_of(joined(each, report.folds, by_fold, report.relevant), report.relevant)
-        for each in report.plan.strategies
+        for each in report.first.plan.strategies
     }
 
 
@@ -202,8 +202,7 @@ def _interval(scored: Scored, groups: Any, *, share: bool) -> tuple[float, float
     """Of a mean score, or of a difference."""
     if not share:
         return mean_difference(scored.values, groups, scored.variance).interval()
-    found = mean(scored, groups)
-    return None if found.low is None or found.high is None else (found.low, found.high)
+    return mean(scored, groups).ends
 
 
 def _redrawn(

@@ -13,11 +13,12 @@ import numpy as np
 from benchmark.perf import measure
 from benchmark.perf.ranking import products
 from benchmark.ranking.arrays import Floats
+from benchmark.upgrade.fit.maps import QUICK
 from benchmark.upgrade.formats import sink_class
 from benchmark.upgrade.formats.sink import writing
-from benchmark.upgrade.judging import study
-from benchmark.upgrade.maps import QUICK
-from benchmark.upgrade.reading import read_inputs
+from benchmark.upgrade.measure.study import study
+from benchmark.upgrade.read.inputs import read_inputs
+from benchmark.upgrade.read.request import UpgradeRequest
 from benchmark.upgrade.run import upgrade
 
 _REPORT, _PRODUCTS = "whole report", "score products"
@@ -116,12 +117,13 @@ class _Vectors:
         return vectors + noise * rng.standard_normal(vectors.shape, dtype=np.float32)
 
     def report(self) -> object:
-        """The calls that are timed."""
+        """Make the report that is timed."""
         return upgrade(**self.given, **self.more, maps="quick")
 
     def lists(self) -> int:
         """Number of lists that strategies search, all of vectors of the same size."""
-        plan = study(read_inputs(**self.given, **self.more), QUICK).plan
+        request = UpgradeRequest(**self.given, **self.more)
+        plan = study(read_inputs(request), QUICK).first.plan
         return len({name for each in plan.strategies for name in each.uses})
 
 

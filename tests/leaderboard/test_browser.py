@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.sites import sample, write
 
-from benchmark.upgrade.assumptions import Assumptions
+from benchmark.metrics.cost_model import Assumptions
 from leaderboard.money import bill, bill_words
 from leaderboard.site import build_folder, freeze
 

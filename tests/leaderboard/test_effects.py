@@ -6,9 +6,9 @@ import pytest
 from support.records import make_record
 from support.sites import backfilled
 
+from benchmark.metrics.cost_model import Assumptions
 from benchmark.report.colours import DARK, PALETTE
 from benchmark.report.scores import Score
-from benchmark.upgrade.assumptions import Assumptions
 from leaderboard import answers, changes, sentences, tables
 from leaderboard.boards import group_entries, make_boards, number_rows
 from leaderboard.cards import method_info

@@ -11,9 +11,9 @@ from support.upgrades import planted
 
 import benchmark
 from benchmark.cli.upgrading import upgrade as command
-from benchmark.upgrade import run
-from benchmark.upgrade.assumptions import Assumptions
-from benchmark.upgrade.strategies import REEMBED
+from benchmark.metrics.cost_model import Assumptions
+from benchmark.upgrade.read.request import UpgradeRequest
+from benchmark.upgrade.search.strategies import REEMBED
 from leaderboard.money import bill
 from leaderboard.site import build_folder
 
@@ -46,7 +46,7 @@ def test_board_and_upgrade_agree_on_the_same_hundred_million_items():
 
 def test_every_default_is_that_of_the_model(tmp_path):
     assumed = Assumptions()
-    for function in (run.upgrade, command):
+    for function in (UpgradeRequest, command):
         given = inspect.signature(function).parameters
         for name in ("throughput", "price"):
             assert given[name].default == getattr(assumed, name), function

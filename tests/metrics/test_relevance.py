@@ -1,4 +1,4 @@
-"""Judged relevance: against trec_eval, naive loops, sklearn and hand-worked results."""
+"""Relevance judgements: against trec_eval, naive loops, sklearn and hand-worked results."""
 
 import math
 
@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from benchmark.metrics import retrieval
-from benchmark.metrics.relevance import (
-    Judged,
-    agreement,
-    average_precision,
-    ndcg,
-    recall,
-    reciprocal_rank,
-)
+from benchmark.metrics.relevance import RelevantRanks, agreement, ndcg, recall
+from benchmark.metrics.retrieval import average_precision, reciprocal_rank
 from benchmark.ranking.ranks import rank
 
 MEASURES = {"ndcg_cut.10", "recall.1,10,100", "recip_rank", "map"}
@@ -31,7 +25,7 @@ def judged(scores, gains):
         sizes.append(len(relevant))
         ranks += [int((row >= row[i]).sum()) for i in relevant]
         kept += gain[relevant].tolist()
-    return Judged(np.cumsum(sizes), np.array(ranks, np.int64), np.array(kept, float))
+    return RelevantRanks(np.cumsum(sizes), np.array(ranks, np.int64), np.array(kept, float))
 
 
 def trec(scores, gains, most=None):
@@ -74,14 +68,14 @@ def test_equal_to_trec_eval_without_ties(problem):
 
 
 def test_a_result_of_some_nearest_items_is_as_trec_eval_takes_it():
-    """Judged items that are not in the result count as relevant and are never found."""
+    """RelevantRanks items that are not in the result count as relevant and are never found."""
     rng = np.random.default_rng(3)
     scores, gains = (
         rng.permuted(np.tile(np.arange(80.0), (6, 1)), axis=1),
         rng.integers(0, 3, (6, 80)),
     )
     whole = judged(scores, gains)
-    some = Judged(whole.offset, np.where(whole.rank <= 20, whole.rank, 0), whole.gain)
+    some = RelevantRanks(whole.offset, np.where(whole.rank <= 20, whole.rank, 0), whole.gain)
     its = trec(scores, gains, most=20)
     np.testing.assert_allclose(average_precision(some), its["map"], atol=1e-9)
     np.testing.assert_allclose(ndcg(some, 10), its["ndcg_cut_10"], atol=1e-9)
@@ -187,10 +181,10 @@ def test_refusals():
         ((offset, rows, np.array([1.0, np.nan])), "gain: expected 2 finite"),
     ]:  # fmt: skip
         with pytest.raises(ValueError, match=said):
-            Judged(*wrong)
+            RelevantRanks(*wrong)
     for call in (ndcg, recall, reciprocal_rank):
         with pytest.raises(ValueError, match="k: expected at least 1, got 0"):
-            call(Judged(offset, rows, ones), 0)
+            call(RelevantRanks(offset, rows, ones), 0)
     nothing = np.full((1, 3), -1)
     with pytest.raises(ValueError, match="expected: expected an item in each row, got none in 0"):
         agreement(nothing, nothing, 2)

@@ -67,7 +67,7 @@ def test_on_ray_the_same_bits(monkeypatch, tmp_path):
 def test_conversion_on_ray_writes_the_same_file(tmp_path):
     pytest.importorskip("ray")
     from benchmark.config import registry
-    from benchmark.upgrade.convert import convert
+    from benchmark.upgrade.formats.convert import convert
 
     rng = np.random.default_rng(0)
     old, new = (rng.normal(size=(400, 6)).astype(np.float32) for _ in range(2))

@@ -72,7 +72,7 @@ def targets() -> Mapping[str, Target]:
     table = next(name for name in published if str(name).endswith(".csv"))
 
     def formats(path: Path) -> None:
-        for _ in open_vectors(path).batches():
+        for _ in open_vectors(path).vectors():
             pass
 
     def conversion(path: Path) -> None:

@@ -31,7 +31,7 @@ HEAVY = (
     "sklearn.manifold", "html5lib", "PIL.Image", "benchmark.api", "benchmark.cli.running",
     "benchmark.harness.stages", "benchmark.harness.record_builder",
     "benchmark.report.plots.records", "benchmark.report.plots.sweeps", "leaderboard.site",
-    "benchmark.contract.conversion", "benchmark.upgrade.convert",
+    "benchmark.contract.conversion", "benchmark.upgrade.formats.convert",
     "benchmark.upgrade.formats.parquet", "benchmark.upgrade.formats.hdf5", "rich.progress",
 )  # fmt: skip
 """What any verb imports, torch and numba included."""

@@ -59,3 +59,14 @@ def noise() -> Planted:
     made = planted()
     old = np.random.default_rng(2).standard_normal(made.old.shape).astype(np.float32)
     return Planted(made.new, made.queries, old, made.old_queries, made.relevant, made.rotation)
+
+
+def studied(given: dict[str, Any], cluster: Any = None) -> Any:
+    """The study of a request."""
+    from benchmark.upgrade.fit.maps import chosen_maps
+    from benchmark.upgrade.measure.study import study
+    from benchmark.upgrade.read.inputs import read_inputs
+    from benchmark.upgrade.read.request import UpgradeRequest
+
+    request = UpgradeRequest(**given)
+    return study(read_inputs(request, cluster), chosen_maps(request.maps))

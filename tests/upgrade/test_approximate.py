@@ -1,20 +1,17 @@
 """Strategies behind an approximate index, beside the exact answer."""
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
-from support.upgrades import planted
+from support.upgrades import planted, studied
 
 import benchmark
 from benchmark import BenchError
-from benchmark.upgrade import approximate, faiss_package
-from benchmark.upgrade.approximate import ANEW, AS_IT_IS, KEPT, behind_index
-from benchmark.upgrade.index import Settings
-from benchmark.upgrade.judging import study
-from benchmark.upgrade.reading import read_inputs
-
-MAPS = ["procrustes", "procrustes:query", "linear"]
+from benchmark.upgrade.measure import behind_index as approximate
+from benchmark.upgrade.measure.behind_index import ANEW, AS_IT_IS, KEPT, behind_index
+from benchmark.upgrade.search.index import Settings
 
 
 @pytest.fixture(scope="module")
@@ -23,16 +20,10 @@ def made():
     return planted(n=3000, q=60, dim=16)
 
 
-def studied(made, rows):
-    given = made.arguments(rows)
-    del given["maps"]
-    return study(read_inputs(**given), MAPS)
-
-
 @pytest.mark.parametrize("kind", ["hnsw", "ivf"])
 def test_a_rotated_gallery_keeps_its_index(made, kind):
     """Distances stay, so the old links find what they found; queries alone leave it as it is."""
-    result = studied(made, made.sample(1200))
+    result = studied(made.arguments(made.sample(1200)))
     found = behind_index(result, Settings(kind))
     states = {(each.strategy, each.index): each for each in found.rows}
     assert {s for n, s in states if n == "keep-old"} == {AS_IT_IS}
@@ -51,7 +42,7 @@ def test_a_rotated_gallery_keeps_its_index(made, kind):
 
 
 def test_all_lists_give_the_exact_answer(made):
-    result = studied(made, np.arange(3000))
+    result = studied(made.arguments(np.arange(3000)))
     found = behind_index(result, Settings("ivf", lists=10, probes=10))
     assert "re-embed" in {each.strategy for each in found.rows}
     for each in found.rows:
@@ -61,7 +52,7 @@ def test_all_lists_give_the_exact_answer(made):
 
 def test_a_large_gallery_is_drawn_from(made, monkeypatch):
     monkeypatch.setattr(approximate, "MOST", 500)
-    result = studied(made, made.sample(1200))
+    result = studied(made.arguments(made.sample(1200)))
     found = behind_index(result, Settings("hnsw"))
     assert 500 <= found.items <= 560
     assert all(0.9 < each.found.value <= 1 for each in found.rows if each.index != KEPT)
@@ -75,7 +66,7 @@ def test_by_agreement_the_index_holds_the_held_out_items(made):
     rows = {(each["strategy"], each["index"]): each for each in document["rows"]}
     assert rows["re-embed", ANEW]["exact"]["value"] == 1.0
     assert "Behind an index (hnsw)" in str(report)
-    from benchmark.upgrade.page import render
+    from benchmark.upgrade.show.page import render
 
     assert "Behind an approximate index (HNSW)" in render(report.document)
 
@@ -85,11 +76,12 @@ def test_queries_that_are_items_do_not_find_themselves(made):
     ids = {"old_gallery": np.arange(3000), "new_gallery": np.arange(3000), "queries": items,
            "old_queries": items}  # fmt: skip
     qrels = {int(a): {int(b): 1.0} for a, b in itertools.pairwise(items)}
-    inputs = read_inputs(
-        made.old, made.new, made.new[items], made.old[items], qrels=qrels, ids=ids,
-        queries_are_items=True,
-    )  # fmt: skip
-    found = behind_index(study(inputs, ["procrustes"]), Settings("ivf", lists=4, probes=4))
+    given = {
+        "old_gallery": made.old, "new_gallery": made.new, "queries": made.new[items],
+        "old_queries": made.old[items], "qrels": qrels, "ids": ids, "queries_are_items": True,
+        "maps": "procrustes",
+    }  # fmt: skip
+    found = behind_index(studied(given), Settings("ivf", lists=4, probes=4))
     assert all(each.found.value == pytest.approx(1, abs=1e-3) for each in found.rows)
 
 
@@ -97,6 +89,6 @@ def test_refusals(made, monkeypatch):
     given = made.arguments(made.sample(1200))
     with pytest.raises(BenchError, match="did you mean 'hnsw'"):
         benchmark.upgrade(**given, approximate="hsnw")
-    monkeypatch.setattr(faiss_package, "available", lambda: False)
+    monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(BenchError, match="needs the package faiss"):
         benchmark.upgrade(**given, approximate="hnsw")

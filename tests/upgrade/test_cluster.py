@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 import torch
 from support.command import call
-from support.upgrades import planted
+from support.upgrades import planted, studied
 from support.vector_files import write
 
 import benchmark
 from benchmark import BenchError
-from benchmark.upgrade import cluster, new_vectors
-from benchmark.upgrade.judging import study
-from benchmark.upgrade.reading import read_inputs
+from benchmark.upgrade.formats import joining
+from benchmark.upgrade.read import cluster
 
-MAPS = ["procrustes", "procrustes:query", "linear"]
+MAPS = "procrustes,procrustes:query,linear"
 
 
 class InParts:
@@ -41,7 +40,7 @@ def given(made, rows, folder):
     qrels = {q: {str(names[row]): 1.0} for q, row in enumerate(made.relevant)}
     return {
         "old_gallery": folder / "old", "new_gallery": folder / "new.npy",
-        "queries": made.queries, "old_queries": made.old_queries, "qrels": qrels,
+        "queries": made.queries, "old_queries": made.old_queries, "qrels": qrels, "maps": MAPS,
     }  # fmt: skip
 
 
@@ -58,24 +57,24 @@ def test_no_result_depends_on_the_parts(tmp_path, complete, monkeypatch):
     made = planted(n=1200, q=40, dim=12)
     rows = np.arange(1200) if complete else made.sample(500)
     arguments = given(made, rows, tmp_path)
-    whole = study(read_inputs(**arguments), MAPS)
+    whole = studied(arguments)
     for ends, in_memory, sort in [
         ([(0, 1), (1, 700), (700, 1200)], 2**29, False),
         ([(0, 601), (601, 1200)], 0, True),  # read along
     ]:
-        monkeypatch.setattr(new_vectors, "IN_MEMORY", in_memory)
+        monkeypatch.setattr(joining, "IN_MEMORY", in_memory)
         if sort:
             arguments = given(made, np.sort(rows), tmp_path)
-        parts = study(read_inputs(**arguments, cluster=InParts(ends)), MAPS)
+        parts = studied(arguments, InParts(ends))
         assert outcomes(parts) == outcomes(whole)
         assert {n: r.tolist() for n, r in parts.ranks.items()} == {
             n: r.tolist() for n, r in whole.ranks.items()
         }
     shuffled = np.random.default_rng(0).permutation(rows)
     arguments = given(made, shuffled, tmp_path)
-    assert outcomes(study(read_inputs(**arguments), MAPS)) == outcomes(whole)  # from a copy
+    assert outcomes(studied(arguments)) == outcomes(whole)  # from a copy
     with pytest.raises(BenchError, match=r"new\.npy: expected the gallery's order for the engine"):
-        read_inputs(**arguments, cluster=InParts([(0, 1200)]))
+        studied(arguments, InParts([(0, 1200)]))
 
 
 def test_parts_of_a_gallery():
@@ -103,7 +102,7 @@ def test_two_workers_of_ray(tmp_path, monkeypatch):
         assert len(cluster.Cluster().parts(1200)) == 2
         made = planted(n=1200, q=40, dim=12)
         for rows in (made.sample(500), np.arange(1200)):
-            arguments = given(made, rows, tmp_path) | {"maps": ",".join(MAPS)}
+            arguments = given(made, rows, tmp_path)
             threads = torch.get_num_threads()
             torch.set_num_threads(2)  # workers have one
             local, spread = (
@@ -115,7 +114,7 @@ def test_two_workers_of_ray(tmp_path, monkeypatch):
         made.old[1100, 3] = np.nan
         arguments = given(made, rows, tmp_path)
         with pytest.raises(BenchError, match=r"NaN or infinity in row 1100"):
-            benchmark.upgrade(**arguments, engine="ray", maps="procrustes")
+            benchmark.upgrade(**arguments, engine="ray")
     finally:
         ray.shutdown()
 

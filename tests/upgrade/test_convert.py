@@ -11,8 +11,8 @@ import benchmark
 from benchmark.contract.conversion import Conversion, Dims
 from benchmark.errors import BenchError
 from benchmark.perf import measure
-from benchmark.upgrade.convert import convert
 from benchmark.upgrade.formats import open_vectors
+from benchmark.upgrade.formats.convert import convert
 
 OLD, SIDE = 6, 3
 

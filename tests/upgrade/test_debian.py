@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from support import debian
 
-from benchmark.upgrade.evaluation import evaluate
-from benchmark.upgrade.gallery import Block, Whole
-from benchmark.upgrade.judging import study
-from benchmark.upgrade.maps import QUICK
-from benchmark.upgrade.reading import read_inputs
-from benchmark.upgrade.statistics import mean
+from benchmark.metrics.kept_share import mean
+from benchmark.upgrade.fit.maps import QUICK
+from benchmark.upgrade.measure.evaluation import evaluate
+from benchmark.upgrade.measure.study import study
+from benchmark.upgrade.read.gallery import GalleryBlock, Whole
+from benchmark.upgrade.read.inputs import read_inputs
+from benchmark.upgrade.read.request import UpgradeRequest
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 SAMPLE = 5000
@@ -25,17 +26,17 @@ def corpus():
 
 
 def inputs(corpus, rows):
-    """What a user brings who has embedded some rows again."""
+    """Inputs of a user who has embedded some rows again."""
     names = np.array(corpus.ids)
     queries = np.array([f"of {name}" for name in names[corpus.asked]])
     qrels = {q: {name: 1.0} for q, name in zip(queries, names[corpus.asked], strict=True)}
-    return read_inputs(
+    return read_inputs(UpgradeRequest(
         corpus.old, corpus.new[rows], corpus.new_queries, corpus.old_queries, qrels=qrels,
         ids={
             "old_gallery": names, "new_gallery": names[rows], "queries": queries,
             "old_queries": queries,
         },
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +52,9 @@ def measured(corpus, predicted):
     """The same strategies with the same maps, and every item embedded again."""
     gallery = inputs(corpus, np.arange(len(corpus.ids))).gallery
     assert gallery.complete
-    plan = predicted.plan
-    known = Block.whole(np.arange(len(corpus.ids)), corpus.old, corpus.new)
+    known = GalleryBlock.whole(np.arange(len(corpus.ids)), corpus.old, corpus.new)
     return evaluate(
-        Whole(gallery), predicted.relevant, known, plan,
-        plan.strategies, "cosine",
+        Whole(gallery), predicted.relevant, known, predicted.first.plan, "cosine"
     ).scores  # fmt: skip
 
 
@@ -84,7 +83,7 @@ def test_what_is_measured_is_what_products_say(corpus, predicted, measured):
 
 
 def predicted_map(found, label):
-    return next(fit.conversion for fit in found.maps if fit.label == label)
+    return next(fit.conversion for fit in found.first.maps if fit.label == label)
 
 
 def test_the_report_is_right_about_what_embedding_again_confirms(predicted, measured):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from support.upgrades import planted
 
-from benchmark.metrics.relevance import Judged, average_precision, ndcg
-from benchmark.upgrade import doubts
+from benchmark.metrics.relevance import RelevantRanks, ndcg
+from benchmark.metrics.retrieval import average_precision
+from benchmark.upgrade.decide import doubts
 from benchmark.upgrade.run import upgrade
 
 
@@ -68,19 +69,21 @@ def test_queries_that_are_items(made):
     assert not any("find themselves" in line for line in told)
 
 
-@pytest.mark.parametrize(("judge", "n"), [("qrels", 40), ("labels", 40), ("labels", 1)])
-def test_chance_is_the_mean_of_random_orders(judge, n):
+@pytest.mark.parametrize(("criterion", "n"), [("qrels", 40), ("labels", 40), ("labels", 1)])
+def test_chance_is_the_mean_of_random_orders(criterion, n):
     rng = np.random.default_rng(0)
     sizes = np.array([1, 1, 1]) if n == 1 else np.array([1, 3, 12])
     offset = np.concatenate([[0], np.cumsum(sizes)])
     study = SimpleNamespace(
         n_gallery=n, queries=np.arange(3), relevant=SimpleNamespace(offset=offset),
-        inputs=SimpleNamespace(judge=judge),
+        inputs=SimpleNamespace(criterion=criterion),
     )  # fmt: skip
     scores = []
     for _ in range(4000):
         ranks = np.concatenate([np.sort(rng.permutation(n)[:size] + 1) for size in sizes])
-        judged = Judged(offset, ranks, np.ones(len(ranks)))
-        scores.append((ndcg(judged, 10) if judge == "qrels" else average_precision(judged)).mean())
+        found = RelevantRanks(offset, ranks, np.ones(len(ranks)))
+        scores.append(
+            (ndcg(found, 10) if criterion == "qrels" else average_precision(found)).mean()
+        )
     error = np.std(scores) / np.sqrt(len(scores))
     assert doubts._chance(study, "re-embed") == pytest.approx(np.mean(scores), abs=5 * error + 1e-9)

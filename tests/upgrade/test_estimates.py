@@ -1,29 +1,28 @@
-"""What is told of items that nobody has embedded, beside what embedding them gives."""
+"""Estimates for items without a new vector, beside the results of embedding them."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
-from support.upgrades import planted
+from support.upgrades import planted, studied
 
 import benchmark
+from benchmark.metrics.kept_share import mean, measured
 from benchmark.perf import estimates
-from benchmark.upgrade.calibration import Calibration, Counts
-from benchmark.upgrade.evaluation import evaluate
-from benchmark.upgrade.gallery import Whole
-from benchmark.upgrade.judging import study
-from benchmark.upgrade.list_estimate import Known, ListEstimate, _nested
-from benchmark.upgrade.query_groups import query_groups
-from benchmark.upgrade.reading import read_inputs
-from benchmark.upgrade.relevance import Relevance
-from benchmark.upgrade.score_model import _BINS, GROUPS, KINDS
-from benchmark.upgrade.statistics import mean
-from benchmark.upgrade.strategies import KEEP, REEMBED
-from benchmark.upgrade.windows import Window
+from benchmark.upgrade.measure.calibration import Calibration, Counts
+from benchmark.upgrade.measure.list_estimate import ListEstimate, PartlyEmbedded, _nested
+from benchmark.upgrade.measure.query_groups import query_groups
+from benchmark.upgrade.measure.score_model import _BINS, GROUPS, KINDS
+from benchmark.upgrade.measure.windows import Window
+from benchmark.upgrade.read.gallery import Whole, one_pass
+from benchmark.upgrade.read.qrels import Qrels
+from benchmark.upgrade.search.lists import search
+from benchmark.upgrade.search.strategies import KEEP, REEMBED
 
 REAL = Path(__file__).parents[3] / "shared" / "data"
 needs_real = pytest.mark.skipif(
@@ -137,22 +136,28 @@ def test_nested_counts_rise_as_scores_fall():
         assert drawn[:, order].mean(axis=0) == pytest.approx(highest, abs=1.2)
 
 
+def estimated(made, rows):
+    """A study of a gallery with new vectors of some rows, and the estimate of its new list."""
+    result = studied(made.arguments(rows) | {"maps": "procrustes:query"})
+    gallery, first = result.inputs.gallery, result.first
+    relevant_rows = np.unique(result.inputs.qrels.rows)
+    of = PartlyEmbedded(gallery, result.relevant, first.sample, "cosine", relevant_rows)
+    its = ListEstimate(of, first.plan.lists["new"])
+    its.take(*one_pass(Whole(gallery), its.jobs))
+    return result, its
+
+
 @pytest.fixture(scope="module")
 def known():
-    """A gallery of which a third is embedded, and its list of new vectors."""
+    """A gallery of which a third is embedded."""
     made = planted(n=1200, q=60)
-    given = made.arguments(made.sample(400))
-    del given["maps"]
-    inputs = read_inputs(**given)
-    result = study(inputs, ["procrustes:query"])
-    rows = np.unique(inputs.relevance.rows)
-    return Known(inputs.gallery, result.relevant, result.sample, "cosine", rows), result, made
+    return *estimated(made, made.sample(400)), made
 
 
 def test_items_without_a_new_vector_are_counted_by_their_predicted_score(known):
-    of, result, made = known
-    model = ListEstimate(of, result.plan.lists["new"]).model
-    there = np.isin(np.arange(len(made.new)), of.gallery.embedded)
+    result, its, made = known
+    model = its.model
+    there = np.isin(np.arange(len(made.new)), result.inputs.gallery.embedded)
     predicted = model.predict(made.old[~there])
     unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (made.queries, predicted)]
     place = (unit[0] @ unit[1].T - model.middle[:, None]) / model.spread[:, None]
@@ -164,8 +169,7 @@ def test_items_without_a_new_vector_are_counted_by_their_predicted_score(known):
 
 
 def test_the_sample_is_counted_by_kind_and_group(known):
-    of, result, _ = known
-    model = ListEstimate(of, result.plan.lists["new"]).model
+    model = known[1].model
     query, threshold = np.array([3, 3, 11]), np.array([0.2, 0.5, 0.1])
     found = model.sample_above(query, threshold)
     for k, (q, t) in enumerate(zip(query, threshold, strict=True)):
@@ -177,30 +181,24 @@ def test_the_sample_is_counted_by_kind_and_group(known):
 
 def test_with_everything_embedded_nothing_is_left_to_chance(known):
     """Ranks of a draw are then those of the search, of one list and of both merges."""
-    _, _, made = known
-    given = made.arguments(np.arange(len(made.new)))
-    del given["maps"]
-    inputs = read_inputs(**given)
-    result = study(inputs, ["procrustes:query"])
-    rows = np.unique(inputs.relevance.rows)
-    of = Known(inputs.gallery, result.relevant, result.sample, "cosine", rows)
     # Every item is in memory, so that its own score is known to the estimate.
-    its = ListEstimate(of, result.plan.lists["new"])
-    draw = its.draws[0]
+    result, its = estimated(known[2], np.arange(1200))
+    draw, plan = its.draws[0], result.first.plan
     assert its.ranks(draw).tolist() == result.ranks[REEMBED].tolist()
-    old = evaluate(
-        Whole(inputs.gallery), result.relevant, result.sample.known, result.plan,
-        [s for s in result.plan.strategies if s.name == "cascade"], "cosine",
-    ).found["old"]  # fmt: skip
-    cascade = next(s for s in result.plan.strategies if s.name == "cascade")
-    window = Window(its, old.rows[:, : cascade.merge.window], old.ranks)
+    cascade = next(s for s in plan.strategies if s.name == "cascade")
+    of_old = replace(plan.lists["old"], top=cascade.merge.window)
+    blocks = Whole(result.inputs.gallery)
+    sample = result.first.sample.known
+    old = search(blocks, result.relevant, sample, {"old": of_old})["old"]
+    window = Window(its, old.rows, old.ranks)
+    window.take(*one_pass(blocks, window.jobs))
     assert window.rescored([draw])[0].tolist() == result.ranks["cascade"].tolist()
 
 
 def relevance(*sets):
     rows = [np.array(sorted(each)) for each in sets]
     offset = np.cumsum([0, *map(len, rows)])
-    return Relevance(offset, np.concatenate(rows), np.ones(offset[-1]))
+    return Qrels(offset, np.concatenate(rows), np.ones(offset[-1]))
 
 
 def test_queries_that_share_most_of_their_relevant_items_are_one_group():
@@ -220,8 +218,6 @@ def test_queries_of_a_class_that_come_by_judgements_are_drawn_together():
     sets = [set(range(10 * k, 10 * k + 10)) - {10 * k + i} for k in range(10) for i in range(10)]
     groups = query_groups(relevance(*sets), "qrels", np.arange(100))
     assert len(np.unique(groups)) == 10
-    from benchmark.upgrade.statistics import measured
-
     for _ in range(200):
         values = np.repeat(rng.random(10), 10)
         for given, held in ((groups, True), (None, False)):

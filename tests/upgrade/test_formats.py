@@ -21,11 +21,11 @@ from benchmark.upgrade.formats.sink import writing
 
 
 def read(path, size=8192):
-    """Ids and vectors in batches of a size, joined."""
-    batches = list(open_vectors(path).batches(size))
-    assert all(len(part) <= size and part.dtype == np.float32 for _, part in batches)
-    ids = None if batches[0][0] is None else [i for some, _ in batches for i in some.tolist()]
-    return ids, np.concatenate([part for _, part in batches])
+    """Ids, and vectors in batches of a size, joined."""
+    source = open_vectors(path)
+    batches = list(source.vectors(size))
+    assert all(len(part) <= size and part.dtype == np.float32 for part in batches)
+    return None if source.ids is None else source.ids.tolist(), np.concatenate(batches)
 
 
 def written(path, vectors, ids=None, dtype="float32", size=100):
@@ -166,7 +166,7 @@ def test_every_format_to_every_other(rows, dim, kind, dtype, endings, size, seed
         chosen = "float32" if ending == ".fvecs" else dtype
         sink = sink_class(path)(path, source.rows, chosen, source.ids)
         with writing([sink]):
-            for _, batch in source.batches(size):
+            for batch in source.vectors(size):
                 sink.write(batch)
         found, same = read(path, size)
         np.testing.assert_array_equal(same, vectors)

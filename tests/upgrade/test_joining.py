@@ -1,7 +1,6 @@
 """Two sources joined by ids, against a dictionary."""
 
-import subprocess
-import sys
+import itertools
 
 import numpy as np
 import pytest
@@ -12,7 +11,8 @@ from support.vector_files import READ, write
 
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats import open_vectors
-from benchmark.upgrade.joining import Copy, codes, join, pairs, rows_of
+from benchmark.upgrade.formats.ids import rows_of
+from benchmark.upgrade.formats.joining import Rearranged, join, pairs
 
 
 def opened(folder, name, ids, dim=3, seed=0, rows=None):
@@ -23,8 +23,7 @@ def opened(folder, name, ids, dim=3, seed=0, rows=None):
 
 def joined_rows(left, right, size=5):
     batches = list(pairs(left, right, join(left, right), size))
-    ids = [i for some, *_ in batches if some is not None for i in some.tolist()]
-    return ids, *(np.concatenate([b[k] for b in batches]) for k in (1, 2))
+    return tuple(np.concatenate([batch[k] for batch in batches]) for k in (0, 1))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -50,50 +49,35 @@ def test_against_a_dictionary(left, right, text, size, endings, tmp_path_factory
         return
     found = join(a, b)
     assert found.missing == (len(left) - len(wanted), len(right) - len(wanted))
-    ids, ours, others = joined_rows(a, b, size)
-    assert ids == [str(i) if text[0] else i for i in wanted]
+    ours, others = joined_rows(a, b, size)
+    assert a.ids[found.left].tolist() == [str(i) if text[0] else i for i in wanted]
     np.testing.assert_array_equal(ours, a.read()[[left.index(i) for i in wanted]])
     np.testing.assert_array_equal(others, b.read()[[place[i] for i in wanted]])
 
 
-class Counted:
-    """A file that counts how often it is sought in, and may end early."""
-
-    def __init__(self, file, most=None):
-        self.file, self.most, self.seeks = file, most, 0
-
-    def seek(self, place):
-        self.seeks += 1
-        return self.file.seek(place)
-
-    def readinto(self, buffer):
-        return self.file.readinto(buffer if self.most is None else buffer[: self.most])
-
-    def close(self):
-        self.file.close()
-
-
-def test_rows_that_follow_each_other_are_read_at_once(tmp_path):
+@pytest.mark.parametrize("in_memory", [0, 2**20], ids=["read again", "held"])
+def test_rows_in_another_order(tmp_path, in_memory):
+    """In the source's order, and in others, of which a copy is made: in steps and by places."""
     rng = np.random.default_rng(0)
     source = opened(tmp_path, "a.npy", None, rows=500)
     every = source.read()
-    with Copy(source, tmp_path) as copy:
-        copy.file = Counted(copy.file)
-        for rows in (np.arange(500)[::-1], rng.permutation(500), np.r_[40:90, 3:7, 200, 201]):
-            copy.file.seeks = 0
-            np.testing.assert_array_equal(copy.take(rows), every[rows])
-            assert copy.file.seeks == 1 + np.count_nonzero(np.diff(np.sort(rows)) > 1)
-        assert copy.take(np.array([], np.int64)).shape == (0, 3)
-        repeated = np.array([5, 5, 6, 5])
-        np.testing.assert_array_equal(copy.take(repeated), every[repeated])
+    for order in (np.arange(500), np.arange(0, 500, 3), np.arange(500)[::-1], rng.permutation(500),
+                  np.r_[40:90, 3:7, 200, 201], np.array([], np.int64)):  # fmt: skip
+        found = Rearranged(source, order, in_memory, tmp_path)
+        ends = [0, *np.sort(rng.integers(0, len(order) + 1, 3)).tolist(), len(order)]
+        take = found.reader(0, len(order))
+        parts = [take(a, b) for a, b in itertools.pairwise(ends)]
+        np.testing.assert_array_equal(np.concatenate(parts), every[order])
+        some = rng.permutation(len(order))[:20]
+        np.testing.assert_array_equal(found.take(some), every[order[some]])
 
 
 def test_a_copy_that_ends_early_is_an_error(tmp_path):
-    """What is missing would be whatever lay in memory."""
-    with Copy(opened(tmp_path, "a.npy", None, rows=8), tmp_path) as copy:
-        copy.file = Counted(copy.file, most=10)
-        with pytest.raises(BenchError, match=r"a\.npy: expected 24 bytes of row 3 on, got 10"):
-            copy.take(np.array([4, 3]))
+    """Rows that are missing would be whatever lay in memory."""
+    found = Rearranged(opened(tmp_path, "a.npy", None, rows=8), np.array([4, 3]), 0, tmp_path)
+    found._copy.truncate(40)
+    with pytest.raises(BenchError, match=r"temporary copy of .*a\.npy: expected all of its rows"):
+        found.reader(0, 2)(0, 2)
 
 
 def test_what_is_told(tmp_path):
@@ -106,7 +90,7 @@ def test_what_is_told(tmp_path):
 def test_without_ids(tmp_path):
     a, b = (opened(tmp_path, f"{n}.npy", None, rows=1300, seed=i) for i, n in enumerate("ab"))
     assert "row by row" in str(join(a, b))
-    _, ours, others = joined_rows(a, b, 512)
+    ours, others = joined_rows(a, b, 512)
     np.testing.assert_array_equal(ours, a.read())
     np.testing.assert_array_equal(others, b.read())
     short = opened(tmp_path, "short.npy", None, rows=1299)
@@ -139,35 +123,10 @@ def test_doubled_ids(ending, tmp_path):
 
 
 def test_long_text_is_found():
-    """NumPy's own search misses text of more than 15 letters, which it keeps elsewhere."""
+    """NumPy's own search misses text of more than 15 letters (2.4.6)."""
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice(list("abc-"), rng.integers(1, 40))) for _ in range(900)]
     names = np.array(sorted(set(words)), StringDType())
     order = rng.permutation(len(names))
     known = [str(name) for name in names[order]]
     assert rows_of(known, names).tolist() == order.tolist()
-    left, right = codes(names, names[order])
-    assert (left[order] == right).all() and (np.diff(left) > 0).all()
-
-
-SORTED = """
-import sys
-import numpy as np
-from numpy.dtypes import StringDType
-from benchmark.upgrade.joining import codes
-for n in (3, 100, 300, 1000, 5000):
-    names = np.array([f"item-{k:03}" for k in range(n)], StringDType())
-    for other in (names.copy(), names[::-1].copy(), np.random.default_rng(0).permutation(names)):
-        mine, its = codes(names, other)
-        assert sorted(mine.tolist()) == sorted(its.tolist()) == list(range(n))
-        assert (names[np.argsort(mine)] == other[np.argsort(its)]).all()
-print("sound")
-"""
-
-
-def test_text_of_both_sides_is_sorted_without_a_crash():
-    """In a process of its own: NumPy's quicksort of text ends one (2.4.6)."""
-    done = subprocess.run(
-        [sys.executable, "-c", SORTED], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (0, "sound\n"), done.stderr[-300:]

@@ -1,10 +1,10 @@
-"""Which fitted maps a report may build on, and what becomes of one that refuses the vectors."""
+"""Maps that a report may build on, and those that refuse the vectors."""
 
 import numpy as np
 
-from benchmark.upgrade.gallery import Sample
-from benchmark.upgrade.judging import _closest
-from benchmark.upgrade.maps import chosen_maps, fit_all, map_labels
+from benchmark.upgrade.fit.maps import chosen_maps, fit_all, map_labels
+from benchmark.upgrade.measure.study import _closest
+from benchmark.upgrade.read.gallery import EmbeddedSample
 
 
 def vectors(n=120, d_old=8, d_new=8):
@@ -52,6 +52,6 @@ def test_the_closest_map_is_one_to_the_new_space():
     assert not refused
     assert [each.to_new for each in fits] == [False, True, True, False]
     held = np.arange(120) % 2 == 0
-    items = Sample(np.arange(120), *vectors(), ~held, held)
+    items = EmbeddedSample(np.arange(120), *vectors(), ~held, held)
     assert _closest(fits, items).label == "linear"
     assert _closest(fits[:1], items) is None

@@ -13,8 +13,8 @@ import pytest
 from support.hostile import ids
 
 from benchmark.perf.upgrade import _Vectors
-from benchmark.upgrade import judging, new_vectors
-from benchmark.upgrade.formats import source
+from benchmark.upgrade.formats import joining, source
+from benchmark.upgrade.read import sampling
 from benchmark.upgrade.run import upgrade
 
 DIM = 256
@@ -34,10 +34,10 @@ def peak(made):
 @pytest.mark.parametrize("embedded", [4000, None])
 def test_memory_is_flat_in_both_galleries(tmp_path, monkeypatch, embedded):
     """A sample embedded anew, and everything: 200,000 items take hardly more than 50,000."""
-    monkeypatch.setattr(new_vectors, "IN_MEMORY", 2**20)
+    monkeypatch.setattr(joining, "IN_MEMORY", 2**20)
     monkeypatch.setattr(source, "MOST_BATCH", 2**23)  # so that all sizes have many blocks
-    monkeypatch.setattr(judging, "MOST_PAIRS", 2000)
-    monkeypatch.setattr(judging, "MOST_HELD", 1000)
+    monkeypatch.setattr(sampling, "MOST_PAIRS", 2000)
+    monkeypatch.setattr(sampling, "MOST_HELD", 1000)
     peaks = {}
     for items in (50_000, 200_000):
         made = _Vectors(tmp_path / f"{items}", items, DIM, 50, embedded or items)

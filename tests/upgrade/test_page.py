@@ -8,8 +8,8 @@ import shutil
 import html5lib
 import pytest
 
-from benchmark.upgrade.page import render
-from benchmark.upgrade.tables import tables
+from benchmark.upgrade.show.page import render
+from benchmark.upgrade.show.tables import tables
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>\x1b[2J\u202e\"'"
 

@@ -1,4 +1,4 @@
-"""What the user cannot do is asked once, on a terminal; a pty stands for it."""
+"""Constraints are asked once, on a terminal; a pty stands for it."""
 
 import json
 import os

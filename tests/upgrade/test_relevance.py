@@ -8,7 +8,7 @@ from numpy.dtypes import StringDType
 from support import hostile
 
 from benchmark.errors import BenchError
-from benchmark.upgrade.relevance import Told, read_class_labels, read_relevance
+from benchmark.upgrade.read.qrels import Qrels, Unused, read_class_labels
 
 QUERIES = np.array(["q0", "q1", "q2"], StringDType())
 GALLERY = np.array(["d3", "d1", "d2"], StringDType())
@@ -57,32 +57,30 @@ def test_against_a_dictionary(gains, text, beir, ending, seed, qrels):
     wanted = {(place[0][q], place[1][d]): gain for (q, d), gain in known.items() if gain > 0}
     if not wanted:
         with pytest.raises(BenchError, match=r"qrels.tsv: .*expected"):
-            read_relevance(path, *ids)
+            Qrels.of(path, *ids)
         return
-    found = read_relevance(path, *ids)
+    found = Qrels.of(path, *ids)
     assert pairs(found) == wanted
     assert [*pairs(found)] == sorted(wanted)
     strangers = sum(q not in place[0] for q, _ in gains)
-    assert found.told == Told(
+    assert found.unused == Unused(
         0, strangers, len(gains) - len(known) - strangers, len(known) - len(wanted)
     )
 
 
 def test_what_is_told(qrels):
     path = qrels("q0 0 d1 2\nq0 0 d1 2.0\nq0 0 d2 0\nq2 0 d3 1\nq9 0 d1 1\nq1 0 d9 1\nq1 0 d1 -2\n")
-    found = read_relevance(path, QUERIES, GALLERY)
+    found = Qrels.of(path, QUERIES, GALLERY)
     assert pairs(found) == {(0, 1): 2.0, (2, 0): 1.0}
     assert str(found) == (
         "2 relevant items of 2 queries; 1 queries have none and are left out; "
         "1 judgements repeated; 1 judgements of unknown queries; "
         "1 judgements of unknown items; 2 judgements say not relevant"
     )
-    judged = found.judged(np.array([1, 3]))
-    assert judged.answered.tolist() == [True, False, True]
 
 
 def test_no_file_is_no_judgement():
-    none = read_relevance(None, QUERIES, GALLERY)
+    none = Qrels.of(None, QUERIES, GALLERY)
     assert not none.known and str(none) == "3 queries without judgements"
     assert len(none.offset) == 4
 
@@ -90,14 +88,14 @@ def test_no_file_is_no_judgement():
 def test_ids_are_as_they_are_written(qrels):
     """Numbers match what writes them, no other text; ids of BEIR may hold spaces."""
     path = qrels("07 0 7 1\n7 0 +7 1\n7 0 8 1\n")
-    found = read_relevance(path, np.array([7]), np.array([7, 8]))
-    assert pairs(found) == {(0, 1): 1.0} and found.told == Told(0, 1, 1, 0)
+    found = Qrels.of(path, np.array([7]), np.array([7, 8]))
+    assert pairs(found) == {(0, 1): 1.0} and found.unused == Unused(0, 1, 1, 0)
     path = qrels("\N{BOM}query-id\tcorpus-id\tscore\na b\tü x\t1\n")
     ids = np.array(["a b"], StringDType()), np.array(["ü x"], StringDType())
-    assert pairs(read_relevance(path, *ids)) == {(0, 0): 1.0}
+    assert pairs(Qrels.of(path, *ids)) == {(0, 0): 1.0}
     huge = np.array([2**63 - 1])
     path = qrels(f"{2**63 - 1} 0 {2**63 - 1} 1\n{2**63 - 1} 0 {2**63} 1\n")
-    assert pairs(read_relevance(path, huge, huge)) == {(0, 0): 1.0}
+    assert pairs(Qrels.of(path, huge, huge)) == {(0, 0): 1.0}
 
 
 @pytest.mark.parametrize(("text", "said"), [
@@ -126,7 +124,7 @@ def test_ids_are_as_they_are_written(qrels):
 ])  # fmt: skip
 def test_damaged(text, said, qrels):
     with pytest.raises(BenchError, match=f"qrels.tsv: {said}") as caught:
-        read_relevance(qrels(text), QUERIES, GALLERY)
+        Qrels.of(qrels(text), QUERIES, GALLERY)
     line = str(caught.value)
     assert line.isprintable() and len(line) < 600
 
@@ -136,14 +134,14 @@ def test_what_may_lie_in_the_place_of_a_file(what, tmp_path):
     (sample,) = [s for s in hostile.in_place("x", "qrels.tsv") if s.name == what]
     hostile.write(sample, tmp_path)
     with pytest.raises(BenchError, match=r"qrels.tsv: (line 1: )?(expected|cannot)"):
-        read_relevance(tmp_path / "qrels.tsv", QUERIES, GALLERY)
+        Qrels.of(tmp_path / "qrels.tsv", QUERIES, GALLERY)
 
 
 def test_a_file_that_is_too_large(tmp_path):
     with (tmp_path / "qrels.tsv").open("wb") as file:
         file.truncate(2**40)
     with pytest.raises(BenchError, match=r"qrels.tsv: expected at most 268435456 bytes, got "):
-        read_relevance(tmp_path / "qrels.tsv", QUERIES, GALLERY)
+        Qrels.of(tmp_path / "qrels.tsv", QUERIES, GALLERY)
 
 
 def test_class_labels(tmp_path, qrels):
@@ -194,7 +192,7 @@ def test_damaged_arrays_of_labels(tmp_path):
 
 
 def test_too_many_pairs(tmp_path, monkeypatch):
-    monkeypatch.setattr("benchmark.upgrade.relevance._MOST_PAIRS", 8)
+    monkeypatch.setattr("benchmark.upgrade.read.qrels._MOST_PAIRS", 8)
     np.save(tmp_path / "q.npy", [1, 1, 1])
     with pytest.raises(BenchError, match=r"q.npy: expected at most 8 pairs of one class, got 9"):
         read_class_labels(tmp_path / "q.npy", tmp_path / "q.npy", QUERIES, GALLERY)

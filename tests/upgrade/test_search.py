@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmark.upgrade.gallery import Block
-from benchmark.upgrade.search import Relevant, ResultList, judged_of, score_pairs, search
+from benchmark.upgrade.read.gallery import GalleryBlock, one_pass
+from benchmark.upgrade.read.qrels import RelevantPairs
+from benchmark.upgrade.search.lists import PairScores, ResultList, relevant_ranks, search
 
 N, Q = 130, 9
 
@@ -18,15 +19,15 @@ def problem():
     gallery[:, 0] += 5  # no zeros
     query = np.repeat(np.arange(Q), 5)
     row = np.concatenate([rng.choice(N, 5, replace=False) for _ in range(Q)])
-    judged = rng.random(len(row)) < 0.6
-    return gallery, queries, Relevant(Q, query, row, np.ones(len(row)), judged)
+    counted = rng.random(len(row)) < 0.6
+    return gallery, queries, RelevantPairs(Q, query, row, np.ones(len(row)), counted)
 
 
 def blocks(gallery, step):
     def start():
         for a in range(0, N, step):
             rows = np.arange(a, min(a + step, N))
-            yield Block.whole(rows, gallery[rows], gallery[rows])
+            yield GalleryBlock.whole(rows, gallery[rows], gallery[rows])
 
     return start
 
@@ -34,39 +35,39 @@ def blocks(gallery, step):
 @pytest.mark.parametrize("step", [N, 37, 1])
 def test_ranks_and_nearest_items_whatever_the_blocks(problem, step):
     gallery, queries, relevant = problem
-    known = Block.whole(np.arange(N), gallery, gallery)
+    known = GalleryBlock.whole(np.arange(N), gallery, gallery)
     each = ResultList(queries, lambda block: block.old, top=6)
     found = search(blocks(gallery, step), relevant, known, {"x": each}, "l2")["x"]
     scores = -((queries[:, None] - gallery[None]) ** 2).sum(-1)
     expected = []
     for q in range(Q):
         mine = relevant.query == q
-        left_out = relevant.row[mine & ~relevant.judged]
+        left_out = relevant.row[mine & ~relevant.counted]
         counted = np.setdiff1d(np.arange(N), left_out)
         expected += [
             (scores[q, counted] >= scores[q, row]).sum()
-            for row in relevant.row[mine & relevant.judged]
+            for row in relevant.row[mine & relevant.counted]
         ]
         best = counted[np.lexsort((counted, -scores[q, counted]))][:6]
         assert found.rows[q].tolist() == best.tolist()
         assert found.scores[q].tolist() == scores[q, best].tolist()
     assert found.ranks.tolist() == expected
-    judged_of(found.ranks, relevant)  # ranks are possible ones
+    relevant_ranks(found.ranks, relevant)  # ranks are possible ones
 
 
 def test_scores_of_pairs(problem):
     gallery, queries, _ = problem
     each = ResultList(queries, lambda block: block.old)
     query, row = np.array([3, 0, 3]), np.array([129, 5, 5])
-    scores = score_pairs(blocks(gallery, 50), query, row, each, "l2")
+    (scores,) = one_pass(blocks(gallery, 50), [PairScores(query, row, each, "l2")])
     assert scores.tolist() == (-((queries[query] - gallery[row]) ** 2).sum(1)).tolist()
 
 
 def test_a_list_longer_than_the_gallery(problem):
     gallery, queries, relevant = problem
-    known = Block.whole(np.arange(N), gallery, gallery)
+    known = GalleryBlock.whole(np.arange(N), gallery, gallery)
     each = ResultList(queries, lambda block: block.old, top=N + 5)
     found = search(blocks(gallery, 40), relevant, known, {"x": each}, "l2")["x"]
-    left_out = np.bincount(relevant.query[~relevant.judged], minlength=Q)
+    left_out = np.bincount(relevant.query[~relevant.counted], minlength=Q)
     assert ((found.rows < 0).sum(1) == 5 + left_out).all()
     assert np.isnan(found.scores[found.rows < 0]).all()

@@ -21,7 +21,7 @@ from benchmark.contract.conversion import Conversion, Dims
 from benchmark.errors import BenchError
 from benchmark.models.parts import Affine, KeepSide
 from benchmark.upgrade.formats import open_vectors
-from benchmark.upgrade.relevance import read_relevance
+from benchmark.upgrade.read.qrels import Qrels
 
 
 def test_what_a_killed_conversion_leaves_goes_with_the_next(saved, gallery, tmp_path):
@@ -107,23 +107,23 @@ def test_numbers_that_a_map_makes_infinite_are_told_in_memory():
 def test_an_id_that_is_a_word_of_a_header(tmp_path):
     path = tmp_path / "q.qrels"
     path.write_text("query-id-0 0 a 1\nquery-id-1 0 b 1\n")
-    found = read_relevance(path, np.array(["query-id-0", "query-id-1"]), np.array(["a", "b"]))
+    found = Qrels.of(path, np.array(["query-id-0", "query-id-1"]), np.array(["a", "b"]))
     assert found.rows.tolist() == [0, 1]
     path.write_text("query-id 0 a 1\nquery-id-1 0 b 1\n")
-    found = read_relevance(path, np.array(["query-id", "query-id-1"]), np.array(["a", "b"]))
+    found = Qrels.of(path, np.array(["query-id", "query-id-1"]), np.array(["a", "b"]))
     assert found.rows.tolist() == [0, 1]
     path.write_text("query-id\tcorpus-id\tscore\nquery-id-1\tb\t1\n")
-    found = read_relevance(path, np.array(["query-id-0", "query-id-1"]), np.array(["a", "b"]))
+    found = Qrels.of(path, np.array(["query-id-0", "query-id-1"]), np.array(["a", "b"]))
     assert found.rows.tolist() == [1]
     path.write_text("query-id\tcorpus\tscore\nquery-id-1\tb\t1\n")
     with pytest.raises(BenchError, match="expected the header query-id corpus-id score"):
-        read_relevance(path, np.array(["query-id-1"]), np.array(["b"]))
+        Qrels.of(path, np.array(["query-id-1"]), np.array(["b"]))
 
 
 @pytest.mark.parametrize("row", [0, 7, 19])
 @pytest.mark.parametrize("value", [None, [1.0], [1.0, 2.0, 3.0]])
 def test_a_list_of_another_length_is_named_by_its_row(tmp_path, row, value):
-    """Where the schema says that lists are of a fixed size, the reader counts from 1, by parts."""
+    """The reader counts from 1, by parts, for lists that the schema says are of a fixed size."""
     rows = [[1.0, 2.0] for _ in range(20)]
     rows[row] = value
     table = pa.table({"vector": pa.array(rows, pa.list_(pa.float32()))})

@@ -8,7 +8,7 @@ from support.problems import examples
 
 from benchmark.contract.fusion import RankFusion, RescoredList
 from benchmark.contract.lists import ranks
-from benchmark.upgrade import evaluation
+from benchmark.upgrade.measure import evaluation
 
 
 @examples(60)

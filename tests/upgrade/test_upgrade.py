@@ -1,21 +1,23 @@
 """The report on upgrades whose outcome is known beforehand."""
 
 import itertools
+from dataclasses import fields
+from typing import get_type_hints
 
 import numpy as np
 import pytest
-from support.upgrades import noise, planted
+from support.upgrades import noise, planted, studied
+from typer.main import get_command
 
 import benchmark
 from benchmark import BenchError
+from benchmark.cli.app import app
 from benchmark.metrics.intervals import mean_interval
 from benchmark.ranking.ranks import rank
-from benchmark.upgrade.judging import study
-from benchmark.upgrade.reading import read_inputs
-from benchmark.upgrade.strategies import KEEP, REEMBED, Constraints
-from benchmark.upgrade.verdict import Evidence, decide
-
-MAPS = ("procrustes", "procrustes:query", "linear")
+from benchmark.upgrade.decide.verdict import Evidence, decide
+from benchmark.upgrade.formats.rows import ArrayRows
+from benchmark.upgrade.read.request import Constraints, UpgradeRequest, missing
+from benchmark.upgrade.search.strategies import KEEP, REEMBED
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +35,9 @@ def report(made):
 def studies(made):
     """From the sample, and from everything embedded again."""
 
-    def of(rows):
-        given = made.arguments(rows)
-        del given["maps"]
-        return study(read_inputs(**given), MAPS)
-
-    return of(made.sample(800)), of(np.arange(len(made.new)))
+    return tuple(
+        studied(made.arguments(rows)) for rows in (made.sample(800), np.arange(len(made.new)))
+    )
 
 
 def by_name(report):
@@ -87,8 +86,9 @@ def test_scores_of_a_sample_are_those_of_everything_embedded(studies):
 
 def test_no_map_has_seen_a_relevant_item(studies, made):
     for each in studies:
-        assert not np.isin(each.sample.rows[each.sample.fitted], made.relevant).any()
-        assert not (each.sample.fitted & each.sample.held).any()
+        sample = each.first.sample
+        assert not np.isin(sample.rows[sample.fitted], made.relevant).any()
+        assert not (sample.fitted & sample.held).any()
 
 
 def test_pure_noise_recommends_embedding_again():
@@ -111,12 +111,12 @@ def test_nothing_is_recommended_that_cannot_be_done(studies):
     for flags in itertools.product([True, False], repeat=5):
         constraints = Constraints(*flags)
         for wanted in (0.5, 0.9, 0.999):
-            verdict = decide(evidence, constraints, wanted)
-            for name in (verdict.name, verdict.runner_up):
+            decision = decide(evidence, constraints, wanted)
+            for name in (decision.name, decision.runner_up):
                 if name is not None:
-                    assert not sample.outcomes[name].strategy.missing(constraints)
-            recommended.add(verdict.name)
-            assert verdict.name != verdict.runner_up
+                    assert not missing(sample.outcomes[name].strategy.needs, constraints)
+            recommended.add(decision.name)
+            assert decision.name != decision.runner_up
     assert {"procrustes:query", REEMBED} <= recommended
 
 
@@ -166,15 +166,12 @@ def test_queries_that_are_items_are_left_out_for_themselves(made):
     given = made.arguments(rows) | {
         "queries": made.new[items], "old_queries": made.old[items], "maps": "procrustes",
         "qrels": {int(a): {int(b): 1.0} for a, b in itertools.pairwise(items)},
+        "queries_are_items": True,
     }  # fmt: skip
-    ids = {**given.pop("ids"), "queries": items, "old_queries": items}
-    inputs = read_inputs(
-        **{k: v for k, v in given.items() if k != "maps"}, ids=ids, queries_are_items=True
-    )
-    found = study(inputs, ["procrustes"])
-    assert found.relevant.judged.sum() == len(items) - 1 == found.relevant.n_queries - 1
-    own = found.relevant.row[~found.relevant.judged]
-    assert own.tolist() == items.tolist()
+    given["ids"] |= {"queries": items, "old_queries": items}
+    relevant = studied(given).relevant
+    assert relevant.counted.sum() == len(items) - 1 == relevant.n_queries - 1
+    assert relevant.row[~relevant.counted].tolist() == items.tolist()
 
 
 def test_costs_are_those_of_the_users_numbers(report):
@@ -216,7 +213,7 @@ def test_worst_queries_are_those_that_lose_most(report, made):
         ({"wanted": 0.0}, "share in"),
         ({"throughput": 0.0}, "above 0"),
         ({"qrels": {}}, "expected a relevant item"),
-        ({"qrels": {0: {10**6: 1.0}}}, "expected a relevant item"),
+        ({"qrels": {0: {10**6: 1.0}}}, "item: expected ids of the vectors, .* but '1000000'"),
         ({"ids": {"galery": [1]}}, "galery"),
     ],
 )
@@ -235,12 +232,37 @@ def test_judgements_of_several_items_and_long_names(made):
         q: {str(names[row]): 1.0, str(names[made.relevant[0]]): 2.0}
         for q, row in enumerate(made.relevant)
     }
-    del given["maps"]
-    given |= {"qrels": qrels, "ids": {"old_gallery": names, "new_gallery": names[rows]}}
-    relevance = read_inputs(**given).relevance
-    assert len(relevance.rows) == 2 * len(made.relevant) - 1
+    ids = {"old_gallery": names, "new_gallery": names[rows]}
+    qrels = studied(given | {"qrels": qrels, "ids": ids, "maps": "procrustes"}).inputs.qrels
+    assert len(qrels.rows) == 2 * len(made.relevant) - 1
     first = made.relevant[0]
-    assert relevance.rows[0] == first and relevance.gains[0] == 2.0
+    assert qrels.rows[0] == first and qrels.gains[0] == 2.0
     for q, row in enumerate(made.relevant[1:], 1):
-        a, b = relevance.offset[q : q + 2]
-        assert sorted(relevance.rows[a:b]) == sorted([first, row])
+        a, b = qrels.offset[q : q + 2]
+        assert sorted(qrels.rows[a:b]) == sorted([first, row])
+
+
+@pytest.mark.parametrize("complete", [True, False])
+@pytest.mark.parametrize("qrels", [True, False])
+def test_the_gallery_is_read_at_most_three_times(made, complete, qrels, monkeypatch):
+    """Once to look at all vectors and to draw the sample, once to search, once to rescore."""
+    read, vectors = [], ArrayRows.vectors
+    monkeypatch.setattr(
+        ArrayRows, "vectors", lambda self, *a: read.append(self.name) or vectors(self, *a)
+    )
+    given = made.arguments(np.arange(len(made.new)) if complete else made.sample(800))
+    benchmark.upgrade(**given | {"rescoring": True} | ({} if qrels else {"qrels": None}))
+    assert read.count("old_gallery") == (3 if qrels else 1)
+    assert read.count("new_gallery") == 1
+
+
+def test_every_option_has_the_help_of_its_field():
+    """One description of a request, for the command and for Python."""
+    options = {each.name: each for each in get_command(app).commands["upgrade"].params}
+    hints = get_type_hints(UpgradeRequest, include_extras=True)
+    for each in fields(UpgradeRequest):
+        (help_,) = hints[each.name].__metadata__
+        assert (each.name in options) == (help_.cli is not None)
+        if each.name in options:
+            assert options[each.name].help == help_.text
+    assert options["throughput"].default == UpgradeRequest.throughput

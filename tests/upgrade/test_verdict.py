@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmark.upgrade.judging import Outcome
-from benchmark.upgrade.statistics import measured
-from benchmark.upgrade.strategies import KEEP, REEMBED, Constraints, Strategy
-from benchmark.upgrade.verdict import Evidence, Verdict, decide
+from benchmark.metrics.kept_share import measured
+from benchmark.upgrade.decide.verdict import Decision, Evidence, decide
+from benchmark.upgrade.measure.study import StrategyOutcome
+from benchmark.upgrade.read.request import Constraints
+from benchmark.upgrade.search.strategies import KEEP, REEMBED, Strategy
 
 METRIC = "ndcg_at_10"
 QUERY_MAP = Strategy("linear:query", "map the queries", fitted=None)
@@ -28,11 +29,15 @@ def evidence(*scored: tuple[Strategy, list[float]]) -> Evidence:
 
 
 def of_scores(scored: dict[Strategy, np.ndarray]) -> Evidence:
-    outcomes = {s.name: Outcome(s, {METRIC: measured(v)}, v, False) for s, v in scored.items()}
+    outcomes = {
+        s.name: StrategyOutcome(s, {METRIC: measured(v)}, v, False) for s, v in scored.items()
+    }
     return Evidence.of(outcomes, METRIC, None)
 
 
-def verdict(found: Evidence, constraints: Constraints = EVERYTHING, wanted: float = 0.9) -> Verdict:
+def verdict(
+    found: Evidence, constraints: Constraints = EVERYTHING, wanted: float = 0.9
+) -> Decision:
     return decide(found, constraints, wanted)
 
 
@@ -140,7 +145,7 @@ def test_what_is_left_where_nothing_can_be_embedded_again():
     assert said.name == KEEP and "nothing that can be done is measurably better" in said.reason
     assert verdict(hurts, replace(stuck, old_model=False)).name == "linear:query"
     nothing = evidence((OLD, of_ten(2)), (NEW, of_ten(8)))
-    assert verdict(nothing, replace(stuck, old_model=False)) == Verdict(
+    assert verdict(nothing, replace(stuck, old_model=False)) == Decision(
         None, "nothing is left that can be done", None, ()
     )
 

@@ -69,7 +69,7 @@ def open_vectors(name: str | Path, vector_column: str = "", id_column: str = "")
 
 
 def _ending(path: Path) -> str:
-    """Of a folder that of the first of its files that has one of ours."""
+    """The ending of a file, or that of a folder's files."""
     if not path.is_dir():
         return path.suffix.lower()
     endings = {
@@ -101,7 +101,7 @@ def sink_class(path: Path) -> type[Sink]:
 
 
 def _split(name: str) -> tuple[Path, str]:
-    """The path of a name, and what stands after its colon; a colon may be part of a path."""
+    """Split a name into its path and the part after a colon, which may be part of a path."""
     path, _, part = name.rpartition(":")
     before = Path(path)
     is_source = before.suffix.lower() in _SOURCES or (path and before.is_dir())

@@ -1,4 +1,4 @@
-"""What all formats ask of files of others, and the words in which they refuse them."""
+"""Checks that all formats make of files of others, and the words in which they refuse them."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -45,7 +45,7 @@ def listed(names: Iterable[str], most: int = 8) -> str:
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Whatever a library raises on a file of others, as one line."""
+    """Turn whatever a library raises on a file of others into one line."""
     try:
         yield
     except BenchError:
@@ -56,16 +56,23 @@ def reading(what: str) -> Iterator[None]:
         raise BenchError(f"expected {what}, got what cannot be read: {text}") from error
 
 
-def require_file(path: Path) -> int:
-    """Bytes of a regular file; a BenchError, without its name, for anything else."""
+@contextmanager
+def nameless(path: Path) -> Iterator[None]:
+    """Take the name of a file off errors that begin with it, where a caller puts it there."""
     try:
-        return file_size(path, MOST_BYTES)
+        yield
     except BenchError as error:
         raise BenchError(str(error.args[0]).removeprefix(f"{path}: ")) from error
 
 
+def require_file(path: Path) -> int:
+    """Bytes of a regular file; a BenchError, without its name, for anything else."""
+    with nameless(path):
+        return file_size(path, MOST_BYTES)
+
+
 def require_vectors(shape: tuple[int, ...], dtype: np.dtype[Any], has_bytes: bool) -> None:
-    """BenchError unless an array may hold vectors, as shape and type say.
+    """Raise a BenchError unless an array may hold vectors, by its shape and type.
 
     Where bytes are not the format's own numbers (``has_bytes``), they are packed bits.
     """
@@ -81,7 +88,7 @@ def require_vectors(shape: tuple[int, ...], dtype: np.dtype[Any], has_bytes: boo
 
 
 def choose(wanted: str, shapes: Mapping[str, tuple[int, ...]]) -> str:
-    """The array of a file with several: that of a name, else the only one ``[n, dim]``.
+    """Choose the array of a file with several: by a name, else the only one ``[n, dim]``.
 
     Raises:
         BenchError: Listing what there is, if none or several would do.
@@ -98,29 +105,6 @@ def choose(wanted: str, shapes: Mapping[str, tuple[int, ...]]) -> str:
     raise BenchError(f"expected {which}, named as FILE:NAME; got {listed(flat or shapes)}")
 
 
-def ids_of(name: str, names: Iterable[str]) -> str | None:
-    """The array of the ids of array ``name``: ``NAME_ids``, ``ids`` or ``id``, if one is there."""
-    known = set(names)
-    return next((each for each in (f"{name}_ids", "ids", "id") if each in known), None)
-
-
-def id_arrays(arrays: Mapping[str, tuple[tuple[int, ...], Any]], rows: int) -> list[str]:
-    """Arrays with one whole number or text a row, of those of a file by shape and type.
-
-    ``NAME_ids`` are those of another array. Whole numbers that are stored as floating-point ones
-    count where their name is one that ids go by.
-    """
-    others = {f"{name}_ids" for name in arrays}
-    return [
-        name
-        for name, (shape, dtype) in arrays.items()
-        if shape == (rows,)
-        and name not in others
-        and dtype is not None
-        and (dtype.kind in "iuUST" or (dtype.kind == "f" and likely_ids(name)))
-    ]
-
-
 def likely_ids(name: str) -> bool:
-    """Whether a column's name is one that ids go by."""
+    """Compare a column's name with those that ids go by."""
     return _LIKE.search(name.lower()) is not None

@@ -2,10 +2,11 @@
 
 import uuid
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,17 +15,27 @@ from numpy.dtypes import StringDType
 from numpy.typing import NDArray
 
 from benchmark.errors import BenchError, located
-from benchmark.upgrade.formats.checks import MOST_NAMES, cut, likely_ids, listed, require_file
+from benchmark.upgrade.formats.checks import (
+    MOST_NAMES,
+    cut,
+    likely_ids,
+    listed,
+    reading,
+    require_file,
+)
 from benchmark.upgrade.formats.ids import AT_ONCE, LONGEST
-from benchmark.upgrade.formats.source import Source
+from benchmark.upgrade.formats.source import Shape, Source
 
 ID, VECTOR = "id", "vector"
 types = pa.types
+Group = tuple[int, Callable[[int], Iterator[Any]]]
+"""Rows that a file keeps together: how many, and what reads a column of them, the first row of all
+files being given."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a file's metadata say.
+class Layout:
+    """Rows and columns of a file, as its metadata say.
 
     Attributes:
         rows: How many it has.
@@ -38,9 +49,8 @@ class Found:
     dtype: np.dtype[Any]
     places: tuple[str, ...]
 
-    @property
-    def layout(self) -> str:
-        """What the files of a folder must have in common."""
+    def __str__(self) -> str:
+        """The layout that the files of a folder must have in common."""
         with_ids = "with" if ID in self.places else "without"
         return f"{self.dim} numbers of {self.dtype}, {with_ids} ids"
 
@@ -50,37 +60,70 @@ class ColumnsSource(Source):
 
     Files of a folder follow each other by name; hidden ones, and those with another ending, are
     passed over.
+
+    Class attributes:
+        endings: Of files of a folder.
     """
 
     has_columns = True
+    endings: ClassVar[tuple[str, ...]]
 
     @abstractmethod
-    def _look(self, path: Path) -> Found:
-        """What a file says; it sets ``part`` where that is open."""
+    def _about(self, path: Path) -> tuple[int, Any]:
+        """Rows of a file, and its schema."""
 
     @abstractmethod
-    def _parts(self, column: str, size: int, skipped: int = 0) -> Iterator[Any]:
-        """A column of all files in order, but for the first rows, at most ``size`` at a time."""
+    def _groups(self, path: Path, column: str, size: int) -> Iterator[Group]:
+        """The groups of a file in order; a column is read at most ``size`` rows at a time."""
 
-    @abstractmethod
-    def _endings(self) -> tuple[str, ...]:
-        """Endings of files of a folder."""
-
-    def _open(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        found = {path: self._look(path) for path in files(self.path, self._endings(), self.format)}
+    def _open(self) -> tuple[Shape, np.dtype[Any]]:
+        found = {path: self._look(path) for path in _files(self.path, self.endings, self.format)}
         # Engines that write folders leave files without a row, which tell no dimension.
         filled = {path: each for path, each in found.items() if each.rows} or found
         first_path, first = next(iter(filled.items()))
         for path, each in filled.items():
-            if each.layout != first.layout:
+            if str(each) != str(first):
                 raise BenchError(
-                    f"{path.name}: expected {first.layout} as in {first_path.name}, "
-                    f"got {each.layout}"
+                    f"{path.name}: expected {first} as in {first_path.name}, got {each}"
                 )
         self._files = list(filled)
         shared = set.intersection(*(set(each.places) for each in filled.values()))
         self._places = [name for name in first.places if name in shared]
         return (sum(each.rows for each in filled.values()), first.dim), first.dtype
+
+    def _look(self, path: Path) -> Layout:
+        """Look at a file, and set ``part`` where that is open."""
+        with self._named(path):
+            rows, schema = self._about(path)
+            self.part = _vector_column(schema, self.part)
+            dtype, dim = _vector_type(schema.field(self.part).type)
+            if dim is None:
+                parts = (part for n, read in self._groups(path, self.part, 1) if n
+                         for part in read(0))  # fmt: skip
+                first = next(parts, None)
+                dim = 0 if first is None else pc.list_value_length(_plain(first))[0].as_py() or 0
+        return Layout(rows, dim, dtype, _id_columns(schema))
+
+    @contextmanager
+    def _named(self, path: Path) -> Iterator[None]:
+        """Put the name of a file before errors, if it is one of a folder."""
+        with located(path.name if path != self.path else ""), reading(self.format):
+            yield
+
+    def _parts(self, column: str, size: int, skipped: int = 0) -> Iterator[Any]:
+        """A column of all files in order, but for the first rows, at most ``size`` at a time."""
+        before = 0
+        for path in self._files:
+            with self._named(path):
+                for rows, read in self._groups(path, column, size):
+                    start, before = before, before + rows
+                    if before <= skipped:
+                        continue
+                    for part in read(start):
+                        rest = part[max(0, skipped - start) :]
+                        start += len(part)
+                        if len(rest):
+                            yield rest
 
     def _id_places(self) -> tuple[str | None, list[str]]:
         others = [name for name in self._places if name not in (ID, self.part)]
@@ -110,8 +153,8 @@ class ColumnsSource(Source):
             yield numbers.to_numpy(zero_copy_only=False).reshape(-1, self.dim)
 
 
-def files(path: Path, endings: tuple[str, ...], what: str) -> list[Path]:
-    """The file, or those of a folder; BenchError if there is none, or one is no regular file."""
+def _files(path: Path, endings: tuple[str, ...], what: str) -> list[Path]:
+    """The file, or those of a folder; a BenchError for none, or one that is no regular file."""
     if not path.is_dir():
         require_file(path)
         return [path]
@@ -127,16 +170,12 @@ def files(path: Path, endings: tuple[str, ...], what: str) -> list[Path]:
     return found
 
 
-def vector_column(schema: Any, wanted: str) -> str:
-    """The column of vectors: that of a name, ``vector``, or the only one that has lists of numbers.
-
-    Raises:
-        BenchError: Listing what there is.
-    """
+def _vector_column(schema: Any, wanted: str) -> str:
+    """The column of vectors: by a name, ``vector``, or the only one that has lists of numbers."""
     name = wanted or VECTOR
     if schema.names.count(name) == 1:
         return name
-    lists = [field.name for field in schema if _is_numbers(field.type)]
+    lists = [field.name for field in schema if _is_numbers(_storage(field.type))]
     if not wanted and len(lists) == 1 and schema.names.count(lists[0]) == 1:
         return str(lists[0])
     raise BenchError(
@@ -145,27 +184,18 @@ def vector_column(schema: Any, wanted: str) -> str:
     )
 
 
-def vector_type(kind: Any) -> tuple[np.dtype[Any], int | None]:
-    """The type of the numbers of a column of lists, and how many there are, if it says so.
-
-    Raises:
-        BenchError: If it is none.
-    """
+def _vector_type(kind: Any) -> tuple[np.dtype[Any], int | None]:
+    """The type of the numbers of a column of lists, and how many there are, if it says so."""
     stored = _storage(kind)
-    if _is_bytes(stored):
+    if _is(stored, _BYTES):
         raise BenchError("expected lists of numbers, got binary vectors")
-    if not _is_list(stored) or not types.is_primitive(stored.value_type):
+    if not _is_numbers(stored):
         raise BenchError(f"expected lists of numbers, got {cut(kind)}")
     dim = stored.list_size if types.is_fixed_size_list(stored) else None
     return np.dtype(stored.value_type.to_pandas_dtype()), dim
 
 
-def dim_of(part: Any) -> int:
-    """Numbers of the first row of a column of lists; 0 if there is none."""
-    return int(pc.list_value_length(_plain(part))[0].as_py() or 0)
-
-
-def id_columns(schema: Any) -> tuple[str, ...]:
+def _id_columns(schema: Any) -> tuple[str, ...]:
     """Columns that may hold ids, by their type and name."""
     return tuple(
         field.name
@@ -174,38 +204,22 @@ def id_columns(schema: Any) -> tuple[str, ...]:
     )
 
 
-def _storage(kind: Any) -> Any:
-    while isinstance(kind, pa.BaseExtensionType):
-        kind = kind.storage_type
-    return kind
+_LISTS = (
+    types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view,
+    types.is_large_list_view,
+)  # fmt: skip
+_BYTES = (
+    types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary,
+)  # fmt: skip
+_WORDS = (*_BYTES, types.is_string, types.is_large_string, types.is_string_view)
 
 
-def _is_list(kind: Any) -> bool:
-    checks = (
-        types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view,
-        types.is_large_list_view,
-    )  # fmt: skip
+def _is(kind: Any, checks: tuple[Callable[[Any], bool], ...]) -> bool:
     return any(check(kind) for check in checks)
 
 
-def _is_numbers(kind: Any) -> bool:
-    stored = _storage(kind)
-    return _is_list(stored) and types.is_primitive(stored.value_type)
-
-
-def _is_bytes(kind: Any) -> bool:
-    checks = (
-        types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary,
-    )  # fmt: skip
-    return any(check(kind) for check in checks)
-
-
-def _is_text(kind: Any) -> bool:
-    return any(c(kind) for c in (types.is_string, types.is_large_string, types.is_string_view))
-
-
-def _is_whole(kind: Any) -> bool:
-    return bool(types.is_integer(kind) or (types.is_decimal(kind) and kind.scale == 0))
+def _is_numbers(stored: Any) -> bool:
+    return _is(stored, _LISTS) and types.is_primitive(stored.value_type)
 
 
 def _may_be_ids(kind: Any, name: str) -> bool:
@@ -214,7 +228,14 @@ def _may_be_ids(kind: Any, name: str) -> bool:
         stored = stored.value_type
     if types.is_floating(stored):
         return name == ID or likely_ids(name)
-    return name == ID or _is_whole(stored) or _is_text(stored) or _is_bytes(stored)
+    is_whole = types.is_integer(stored) or (types.is_decimal(stored) and stored.scale == 0)
+    return name == ID or is_whole or _is(stored, _WORDS)
+
+
+def _storage(kind: Any) -> Any:
+    while isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    return kind
 
 
 def _plain(part: Any) -> Any:
@@ -224,10 +245,8 @@ def _plain(part: Any) -> Any:
     kind = part.type
     if types.is_dictionary(kind):
         return _plain(part.dictionary_decode())
-    if types.is_string_view(kind):
-        return part.cast(pa.large_string())
-    if types.is_binary_view(kind):
-        return part.cast(pa.large_binary())
+    if types.is_string_view(kind) or types.is_binary_view(kind):
+        return part.cast(pa.large_string() if types.is_string_view(kind) else pa.large_binary())
     if types.is_list_view(kind) or types.is_large_list_view(kind):
         return part.cast(pa.large_list(kind.value_type))
     return part
@@ -239,11 +258,11 @@ def _ids(stored: Any, name: str) -> Any:
     kind = part.type
     if part.null_count:
         raise BenchError(f"{name}: expected an id in each row, got null")
-    if types.is_decimal(kind) and _is_whole(kind):
-        return part.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    if types.is_decimal(kind) and kind.scale == 0:
+        part, kind = part.cast(pa.int64()), pa.int64()
     if types.is_integer(kind) or types.is_floating(kind):
         return part.to_numpy(zero_copy_only=False)
-    if not (_is_text(kind) or _is_bytes(kind)):
+    if not _is(kind, _WORDS):
         raise BenchError(f"{name}: expected whole numbers or text, got {cut(kind)}")
     if pc.max(pc.binary_length(part)).as_py() > 4 * LONGEST:
         raise BenchError(f"{name}: expected at most {LONGEST} letters")

@@ -9,17 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.errors import BenchError
-from benchmark.upgrade.formats.checks import (
-    MOST_NAMES,
-    choose,
-    cut,
-    id_arrays,
-    ids_of,
-    require_file,
-)
+from benchmark.upgrade.formats.checks import MOST_NAMES, cut, require_file
 from benchmark.upgrade.formats.ids import AT_ONCE, LONGEST
 from benchmark.upgrade.formats.sink import Sink
-from benchmark.upgrade.formats.source import Source, Vectors
+from benchmark.upgrade.formats.source import ArraysSource, Shape
 
 _MOST_CHUNK = 2**28
 """Bytes of a chunk, which is read as a whole."""
@@ -27,7 +20,7 @@ _FEWEST = 64
 """Texts that are read at a time, at least."""
 
 
-class Hdf5Source(Source):
+class Hdf5Source(ArraysSource):
     """A dataset ``[n, dim]``, and another one of ids.
 
     Nothing that the file names outside of itself is read: no links to other files, no external
@@ -35,25 +28,19 @@ class Hdf5Source(Source):
     """
 
     format = "HDF5"
-    has_columns = True
 
-    def _open(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    def _open(self) -> tuple[Shape, np.dtype[Any]]:
         require_file(self.path)
         with h5py.File(self.path, "r") as file:
-            self._arrays = {name: _about(file[name]) for name in _datasets(file)}
-            self.part = choose(self.part, {n: shape for n, (shape, _) in self._arrays.items()})
+            self.arrays = {name: _about(file[name]) for name in _datasets(file)}
+            self._choose()
             vectors = _checked(file[self.part])
             _require_written(vectors)
             self._step = vectors.chunks[0] if vectors.chunks else 1
             return vectors.shape, vectors.dtype
 
-    def _id_places(self) -> tuple[str | None, list[str]]:
-        return ids_of(self.part, self._arrays), id_arrays(self._arrays, self.rows)
-
     def _stored_ids(self, place: str) -> Iterator[Any]:
-        if self._arrays[place][0] != (self.rows,):
-            got = list(self._arrays[place][0])
-            raise BenchError(f"{cut(place)}: expected an id a row, [{self.rows}], got {got}")
+        self._require_ids(place)
         with h5py.File(self.path, "r") as file:
             ids, size = _checked(file[place]), AT_ONCE
             text = h5py.check_string_dtype(ids.dtype)
@@ -64,7 +51,11 @@ class Hdf5Source(Source):
                 raise BenchError(f"ids: expected at most {LONGEST} letters")
             for start in range(0, self.rows, size):
                 part = ids[start : start + size]
-                yield part if part.dtype.kind != "O" else _texts(part)
+                if part.dtype.kind == "O":  # text of any length, as bytes
+                    if max(map(len, part)) > 4 * LONGEST:
+                        raise BenchError(f"ids: expected at most {LONGEST} letters")
+                    part = part.tolist()
+                yield part
 
     def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
         # Whole chunks at a time: each would be decompressed again for every part of it.
@@ -92,21 +83,14 @@ class Hdf5Sink(Sink):
         for start in range(0, self.rows, 2**16):
             text[start : start + 2**16] = self.ids[start : start + 2**16].astype(object)
 
-    def _append(self, vectors: Vectors) -> None:
+    def _append(self, vectors: NDArray[Any]) -> None:
         self._vectors[self.written : self.written + len(vectors)] = vectors
 
 
-def _about(dataset: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _about(dataset: Any) -> tuple[Shape, np.dtype[Any]]:
     """Shape and type of a dataset, of text as numpy has it."""
     is_text = h5py.check_string_dtype(dataset.dtype) is not None
     return dataset.shape or (), np.dtype("T") if is_text else dataset.dtype
-
-
-def _texts(values: NDArray[Any]) -> Any:
-    """Text of any length as it comes, as bytes."""
-    if max(map(len, values)) > 4 * LONGEST:
-        raise BenchError(f"ids: expected at most {LONGEST} letters")
-    return values.tolist()
 
 
 def _datasets(file: Any) -> Iterator[str]:
@@ -135,7 +119,7 @@ def _checked(dataset: Any) -> Any:
 
 
 def _require_written(dataset: Any) -> None:
-    """BenchError if a chunk is too large to be read, or parts were never written."""
+    """Raise a BenchError if a chunk is too large to be read, or parts were never written."""
     size = dataset.dtype.itemsize
     if dataset.chunks is None:
         expected, got = math.prod(dataset.shape) * size, dataset.id.get_storage_size()

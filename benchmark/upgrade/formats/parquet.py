@@ -2,30 +2,19 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from benchmark.errors import BenchError, located
-from benchmark.upgrade.formats.checks import reading
-from benchmark.upgrade.formats.columns import (
-    ID,
-    VECTOR,
-    ColumnsSource,
-    Found,
-    dim_of,
-    id_columns,
-    vector_column,
-    vector_type,
-)
+from benchmark.errors import BenchError
+from benchmark.upgrade.formats.columns import ID, VECTOR, ColumnsSource, Group
 from benchmark.upgrade.formats.sink import Sink
-from benchmark.upgrade.formats.source import Vectors
 
-ENDINGS = (".parquet", ".pq")
 _BUFFER = 2**20
 _AT_ONCE = 2**23
 """Bytes of a column of a row group that is read at once."""
@@ -33,51 +22,28 @@ _MOST_NAME = 2**24
 """Bytes of a text in a file's metadata."""
 _GROUP = 2**24
 """Bytes of vectors in a row group, which is written at once."""
-_RAGGED = re.compile(r"all lists to be of size=(\d+) but index (\d+) had size=(\d+)")
 _GROUP_ROWS = 2**15
 """Rows of it at most: their ids may be long."""
+_RAGGED = re.compile(r"all lists to be of size=(\d+) but index (\d+) had size=(\d+)")
 
 
 class ParquetSource(ColumnsSource):
     """Columns of a parquet file, or of a folder of them."""
 
     format = "parquet"
+    endings = (".parquet", ".pq")
 
-    def _endings(self) -> tuple[str, ...]:
-        return ENDINGS
+    def _about(self, path: Path) -> tuple[int, Any]:
+        with _file(path, 0) as file:
+            return file.metadata.num_rows, file.schema_arrow
 
-    def _look(self, path: Path) -> Found:
-        with self._opened(path, "") as file:
-            schema = file.schema_arrow
-            rows, places = file.metadata.num_rows, id_columns(schema)
-            self.part = vector_column(schema, self.part)
-            dtype, dim = vector_type(schema.field(self.part).type)
-        if dim is None:
-            with self._opened(path, self.part) as file:
-                first = next(_column(file, self.part, 1), None)
-                dim = 0 if first is None else dim_of(first)
-        return Found(rows, dim, dtype, places)
-
-    @contextmanager
-    def _opened(self, path: Path, column: str) -> Iterator[Any]:
-        """Open a file to read a column; errors name it if it is one of a folder."""
-        with located(path.name if path != self.path else ""), reading(self.format):
-            with _file(path, 0) as file:
-                buffer = _buffer(file.metadata, column, path)
-                if not buffer:
-                    yield file
-                    return
-            with _file(path, buffer) as file:
-                yield file
-
-    def _parts(self, column: str, size: int, skipped: int = 0) -> Iterator[Any]:
-        before = 0
-        for path in self._files:
-            with self._opened(path, column) as file:
-                rows = file.metadata.num_rows
-                if skipped < rows:
-                    yield from _column(file, column, size, skipped, before)
-                skipped, before = max(0, skipped - rows), before + rows
+    def _groups(self, path: Path, column: str, size: int) -> Iterator[Group]:
+        with _file(path, 0) as file:
+            metadata = file.metadata
+        with _file(path, _buffer(metadata, column, path)) as file:
+            for number in range(metadata.num_row_groups):
+                read = partial(_column, file, column, size, number)
+                yield metadata.row_group(number).num_rows, read
 
 
 class ParquetSink(Sink):
@@ -96,10 +62,10 @@ class ParquetSink(Sink):
         # Vectors look random: neither compression nor a dictionary makes them smaller.
         writer = pq.ParquetWriter(file, self._schema, compression="none", use_dictionary=False)
         self._writer = self._stack.enter_context(writer)
-        self._rows: list[Vectors] = []
+        self._rows: list[NDArray[Any]] = []
         self._group = min(_GROUP_ROWS, max(1, _GROUP // (dim * self.dtype.itemsize)))
 
-    def _append(self, vectors: Vectors) -> None:
+    def _append(self, vectors: NDArray[Any]) -> None:
         self._rows.append(vectors)
         stop = self.written + len(vectors)
         waiting = sum(map(len, self._rows))
@@ -139,30 +105,21 @@ def _buffer(metadata: Any, column: str, path: Path) -> int:
     return _BUFFER if largest > _AT_ONCE else 0
 
 
-def _column(file: Any, column: str, size: int, skipped: int = 0, before: int = 0) -> Iterator[Any]:
-    """A column's rows in order, but for the first ones; the file's first is row ``before``."""
-    groups = list(range(file.metadata.num_row_groups))
-    while skipped and skipped >= (rows := file.metadata.row_group(groups[0]).num_rows):
-        skipped, before = skipped - rows, before + rows
-        groups.pop(0)
-    batches = file.iter_batches(size, row_groups=groups, columns=[column], use_threads=False)
-    while (batch := _next(batches, before)) is not None:
-        before += batch.num_rows
-        rest = batch.column(0)[skipped:]
-        skipped = max(0, skipped - batch.num_rows)
-        if len(rest):
-            yield rest
-
-
-def _next(batches: Iterator[Any], first: int) -> Any:
-    """The next batch, which begins with row ``first``; None at the end."""
-    try:
-        return next(batches, None)
-    except pa.ArrowInvalid as error:
-        found = _RAGGED.search(str(error))
-        if found is None:
-            raise
-        wanted, index, got = map(int, found.groups())  # the index counts from 1, in the batch
-        raise BenchError(
-            f"expected {wanted} numbers a row, got {got or 'none'} in row {first + index - 1}"
-        ) from error
+def _column(file: Any, column: str, size: int, number: int, first: int) -> Iterator[Any]:
+    """A column of a row group in parts; its first row is row ``first`` of all files."""
+    batches = file.iter_batches(size, row_groups=[number], columns=[column], use_threads=False)
+    while True:
+        try:
+            batch = next(batches, None)
+        except pa.ArrowInvalid as error:
+            found = _RAGGED.search(str(error))
+            if found is None:
+                raise
+            wanted, index, got = map(int, found.groups())  # the index counts from 1, in the batch
+            raise BenchError(
+                f"expected {wanted} numbers a row, got {got or 'none'} in row {first + index - 1}"
+            ) from error
+        if batch is None:
+            return
+        first += batch.num_rows
+        yield batch.column(0)

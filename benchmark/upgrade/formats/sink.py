@@ -4,31 +4,31 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.config.files import clear_parts, part_of, plain_io_errors
 from benchmark.errors import BenchError
+from benchmark.ranking.arrays import Floats
+from benchmark.upgrade.formats.flat import sidecar, write_flat
 from benchmark.upgrade.formats.ids import Ids
-from benchmark.upgrade.formats.npy import sidecar, write_flat
-from benchmark.upgrade.formats.source import Vectors
 
 
 class Sink(ABC):
     """A file of ``rows`` vectors, written in order; :func:`writing` opens and finishes it.
 
     Class attributes:
-        has_sidecar: Whether ids may stand in a file beside, ``NAME.ids.npy``.
-        dtypes: What it can hold.
+        has_sidecar: Ids may stand in a file beside, ``NAME.ids.npy``.
+        dtypes: Types that it can hold.
     """
 
     has_sidecar: ClassVar[bool] = False
     dtypes: ClassVar[tuple[str, ...]] = ("float32", "float16")
 
     def __init__(self, path: Path, rows: int, dtype: str, ids: Ids | None) -> None:
-        """Nothing is written yet; BenchError if the format cannot hold the type."""
+        """Write nothing yet; a BenchError if the format cannot hold the type."""
         if dtype not in self.dtypes:
             raise BenchError(f"{path}: expected --dtype {' or '.join(self.dtypes)}, got {dtype}")
         self.path, self.rows, self.ids = path, rows, ids
@@ -50,7 +50,7 @@ class Sink(ABC):
     def _append(self, vectors: NDArray[Any]) -> None:
         """Write the rows after those ``written``, ``[k, dim]`` of the sink's type, in C order."""
 
-    def write(self, vectors: Vectors) -> None:
+    def write(self, vectors: Floats) -> None:
         """Append rows ``[k, dim]``.
 
         Raises:
@@ -70,7 +70,7 @@ class Sink(ABC):
         self.written += len(stored)
 
     def finish(self) -> None:
-        """Close the file; what it stands for is complete then."""
+        """Close the file, which is complete then."""
         if self.written != self.rows:
             raise BenchError(f"{self.path}: expected {self.rows} rows, got {self.written}")
         self._stack.close()
@@ -92,6 +92,20 @@ class Sink(ABC):
     def replaced(self) -> list[Path]:
         """Every file that does not stay as it is, ids of earlier vectors among them."""
         return [self.path, sidecar(self.path)] if self.has_sidecar else [self.path]
+
+
+class FileSink(Sink):
+    """A sink that writes its rows one after another to a stream."""
+
+    @abstractmethod
+    def _opened(self, dim: int) -> IO[bytes]:
+        """Open the stream, at the place of the first row; ``_stack`` closes it."""
+
+    def _begin(self, dim: int) -> None:
+        self._file = self._opened(dim)
+
+    def _append(self, vectors: NDArray[Any]) -> None:
+        self._file.write(vectors.data)
 
 
 @contextmanager

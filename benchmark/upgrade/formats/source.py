@@ -1,27 +1,32 @@
-"""Vectors of a file, read batch by batch: what every format offers."""
+"""Vectors of a file, read batch by batch: the base of every format."""
 
-import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.errors import BenchError, located
-from benchmark.upgrade.formats.candidates import ROWS, pick
-from benchmark.upgrade.formats.checks import cut, reading, require_vectors, shown
-from benchmark.upgrade.formats.ids import Ids, gathered, require_unique
-from benchmark.upgrade.formats.npy import flat_parts, sidecar
+from benchmark.ranking.arrays import Floats
+from benchmark.upgrade.formats.checks import (
+    choose,
+    cut,
+    likely_ids,
+    reading,
+    require_vectors,
+    shown,
+)
+from benchmark.upgrade.formats.flat import flat_parts, sidecar
+from benchmark.upgrade.formats.ids import LONGEST, ROWS, Ids, gathered, pick, require_unique
 
-Vectors = NDArray[np.float32]
 BATCH = 8192
 """Rows of a batch, by default."""
 MOST_BATCH = 2**26
 """Bytes of a batch: of long vectors fewer are read at a time."""
+Shape = tuple[int, ...]
 
 
 def files_of(path: Path, *, has_sidecar: bool = True) -> list[Path]:
@@ -37,9 +42,9 @@ class Source(ABC):
 
     Class attributes:
         format: Its name in messages.
-        has_sidecar: Whether ids may stand in a file beside, ``NAME.ids.npy``.
-        has_columns: Whether a file has several arrays or columns, of which one may hold ids.
-        has_bytes: Whether bytes are numbers there, not packed bits.
+        has_sidecar: Ids may stand in a file beside, ``NAME.ids.npy``.
+        has_columns: A file has several arrays or columns, of which one may hold ids.
+        has_bytes: Bytes are numbers there, not packed bits.
 
     Attributes:
         name: As the user wrote it; errors begin with it.
@@ -73,7 +78,7 @@ class Source(ABC):
             self.rows, self.dim = shape
 
     @abstractmethod
-    def _open(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    def _open(self) -> tuple[Shape, np.dtype[Any]]:
         """Shape and type of the vectors, as far as the file's beginning says."""
 
     @abstractmethod
@@ -81,7 +86,7 @@ class Source(ABC):
         """Vectors from row ``first`` on, as stored, ``[k, dim]`` with ``1 <= k <= size``."""
 
     def _id_places(self) -> tuple[str | None, list[str]]:
-        """Where ids are by convention, if there, and what else may hold one id a row."""
+        """Name the place of ids by convention, if it is there, and what else may hold some."""
         beside = sidecar(self.path)
         return (beside.name if beside in self.paths else None), []
 
@@ -111,7 +116,7 @@ class Source(ABC):
 
     @property
     def told(self) -> list[str]:
-        """What to tell of ids that were found under another name than the usual one."""
+        """Lines about ids that were found under another name than the usual one."""
         column = self._picked[1]
         return [f"{self.name}: ids are those of '{cut(column)}'"] if column else []
 
@@ -128,24 +133,12 @@ class Source(ABC):
         require_unique(ids)
         return ids
 
-    def batches(self, size: int = BATCH) -> Iterator[tuple[Ids | None, Vectors]]:
-        """Ids, or None, and vectors in order, ``[k, dim]`` float32, ``k <= size``.
-
-        Memory holds one batch of vectors, whatever the number of rows, and the ids.
-
-        Raises:
-            BenchError: As :meth:`vectors`.
-        """
-        ids, start = self.ids, 0
-        for vectors in self.vectors(size):
-            stop = start + len(vectors)
-            yield None if ids is None else ids[start:stop], vectors
-            start = stop
-
     def vectors(
         self, size: int = BATCH, first: int = 0, last: int | None = None
-    ) -> Iterator[Vectors]:
+    ) -> Iterator[Floats]:
         """Vectors of the rows ``first`` ... ``last - 1`` in order, ``[k, dim]``, ``k <= size``.
+
+        Memory holds one batch of vectors, whatever the number of rows.
 
         Raises:
             BenchError: If a number is NaN or infinite, also as float32, or a row cannot be read.
@@ -167,11 +160,11 @@ class Source(ABC):
         if start != last:
             raise BenchError(f"{self.name}: expected {self.rows} rows, got {start}")
 
-    def read(self) -> Vectors:
+    def read(self) -> Floats:
         """All vectors, ``[rows, dim]`` float32.
 
         Raises:
-            BenchError: As :meth:`batches`; if memory cannot hold them.
+            BenchError: As :meth:`vectors`; if memory cannot hold them.
         """
         try:
             vectors = np.empty((self.rows, self.dim), np.float32)
@@ -179,7 +172,7 @@ class Source(ABC):
             size = 4 * self.rows * self.dim
             raise BenchError(f"{self.name}: memory cannot hold its {size} bytes") from error
         start = 0
-        for _, batch in self.batches():
+        for batch in self.vectors():
             vectors[start : start + len(batch)] = batch
             start += len(batch)
         return vectors
@@ -188,7 +181,7 @@ class Source(ABC):
         """A row's name in messages: its number from 0, and its id if it has one."""
         return f"row {number}" + ("" if self.ids is None else f", id {shown(self.ids[number])}")
 
-    def _require_finite(self, vectors: Vectors, first: int) -> None:
+    def _require_finite(self, vectors: Floats, first: int) -> None:
         finite = np.isfinite(vectors).all(axis=1)
         if not finite.all():
             row = self.row(first + int(np.argmin(finite)))
@@ -197,30 +190,76 @@ class Source(ABC):
             )
 
 
-class StreamedSource(Source):
-    """A source whose rows lie one after another in a file, or in a stream from one."""
+class PackedSource(Source):
+    """A source whose rows lie one after another in a file.
+
+    Attributes:
+        start: Byte of the first row.
+    """
+
+    start: int = 0
 
     @property
-    def row_bytes(self) -> int:
-        """Bytes of a row."""
-        return self.dim * self.dtype.itemsize
-
-    @abstractmethod
-    def _stream(self) -> AbstractContextManager[IO[bytes]]:
-        """A stream that begins with the first row."""
-
-    def _vectors(self, raw: bytes) -> NDArray[Any]:
-        """The vectors ``[k, dim]`` of the bytes of some rows."""
-        return np.frombuffer(raw, self.dtype).reshape(-1, self.dim)
+    def packed(self) -> np.dtype[Any]:
+        """Type of a whole row as it is stored."""
+        return np.dtype((self.dtype, (self.dim,)))
 
     def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
-        with self._stream() as stream:
-            if first:
-                stream.seek(first * self.row_bytes, io.SEEK_CUR)
-            for start in range(first, self.rows, size):
-                expected = min(size, self.rows - start) * self.row_bytes
-                # Read, not mapped: mapped pages count as the memory of the process.
-                raw = stream.read(expected)
-                if len(raw) < expected:
-                    raise BenchError(f"ends within row {start + len(raw) // self.row_bytes}")
-                yield self._vectors(raw)
+        packed = self.packed
+        for a in range(first, self.rows, size):
+            n = min(size, self.rows - a)
+            # Read, not mapped: mapped pages count as the memory of the process.
+            offset = self.start + a * packed.itemsize
+            stored = np.fromfile(self.path, packed, n, offset=offset)
+            if len(stored) < n:
+                raise BenchError(f"ends within row {a + len(stored)}")
+            yield self._numbers(stored, a)
+
+    def _numbers(self, stored: NDArray[Any], first: int) -> NDArray[Any]:  # noqa: ARG002
+        """The vectors ``[k, dim]`` of some stored rows, the first of which is row ``first``."""
+        return stored
+
+
+class ArraysSource(Source):
+    """A source of a file with several named arrays, of which another one may hold ids.
+
+    Attributes:
+        arrays: Name -> shape and type of each array; no type for what is not read.
+    """
+
+    has_columns = True
+    arrays: dict[str, tuple[Shape, np.dtype[Any] | None]]
+
+    def _choose(self) -> None:
+        """Set ``part``, the array of vectors."""
+        self.part = choose(self.part, {name: shape for name, (shape, _) in self.arrays.items()})
+
+    def _id_places(self) -> tuple[str | None, list[str]]:
+        """Name ``NAME_ids``, ``ids`` or ``id``, and other arrays of one number or text a row.
+
+        ``NAME_ids`` are those of another array. Whole numbers that are stored as floating-point
+        ones count where their name is one that ids go by.
+        """
+        usual = [name for name in (f"{self.part}_ids", "ids", "id") if name in self.arrays]
+        taken = {f"{name}_ids" for name in self.arrays}
+        others = [
+            name
+            for name, (shape, dtype) in self.arrays.items()
+            if shape == (self.rows,)
+            and name not in taken
+            and dtype is not None
+            and (dtype.kind in "iuUST" or (dtype.kind == "f" and likely_ids(name)))
+        ]
+        return (usual[0] if usual else super()._id_places()[0]), others
+
+    def _require_ids(self, place: str) -> np.dtype[Any]:
+        """The type of an array of ids; a BenchError if it has not one id a row."""
+        shape, dtype = self.arrays[place]
+        is_long = dtype is not None and dtype.itemsize > 4 * LONGEST
+        if shape != (self.rows,) or dtype is None or is_long:
+            got = f"{cut(list(shape))} {cut(dtype)}"
+            raise BenchError(
+                f"{cut(place)}: expected an id a row, [{self.rows}], of at most {LONGEST} "
+                f"letters, got {got}"
+            )
+        return dtype

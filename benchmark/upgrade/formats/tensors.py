@@ -11,17 +11,10 @@ from pydantic_core import from_json
 from safetensors import safe_open
 
 from benchmark.errors import BenchError
-from benchmark.upgrade.formats.checks import (
-    MOST_NAMES,
-    choose,
-    cut,
-    id_arrays,
-    ids_of,
-    require_file,
-)
-from benchmark.upgrade.formats.npy import rows_in_parts
-from benchmark.upgrade.formats.sink import Sink
-from benchmark.upgrade.formats.source import StreamedSource, Vectors
+from benchmark.upgrade.formats.checks import MOST_NAMES, cut, require_file
+from benchmark.upgrade.formats.flat import rows_in_parts
+from benchmark.upgrade.formats.sink import FileSink
+from benchmark.upgrade.formats.source import ArraysSource, PackedSource, Shape
 
 _MOST_HEADER = 2**24
 _BF16 = "BF16"
@@ -32,17 +25,36 @@ _DTYPES = {
 _NAMES = {np.dtype("<f4"): "F32", np.dtype("<f2"): "F16"}
 
 
-class SafetensorsSource(StreamedSource):
+class SafetensorsSource(PackedSource, ArraysSource):
     """A tensor ``[n, dim]`` of a safetensors file; ids in ``ids`` or ``NAME_ids``, or beside.
 
     bfloat16 is taken too, and is told as float32, which holds all of it.
     """
 
     format = "safetensors"
-    has_columns = True
     has_sidecar = True
 
-    def _open(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    def _open(self) -> tuple[Shape, np.dtype[Any]]:
+        tensors = self._header()
+        self.arrays = {
+            name: (tuple(each["shape"]), _dtype(each["dtype"])) for name, each in tensors.items()
+        }
+        self._choose()
+        (shape, dtype), kind = self.arrays[self.part], tensors[self.part]["dtype"]
+        self.start, self._is_bf16 = self._places[self.part], kind == _BF16
+        if self._is_bf16:
+            return shape, np.dtype(np.float32)
+        if dtype is None:
+            raise BenchError(f"expected F16, BF16, F32 or I8 vectors, got {cut(kind)}")
+        return shape, dtype
+
+    @property
+    def packed(self) -> np.dtype[Any]:
+        """A row as it is stored."""
+        return np.dtype(("<u2", (self.dim,))) if self._is_bf16 else super().packed
+
+    def _header(self) -> dict[str, Any]:
+        """Read names, shapes, types and places of the tensors."""
         size = require_file(self.path)
         with self.path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
@@ -52,63 +64,34 @@ class SafetensorsSource(StreamedSource):
             header = file.read(length)
         with safe_open(self.path, framework="np"):
             pass  # the library looks at names, types and places of all tensors
-        self._tensors = from_json(header)
-        self._tensors.pop("__metadata__", None)
-        if len(self._tensors) > MOST_NAMES:
-            raise BenchError(f"expected at most {MOST_NAMES} tensors, got {len(self._tensors)}")
-        self._first = 8 + length
-        self.part = choose(self.part, {k: tuple(v["shape"]) for k, v in self._tensors.items()})
-        about = self._tensors[self.part]
-        self._is_bf16 = about["dtype"] == _BF16
-        if self._is_bf16:
-            return tuple(about["shape"]), np.dtype(np.float32)
-        if about["dtype"] not in _DTYPES:
-            raise BenchError(f"expected F16, BF16, F32 or I8 vectors, got {cut(about['dtype'])}")
-        return tuple(about["shape"]), np.dtype(_DTYPES[about["dtype"]])
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of a row as stored."""
-        return self.dim * (2 if self._is_bf16 else self.dtype.itemsize)
-
-    def _id_places(self) -> tuple[str | None, list[str]]:
-        usual, _ = super()._id_places()
-        arrays = {k: (tuple(v["shape"]), _dtype(v["dtype"])) for k, v in self._tensors.items()}
-        return ids_of(self.part, self._tensors) or usual, id_arrays(arrays, self.rows)
+        tensors: dict[str, Any] = from_json(header)
+        tensors.pop("__metadata__", None)
+        if len(tensors) > MOST_NAMES:
+            raise BenchError(f"expected at most {MOST_NAMES} tensors, got {len(tensors)}")
+        self._places = {k: 8 + length + v["data_offsets"][0] for k, v in tensors.items()}
+        return tensors
 
     def _stored_ids(self, place: str) -> Iterator[Any]:
-        if place not in self._tensors:
+        if place not in self.arrays:
             yield from super()._stored_ids(place)
             return
-        about = self._tensors[place]
-        kind = _dtype(about["dtype"])
-        if about["shape"] != [self.rows] or kind is None or kind.kind not in "iuf":
-            got = f"{cut(about['shape'])} {cut(about['dtype'])}"
-            raise BenchError(f"{cut(place)}: expected whole numbers [{self.rows}], got {got}")
-        with self._at(place) as file:
+        kind = self._require_ids(place)
+        with self.path.open("rb") as file:
+            file.seek(self._places[place])
             yield from rows_in_parts(file, kind, self.rows)
 
-    def _stream(self) -> IO[bytes]:
-        return self._at(self.part)
-
-    def _at(self, name: str) -> IO[bytes]:
-        file = self.path.open("rb")
-        file.seek(self._first + self._tensors[name]["data_offsets"][0])
-        return file
-
-    def _vectors(self, raw: bytes) -> NDArray[Any]:
+    def _numbers(self, stored: NDArray[Any], first: int) -> NDArray[Any]:  # noqa: ARG002
         if not self._is_bf16:
-            return super()._vectors(raw)
+            return stored
         # A bfloat16 is the upper half of a float32.
-        halves = np.frombuffer(raw, "<u2").astype(np.uint32) << 16
-        return halves.view(np.float32).reshape(-1, self.dim)
+        return (stored.astype(np.uint32) << 16).view(np.float32)
 
 
 def _dtype(name: str) -> np.dtype[Any] | None:
     return np.dtype(_DTYPES[name]) if name in _DTYPES else None
 
 
-class SafetensorsSink(Sink):
+class SafetensorsSink(FileSink):
     """A tensor ``vectors``; ids that are whole numbers in ``ids``, text in an npy file beside it.
 
     Written by hand, as the library's writer takes whole tensors.
@@ -121,8 +104,8 @@ class SafetensorsSink(Sink):
         """The file of ids that are text; tensors hold none."""
         return None if self.ids is not None and self.ids.dtype.kind == "i" else super().beside
 
-    def _begin(self, dim: int) -> None:
-        self._file = self._stack.enter_context(self.part.open("wb"))
+    def _opened(self, dim: int) -> IO[bytes]:
+        file = self._stack.enter_context(self.part.open("wb"))
         inside = self.ids if self.beside is None else None
         first = 0 if inside is None else 8 * self.rows
         end = first + self.rows * dim * self.dtype.itemsize
@@ -134,9 +117,7 @@ class SafetensorsSink(Sink):
         }  # fmt: skip
         text = json.dumps(header).encode()
         text += b" " * (-len(text) % 8)  # the library aligns the data so
-        self._file.write(len(text).to_bytes(8, "little") + text)
+        file.write(len(text).to_bytes(8, "little") + text)
         if inside is not None:
-            self._file.write(np.ascontiguousarray(inside, "<i8").data)
-
-    def _append(self, vectors: Vectors) -> None:
-        self._file.write(vectors.data)
+            file.write(np.ascontiguousarray(inside, "<i8").data)
+        return file

@@ -3,7 +3,6 @@
 Source: http://corpus-texmex.irisa.fr, the files of SIFT1M and its like.
 """
 
-from collections.abc import Iterator
 from typing import IO, Any
 
 import numpy as np
@@ -11,50 +10,41 @@ from numpy.typing import NDArray
 
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats.checks import MOST_DIM, require_file
-from benchmark.upgrade.formats.sink import Sink
-from benchmark.upgrade.formats.source import StreamedSource, Vectors
+from benchmark.upgrade.formats.sink import FileSink
+from benchmark.upgrade.formats.source import PackedSource, Shape
 
 
-class FvecsSource(StreamedSource):
+class FvecsSource(PackedSource):
     """A file of float32 vectors."""
 
     format = "fvecs"
     has_sidecar = True
     number: np.dtype[Any] = np.dtype("<f4")
 
-    def _open(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    def _open(self) -> tuple[Shape, np.dtype[Any]]:
         size = require_file(self.path)
         with self.path.open("rb") as file:
             dim = int.from_bytes(file.read(4), "little", signed=True)
         if not 1 <= dim <= MOST_DIM:
             raise BenchError(f"expected rows of 1 to {MOST_DIM} numbers, got {dim} in row 0")
-        rows, rest = divmod(size, 4 + dim * self.number.itemsize)
+        rows, rest = divmod(size, _row(dim, self.number).itemsize)
         if rest:
             raise BenchError(f"expected whole rows of {dim} numbers, {rest} bytes are left over")
         return (rows, dim), self.number
 
     @property
-    def row_bytes(self) -> int:
-        """Bytes of a row, its length included."""
-        return 4 + self.dim * self.number.itemsize
+    def packed(self) -> np.dtype[Any]:
+        """The length of a row, then its numbers."""
+        return _row(self.dim, self.number)
 
-    def _stream(self) -> IO[bytes]:
-        return self.path.open("rb")
-
-    def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
-        self._read = first
-        yield from super()._blocks(size, first)
-
-    def _vectors(self, raw: bytes) -> NDArray[Any]:
-        rows = np.frombuffer(raw, _row(self.dim, self.number))
-        if (other := rows["dim"] != self.dim).any():
+    def _numbers(self, stored: NDArray[Any], first: int) -> NDArray[Any]:
+        if (other := stored["dim"] != self.dim).any():
             at = int(np.argmax(other))
             raise BenchError(
-                f"expected {self.dim} numbers in each row, got {rows['dim'][at]} "
-                f"in row {self._read + at}"
+                f"expected {self.dim} numbers in each row, got {stored['dim'][at]} "
+                f"in row {first + at}"
             )
-        self._read += len(rows)
-        return np.ascontiguousarray(rows["numbers"])
+        return np.ascontiguousarray(stored["numbers"])
 
 
 class BvecsSource(FvecsSource):
@@ -65,17 +55,17 @@ class BvecsSource(FvecsSource):
     number = np.dtype("<u1")
 
 
-class FvecsSink(Sink):
+class FvecsSink(FileSink):
     """A file of float32 vectors, their ids in an npy file beside it."""
 
     has_sidecar = True
     dtypes = ("float32",)
 
-    def _begin(self, dim: int) -> None:
+    def _opened(self, dim: int) -> IO[bytes]:
         self._row = _row(dim, self.dtype)
-        self._file = self._stack.enter_context(self.part.open("wb"))
+        return self._stack.enter_context(self.part.open("wb"))
 
-    def _append(self, vectors: Vectors) -> None:
+    def _append(self, vectors: NDArray[Any]) -> None:
         rows = np.empty(len(vectors), self._row)
         rows["dim"], rows["numbers"] = vectors.shape[1], vectors
         self._file.write(rows.data)

@@ -1,0 +1,163 @@
+"""Means, differences and shares of the upgrade that are kept, with intervals over queries.
+
+Queries are drawn anew, whole groups of them where they belong together. What is estimated from a
+sample of the gallery has a second source of error, which draws of the estimate show; both make one
+interval. The share of the upgrade rests on the same differences that say whether there is an
+upgrade, so that the two cannot contradict each other.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.intervals import (
+    MeanDifference,
+    Spread,
+    mean_difference,
+    mean_spread,
+    usual_step,
+)
+from benchmark.metrics.relevance import Values
+
+_STEPS = 40
+"""Halvings that find an end of a share."""
+_FARTHEST = 1e4
+"""Shares beyond this say nothing, and are no ends."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores of a strategy by one metric.
+
+    Attributes:
+        values: One for each judged query, ``[n]``; an estimated one is the mean of its draws.
+        noise: Error of the mean in each draw of the estimate, ``[draws]``; the same draws for
+            all strategies. None where all is measured.
+    """
+
+    values: Values
+    noise: Values | None = None
+
+    @classmethod
+    def of_draws(cls, draws: Values) -> "Scored":
+        """Average draws of an estimate, ``[draws, n]``."""
+        means = draws.mean(axis=1)
+        return cls(draws.mean(axis=0), means - means.mean())
+
+    @property
+    def mean(self) -> float:
+        """Mean over the queries."""
+        return float(self.values.mean())
+
+    @property
+    def variance(self) -> float:
+        """Variance of the mean, by what is not measured."""
+        if self.noise is None or len(self.noise) < 2:
+            return 0.0
+        return float(self.noise.var(ddof=1)) * (1 + 1 / len(self.noise))
+
+    @property
+    def sampling(self) -> float | None:
+        """1.96 standard errors of the estimate, of the sample of the gallery alone."""
+        return None if self.noise is None else 1.96 * math.sqrt(self.variance)
+
+    def less(self, other: "Scored", times: float = 1.0) -> "Scored":
+        """The difference to some times another one, query by query and draw by draw."""
+        noise = self.noise
+        if other.noise is not None:
+            noise = (0.0 if noise is None else noise) - times * other.noise
+        return Scored(self.values - times * other.values, noise)
+
+
+def measured(values: Values) -> Scored:
+    """Take scores that nothing has to be estimated for, ``[n]``."""
+    return Scored(np.asarray(values, np.float64))
+
+
+def mean(scored: Scored, groups: Any = None) -> Estimate:
+    """The mean of scores in [0, 1], drawn anew by query or group; estimates are cut off there."""
+    found = mean_spread(scored.values, groups)
+    total = math.sqrt(found.deviation**2 + scored.variance)
+    if scored.variance:
+        skewness = found.skewness * (found.deviation / total) ** 3
+        found = Spread(found.value, total, skewness, found.n_groups)
+    return Estimate.of(float(np.clip(found.value, 0, 1)), found.interval(), scored.sampling)
+
+
+def contrast(left: Scored, right: Scored, groups: Any = None) -> MeanDifference:
+    """The mean difference of two strategies on the same queries, to be asked for its interval."""
+    rest = left.less(right)
+    return mean_difference(rest.values, groups, rest.variance)
+
+
+def difference(left: Scored, right: Scored, groups: Any = None) -> Estimate:
+    """The mean difference of two strategies on the same queries."""
+    found = contrast(left, right, groups)
+    return Estimate.of(found.value, found.interval(), left.less(right).sampling)
+
+
+def beyond(
+    scored: Scored, old: Scored | None, new: Scored, share: float, groups: Any = None
+) -> MeanDifference:
+    """The excess of a strategy over one that keeps a share of the upgrade from ``old`` to ``new``.
+
+    The mean of ``(scored - old) - share (new - old)``; it is 0 for a strategy that keeps just that.
+    One query more may lose or gain as much as the upgrade changes a query: a strategy that agrees
+    with the new model on every query that was seen may differ on others.
+    """
+    rest = scored.less(new, share)
+    upgrade = new.values
+    if old is not None:
+        rest = rest.less(old, 1 - share)
+        upgrade = upgrade - old.values
+    return mean_difference(rest.values, groups, rest.variance, usual_step(upgrade, groups))
+
+
+def share_kept(
+    scored: Scored, old: Scored | None, new: Scored, groups: Any = None
+) -> Estimate | None:
+    """The share of the upgrade from ``old`` to ``new`` that a strategy keeps.
+
+    ``(scored - old) / (new - old)`` of the means; without ``old`` it is ``scored / new``. The
+    interval holds every share that the differences on the same queries do not rule out (Fieller,
+    Some problems in interval estimation, 1954); it has no end on a side where there may be no
+    upgrade to keep a share of.
+
+    Returns:
+        None where the upgrade is none.
+    """
+    upgrade = new if old is None else new.less(old)
+    top = scored if old is None else scored.less(old)
+    if upgrade.mean <= 0:
+        return None
+    if scored is new or scored is old:
+        return Estimate(*[float(scored is new)] * 3)
+    value = top.mean / upgrade.mean
+    sure = mean_difference(upgrade.values, groups, upgrade.variance).interval()
+    if sure is None or sure[0] <= 0:
+        return Estimate(value)
+
+    def excluded(share: float, side: int) -> bool:
+        span = beyond(scored, old, new, share, groups).interval()
+        return span is not None and (span[0] > 0 if side < 0 else span[1] < 0)
+
+    return Estimate(value, *(_end(value, side, excluded) for side in (-1, 1)))
+
+
+def _end(value: float, side: int, excluded: Any) -> float | None:
+    """The share, on one side of ``value``, beyond which all are ruled out."""
+    step = 0.01
+    while not excluded(value + side * step, side):
+        step *= 4
+        if step > _FARTHEST:
+            return None
+    near, far = value, value + side * step
+    if excluded(value, side):
+        return value
+    for _ in range(_STEPS):
+        middle = (near + far) / 2
+        near, far = (near, middle) if excluded(middle, side) else (middle, far)
+    return near

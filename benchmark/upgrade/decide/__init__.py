@@ -1,0 +1,1 @@
+"""The recommended strategy, its cost, and doubts about the inputs."""

@@ -1,0 +1,116 @@
+"""Signs that inputs are not what they were taken for; each is told as a warning."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmark.metrics.kept_share import difference, mean
+from benchmark.ranking.arrays import Floats
+from benchmark.upgrade.measure.study import Study
+from benchmark.upgrade.search.strategies import KEEP, REEMBED
+
+_DEEPEST = 10
+"""Ranks that nDCG looks at."""
+_FEW = 50
+"""Random items from which on estimates are worth reading."""
+_FLAT = 1e-6
+"""Share of the largest number by which vectors that are all the same may differ, by rounding."""
+_SIDES = {
+    REEMBED: ("everything embedded again", "new gallery and queries"),
+    KEEP: ("the old model", "old gallery and queries"),
+}
+
+
+def doubts(study: Study) -> list[str]:
+    """Warnings, none where nothing is odd."""
+    return [
+        f"Warning: {line}"
+        for line in (*_constant(study), *_own(study), *_sample(study), *_scores(study))
+    ]
+
+
+def _constant(study: Study) -> Iterator[str]:
+    """Vectors that are all the same, of which no order can be made."""
+    inputs = study.inputs
+    sides = {
+        "the old gallery": study.first.sample.old, "the new gallery": study.first.sample.new,
+        "the queries": inputs.queries, "the old queries": inputs.old_queries,
+    }  # fmt: skip
+    for name, vectors in sides.items():
+        if vectors is not None and len(vectors) > 1 and _is_constant(vectors):
+            yield f"all vectors of {name} are the same: nothing can be told from them"
+
+
+def _is_constant(vectors: Floats) -> bool:
+    return bool(np.ptp(vectors, axis=0).max() <= _FLAT * np.abs(vectors).max())
+
+
+def _own(study: Study) -> Iterator[str]:
+    """Queries that are items of the gallery, which find themselves."""
+    inputs, sample = study.inputs, study.first.sample
+    if inputs.own is not None or _is_constant(inputs.queries):
+        return
+    items = {row.tobytes() for row in sample.new}
+    n = sum(row.tobytes() in items for row in inputs.queries)
+    # A sample of a larger gallery has some of its items.
+    expected = len(inputs.queries) * len(sample.rows) / inputs.gallery.rows
+    if n > 1 and n >= expected / 2:
+        yield (
+            f"{n} of {len(inputs.queries)} queries are items of the gallery and find themselves: "
+            "--queries-are-items leaves them out, if ids say which"
+        )
+
+
+def _sample(study: Study) -> Iterator[str]:
+    """A sample of little more than relevant items, which says nothing of the others."""
+    inputs = study.inputs
+    gallery, relevant = inputs.gallery, np.unique(inputs.qrels.rows)
+    plain = len(np.setdiff1d(gallery.embedded, relevant))
+    if inputs.criterion == "qrels" and plain < _FEW and plain < gallery.rows - len(relevant):
+        yield (
+            f"only {plain} of the embedded items are relevant to no query: what the other items "
+            "would do is told from these; embed some hundred random items, too"
+        )
+
+
+def _scores(study: Study) -> Iterator[str]:
+    """Scores of a random order, and of queries that fit the other model's gallery."""
+    names = [name for name in (KEEP, REEMBED) if name in study.outcomes]
+    scores = {n: o.scored[study.metric] for n, o in study.outcomes.items()}
+    if study.inputs.criterion != "agreement" and "naive" in scores and len(names) > 1:
+        gains = [difference(scores["naive"], scores[name], study.groups) for name in names]
+        if all(gain.is_above(0.0) for gain in gains):
+            yield (
+                "queries of the new model find more in the old gallery than either model finds in "
+                "its own: are the files of queries, or those of the gallery, swapped?"
+            )
+            return
+    for name in names:
+        chance = _chance(study, name)
+        found = mean(scores[name], study.groups)
+        if chance is not None and found.low is not None and found.low <= chance:
+            words, files = _SIDES[name]
+            yield (
+                f"{100 * found.known:.1f} with {words} is not measurably more than a random order "
+                f"has ({100 * chance:.1f}): are {files} of one model, and the ids those of what is "
+                "judged?"
+            )
+
+
+def _chance(study: Study, name: str) -> float | None:
+    """The expected score of a random order; None of what is its own measure.
+
+    Of average precision: Bestgen, "Exact Expected Average Precision of the Random Baseline",
+    2015. Of nDCG with equal gains each rank has the share of relevant items.
+    """
+    n = study.n_gallery
+    if study.inputs.criterion == "agreement":
+        return None if name == REEMBED else min(1.0, _DEEPEST / n)
+    relevant = np.diff(study.relevant.offset)[study.queries].astype(np.float64)
+    if study.inputs.criterion == "labels":
+        harmonic = (1 / np.arange(1, n + 1)).sum()
+        rest = (relevant - 1) * (n - harmonic) / max(n - 1, 1)
+        return float(((rest + harmonic) / n).mean())
+    discounts = np.cumsum(1 / np.log2(np.arange(2, _DEEPEST + 2)))
+    ideal = discounts[np.minimum(relevant, _DEEPEST).astype(int) - 1]
+    return float((relevant / n * discounts[-1] / ideal).mean())

@@ -1,0 +1,1 @@
+"""Maps fitted on pairs of vectors."""

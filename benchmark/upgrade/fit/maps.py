@@ -1,0 +1,130 @@
+"""Maps between both models' vectors: the methods that need nothing but pairs, fitted and timed."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from benchmark.config import registry
+from benchmark.contract.bases import FeatureTransformation
+from benchmark.contract.conversion import Conversion
+from benchmark.errors import BenchError, PassedOverWarning, RefusedError, nearest
+from benchmark.ranking.arrays import Floats
+
+QUICK = (
+    "procrustes", "procrustes:query", "linear", "linear:query", "low-rank", "low-rank:query",
+)  # fmt: skip
+"""Those in closed form."""
+_TIMED = 4096  # rows that are converted to take the time
+
+
+@dataclass(frozen=True)
+class FittedMap:
+    """A map that has been fitted on the pairs.
+
+    Attributes:
+        label: The method's, ``linear`` or ``linear:query``.
+        direction: What it changes, the stored vectors or the queries.
+        conversion: As it is saved, and applied.
+        fit_s: Seconds that the fit took.
+        rows_per_s: Vectors that this machine brings to the other space in a second.
+    """
+
+    label: str
+    direction: Literal["gallery", "query"]
+    conversion: Conversion
+    fit_s: float
+    rows_per_s: float
+
+    @property
+    def to_new(self) -> bool:
+        """True where it brings stored vectors to the space of new ones, whose queries are as is."""
+        return self.direction == "gallery" and "query_view" not in self.conversion.parts
+
+
+def map_labels() -> list[str]:
+    """Labels of all maps that need pairs alone, controls aside.
+
+    Of each method one map of stored vectors and one of queries: itself, or its first such variant.
+    """
+    labels = []
+    for name, file in registry.method_files().items():
+        try:
+            cls = registry.method_class(name)
+        except BenchError as error:
+            warnings.warn(PassedOverWarning(f"passed over method {name}: {error}"), stacklevel=2)
+            continue
+        if file.control or file.variant_of or not issubclass(cls, FeatureTransformation):
+            continue
+        found = [x for x in (name, *(f"{name}:{v}" for v in file.variants)) if _needs_pairs(x)]
+        first = {_direction(label): label for label in reversed(found)}
+        labels += [label for label in found if label in first.values()]
+    return labels
+
+
+def chosen_maps(words: str | Iterable[str]) -> list[str]:
+    """Labels of maps by name; ``all`` and ``quick`` are sets of them.
+
+    Raises:
+        BenchError: If one is unknown, or needs more than pairs of vectors.
+    """
+    names = words.split(",") if isinstance(words, str) else words
+    labels: list[str] = []
+    for name in (name.strip() for name in names):
+        if name in ("all", "quick"):
+            labels += map_labels() if name == "all" else QUICK
+            continue
+        registry.method_file(name)
+        is_map = issubclass(registry.method_class(name.partition(":")[0]), FeatureTransformation)
+        if not is_map or not _needs_pairs(name):
+            known = nearest(name, map_labels())
+            raise BenchError(f"maps: {name} needs more than pairs of vectors{known}")
+        labels.append(name)
+    return list(dict.fromkeys(labels))
+
+
+def fit(
+    label: str, old: Floats, new: Floats, distance: str, seed: int,
+    progress: Callable[[float], None] = lambda share: None,
+) -> FittedMap:  # fmt: skip
+    """Fit a map on pairs ``[n, d_old]`` and ``[n, d_new]``."""
+    started = time.perf_counter()
+    method = registry.method(label)
+    conversion: Conversion = method.fit(old, new, distance=distance, seed=seed, progress=progress)
+    fit_s, direction = time.perf_counter() - started, _direction(label)
+    some = old if direction == "gallery" else new
+    some = some[np.arange(_TIMED) % len(some)]
+    call = conversion.convert if direction == "gallery" else conversion.view
+    call(some[:512])
+    started = time.perf_counter()
+    call(some)
+    return FittedMap(
+        label, direction, conversion, fit_s, _TIMED / max(time.perf_counter() - started, 1e-9)
+    )
+
+
+def fit_all(
+    labels: Iterable[str], old: Floats, new: Floats, distance: str, seed: int,
+    tell: Callable[[str], None],
+) -> tuple[list[FittedMap], dict[str, str]]:  # fmt: skip
+    """As :func:`fit`, one after the other; label -> reason of those that refuse these vectors."""
+    fits, refused = [], {}
+    for label in labels:
+        tell(f"fitting {label}")
+        try:
+            fits.append(fit(label, old, new, distance, seed))
+        except RefusedError as error:
+            refused[label] = str(error).removeprefix(f"{label.partition(':')[0]}: ")
+    return fits, refused
+
+
+def _needs_pairs(label: str) -> bool:
+    method = registry.method(label)
+    return method.needs == ("independent",) and len(method.uses) == 1
+
+
+def _direction(label: str) -> Literal["gallery", "query"]:
+    return "query" if registry.method(label).changes == ("queries",) else "gallery"

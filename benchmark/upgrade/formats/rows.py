@@ -1,0 +1,116 @@
+"""Vectors that are read from front to back, of a file or an array alike."""
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+from benchmark.contract.arrays import as_vectors
+from benchmark.errors import BenchError
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.engine import LONGEST, SHORTEST
+from benchmark.upgrade.formats.ids import Ids, as_ids, require_unique
+
+BLOCK = 1 << 16
+"""Rows of a block at most; of long vectors a source gives fewer."""
+
+
+class Rows(Protocol):
+    """Vectors that are read from front to back: a file's ``Source``, or :class:`ArrayRows`."""
+
+    name: str
+    rows: int
+    dim: int
+
+    @property
+    def ids(self) -> Ids | None:
+        """Ids of all rows; None where there are none."""
+
+    @property
+    def told(self) -> list[str]:
+        """Lines about where ids were found."""
+
+    def vectors(
+        self, size: int = ..., first: int = ..., last: int | None = ...
+    ) -> Iterator[Floats]:
+        """Vectors of the rows ``first`` ... ``last - 1`` in order, ``[k, dim]`` float32 each."""
+
+    def row(self, number: int) -> str:
+        """A row's name in messages."""
+
+
+class ArrayRows:
+    """An array of vectors, memory-mapped or not, as a file's source; a BenchError refuses it."""
+
+    told: list[str] = []  # noqa: RUF012
+
+    def __init__(self, name: str, vectors: Any, ids: Any = None) -> None:
+        """Take vectors ``[n, dim]`` and their ids ``[n]``; numbers are looked at when read."""
+        array = vectors if isinstance(vectors, np.ndarray) else as_vectors(name, vectors)
+        if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "fi":
+            got = f"{array.dtype} {list(array.shape)}"
+            raise BenchError(f"{name}: expected numbers [n, dim], got {got}")
+        self.name, self.array = name, array
+        self.rows, self.dim = array.shape
+        self.ids = None if ids is None else as_ids(ids)
+        if self.ids is not None:
+            if len(self.ids) != self.rows:
+                raise BenchError(f"{name}: expected {self.rows} ids, got {len(self.ids)}")
+            require_unique(self.ids)
+
+    def vectors(
+        self, size: int = BLOCK, first: int = 0, last: int | None = None
+    ) -> Iterator[Floats]:
+        """Vectors of some rows in order."""
+        last = self.rows if last is None else last
+        for a in range(first, last, size):
+            yield as_vectors(self.name, self.array[a : min(a + size, last)])
+
+    def row(self, number: int) -> str:
+        """A row's number."""
+        return f"row {number}"
+
+
+def require_directions(
+    source: Rows, vectors: Floats, distance: str, numbers: Ints | None = None, first: int = 0
+) -> None:
+    """Raise a BenchError that names the first row that cannot be compared.
+
+    A cosine needs a direction, a distance numbers whose squares float32 holds.
+
+    Args:
+        source: Origin of the vectors.
+        vectors: Some of its rows, ``[k, dim]``.
+        distance: ``cosine`` or ``l2``.
+        numbers: Of these rows, ``[k]``; without, they follow each other from ``first`` on.
+        first: Row of the first one.
+    """
+    if distance == "cosine":
+        good = vectors.any(axis=1)
+    else:
+        squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+        good = (squares == 0) | ((squares >= SHORTEST**2) & (squares <= LONGEST**2))
+    if good.all():
+        return
+    place = int(np.argmin(good))
+    row = source.row(first + place if numbers is None else int(numbers[place]))
+    if distance == "cosine":
+        said = f"expected a direction, as cosine compares, got zeros in {row}"
+    else:
+        length = float(np.sqrt(squares[place]))
+        said = f"expected lengths of {SHORTEST:g} to {LONGEST:g} for l2, got {length:.3g} in {row}"
+    raise BenchError(f"{source.name}: vector: {said}")
+
+
+def gather(source: Rows, wanted: Ints) -> Floats:
+    """Read some rows of a source, in the order wanted, ``[k, dim]``, in one pass."""
+    out, order = np.empty((len(wanted), source.dim), np.float32), np.argsort(wanted)
+    ordered = wanted[order]
+    if not len(wanted):
+        return out
+    start, last = int(ordered[0]), int(ordered[-1]) + 1
+    for vectors in source.vectors(BLOCK, start, last):
+        a, b = np.searchsorted(ordered, [start, start + len(vectors)])
+        out[order[a:b]] = vectors[ordered[a:b] - start]
+        start += len(vectors)
+    return out

@@ -1,0 +1,1 @@
+"""Scores of strategies with their intervals."""

@@ -1,0 +1,199 @@
+"""Strategies behind an approximate index, as they are deployed, beside the exact answer.
+
+The index of stored vectors serves every strategy that leaves them as they are. After a conversion
+it is evaluated twice: with the old links or lists over the converted vectors, and built anew.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from benchmark.metrics import relevance
+from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.kept_share import difference, mean, measured
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.engine import spans
+from benchmark.upgrade.formats.rows import gather
+from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS, K, Values
+from benchmark.upgrade.measure.study import Study
+from benchmark.upgrade.read.gallery import GalleryBlock
+from benchmark.upgrade.search.index import ApproximateIndex, Settings, build, needs_building
+from benchmark.upgrade.search.lists import ResultList, relevant_ranks, search
+from benchmark.upgrade.search.strategies import REEMBED, Strategy
+
+MOST = 100_000
+"""Items of the gallery that is indexed; of a larger one some are drawn."""
+TOP = 100
+"""Results that an index is asked for."""
+_PAIRS = 1 << 16
+AS_IT_IS, KEPT, ANEW = "as it is", "kept", "built anew"
+
+
+@dataclass(frozen=True)
+class Behind:
+    """A strategy behind an index.
+
+    Attributes:
+        strategy: Its name.
+        index: What is done to the index: nothing, links or lists kept, or built anew.
+        found: Share of the ten nearest items that the index finds.
+        exact: The deciding metric without an index, in the same gallery.
+        score: The same behind the index.
+        lost: Difference to the exact one, paired by query.
+        seconds: That building took on this machine; 0 where nothing is built.
+    """
+
+    strategy: str
+    index: str
+    found: Estimate
+    exact: Estimate
+    score: Estimate
+    lost: Estimate
+    seconds: float
+
+
+@dataclass(frozen=True)
+class BehindIndex:
+    """All strategies of one result list behind an index.
+
+    Attributes:
+        settings: Of the index.
+        items: Of the gallery that was indexed.
+        rows: One for each strategy, two for each map of stored vectors.
+        build_anew: Map -> part of the found share that building anew would give back, and whether
+            that may be more than a hundredth.
+        left_out: Strategies that cannot be evaluated so.
+    """
+
+    settings: Settings
+    items: int
+    rows: list[Behind]
+    build_anew: dict[str, tuple[Estimate, bool]]
+    left_out: list[str]
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "settings": asdict(self.settings), "items": self.items,
+            "rows": [asdict(each) for each in self.rows],
+            "build_anew": {
+                name: {"needed": needed, **gained.document()}
+                for name, (gained, needed) in self.build_anew.items()
+            },
+            "left_out": self.left_out,
+        }  # fmt: skip
+
+
+def behind_index(study: Study, settings: Settings) -> BehindIndex:
+    """Evaluate the strategies of one result list behind an index of the stored vectors.
+
+    Raises:
+        BenchError: If faiss is not installed.
+    """
+    plan, distance = study.first.plan, study.inputs.distance
+    block, has_new = _indexed(study)
+    used = [s for s in plan.strategies if s.merge is None and (has_new or not s.embeds_gallery)]
+    run = _Comparison(study, block, {s.name: plan.lists[s.uses[0]] for s in used})
+    stored = _build(block.old, distance, settings)
+    rows: list[Behind] = []
+    gained: dict[str, tuple[Estimate, bool]] = {}
+    for each in used:
+        items = plan.lists[each.uses[0]].items(block)
+        if items.shape == block.old.shape and np.may_share_memory(items, block.old):
+            rows.append(run(each, stored, AS_IT_IS, 0.0))
+            continue
+        if each.fitted is not None:
+            kept = stored.rewritten(lambda items=items: [items], items.shape[1])  # type: ignore[misc]
+            rows.append(run(each, kept, KEPT, 0.0))
+            del kept  # three galleries at a time are enough
+        anew = _build(items, distance, settings)
+        rows.append(run(each, anew, ANEW, anew.seconds))
+        if each.fitted is not None:
+            shares = run.shares[each.name, ANEW], run.shares[each.name, KEPT]
+            gained[each.name] = difference(*map(measured, shares)), needs_building(*shares)
+    left_out = [s.name for s in plan.strategies if s not in used]
+    return BehindIndex(settings, len(block.rows), rows, gained, left_out)
+
+
+def _build(items: Floats, distance: str, settings: Settings) -> ApproximateIndex:
+    return build(lambda: [items], len(items), items.shape[1], distance, settings)
+
+
+def _indexed(study: Study) -> tuple[GalleryBlock, bool]:
+    """The items that are indexed, and whether all of them have new vectors."""
+    gallery, sample = study.inputs.gallery, study.first.sample
+    if study.metric == AGREEMENT and not gallery.complete:
+        held = sample.held
+        return GalleryBlock.whole(sample.rows[held], sample.old[held], sample.new[held]), True
+    rows, relevant = np.arange(gallery.rows), study.first.relevant
+    if gallery.rows > MOST:
+        drawn = np.random.default_rng(0).choice(gallery.rows, MOST, replace=False)
+        rows = np.union1d(drawn, relevant.row[relevant.counted])
+    old = gather(gallery.stored, rows)
+    if gallery.complete:
+        return GalleryBlock.whole(rows, old, gallery.new.take(rows)), True
+    none = np.empty(0, np.int64), np.empty((0, gallery.new.dim), np.float32)
+    return GalleryBlock(rows, old, *none), False
+
+
+class _Comparison:
+    """Scores of strategies with exact results, and with those of an index."""
+
+    def __init__(
+        self, study: Study, block: GalleryBlock, lists: Mapping[str, ResultList]
+    ) -> None:  # fmt: skip
+        self.study, self.block, self.lists = study, block, lists
+        self.relevant, self.groups = study.first.relevant, study.sample_groups
+        self.shares: dict[tuple[str, str], Values] = {}
+        """Of a strategy and the state of its index: the found share of each query."""
+        wanted = {name: replace(each, top=TOP) for name, each in lists.items()}
+        self.exact = search(
+            lambda: iter([block]), self.relevant, study.first.sample.known, wanted,
+            study.inputs.distance,
+        )  # fmt: skip
+
+    def __call__(
+        self, strategy: Strategy, index: ApproximateIndex, state: str, seconds: float
+    ) -> Behind:
+        """Evaluate one."""
+        name, groups = strategy.name, self.groups
+        rows = self._search(index, self.lists[name].queries)
+        exact = self.exact[name].rows
+        k = min(K, len(self.block.rows))
+        share = relevance.agreement(rows[:, :K], exact[:, :K], k)
+        self.shares[name, state] = share
+        best, reached = (measured(self._scores(each)) for each in (exact, rows))
+        return Behind(
+            name, state, mean(measured(share)), mean(best, groups), mean(reached, groups),
+            difference(best, reached, groups), seconds,
+        )  # fmt: skip
+
+    def _search(self, index: ApproximateIndex, queries: Floats) -> Ints:
+        """Rows of the gallery that an index finds, without those that are left out."""
+        out = ~self.relevant.counted
+        query, row = self.relevant.query[out], self.relevant.row[out]
+        more = min(int(np.bincount(query, minlength=1).max()), TOP)
+        places, _ = index.search(queries, min(TOP + more, len(self.block.rows)))
+        rows = np.where(places < 0, -1, self.block.rows[places])
+        left_out = {(int(q), int(r)) for q, r in zip(query, row, strict=True)}
+        found = np.full((len(rows), TOP), -1)
+        for q, mine in enumerate(rows):
+            kept = [r for r in mine.tolist() if r >= 0 and (q, r) not in left_out][:TOP]
+            found[q, : len(kept)] = kept
+        return found
+
+    def _scores(self, rows: Ints) -> Values:
+        """The deciding metric of the first results, by query."""
+        if self.study.metric == AGREEMENT:
+            expected = self.exact[REEMBED].rows[:, :K]
+            k = min(K, len(self.block.rows))
+            return np.asarray(relevance.agreement(rows[:, :K], expected, k))
+        counted = self.relevant.counted
+        query, row = self.relevant.query[counted], self.relevant.row[counted]
+        ranks = np.zeros(len(row), np.int64)  # 0 where an item is not found
+        for a, b in spans(len(row), _PAIRS):
+            hits = rows[query[a:b]] == row[a:b, None]
+            ranks[a:b] = np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, 0)
+        return METRICS[self.study.metric](relevant_ranks(ranks, self.relevant))

@@ -1,0 +1,200 @@
+"""Scores of strategies, query by query, of what can be searched: on the whole gallery, or a sample.
+
+Strategies that need new vectors of items that have none are estimated by
+:mod:`benchmark.upgrade.measure.unseen`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.metrics import relevance, retrieval
+from benchmark.metrics.relevance import RelevantRanks
+from benchmark.metrics.retrieval import cut_off
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.engine import spans
+from benchmark.upgrade.read.gallery import Blocks, GalleryBlock, one_pass
+from benchmark.upgrade.read.qrels import RelevantPairs
+from benchmark.upgrade.search.lists import ListResult, ListsSearch, PairScores, relevant_ranks
+from benchmark.upgrade.search.strategies import NEW_LISTS, Strategy, StrategyPlan
+
+Values = NDArray[np.float64]
+Scores = dict[str, Values]
+"""Metric -> one value for each evaluated query."""
+
+METRICS: Mapping[str, Callable[[RelevantRanks], Values]] = {
+    "ndcg_at_10": lambda found: relevance.ndcg(found, 10),
+    "recall_at_1": lambda found: relevance.recall(found, 1),
+    "recall_at_10": lambda found: relevance.recall(found, 10),
+    "recall_at_100": lambda found: relevance.recall(found, 100),
+    "mrr_at_10": lambda found: retrieval.reciprocal_rank(found, 10),
+    "map": retrieval.average_precision,
+}
+AGREEMENT, K = "agreement_at_10", 10
+_ROOM = 1 << 20  # candidates that are joined at a time
+_NOBODY = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """Results of strategies on a gallery, by name.
+
+    Attributes:
+        scores: By relevance; nothing without judgements.
+        nearest: Rows of the ten nearest, ``[n, 10]``; -1 where there are fewer.
+        ranks: Of the counted pairs; 0 where one is not found.
+    """
+
+    scores: dict[str, Scores] = field(default_factory=dict)
+    nearest: dict[str, Ints] = field(default_factory=dict)
+    ranks: dict[str, Ints] = field(default_factory=dict)
+
+    def agreement(self, with_: str) -> dict[str, Values]:
+        """Agreement of each strategy's ten nearest with those of one of them, ``[n]``."""
+        expected = self.nearest[with_]
+        k = min(cut_off(K), int((expected[0] >= 0).sum()))
+        found = self.nearest.items()
+        return {name: relevance.agreement(rows, expected, k) for name, rows in found}
+
+
+class Evaluation:
+    """The evaluation of strategies on a gallery, which takes two passes: :func:`evaluate`.
+
+    Attributes:
+        search: The job of the first pass.
+    """
+
+    def __init__(
+        self, relevant: RelevantPairs, known: GalleryBlock, plan: StrategyPlan, distance: str, *,
+        keep_nearest: bool = False, new: bool = True, threads: int | None = None,
+    ) -> None:  # fmt: skip
+        """Prepare it; arguments are those of :class:`ListsSearch`.
+
+        Without ``new`` vectors of all items the strategies that need them are left out, and only
+        their lists of stored vectors are searched.
+        """
+        self.relevant, self.plan, self.distance = relevant, plan, distance
+        self.strategies = [s for s in plan.strategies if new or not s.embeds_gallery]
+        uses = (name for s in plan.strategies for name in s.uses)
+        tops = dict.fromkeys(uses, K if keep_nearest else 0)
+        for each in plan.strategies:
+            if each.merge is not None:
+                for name in each.uses[: 1 + each.merge.searches]:
+                    tops[name] = max(tops[name], each.merge.window)
+        lists = {
+            name: replace(plan.lists[name], top=top)
+            for name, top in tops.items() if new or name not in NEW_LISTS
+        }  # fmt: skip
+        self.search = ListsSearch(relevant, known, lists, distance, threads)
+
+    def rescoring(self, found: Mapping[str, ListResult]) -> dict[str, PairScores]:
+        """Jobs of the second pass: strategies whose second list scores what the first has found."""
+        return {
+            each.name: PairScores(
+                *_window(each, found)[1:], self.plan.lists[each.uses[1]], self.distance
+            )
+            for each in self.strategies if each.merge is not None and not each.merge.searches
+        }  # fmt: skip
+
+    def evaluated(
+        self, found: Mapping[str, ListResult], rescored: Mapping[str, Floats]
+    ) -> Evaluated:
+        """Join the results of both passes."""
+        out = Evaluated()
+        for each in self.strategies:
+            if each.merge is None:
+                result = found[each.uses[0]]
+                ranks, nearest = result.ranks, result.rows[:, :K]
+            else:
+                ranks, nearest = self._merged(each, found, rescored)
+            out.ranks[each.name], out.nearest[each.name] = ranks, nearest
+            if len(ranks):
+                out.scores[each.name] = scores_of(ranks, self.relevant)
+        return out
+
+    def _merged(
+        self, each: Strategy, found: Mapping[str, ListResult], rescored: Mapping[str, Floats]
+    ) -> tuple[Ints, Ints]:
+        """Ranks of the counted pairs, and the ten nearest, of two lists as one."""
+        merge, (first, second) = each.merge, each.uses
+        if merge is None:
+            raise ValueError("each: expected a strategy of two lists")
+        window = merge.window
+        rows, a = found[first].rows[:, :window], found[first].scores[:, :window]
+        if merge.searches:
+            its = found[second].rows[:, :window], found[second].scores[:, :window]
+            rows, a, b = _joined(rows, a, *its)
+        else:
+            b = np.full(a.shape, np.nan, np.float32)
+            b[rows >= 0] = rescored[each.name]
+        merged = merge.merge(a, b)
+        counted = self.relevant.counted
+        ranks = _places(merged, rows, self.relevant.query[counted], self.relevant.row[counted])
+        # Equal ones by row; NaN last.
+        order = np.lexsort((rows, np.where(np.isnan(merged), np.inf, -merged)), axis=1)[:, :K]
+        return ranks, np.take_along_axis(rows, order, axis=1)
+
+
+def _window(each: Strategy, found: Mapping[str, ListResult]) -> tuple[Ints, Ints, Ints]:
+    """The first rows of a strategy's first list, ``[n, w]``, and queries and rows of these."""
+    rows = found[each.uses[0]].rows[:, : each.merge.window if each.merge else 0]
+    query, place = np.nonzero(rows >= 0)
+    return rows, query, rows[query, place]
+
+
+def evaluate(
+    blocks: Blocks, relevant: RelevantPairs, known: GalleryBlock, plan: StrategyPlan,
+    distance: str, *, keep_nearest: bool = False,
+) -> Evaluated:  # fmt: skip
+    """Evaluate the strategies of a plan; arguments as of :class:`Evaluation`."""
+    run = Evaluation(relevant, known, plan, distance, keep_nearest=keep_nearest)
+    (found,) = one_pass(blocks, [run.search])
+    jobs = run.rescoring(found)
+    return run.evaluated(found, dict(zip(jobs, one_pass(blocks, [*jobs.values()]), strict=True)))
+
+
+def scores_of(ranks: Ints, relevant: RelevantPairs) -> Scores:
+    """All metrics of the ranks of the counted pairs."""
+    found = relevant_ranks(ranks, relevant)
+    return {key: score(found) for key, score in METRICS.items()}
+
+
+def _places(merged: NDArray[Any], rows: Ints, query: Ints, row: Ints) -> Ints:
+    """Count the query's candidates that score at least as high as each item; 0 for no candidate.
+
+    ``merged`` and ``rows`` are of the candidates, ``[q, w]``, ``query`` and ``row`` of the items.
+    """
+    ranks = np.zeros(len(row), np.int64)
+    for a, b in spans(len(row), max(1, _ROOM // max(rows.shape[1], 1))):
+        its, scores = rows[query[a:b]] == row[a:b, None], merged[query[a:b]]
+        own = scores[np.arange(b - a), its.argmax(axis=1)]
+        ranks[a:b] = np.where(its.any(axis=1), (scores >= own[:, None]).sum(axis=1), 0)
+    return ranks
+
+
+def _joined(rows: Ints, scores: Floats, more: Ints, its: Floats) -> tuple[Ints, Floats, Floats]:
+    """Join candidates of two lists, each item once, with its score in either; NaN for none.
+
+    They are by row, ``[n, w + v]``; those that are none, -1, come last.
+    """
+    n, w = rows.shape
+    out = np.concatenate([rows, more], axis=1)
+    a, b = (np.full(out.shape, np.nan, np.float32) for _ in range(2))
+    a[:, :w], b[:, w:] = scores, its
+    for first, last in spans(n, max(1, _ROOM // max(out.shape[1], 1))):
+        here = slice(first, last)
+        key = np.where(out[here] < 0, _NOBODY, out[here])
+        order = np.argsort(key, axis=1, kind="stable")  # of the same item, the first list's before
+        key, x, y = (np.take_along_axis(each, order, 1) for each in (key, a[here], b[here]))
+        query, place = np.nonzero((key[:, 1:] == key[:, :-1]) & (key[:, 1:] < _NOBODY))
+        y[query, place] = y[query, place + 1]
+        key[query, place + 1] = _NOBODY
+        none = key == _NOBODY
+        x[none], y[none] = np.nan, np.nan
+        order = np.argsort(key, axis=1, kind="stable")
+        out[here] = np.take_along_axis(np.where(none, -1, key), order, 1)
+        a[here], b[here] = (np.take_along_axis(each, order, 1) for each in (x, y))
+    return out, a, b

@@ -1,0 +1,95 @@
+"""Scores by the number of pairs that a map is fitted on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.kept_share import difference, mean, measured
+from benchmark.upgrade.fit import maps as map_fits
+from benchmark.upgrade.measure.evaluation import AGREEMENT, Values, evaluate
+from benchmark.upgrade.measure.study import Study
+from benchmark.upgrade.search.lists import ResultList
+from benchmark.upgrade.search.strategies import REEMBED, StrategyPlan, map_list
+
+SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
+CLOSE = 0.01
+"""Difference of the score that counts as none."""
+
+
+@dataclass(frozen=True)
+class PairsCurve:
+    """Scores of one map, fitted on more and more pairs, in the gallery of held-out items.
+
+    Attributes:
+        label: Of the map.
+        sizes: Numbers of pairs.
+        scores: One for each size.
+        bounds: Strategy -> its score there: the lower and the upper bound.
+        enough: The smallest size that is within ``CLOSE`` of the largest, by the interval of the
+            paired difference; None if only the largest one is.
+    """
+
+    label: str
+    sizes: tuple[int, ...]
+    scores: tuple[Estimate, ...]
+    bounds: dict[str, Estimate]
+    enough: int | None
+
+    def document(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "map": self.label,
+            "enough": self.enough,
+            "points": [
+                {"pairs": n, **e.document()} for n, e in zip(self.sizes, self.scores, strict=True)
+            ],
+            "bounds": {name: e.document() for name, e in self.bounds.items()},
+        }
+
+
+def pairs_curve(study: Study, label: str, bounds: Sequence[str]) -> PairsCurve:
+    """Fit a map on the first 500, 1,000, ... pairs, and evaluate it on the held-out items."""
+    sample, inputs, seed = study.first.sample, study.inputs, study.inputs.request.seed
+    rows = np.flatnonzero(sample.fitted)
+    rows = np.random.default_rng([seed, 3]).permutation(rows)
+    sizes = [n for n in SIZES if n < len(rows)] + [len(rows)]
+    lists = {}
+    for n in sizes:
+        some = sample.old[rows[:n]], sample.new[rows[:n]]
+        fit = map_fits.fit(label, *some, inputs.distance, seed)
+        lists[f"pairs {n}"] = map_list(fit, inputs.queries, f"pairs {n}")
+    found, groups = scores_on_sample(study, lists, bounds), study.sample_groups
+    curve = [found[name] for name in lists]
+    enough = next(n for n, v in zip(sizes, curve, strict=True) if _close(v, curve[-1], groups))
+    return PairsCurve(
+        label, tuple(sizes), tuple(mean(measured(v), groups) for v in curve),
+        {name: mean(measured(found[name]), groups) for name in bounds},
+        enough if enough != sizes[-1] else None,
+    )  # fmt: skip
+
+
+def scores_on_sample(
+    study: Study, lists: Mapping[str, ResultList], strategies: Sequence[str] = ()
+) -> dict[str, Values]:
+    """The main score of lists and strategies, by query, in the gallery of held-out items."""
+    fold, by_agreement = study.first, study.metric == AGREEMENT
+    plan = StrategyPlan.of_lists(lists)
+    plan.lists.update(fold.plan.lists)
+    plan.strategies.extend(s for s in fold.plan.strategies if s.name in {*strategies, REEMBED})
+    found = evaluate(
+        fold.sample.blocks, fold.relevant, fold.sample.known, plan, study.inputs.distance,
+        keep_nearest=by_agreement,
+    )  # fmt: skip
+    if by_agreement:
+        return found.agreement(REEMBED)
+    return {name: scores[study.metric] for name, scores in found.scores.items()}
+
+
+def _close(values: Values, most: Values, groups: Any) -> bool:
+    if values is most:
+        return True
+    missed = difference(measured(most), measured(values), groups)
+    return missed.high is not None and missed.high <= CLOSE

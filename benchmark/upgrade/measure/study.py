@@ -1,0 +1,344 @@
+"""The study: maps fitted on documents of the sample, strategies evaluated on queries.
+
+All strategies are evaluated on the same queries, with the same relevant items, in the same gallery,
+which is read twice.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from benchmark.contract.arrays import apply
+from benchmark.contract.interpolation import SHARES, Between, best_share, turn
+from benchmark.metrics.kept_share import Scored, measured
+from benchmark.models.parts import Affine
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.upgrade.fit import maps as map_fits
+from benchmark.upgrade.fit.maps import FittedMap
+from benchmark.upgrade.measure.evaluation import (
+    AGREEMENT,
+    Evaluated,
+    Evaluation,
+    Scores,
+    Values,
+    evaluate,
+    scores_of,
+)
+from benchmark.upgrade.measure.list_estimate import PartlyEmbedded
+from benchmark.upgrade.measure.query_groups import query_groups
+from benchmark.upgrade.measure.unseen import Unseen
+from benchmark.upgrade.measure.windows import Window
+from benchmark.upgrade.read.gallery import EmbeddedSample, Whole, one_pass, unit
+from benchmark.upgrade.read.inputs import Inputs
+from benchmark.upgrade.read.qrels import RelevantPairs
+from benchmark.upgrade.read.request import Tell
+from benchmark.upgrade.search.lists import ResultList, possible_ranks, threads_of
+from benchmark.upgrade.search.strategies import REEMBED, Strategy, StrategyPlan, make_plan
+
+MAIN = {"qrels": "ndcg_at_10", "labels": "map", "agreement": AGREEMENT}
+"""The metric that decides, by the criterion."""
+
+
+@dataclass(frozen=True)
+class StrategyOutcome:
+    """A strategy and its scores on the evaluated queries.
+
+    Attributes:
+        strategy: One way to go on.
+        scored: Metric -> scores by query.
+        hits: Chance that a query's first results hold a relevant item, ``[n]``: 0 or 1 where it is
+            measured; nothing by agreement.
+        estimated: New vectors of stored items were estimated for most of them.
+    """
+
+    strategy: Strategy
+    scored: Mapping[str, Scored]
+    hits: Values
+    estimated: bool
+
+    @property
+    def scores(self) -> Scores:
+        """Metric -> one value a query."""
+        return {key: each.values for key, each in self.scored.items()}
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Maps fitted on one sample, and the strategies that use them.
+
+    Attributes:
+        sample: Items in memory: those that maps were fitted on, and the smaller gallery.
+        relevant: Relevant pairs of the smaller gallery, which the maps have not seen.
+        plan: Strategies with the lists that answer.
+        maps: As they were fitted.
+        best: The map of stored vectors that comes closest to new vectors of held-out items.
+        shares: Share of the way that interpolated queries go, of each half of the queries.
+    """
+
+    sample: EmbeddedSample
+    relevant: RelevantPairs
+    plan: StrategyPlan
+    maps: list[FittedMap]
+    best: FittedMap | None
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that was measured.
+
+    Attributes:
+        queries: Rows of the evaluated queries, ``[n]``.
+        groups: Of queries that share their relevant items, which are drawn together, ``[n]``; None
+            where each is drawn alone.
+        outcomes: By name of the strategy.
+        relevant: The relevant pairs that count.
+        ranks: Strategy -> rank of each counted pair in the gallery that is reported.
+        n_gallery: Items of the gallery that is searched.
+        folds: All samples and their maps.
+    """
+
+    inputs: Inputs
+    queries: Ints
+    groups: Ints | None
+    outcomes: dict[str, StrategyOutcome]
+    relevant: RelevantPairs
+    ranks: dict[str, Ints]
+    n_gallery: int
+    folds: Sequence[Fold]
+
+    @property
+    def metric(self) -> str:
+        """The one that decides."""
+        return MAIN[self.inputs.criterion]
+
+    @property
+    def first(self) -> Fold:
+        """The fold whose maps are reported, and saved."""
+        return self.folds[0]
+
+    @property
+    def sample_groups(self) -> Ints | None:
+        """As ``groups``, of the queries with a relevant item in the smaller gallery."""
+        return _groups(self.inputs, self.first.relevant.answered)
+
+
+def study(
+    inputs: Inputs, labels: Sequence[str], tell: Tell = lambda words: None
+) -> Study:  # fmt: skip
+    """Fit the maps and evaluate all strategies.
+
+    Args:
+        inputs: Vectors and relevance.
+        labels: Of the maps.
+        tell: Called with what is done next.
+    """
+    folds = [_fold(inputs, sample, labels, tell) for sample in inputs.samples]
+    first = folds[0]
+    tell(f"searching {first.sample.held.sum():,} held-out items")
+    agreement = _on_sample(first, inputs.distance)
+    if inputs.criterion == "agreement":
+        outcomes = {
+            s.name: StrategyOutcome(
+                s, {AGREEMENT: measured(agreement.agreement(REEMBED)[s.name])}, np.empty(0), False
+            )
+            for s in first.plan.strategies
+        }
+        n = int(first.sample.held.sum())
+        every = np.arange(first.relevant.n_queries)
+        return Study(inputs, every, None, outcomes, first.relevant, agreement.ranks, n, folds)
+    held = np.union1d(*(f.sample.rows[f.sample.held] for f in (first, folds[-1])))
+    relevant = inputs.pairs(held)
+    found = _on_whole(inputs, folds, relevant, tell)
+    outcomes, ranks = _outcomes(inputs, folds, found, relevant, agreement.agreement(REEMBED))
+    groups = _groups(inputs, relevant.answered)
+    n = inputs.gallery.rows
+    return Study(inputs, relevant.answered, groups, outcomes, relevant, ranks, n, folds)
+
+
+def _groups(inputs: Inputs, queries: Ints) -> Ints | None:
+    if inputs.criterion == "agreement":
+        return None
+    return query_groups(inputs.qrels, inputs.criterion, queries)
+
+
+def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: Tell) -> Fold:
+    distance, old_queries = inputs.distance, inputs.old_queries
+    relevant = inputs.pairs(sample.rows[sample.held])
+    pairs = sample.old[sample.fitted], sample.new[sample.fitted]
+    fits, refused = map_fits.fit_all(labels, *pairs, distance, inputs.request.seed, tell)
+    best = _closest(fits, sample)
+    tell("choosing between queries")
+    between: dict[str, Floats] = {}
+    shares: tuple[float, ...] = ()
+    if old_queries is not None and distance == "cosine":
+        old, new = (torch.from_numpy(np.ascontiguousarray(side)) for side in pairs)
+        turned = turn(old, new)
+        between["midpoint"] = apply(Between(turned, 0.5), inputs.queries, old_queries)
+        between["slerp"], shares = _between(inputs, old_queries, turned, sample, relevant)
+    plan = make_plan(inputs.gallery, inputs.queries, old_queries, between, fits, best)
+    plan.left_out.update(refused)
+    return Fold(sample, relevant, plan, fits, best, shares)
+
+
+def _on_sample(fold: Fold, distance: str) -> Evaluated:
+    return evaluate(
+        fold.sample.blocks, fold.relevant, fold.sample.known, fold.plan, distance,
+        keep_nearest=True,
+    )  # fmt: skip
+
+
+def _on_whole(
+    inputs: Inputs, folds: Sequence[Fold], relevant: RelevantPairs, tell: Tell
+) -> list[dict[str, Ints]]:
+    """Ranks of the counted pairs by fold and strategy, ``[pairs]`` or ``[draws, pairs]``."""
+    gallery, whole = inputs.gallery, Whole(inputs.gallery)
+    tell(f"searching the whole gallery of {gallery.rows:,} items")
+    threads = threads_of(whole)
+    runs = [
+        Evaluation(
+            relevant, fold.sample.known, fold.plan, inputs.distance, new=gallery.complete,
+            threads=threads,
+        )
+        for fold in folds
+    ]  # fmt: skip
+    unseen: Unseen | None = None
+    if not gallery.complete:
+        rows = np.unique(inputs.qrels.rows)
+        known = PartlyEmbedded(
+            gallery, relevant, folds[0].sample, inputs.distance, rows, inputs.request.seed, threads
+        )
+        unseen = Unseen(known, folds[0].plan)
+    results = one_pass(whole, [*(run.search for run in runs), *(unseen.jobs if unseen else ())])
+    found = results[: len(runs)]
+    rescored = [run.rescoring(lists) for run, lists in zip(runs, found, strict=True)]
+    windows: dict[tuple[int, str], Window | None] = {}
+    if unseen is not None:
+        tell("estimating what the other items would do")
+        unseen.take(results[len(runs) :])
+        windows = {
+            (k, each.name): unseen.window(each, found[k])
+            for k, fold in enumerate(folds)
+            for each in fold.plan.strategies
+            # Without a map an estimate is the same in all folds.
+            if each.embeds_gallery and (not k or each.fitted is not None)
+        }
+    jobs = [job for each in rescored for job in each.values()]
+    more = [window.jobs for window in windows.values() if window is not None]
+    results = one_pass(whole, [*jobs, *(job for each in more for job in each)])
+    scores, rest = iter(results[: len(jobs)]), iter(results[len(jobs) :])
+    for window in (each for each in windows.values() if each is not None):
+        window.take(next(rest), next(rest))
+    out: list[dict[str, Ints]] = []
+    for k, run in enumerate(runs):
+        its = dict(zip(rescored[k], scores, strict=False))
+        out.append(run.evaluated(found[k], its).ranks)
+    if unseen is not None:
+        for k, fold in enumerate(folds):
+            for each in fold.plan.strategies:
+                if (k, each.name) in windows:
+                    out[k][each.name] = unseen.ranks(each, windows[k, each.name])
+                elif each.embeds_gallery:
+                    out[k][each.name] = out[0][each.name]
+    return out
+
+
+def _outcomes(
+    inputs: Inputs, folds: Sequence[Fold], by_fold: Sequence[dict[str, Ints]],
+    relevant: RelevantPairs, agreement: Scores,
+) -> tuple[dict[str, StrategyOutcome], dict[str, Ints]]:  # fmt: skip
+    """Scores by relevance, and ranks of the counted pairs, by name of the strategy."""
+    outcomes, ranks = {}, {}
+    for each in folds[0].plan.strategies:
+        found = joined(each, folds, by_fold, relevant)
+        scored, hits = _scored(found, relevant, inputs.criterion)
+        scored[AGREEMENT] = measured(agreement[each.name][relevant.answered])
+        outcomes[each.name] = StrategyOutcome(each, scored, hits, estimated=found.ndim == 2)
+        ranks[each.name] = found if found.ndim == 1 else np.median(found, axis=0).astype(np.int64)
+    return outcomes, ranks
+
+
+def joined(
+    each: Strategy, folds: Sequence[Fold], by_fold: Sequence[dict[str, Ints]],
+    relevant: RelevantPairs,
+) -> Ints:  # fmt: skip
+    """Ranks of each pair by maps that have not seen it, ``[pairs]`` or ``[draws, pairs]``."""
+    found = [ranks[each.name] for ranks in by_fold]
+    if len(found) == 1:
+        return found[0]
+    if found[0].ndim == 1:
+        return _joined_ranks(relevant, folds, found)
+    return np.stack([
+        _joined_ranks(relevant, folds, draw) for draw in zip(*found, strict=True)
+    ])  # fmt: skip
+
+
+def _joined_ranks(relevant: RelevantPairs, folds: Sequence[Fold], found: Iterable[Ints]) -> Ints:
+    """Ranks of the counted pairs, each of the fold whose sample holds its item out.
+
+    Two items of a query may then have one rank, of two lists; the second one has the next.
+    """
+    query, row = relevant.query[relevant.counted], relevant.row[relevant.counted]
+    out = np.zeros(len(row), np.int64)
+    for fold, ranks in zip(folds, found, strict=True):
+        mine = np.isin(row, fold.sample.rows[fold.sample.held])
+        out[mine] = ranks[mine]
+    return possible_ranks(out, query)
+
+
+def _scored(
+    ranks: Ints, relevant: RelevantPairs, criterion: str
+) -> tuple[dict[str, Scored], Values]:
+    """All metrics, and the chance that each query's first results hold a relevant item."""
+    hit = "recall_at_1" if criterion == "labels" else "recall_at_10"
+    if ranks.ndim == 1:
+        scores = scores_of(ranks, relevant)
+        return {k: measured(v) for k, v in scores.items()}, (scores[hit] > 0).astype(np.float64)
+    draws = [scores_of(row, relevant) for row in ranks]
+    stacked = {key: np.stack([each[key] for each in draws]) for key in draws[0]}
+    hits = (stacked[hit] > 0).mean(axis=0)
+    return {key: Scored.of_draws(values) for key, values in stacked.items()}, hits
+
+
+def _closest(fits: Sequence[FittedMap], items: EmbeddedSample) -> FittedMap | None:
+    """The map of stored vectors whose output is nearest to new vectors of held-out items."""
+    old, new = items.old[items.held], items.new[items.held]
+
+    def miss(each: FittedMap) -> float:
+        distance = each.conversion.distance
+        near = unit(each.conversion.convert(old), distance)
+        return float(((near - unit(new, distance)) ** 2).sum(1).mean())
+
+    return min((f for f in fits if f.to_new), key=miss, default=None)
+
+
+def _between(
+    inputs: Inputs, old: Floats, turned: Affine, sample: EmbeddedSample, relevant: RelevantPairs
+) -> tuple[Floats, tuple[float, ...]]:
+    """Queries on the circle; each half of them goes as far as serves the other half best."""
+    lists = {
+        str(a): ResultList(apply(Between(turned, a), inputs.queries, old), lambda block: block.old)
+        for a in SHARES
+    }
+    lists["new"] = ResultList(inputs.queries, lambda block: block.new)
+    by_agreement = inputs.criterion == "agreement"
+    result = evaluate(
+        sample.blocks, relevant, sample.known, StrategyPlan.of_lists(lists), inputs.distance,
+        keep_nearest=by_agreement,
+    )  # fmt: skip
+    if by_agreement:
+        values: dict[str, Values] = result.agreement("new")
+        rows = np.arange(relevant.n_queries)
+    else:
+        values = {name: s[MAIN[inputs.criterion]] for name, s in result.scores.items()}
+        rows = relevant.answered
+    between, chosen = np.empty_like(old), []
+    for half in (0, 1):
+        of_other = rows % 2 != half
+        some = of_other.any()
+        share = best_share(lambda a, m=of_other: values[str(a)][m].mean() if some else 0.0)  # type: ignore[misc] # noqa: B023
+        between[half::2] = lists[str(share)].queries[half::2]
+        chosen.append(share)
+    return between, tuple(chosen)

@@ -1,0 +1,1 @@
+"""Inputs of a report: the request, and its vectors and relevance, checked and joined."""

@@ -1,0 +1,251 @@
+"""The stored gallery as strategies see it: streamed block by block, in either model's space."""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from benchmark.contract.conversion import Conversion
+from benchmark.errors import BenchError
+from benchmark.ranking.arrays import Floats, Ints, Mask
+from benchmark.upgrade.formats.joining import IN_MEMORY, Rearranged
+from benchmark.upgrade.formats.rows import BLOCK, Rows, require_directions
+from benchmark.upgrade.read.cluster import Cluster
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class GalleryBlock:
+    """Some rows of the gallery, ascending, with their vectors by both models.
+
+    Attributes:
+        rows: Of the gallery, int64 ``[k]``.
+        old: As they are stored, ``[k, d_old]``.
+        places: Of those that have a vector by the new model, ascending, ``[e]``.
+        given: These, ``[e, d_new]``.
+    """
+
+    rows: Ints
+    old: Floats
+    places: Ints
+    given: Floats
+    _made: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def whole(cls, rows: Ints, old: Floats, new: Floats) -> "GalleryBlock":
+        """Items that all have new vectors, ``[k, d_new]``."""
+        return cls(rows, old, np.arange(len(rows)), new)
+
+    def some(self, places: Ints) -> "GalleryBlock":
+        """Some of its items."""
+        if len(places) == len(self.rows):
+            return self
+        its, there = np.intersect1d(places, self.places, return_indices=True)[1:]
+        return GalleryBlock(self.rows[places], self.old[places], its, self.given[there])
+
+    def with_new(self) -> "GalleryBlock":
+        """Its items that have a new vector."""
+        found: GalleryBlock = self.made("", lambda: self.some(self.places))
+        return found
+
+    @property
+    def new(self) -> Floats:
+        """Vectors by the new model, ``[k, d_new]``; a ValueError where some have none."""
+        if len(self.places) < len(self.rows):
+            raise ValueError("new: expected new vectors of all items of the block")
+        return self.given
+
+    def converted(self, name: str, conversion: Conversion) -> Floats:
+        """Old vectors after a conversion, made once for its name."""
+        out: Floats = self.made(name, lambda: conversion.convert(self.old))
+        return out
+
+    def made(self, name: str, make: Callable[[], Any]) -> Any:
+        """Call ``make`` once and keep its result under a name."""
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
+
+
+Blocks = Callable[[], Iterator[GalleryBlock]]
+"""Starts a pass over a gallery."""
+Taking = Generator[None, GalleryBlock | None, T_co]
+"""Takes one block after the other, and None at the end; returns what it found."""
+
+
+class Job(Protocol[T_co]):
+    """Work on the blocks of a gallery, of which several share a pass."""
+
+    def begin(self) -> Taking[Any]:
+        """Start on a part of the gallery."""
+
+    def result(self, parts: Sequence[Any]) -> T_co:
+        """Join what was found in all parts."""
+
+
+def one_pass(blocks: Blocks, jobs: Sequence[Job[Any]]) -> list[Any]:
+    """Do jobs in one pass over a gallery, and give their results in order."""
+    if not jobs:
+        return []
+    work = partial(_worked, jobs)
+    parts = blocks.each(work) if isinstance(blocks, Whole) else [work(blocks)]
+    return [job.result(found) for job, found in zip(jobs, zip(*parts, strict=True), strict=True)]
+
+
+def _worked(jobs: Sequence[Job[Any]], blocks: Blocks) -> list[Any]:
+    begun = [job.begin() for job in jobs]
+    for each in begun:
+        next(each)
+    for block in blocks():
+        for each in begun:
+            each.send(block)
+    return [_ended(each) for each in begun]
+
+
+def _ended(begun: Taking[Any]) -> Any:
+    try:
+        begun.send(None)
+    except StopIteration as end:
+        return end.value
+    raise ValueError("begun: expected a job that ends at None")
+
+
+def unit(vectors: Floats, distance: str) -> Floats:
+    """Directions of vectors where a cosine compares; else they stay as they are."""
+    if distance != "cosine":
+        return vectors
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """A gallery of which some rows have new vectors.
+
+    Attributes:
+        stored: Vectors of the old model.
+        new: Those of the new one.
+        embedded: Rows with a new vector, ascending, ``[s]``.
+        distance: ``cosine`` or ``l2``.
+        cluster: Reads parts of the gallery on several machines; None: this process reads it.
+    """
+
+    stored: Rows
+    new: Rearranged
+    embedded: Ints
+    distance: str
+    cluster: Cluster | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of items."""
+        return self.stored.rows
+
+    @property
+    def complete(self) -> bool:
+        """True where every item has a new vector."""
+        return len(self.embedded) == self.rows
+
+    def survey(self, places: Ints) -> tuple[Floats, Floats]:
+        """Look at all vectors of both models once, and take those of some embedded places.
+
+        Args:
+            places: Of ``embedded``, ascending.
+
+        Returns:
+            Old and new vectors, ``[k, d_old]`` and ``[k, d_new]``.
+
+        Raises:
+            BenchError: If a vector has no direction or cannot be read; if workers of a cluster
+                would need a copy of the new vectors in another order.
+        """
+        if self.cluster is not None and not (self.new.is_held or self.new.in_step):
+            raise BenchError(
+                f"{self.new.source.name}: expected the gallery's order for the engine ray, as they "
+                f"are more than {IN_MEMORY // 2**20} MiB; got another one"
+            )
+        self.new.check(self.distance)
+        parts = Whole(self).each(partial(_surveyed, self.embedded[places]))
+        return np.concatenate(parts), self.new.take(places)
+
+    def blocks(self, first: int = 0, last: int | None = None) -> Iterator[GalleryBlock]:
+        """A pass over items."""
+        last = self.rows if last is None else last
+        start = first
+        a, end = map(int, np.searchsorted(self.embedded, [first, last]))
+        reader = self.new.reader(a, end)
+        for old in self.stored.vectors(BLOCK, first, last):
+            rows = np.arange(start, start + len(old))
+            b = int(np.searchsorted(self.embedded, start + len(old)))
+            yield GalleryBlock(rows, old, self.embedded[a:b] - start, reader(a, b))
+            start, a = start + len(old), b
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Passes over a gallery, or over a part of its rows."""
+
+    gallery: Gallery
+    first: int = 0
+    last: int | None = None
+
+    def __call__(self) -> Iterator[GalleryBlock]:
+        """A pass."""
+        return self.gallery.blocks(self.first, self.last)
+
+    def each(self, work: Callable[["Whole"], Any]) -> list[Any]:
+        """Call ``work`` on parts that make up the whole, on the cluster if there is one."""
+        cluster = self.gallery.cluster
+        if cluster is None:
+            return [work(self)]
+        alone = Whole(replace(self.gallery, cluster=None))  # as workers read it
+        return cluster.map(partial(_part, work, alone), cluster.parts(self.gallery.rows))
+
+
+def _part(work: Callable[[Whole], Any], whole: Whole, ends: tuple[int, int]) -> Any:
+    return work(replace(whole, first=ends[0], last=ends[1]))
+
+
+def _surveyed(wanted: Ints, part: Whole) -> Floats:
+    """Stored vectors of wanted rows, ascending; a BenchError if one has no direction."""
+    gallery, start, found = part.gallery, part.first, []
+    for old in gallery.stored.vectors(BLOCK, part.first, part.last):
+        require_directions(gallery.stored, old, gallery.distance, first=start)
+        a, b = np.searchsorted(wanted, [start, start + len(old)])
+        found.append(old[wanted[a:b] - start])
+        start += len(old)
+    return np.concatenate(found)
+
+
+@dataclass(frozen=True)
+class EmbeddedSample:
+    """Embedded items that are held in memory.
+
+    Attributes:
+        rows: Of the gallery, ascending, ``[c]``.
+        old: Old vectors of these, ``[c, d_old]``, and
+        new: new ones, ``[c, d_new]``.
+        fitted: Those that maps are fitted on, ``[c]``.
+        held: Those that the smaller gallery has, ``[c]``.
+    """
+
+    rows: Ints
+    old: Floats
+    new: Floats
+    fitted: Mask
+    held: Mask
+
+    @property
+    def known(self) -> GalleryBlock:
+        """All of them."""
+        return GalleryBlock.whole(self.rows, self.old, self.new)
+
+    def blocks(self) -> Iterator[GalleryBlock]:
+        """A pass over the held-out items."""
+        places = np.flatnonzero(self.held)
+        for a in range(0, len(places), BLOCK):
+            here = places[a : a + BLOCK]
+            yield GalleryBlock.whole(self.rows[here], self.old[here], self.new[here])

@@ -1,0 +1,223 @@
+"""Inputs of a study, checked and joined: vectors of both models, queries, relevance."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from benchmark.errors import BenchError
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.upgrade.formats import open_vectors
+from benchmark.upgrade.formats.ids import Ids, rows_of
+from benchmark.upgrade.formats.joining import Rearranged, join
+from benchmark.upgrade.formats.rows import ArrayRows, Rows, gather, require_directions
+from benchmark.upgrade.read.cluster import Cluster
+from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery
+from benchmark.upgrade.read.qrels import Criterion, Qrels, RelevantPairs, request_qrels
+from benchmark.upgrade.read.request import INPUTS, UpgradeRequest
+from benchmark.upgrade.read.sampling import split
+from benchmark.upgrade.read.text_files import read_counts, read_texts
+
+LEAST = 100
+"""Items with vectors by both models: fewer leave nothing to evaluate by."""
+_COMPARED = 400
+"""Items whose similarities by both models are compared."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Vectors of both models, row by row, and relevance.
+
+    Attributes:
+        request: All that was asked for.
+        gallery: Stored vectors, and the rows that have new ones.
+        samples: Embedded items in memory.
+        queries: By the new model, ``[q, d_new]``.
+        old_queries: By the old model, ``[q, d_old]``; None if nobody has them.
+        qrels: Relevant rows of the gallery; of nothing for ``agreement``.
+        criterion: Origin of the qrels.
+        query_ids: Of the queries, row numbers where there are none.
+        gallery_ids: As these, of the gallery; None where there are none.
+        texts: Of queries, by id, to show beside them.
+        reads: How often each item is read, ``[n]``; None if unknown.
+        own: The row of each query's own item, which is left out for it, ``[q]``; -1 where there is
+            none; None where queries are no items.
+        told: Lines about what was joined and left out.
+    """
+
+    request: UpgradeRequest
+    gallery: Gallery
+    samples: list[EmbeddedSample]
+    queries: Floats
+    old_queries: Floats | None
+    qrels: Qrels
+    criterion: Criterion
+    query_ids: Ids
+    gallery_ids: Ids | None
+    texts: dict[str, str] = field(default_factory=dict)
+    reads: Ints | None = None
+    own: Ints | None = None
+    told: tuple[str, ...] = ()
+
+    @property
+    def distance(self) -> str:
+        """``cosine`` or ``l2``."""
+        return self.request.distance
+
+    def pairs(self, held: Ints) -> RelevantPairs:
+        """Pairs of queries and relevant items; those count whose item is one of ``held`` rows.
+
+        Raises:
+            BenchError: If none counts.
+        """
+        qrels, own = self.qrels, self.own
+        query = np.repeat(np.arange(len(self.queries)), np.diff(qrels.offset))
+        rows, gains, counted = qrels.rows, qrels.gains, np.isin(qrels.rows, held)
+        if own is not None:
+            other, some = np.flatnonzero(rows != own[query]), np.flatnonzero(own >= 0)
+            query = np.concatenate([query[other], some])
+            rows = np.concatenate([rows[other], own[some]])
+            gains = np.concatenate([gains[other], np.ones(len(some))])
+            counted = np.concatenate([counted[other], np.zeros(len(some), bool)])
+            order = np.lexsort((rows, query))
+            query, rows, gains, counted = query[order], rows[order], gains[order], counted[order]
+        if qrels.known and not counted.any():
+            raise BenchError(
+                "relevance: expected new vectors of relevant items, got none: embed the items that "
+                "are relevant to the queries, too"
+            )
+        return RelevantPairs(len(self.queries), query, rows, gains, counted)
+
+
+def read_inputs(request: UpgradeRequest, cluster: Cluster | None = None) -> Inputs:
+    """Read, check and join everything, with one look at all vectors.
+
+    Raises:
+        BenchError: If something is missing, damaged or does not fit.
+    """
+    old, new, queries, *more = (
+        _opened(request, name) for name in INPUTS if getattr(request, name) is not None
+    )
+    old_queries = more[0] if more else None
+    _require_dims((queries, new), (old_queries, old))
+    joined = join(new, old)  # the sample's order
+    if len(joined.left) < LEAST:
+        raise BenchError(
+            f"{new.name}: expected new vectors of at least {LEAST} items of {old.name}, got "
+            f"{len(joined.left)}"
+        )
+    order = np.argsort(joined.right, kind="stable")
+    gallery = Gallery(
+        old, Rearranged(new, joined.left[order]), joined.right[order], request.distance, cluster
+    )
+    gallery_ids = np.arange(old.rows) if old.ids is None else old.ids
+    query_ids = np.arange(queries.rows) if queries.ids is None else queries.ids
+    vectors, old_vectors = _joined_queries(queries, old_queries, request.distance)
+    qrels, criterion = request_qrels(request, query_ids, gallery_ids)
+    samples, has_partners = _surveyed(gallery, qrels, criterion, request.seed)
+    told = [line for each in (old, new, queries, *more) for line in each.told]
+    if any(joined.missing) or not joined.in_step:
+        told.append(str(joined))
+    if not has_partners:
+        if not joined.by_id:
+            raise BenchError(
+                f"{new.name}: expected the items of {old.name} in the same order, got vectors that "
+                "are no more alike than shuffled ones; with ids on both sides any order will do"
+            )
+        told.append(
+            f"Warning: items that are near in {old.name} are not near in {new.name}: do the ids "
+            "name the same items?"
+        )
+    if criterion == "qrels":
+        told.append(str(qrels))
+    return Inputs(
+        request, gallery, samples, vectors, old_vectors, qrels, criterion, query_ids, old.ids,
+        {} if request.texts is None else read_texts(Path(request.texts)),
+        None if request.reads is None else read_counts(Path(request.reads), gallery_ids),
+        rows_of(list(map(str, query_ids)), gallery_ids) if request.queries_are_items else None,
+        tuple(told),
+    )  # fmt: skip
+
+
+def _opened(request: UpgradeRequest, name: str) -> Rows:
+    vectors = getattr(request, name)
+    if not isinstance(vectors, str | Path):
+        return ArrayRows(name, vectors, (request.ids or {}).get(name))
+    columns = (request.column(of, name) for of in ("vector_column", "id_column"))
+    return open_vectors(vectors, *columns)
+
+
+def _require_dims(*sides: tuple[Rows | None, Rows]) -> None:
+    """Raise a BenchError unless queries are as long as the gallery's vectors of the same model."""
+    for rows, its in sides:
+        if rows is not None and rows.dim != its.dim:
+            raise BenchError(
+                f"{rows.name}: expected vectors of {its.dim} numbers as in {its.name}, got "
+                f"{rows.dim}"
+            )
+
+
+def _joined_queries(new: Rows, old: Rows | None, distance: str) -> tuple[Floats, Floats | None]:
+    """Query vectors by both models in the new ones' order.
+
+    Raises:
+        BenchError: If they cannot be joined, or a query has no old vector.
+    """
+    queries = gather(new, np.arange(new.rows))
+    require_directions(new, queries, distance)
+    if old is None:
+        return queries, None
+    joined = join(new, old)
+    if joined.missing[0]:
+        alone = int(np.setdiff1d(np.arange(new.rows), joined.left)[0])
+        raise BenchError(
+            f"{old.name}: expected a vector of every query; {joined}, the first at {new.row(alone)}"
+        )
+    vectors = gather(old, joined.right)
+    require_directions(old, vectors, distance, joined.right)
+    return queries, vectors
+
+
+def _surveyed(
+    gallery: Gallery, qrels: Qrels, criterion: Criterion, seed: int
+) -> tuple[list[EmbeddedSample], bool]:
+    """The samples, and whether rows look like vectors of the same items; one pass over both."""
+    found = split(gallery, qrels.rows, criterion, seed)
+    rng, n = np.random.default_rng(0), len(gallery.embedded)
+    some = np.sort(rng.choice(n, min(n, _COMPARED), replace=False))
+    places = np.union1d(found.places, some)
+    old, new = gallery.survey(places)
+    compared, of_sample = (np.searchsorted(places, each) for each in (some, found.places))
+    samples = found.samples(gallery.embedded[found.places], old[of_sample], new[of_sample])
+    return samples, _partners(old[compared], new[compared], rng)
+
+
+def _partners(old: Floats, new: Floats, rng: np.random.Generator) -> bool:
+    """Compare similarities by both models with those of shuffled items, ``[n, d]`` each.
+
+    Items that are near by one model are near by the other; where one side is shuffled, they are no
+    nearer than any. The correlation of similarities must be beyond twice that of any of twenty
+    shuffles.
+    """
+    n = len(old)
+    left, right = map(_similarities, (old, new))
+    above = np.triu_indices(n, 1)
+    if not (np.ptp(left[above]) and np.ptp(right[above])):
+        return True  # all alike: nothing can be said
+
+    def correlation(order: Ints) -> float:
+        return abs(float(np.corrcoef(left[above], right[order][:, order][above])[0, 1]))
+
+    shuffled = max(correlation(rng.permutation(n)) for _ in range(20))
+    return correlation(np.arange(n)) > 2 * shuffled
+
+
+def _similarities(vectors: Floats) -> Floats:
+    x = vectors - vectors.mean(0)
+    x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+    return x @ x.T
+
+
+def shown_id(ids: Ids | None, row: int) -> str:
+    """An id as pages show it: text as it is, or a row's number."""
+    return str(row) if ids is None else str(ids[row])

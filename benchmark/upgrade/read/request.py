@@ -1,0 +1,203 @@
+"""The request of a report: every field is documented here, for Python and the command line alike.
+
+It imports nothing heavy: the command builds its options from it.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, asdict, dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from benchmark.errors import BenchError, unknown
+from benchmark.metrics.cost_model import Assumptions
+
+INPUTS = ("old_gallery", "new_gallery", "queries", "old_queries")
+"""Fields that are vectors."""
+WANTED = 0.9
+"""Share of the upgrade that a strategy must keep."""
+Tell = Callable[[str], None]
+File = Path | None
+Distance = Literal["cosine", "l2"]
+Index = Literal["hnsw", "ivf"]
+Engine = Literal["local", "ray"]
+
+
+class Constraint(NamedTuple):
+    """A thing that users can do or not, in words."""
+
+    question: str
+    reason: str  # against a strategy that needs it
+    without: str  # a change of the answer, where it is possible now
+    with_it: str  # the same, where it is not
+
+
+CONSTRAINTS: Mapping[str, Constraint] = {
+    "old_model": Constraint(
+        "Does the old model still embed queries?", "the old model is gone",
+        "if the old model were gone", "if the old model still ran",
+    ),
+    "sources": Constraint(
+        "Are the items kept, so that they can be embedded again?", "the items are not kept",
+        "if the items were not kept", "if the items were kept",
+    ),
+    "index": Constraint(
+        "May stored vectors be rewritten, or a new index be built?", "the index stays as it is",
+        "if the index had to stay as it is", "if the index could be rewritten",
+    ),
+    "extra_runs": Constraint(
+        "May a second model run on a query?", "one model run a query, no more",
+        "if only one model may run a query", "if two models may run a query",
+    ),
+    "rescoring": Constraint(
+        "May items be embedded while a query waits?", "no item is embedded while a query waits",
+        "if no item may be embedded while a query waits",
+        "if items may be embedded while a query waits",
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Abilities of a user, as :data:`CONSTRAINTS` words them."""
+
+    old_model: bool = True
+    sources: bool = True
+    index: bool = True
+    extra_runs: bool = True
+    rescoring: bool = False
+
+
+class Help(NamedTuple):
+    """The help text of a field; names and type on the command line, if it has an option there."""
+
+    text: str
+    cli: Any = None
+    names: tuple[str, ...] = ()
+    more: Mapping[str, Any] = {}
+
+
+def _ability(name: str, *flags: str) -> Help:
+    usual = "yes" if getattr(Constraints, name) else "no"
+    shown = {"show_default": f"asked, else {usual}"}
+    return Help(CONSTRAINTS[name].question, bool | None, ("/".join(flags),), shown)
+
+
+@dataclass(frozen=True)
+class UpgradeRequest:
+    """Vectors and relevance of a deployment, constraints of its owner, and how they are evaluated.
+
+    Vectors are arrays ``[n, dim]`` or files as :func:`benchmark.read_vectors` takes them. Ids of
+    files come with them; those of arrays are in ``ids``. The help text of each field says more.
+
+    Raises:
+        BenchError: If a number, name or choice is not one that is known.
+    """
+
+    # fmt: off
+    old_gallery: Annotated[Any, Help(
+        "Stored vectors of the old model, as `bench convert` takes them.", str | None
+    )]
+    new_gallery: Annotated[Any, Help(
+        "Vectors by the new model: of all items, or of a sample of some thousands.", str | None,
+        ("--new-gallery", "--new-sample"),
+    )]
+    queries: Annotated[Any, Help("Queries by the new model.", str | None)]
+    old_queries: Annotated[Any, Help("The same queries by the old model.", str | None)] = None
+    _: KW_ONLY
+    qrels: Annotated[Any, Help(
+        "Relevance judgements in TREC's or BEIR's form; joined by ids.", File
+    )] = None  # from Python also query -> item -> gain
+    labels: Annotated[tuple[Any, Any] | None, Help(
+        "Classes of queries and gallery, arrays or files. Without qrels and labels strategies are "
+        "evaluated by their agreement with the new model's ten nearest."
+    )] = None
+    ids: Annotated[Mapping[str, Any] | None, Help(
+        "Name of a field -> ids of its array, `{'old_gallery': ..., 'queries': ...}`."
+    )] = None
+    texts: Annotated[str | File, Help(
+        "Texts to show: BEIR's `queries.jsonl`, or lines of id and text.", File, ("--query-texts",)
+    )] = None
+    reads: Annotated[str | File, Help(
+        "How often items are read, lines of id and number.", File
+    )] = None
+    id_column: Annotated[str | Mapping[str, str], Help(
+        "Column or array of ids, where it is not `id`; of one input `queries=qid`; `-` for "
+        "row numbers. Repeatable.", list[str] | None,
+    )] = ""
+    vector_column: Annotated[str | Mapping[str, str], Help(
+        "Column or array of vectors; of one input `queries=emb`. Repeatable.", list[str] | None
+    )] = ""
+    queries_are_items: Annotated[bool, Help(
+        "The item of a query's id is the query itself: leave it out.", bool,
+        ("--queries-are-items",),
+    )] = False
+    distance: Annotated[Distance, Help("How vectors compare.", Distance)] = "cosine"
+    items: Annotated[int | None, Help(
+        "Items of the deployment; else those of the gallery.", int | None, more={"min": 1}
+    )] = None
+    throughput: Annotated[
+        float, Help("Items the new model embeds in a second.", float)
+    ] = Assumptions.throughput
+    price: Annotated[
+        float, Help("Money for an hour of the machine that embeds them.", float)
+    ] = Assumptions.price
+    old_model: Annotated[bool, _ability("old_model", "--old-model", "--no-old-model")] = True
+    sources: Annotated[bool, _ability("sources", "--sources", "--no-sources")] = True
+    index: Annotated[bool, _ability("index", "--rewrite", "--no-rewrite")] = True
+    extra_runs: Annotated[
+        bool, _ability("extra_runs", "--second-model", "--no-second-model")
+    ] = True
+    rescoring: Annotated[bool, _ability("rescoring", "--rescoring", "--no-rescoring")] = False
+    wanted: Annotated[
+        float, Help("Share of the upgrade that a strategy must keep to be taken.", float)
+    ] = WANTED
+    maps: Annotated[str | Iterable[str], Help(
+        "`all`, `quick` (closed form), or methods, with commas: `linear,procrustes:query`.", str
+    )] = "all"
+    approximate: Annotated[Index | None, Help(
+        "Evaluate strategies behind an approximate index of faiss, too.", Index | None, ("--index",)
+    )] = None
+    engine: Annotated[Engine, Help(
+        "`ray`: the workers of a Ray cluster read parts of the gallery; same results.", Engine
+    )] = "local"
+    seed: Annotated[int, Help("Of everything random.", int, more={"min": 0})] = 0
+    # fmt: on
+
+    def __post_init__(self) -> None:
+        if not 0 < self.wanted <= 1:
+            raise BenchError(f"wanted: expected a share in (0, 1], got {self.wanted:g}")
+        for name in ("throughput", "price", "items"):
+            number = getattr(self, name)
+            if number is None:
+                continue
+            if not math.isfinite(number) or number < 0 or (name != "price" and not number):
+                raise BenchError(f"{name}: expected a finite number above 0, got {number:g}")
+        if self.engine not in ("local", "ray"):
+            raise unknown("engine", self.engine, ("local", "ray"))
+        for name in ("ids", "id_column", "vector_column"):
+            given = getattr(self, name)
+            if isinstance(given, Mapping) and (others := given.keys() - set(INPUTS)):
+                raise BenchError(f"{name}: expected names of arguments, got {min(others):.60}")
+        if self.qrels is not None and self.labels is not None:
+            raise BenchError("qrels, labels: expected one of them, got both")
+
+    @property
+    def constraints(self) -> Constraints:
+        """Abilities of the user."""
+        return Constraints(**{each.name: getattr(self, each.name) for each in fields(Constraints)})
+
+    def column(self, of: str, name: str) -> str:
+        """The column of ids or vectors (``of``) of one input."""
+        columns = getattr(self, of)
+        return str(columns if isinstance(columns, str) else columns.get(name, ""))
+
+    def assumptions(self, rows: int) -> Assumptions:
+        """The deployment, for a gallery of so many rows."""
+        return Assumptions(self.items or rows, self.throughput, self.price)
+
+
+def missing(needs: Iterable[str], constraints: Constraints) -> list[str]:
+    """Names of needs that constraints deny, in their order."""
+    needs, able = set(needs), asdict(constraints)
+    return [name for name in CONSTRAINTS if name in needs and not able[name]]

@@ -1,0 +1,75 @@
+"""The sample that a study works on: items that maps are fitted on, and those held out.
+
+What a map was fitted on is never a relevant item for it. Where most of the sample is relevant to
+some query, maps are fitted twice, each time on another half of these, and each relevant item is
+evaluated by maps that have not seen it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.ranking.arrays import Floats, Ints, Mask
+from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery
+from benchmark.upgrade.read.qrels import Criterion
+
+MOST_PAIRS = 20_000
+"""Pairs that maps are fitted on, at most."""
+MOST_HELD = 20_000
+"""Held-out items of the smaller gallery, beside those that are relevant."""
+MOST_BYTES = 2**30
+"""Of vectors of relevant items that are counted; of more of them some are drawn."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Items of samples before their vectors are read.
+
+    Attributes:
+        places: Of the embedded rows, ascending, ``[c]``.
+        fitted: Of each sample, the items that maps are fitted on, ``[c]``.
+        held: Of each sample, those that are held out, ``[c]``.
+    """
+
+    places: Ints
+    fitted: list[Mask]
+    held: list[Mask]
+
+    def samples(self, rows: Ints, old: Floats, new: Floats) -> list[EmbeddedSample]:
+        """Give each sample its rows of the gallery ``[c]`` and their vectors ``[c, d]``."""
+        masks = zip(self.fitted, self.held, strict=True)
+        return [EmbeddedSample(rows, old, new, fitted, held) for fitted, held in masks]
+
+
+def split(gallery: Gallery, relevant_rows: Ints, criterion: Criterion, seed: int) -> Split:
+    """Split embedded items into one sample, or two of the same items that differ in ``fitted``.
+
+    Where few of the embedded items are relevant these are all held out, and a fifth of the others.
+    Else each sample fits maps on one half of the relevant items and holds the other one out; by
+    agreement with the new model there is one, and half of all items are held out.
+    """
+    rng, s = np.random.default_rng([seed, 2]), len(gallery.embedded)
+    relevant = np.isin(gallery.embedded, relevant_rows)
+    seen = [np.zeros(s, bool)]  # relevant items that maps are fitted on
+    if criterion == "agreement":
+        held = [rng.random(s) < 0.5]
+    else:
+        if relevant.sum() > s // 2:
+            half = rng.random(s) < 0.5
+            seen = [relevant & half, relevant & ~half]
+        others = rng.random(s) < 0.2
+        held = [np.where(relevant, ~each, others) for each in seen]
+    fitted = [_some(~mask, MOST_PAIRS, rng) for mask in held]
+    most = max(MOST_BYTES // (4 * (gallery.stored.dim + gallery.new.dim)), MOST_HELD)
+    kept = _some(relevant, most, rng)
+    plain = _some(np.logical_and.reduce(held) & ~relevant, MOST_HELD, rng)
+    places = np.flatnonzero(np.logical_or.reduce([*fitted, kept, plain]))
+    held = [mask & ~fit & (kept | plain) for mask, fit in zip(held, fitted, strict=True)]
+    return Split(places, [mask[places] for mask in fitted], [mask[places] for mask in held])
+
+
+def _some(mask: Mask, most: int, rng: np.random.Generator) -> Mask:
+    """At most so many of the items of a mask."""
+    out = np.zeros(len(mask), bool)
+    out[rng.permutation(np.flatnonzero(mask))[:most]] = True
+    return out

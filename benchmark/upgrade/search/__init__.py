@@ -1,0 +1,1 @@
+"""Strategies as lists of results, searched exactly or by an index."""

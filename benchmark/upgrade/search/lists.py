@@ -1,0 +1,227 @@
+"""Exact results of lists of a gallery: ranks of relevant items, the nearest items, scores of pairs.
+
+A list is a set of queries against the gallery in one space. Blocks of the gallery are scored by
+the engine of :mod:`benchmark.ranking`: no result depends on how the gallery is cut.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.errors import BenchError
+from benchmark.metrics.relevance import RelevantRanks
+from benchmark.ranking import matching
+from benchmark.ranking.arrays import Floats, Ints, Mask
+from benchmark.ranking.engine import Scorer
+from benchmark.ranking.grouping import Ragged, offsets
+from benchmark.ranking.nearest_kernels import Best
+from benchmark.upgrade.read.gallery import Blocks, GalleryBlock, Taking, Whole, one_pass
+from benchmark.upgrade.read.qrels import RelevantPairs
+
+
+@dataclass(frozen=True)
+class ResultList:
+    """Queries ``[n, d]``, and the vectors of a block of the gallery for them, ``[k, d]``."""
+
+    queries: Floats
+    items: Callable[[GalleryBlock], Floats]
+    top: int = 0  # nearest items to keep
+
+
+@dataclass(frozen=True)
+class ListResult:
+    """Results of a list.
+
+    Attributes:
+        ranks: For each counted pair, how many items score at least as high, itself among them.
+        rows: The nearest items, nearest first, equal ones by row, ``[n, top]``; -1 where there are
+            fewer.
+        scores: Their scores.
+    """
+
+    ranks: Ints
+    rows: Ints
+    scores: Floats
+
+
+class ListsSearch:
+    """A job that searches a gallery with several lists."""
+
+    def __init__(
+        self, relevant: RelevantPairs, known: GalleryBlock, lists: Mapping[str, ResultList],
+        distance: str, threads: int | None = None, *, new_only: bool = False,
+    ) -> None:  # fmt: skip
+        """Prepare it.
+
+        Args:
+            relevant: Pairs to rank, and to leave out.
+            known: True vectors of items, those of all counted pairs among them.
+            lists: By name.
+            distance: ``cosine`` or ``l2``.
+            threads: CPU threads; no result depends on it.
+            new_only: Search the items alone that have a new vector.
+        """
+        self.new_only, self._by_row = new_only, relevant.by_row()
+        self._runs = {
+            name: _ListRun(each, relevant, known, distance, threads) for name, each in lists.items()
+        }
+
+    def begin(self) -> Taking[list[tuple[Ints, Best]]]:
+        """Count and find in the blocks of a part."""
+        query, row, counted = self._by_row
+        states = [run.none() for run in self._runs.values()]
+        while (block := (yield)) is not None:
+            some = block.with_new() if self.new_only else block
+            if not len(some.rows):
+                continue
+            pairs, place = _places(some, row)
+            for run, state in zip(self._runs.values(), states, strict=True):
+                run.add(state, some, query[pairs], place, counted[pairs])
+        return [(above, best.shortened()) for above, best in states]
+
+    def result(self, parts: Sequence[list[tuple[Ints, Best]]]) -> dict[str, ListResult]:
+        """Results by name of the list."""
+        runs = self._runs.items()
+        return {name: run.found([part[k] for part in parts]) for k, (name, run) in enumerate(runs)}
+
+
+class PairScores:
+    """A job that scores pairs of queries and rows in a list; NaN where a row does not come."""
+
+    def __init__(
+        self, query: Ints, row: Ints, each: ResultList, distance: str, *, new_only: bool = False
+    ) -> None:
+        self._order = np.argsort(row, kind="stable")
+        self._query, self._row = query[self._order], row[self._order]
+        self.each, self.distance, self.new_only = each, distance, new_only
+
+    def begin(self) -> Taking[list[tuple[Ints, Floats]]]:
+        """Score the pairs of a part: their places by ascending row, and scores."""
+        found: list[tuple[Ints, Floats]] = []
+        while (block := (yield)) is not None:
+            some = block.with_new() if self.new_only else block
+            if not len(some.rows):
+                continue
+            pairs, place = _places(some, self._row)
+            if len(pairs):
+                wanted, place = np.unique(place, return_inverse=True)
+                items = self.each.items(some.some(wanted))
+                scorer = Scorer(self.each.queries, items, distance=self.distance)
+                found.append((pairs, scorer.pairs(self._query[pairs], place)))
+        return found
+
+    def result(self, parts: Sequence[list[tuple[Ints, Floats]]]) -> Floats:
+        """The score of each pair, as they were given."""
+        out = np.full(len(self._row), np.nan, np.float32)
+        for pairs, scores in (each for part in parts for each in part):
+            out[self._order[pairs]] = scores
+        return out
+
+
+def search(
+    blocks: Blocks, relevant: RelevantPairs, known: GalleryBlock, lists: Mapping[str, ResultList],
+    distance: str = "cosine", threads: int | None = None,
+) -> dict[str, ListResult]:  # fmt: skip
+    """Search a gallery with several lists, in one pass; see :class:`ListsSearch`."""
+    job = ListsSearch(relevant, known, lists, distance, threads)
+    (found,) = one_pass(blocks, [job])
+    return dict(found)
+
+
+def threads_of(blocks: Blocks) -> int | None:
+    """CPU threads of a search: one on the workers of a cluster, else all."""
+    return 1 if isinstance(blocks, Whole) and blocks.gallery.cluster is not None else None
+
+
+def _places(block: GalleryBlock, row: Ints) -> tuple[Ints, Ints]:
+    """Places of those of some ascending rows that a block has, and where it has them."""
+    a, b = np.searchsorted(row, [block.rows[0], block.rows[-1] + 1])
+    place = np.searchsorted(block.rows, row[a:b])
+    there = block.rows[place] == row[a:b]
+    return a + np.flatnonzero(there), place[there]
+
+
+def relevant_ranks(ranks: Ints, relevant: RelevantPairs) -> RelevantRanks:
+    """Pass the ranks of a list to the metrics."""
+    return RelevantRanks(relevant.offset, ranks, relevant.gain[relevant.counted])
+
+
+def possible_ranks(ranks: Ints, query: Ints) -> Ints:
+    """Raise ranks of counted pairs to possible ones: a query's k-th nearest has the rank k or more.
+
+    Ranks that come of several lists, or of estimates, may have more items at a place than it holds.
+    """
+    order = np.lexsort((ranks, query))
+    found = order[ranks[order] > 0]
+    q, out = query[found], ranks.copy()
+    first = np.flatnonzero(np.diff(q, prepend=-1) != 0)
+    nth = np.arange(len(q)) - np.repeat(first, np.diff(np.append(first, len(q)))) + 1
+    out[found] = np.maximum(out[found], nth)
+    return out
+
+
+class _ListRun:
+    """One list; counts and nearest items of parts of a gallery can be added up."""
+
+    def __init__(
+        self, each: ResultList, relevant: RelevantPairs, known: GalleryBlock, distance: str,
+        threads: int | None,
+    ) -> None:  # fmt: skip
+        self.each, self.distance, self.threads = each, distance, threads
+        self.n = relevant.n_queries
+        query, row = relevant.query[relevant.counted], relevant.row[relevant.counted]
+        scores = np.empty(0, np.float32)
+        if len(row):
+            scores = self._scorer(known).pairs(query, np.searchsorted(known.rows, row))
+        self.order = np.lexsort((scores, query))
+        self.thresholds = Ragged(relevant.offset, scores[self.order])
+
+    def none(self) -> tuple[Ints, Best]:
+        """Nothing counted, nothing found."""
+        return np.zeros(len(self.order), np.int64), Best.none(self.n, self.each.top)
+
+    def add(
+        self, state: tuple[Ints, Best], block: GalleryBlock, query: Ints, place: Ints, counted: Mask
+    ) -> None:
+        """Count a block; its items at ``place`` are relevant to ``query``, or left out."""
+        above, best = state
+        scorer = self._scorer(block)
+        order = np.lexsort((place, query))
+        if self.each.top:
+            out = order[~counted[order]]
+            left_out = Ragged(self._offsets(query[out]), place[out])
+            above += scorer.count_and_find(self.thresholds, best, block.rows, left_out)
+        elif len(above):
+            above += scorer.count_above(np.arange(self.n), self.thresholds, None)
+        if len(above):
+            own = Ragged(self._offsets(query), scorer.pairs(query[order], place[order]))
+            none = Ragged(np.zeros(self.n + 1, np.int64), np.empty(0, np.float32))
+            matching.take_away(self.thresholds, none, own, 0, self.n, above)
+
+    def _scorer(self, block: GalleryBlock) -> Scorer:
+        """Take a block; a BenchError if a map gave vectors that cannot be compared."""
+        try:
+            return Scorer(
+                self.each.queries, self.each.items(block), distance=self.distance,
+                threads=self.threads, keep=False,
+            )  # fmt: skip
+        except ValueError as error:
+            raise BenchError(f"vectors after a map: {error}") from error
+
+    def _offsets(self, query: Ints) -> Ints:
+        return offsets(np.bincount(query, minlength=self.n))
+
+    def found(self, parts: Sequence[tuple[Ints, Best]]) -> ListResult:
+        """Add up all parts."""
+        above, best = self.none()
+        for counts, nearest in parts:
+            above, best = above + counts, best.added(nearest)
+        values, owner = self.thresholds.values, self.thresholds.owner
+        # Relevant items of a query that score the same count for each other.
+        place = np.arange(len(values))
+        fresh = (np.diff(values, prepend=np.inf) != 0) | (np.diff(owner, prepend=-1) != 0)
+        equal = np.maximum.accumulate(np.where(fresh, place, 0))
+        ranks = np.empty(len(values), np.int64)
+        ranks[self.order] = above + self.thresholds.offset[owner + 1] - equal
+        return ListResult(ranks, *best.found())

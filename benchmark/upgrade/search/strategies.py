@@ -1,0 +1,197 @@
+"""Strategies: their needs and costs, as their methods declare them, and the lists that answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from benchmark.config import registry
+from benchmark.contract.fusion import RankFusion, RescoredList
+from benchmark.contract.lists import TwoLists
+from benchmark.ranking.arrays import Floats
+from benchmark.upgrade.fit.maps import FittedMap
+from benchmark.upgrade.read.gallery import Gallery
+from benchmark.upgrade.search.lists import ResultList
+
+KEEP, REEMBED = "keep-old", "re-embed"
+NEW_LISTS = ("new", "short")
+"""Lists that need a new vector of every item."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One way to go on.
+
+    Attributes:
+        name: Short, as tables and JSON have it.
+        title: In words.
+        needs: Constraints that must hold.
+        uses: The list that answers, of :class:`StrategyPlan`; or two of them, which ``merge`` makes
+            one.
+        effort: 0: one model run a query and no item is embedded; 1: two runs a query; 2: items are
+            embedded while a query waits; 3: every item is embedded.
+        runs: Model runs a query, one after the other, with the items embedded meanwhile.
+        rebuild: The index is built anew.
+        way_back: The old index is there afterwards, so one can return to it at once.
+        fitted: The map it uses.
+        stores: Indexes kept: of ``old``, ``new``, ``short`` vectors.
+    """
+
+    name: str
+    title: str
+    needs: frozenset[str] = frozenset()
+    uses: tuple[str, ...] = ()
+    effort: int = 0
+    runs: int = 1
+    rebuild: bool = False
+    way_back: bool = True
+    merge: TwoLists | None = None
+    fitted: FittedMap | None = None
+    stores: tuple[str, ...] = ("old",)
+
+    @classmethod
+    def declared(
+        cls, name: str, title: str, label: str, *uses: str, **more: Any
+    ) -> "Strategy":  # fmt: skip
+        """Make one of what the method ``label`` declares, for the lists that it uses."""
+        method = registry.method(label)
+        converts, waits = "gallery" in method.changes, method.new_embeddings > 0
+        beside = method.indexes > 1
+        every = beside and any(name in NEW_LISTS for name in uses)
+        facts = {
+            "old_model": method.runs_old_model, "extra_runs": method.model_runs > 1,
+            "index": converts or beside, "rescoring": waits, "sources": waits or every,
+        }  # fmt: skip
+        return cls(
+            name, title, frozenset(need for need, holds in facts.items() if holds), uses,
+            3 if every else 2 if waits else int(method.model_runs > 1),
+            method.model_runs + method.new_embeddings, converts or beside, beside or not converts,
+            stores=("old", "new") if beside else ("new",) if converts else ("old",), **more,
+        )  # fmt: skip
+
+    @property
+    def embeds_gallery(self) -> bool:
+        """True where new vectors of stored items answer, which only a sample may have."""
+        return any(name in NEW_LISTS for name in self.uses)
+
+
+@dataclass(frozen=True)
+class StrategyPlan:
+    """Strategies and the lists they use; those that cannot be evaluated, and why."""
+
+    strategies: list[Strategy]
+    lists: dict[str, ResultList]
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_lists(cls, lists: Mapping[str, ResultList]) -> "StrategyPlan":
+        """A strategy for each list."""
+        return cls([Strategy(name, "", uses=(name,)) for name in lists], dict(lists))
+
+    def add(self, strategy: Strategy, answers: ResultList | None = None) -> None:
+        """Add a strategy, and the list that it alone uses."""
+        self.strategies.append(strategy)
+        if answers is not None:
+            self.lists[strategy.uses[0]] = answers
+
+
+def map_list(each: FittedMap, queries: Floats, name: str = "") -> ResultList:
+    """The list of a fitted map, for queries by the new model; vectors are kept under a name."""
+    conversion, name = each.conversion, name or each.label
+    if each.direction == "query":
+        return ResultList(conversion.view(queries), lambda block: block.old)
+    return ResultList(
+        conversion.view(queries), lambda block: block.converted(name, conversion)
+    )  # fmt: skip
+
+
+def make_plan(
+    gallery: Gallery, queries: Floats, old_queries: Floats | None, between: Mapping[str, Floats],
+    maps: Sequence[FittedMap], best: FittedMap | None,
+) -> StrategyPlan:  # fmt: skip
+    """Plan all strategies that the vectors allow; constraints come later.
+
+    Args:
+        gallery: Stored vectors.
+        queries: By the new model.
+        old_queries: By the old model; None if there are none.
+        between: ``midpoint`` and ``slerp`` -> queries between old and new ones; none but for
+            cosine.
+        maps: That have been fitted.
+        best: The map of stored vectors that second indexes are made with.
+    """
+    d_old, d_new = gallery.stored.dim, gallery.new.dim
+    plan = StrategyPlan([], {"new": ResultList(queries, lambda block: block.new)})
+    if old_queries is None:
+        for name in (KEEP, "midpoint", "slerp", "rrf", "rrf-converted", "cascade"):
+            plan.left_out[name] = "there are no queries by the old model"
+    else:
+        keep = Strategy.declared(KEEP, "keep the old model", KEEP, "old")
+        plan.add(keep, ResultList(old_queries, lambda block: block.old))
+    _add_naive(plan, queries, d_old, d_new)
+    for each in maps:
+        title = "map the queries, index untouched"
+        title = title if each.direction == "query" else "convert stored vectors"
+        fitted = Strategy.declared(each.label, title, each.label, each.label, fitted=each)
+        plan.add(fitted, map_list(each, queries))
+    for name, title in (("midpoint", "half-way"), ("slerp", "best share")):
+        if name in between:
+            each_title = f"queries between both, {title}"
+            mixed = Strategy.declared(name, each_title, "slerp", name)
+            plan.add(mixed, ResultList(between[name], lambda block: block.old))
+        elif old_queries is not None:
+            plan.left_out[name] = f"only for cosine, not {gallery.distance}"
+    _add_merged(plan, best)
+    again = Strategy(
+        REEMBED, "embed everything again", frozenset({"sources", "index"}), ("new",), effort=3,
+        rebuild=True, way_back=False, stores=("new",),
+    )  # fmt: skip
+    plan.add(again)
+    if d_new > d_old:
+        title = f"re-embed, keep {d_old} numbers"
+        short = ResultList(queries[:, :d_old], lambda block: block.new[:, :d_old])
+        named = replace(
+            again, name="re-embed-short", title=title, uses=("short",), stores=("short",)
+        )
+        plan.add(named, short)
+    return plan
+
+
+def _add_naive(plan: StrategyPlan, queries: Floats, d_old: int, d_new: int) -> None:
+    d = min(d_old, d_new)
+    if d_old == d_new:
+        naive = Strategy("naive", "new queries, old index as it is", uses=("naive",))
+        plan.left_out["truncate"] = "vectors are of equal size"
+    else:
+        needs = frozenset({"index"} if d < d_old else ())
+        title = f"cut to {d} numbers, old index"
+        naive = Strategy("truncate", title, needs, ("naive",), rebuild=d < d_old)
+        plan.left_out["naive"] = f"vectors have {d_old} and {d_new} numbers"
+    plan.add(naive, ResultList(queries[:, :d], lambda block: block.old[:, :d]))
+
+
+def _add_merged(plan: StrategyPlan, best: FittedMap | None) -> None:
+    """Add strategies of two lists."""
+    rrf: Any = registry.method("rrf")
+    rescored: Any = registry.method("cascade")
+    fusion, cascade = RankFusion(rrf.window, rrf.k), RescoredList(rescored.top)
+    mapped = next((s for s in plan.strategies if s.fitted and s.fitted.direction == "query"), None)
+    title = f"first {cascade.window} rescored"
+    if "old" in plan.lists:
+        if best is not None:
+            plan.add(Strategy.declared(
+                "rrf-converted", f"fuse old and {best.label} index", "rrf", "old", best.label,
+                merge=fusion, fitted=best,
+            ))  # fmt: skip
+        both = "fuse old and re-embedded index"
+        plan.add(Strategy.declared("rrf", both, "rrf", "old", "new", merge=fusion))
+        plan.add(
+            Strategy.declared("cascade", f"old {title}", "cascade", "old", "new", merge=cascade)
+        )
+    if mapped is not None:
+        name, uses = "cascade-mapped", (mapped.name, "new")
+        its = Strategy.declared(name, f"mapped {title}", "cascade", *uses, merge=cascade)
+        # The new model alone runs on a query.
+        plan.add(replace(
+            its, needs=its.needs - {"old_model", "extra_runs"}, runs=its.runs - 1,
+            fitted=mapped.fitted,
+        ))  # fmt: skip

@@ -1,0 +1,1 @@
+"""The report as JSON, tables and a page."""

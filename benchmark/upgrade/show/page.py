@@ -1,0 +1,173 @@
+"""The report as one HTML file: nothing is loaded from anywhere, and every text is escaped."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from benchmark.errors import printable
+from benchmark.upgrade.decide import verdict
+from benchmark.upgrade.read.request import CONSTRAINTS
+from benchmark.upgrade.search.strategies import KEEP, REEMBED
+from benchmark.upgrade.show import wording
+from benchmark.upgrade.show.tables import ordered
+
+Document = Mapping[str, Any]
+Point = tuple[float, float, float, float]
+"""x, and a score with the ends of its interval."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Numbers to places on a line."""
+
+    low: float
+    high: float
+    first: float
+    last: float
+
+    def __call__(self, value: float) -> float:
+        """The place of a number, cut off at the ends."""
+        share = (value - self.low) / max(self.high - self.low, 1e-12)
+        return round(self.first + (self.last - self.first) * min(1.0, max(0.0, share)), 1)
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """A line chart as the page draws it: places in a box of 340 x 180."""
+
+    title: str
+    x_title: str
+    x_ticks: Sequence[tuple[float, str]]
+    y_ticks: Sequence[tuple[float, str]]
+    lines: Sequence[tuple[str, str, str, Sequence[tuple[float, float]]]]
+    """Label, points of the line, points around its interval, dots."""
+    bounds: Sequence[tuple[float, str]]
+
+
+def render(document: Document) -> str:
+    """The page."""
+    return str(_template().render(
+        d=document, w=wording, rows=_rows(document), curves=_curves(document),
+        constraints=CONSTRAINTS, tiles=_tiles(document), rule=verdict.rule(),
+        metric=wording.label(document),
+    ))  # fmt: skip
+
+
+@cache
+def _template() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
+        finalize=lambda value: printable(value) if type(value) is str else value,
+    )  # fmt: skip
+    return environment.from_string(Path(__file__).with_name("page.html").read_text())
+
+
+def _rows(document: Document) -> list[dict[str, Any]]:
+    """Strategies with the places of their score and its interval on a line of 160."""
+    strategies = ordered(document)
+    ends = [e for s in strategies for e in _span(s["score"])]
+    scale = Axis(min(ends), max(ends), 4, 156)
+    bounds = [
+        (scale(s["score"]["value"]), name)
+        for name in (KEEP, REEMBED)
+        if (s := wording.of(document, name)) is not None
+    ]
+    return [
+        {
+            "s": s, "at": scale(s["score"]["value"]), "span": tuple(map(scale, _span(s["score"]))),
+            "bounds": bounds, "chosen": s["name"] == document["verdict"]["strategy"],
+            "next": s["name"] == document["verdict"]["runner_up"],
+        }
+        for s in strategies
+    ]  # fmt: skip
+
+
+def _tiles(document: Document) -> list[tuple[str, str]]:
+    """The three figures that a reader looks for first, and what they are."""
+    name = document["verdict"]["strategy"]
+    chosen, again = (None if n is None else wording.of(document, n) for n in (name, REEMBED))
+    if chosen is None or again is None:
+        return []
+    share = wording.kept(chosen["kept"])
+    of = f"of {document['verdict']['share_of']} kept"
+    if name == KEEP:
+        share, of = wording.score(chosen["score"]), f"{wording.label(document)}, as now"
+    spent = [(c["cost"]["hours"], c["cost"]["money"]) for c in (chosen, again)]
+    tiles = [(share, of)]
+    for value, shown, what in (
+        (0, wording.hours, "to get there"), (1, wording.money, "in money"),
+    ):  # fmt: skip
+        mine, its = spent[0][value], spent[1][value]
+        instead = "" if name == REEMBED else f", instead of {shown(its)}"
+        tiles.append((shown(mine), what + instead))
+    return tiles
+
+
+def _curves(document: Document) -> list[LineChart]:
+    label, curves = wording.label(document), []
+    held = f"{document['inputs']['held']:,} held-out items"
+    if (pairs := document["pairs"]) is not None and len(pairs["points"]) > 1:
+        points = [(math.log10(p["pairs"]), *_whole(p)) for p in pairs["points"]]
+        ticks = [(math.log10(p["pairs"]), f"{p['pairs']:,}") for p in pairs["points"]]
+        # Names of the last two may lie on each other.
+        if len(ticks) > 2 and ticks[-1][0] - ticks[-2][0] < 0.2:
+            del ticks[-2]
+        bounds = [(e["value"], name) for name, e in pairs["bounds"].items()]
+        title = f"{label} by pairs, {held}"
+        curves.append(_curve(title, "pairs fitted on", ticks, [(pairs["map"], points)], bounds))
+    if document["backfilling"]:
+        lines = [
+            (each["order"], [(p["filled"], *_whole(p)) for p in each["points"]])
+            for each in document["backfilling"]
+        ]
+        ticks = [(x, wording.percent(x)) for x in (0.0, 0.5, 1.0)]
+        title = f"{label} while backfilling, {held}"
+        curves.append(_curve(title, "of the gallery embedded again", ticks, lines, []))
+    return curves
+
+
+def _curve(
+    title: str, x_title: str, ticks: Sequence[tuple[float, str]],
+    lines: Sequence[tuple[str, Sequence[Point]]], bounds: Sequence[tuple[float, str]],
+) -> LineChart:  # fmt: skip
+    xs = [p[0] for _, points in lines for p in points]
+    ys = [y for _, points in lines for p in points for y in p[1:]] + [y for y, _ in bounds]
+    x, low, high = Axis(min(xs), max(xs), 38, 322), min(ys), max(ys)
+    margin = 0.08 * max(high - low, 0.02)
+    y = Axis(low - margin, high + margin, 144, 18)
+    drawn = []
+    for name, points in lines:
+        line = [(x(p[0]), y(p[1])) for p in points]
+        around = [(x(p[0]), y(p[2])) for p in points] + [(x(p[0]), y(p[3])) for p in points[::-1]]
+        drawn.append((name, _path(line), _path(around), line))
+    return LineChart(
+        title, x_title, [(x(at), text) for at, text in ticks],
+        [(y(v), f"{100 * v:.0f}") for v in _round_numbers(y.low, y.high)], drawn,
+        [(y(v), name) for v, name in bounds],
+    )  # fmt: skip
+
+
+def _path(points: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:g},{y:g}" for x, y in points)
+
+
+def _round_numbers(low: float, high: float) -> list[float]:
+    """Up to five round numbers between two."""
+    step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if (high - low) / s <= 5 or s == 0.5)
+    first = math.ceil(low / step)
+    return [k * step for k in range(first, math.floor(high / step) + 1)]
+
+
+def _span(estimate: Mapping[str, Any]) -> tuple[float, float]:
+    value = estimate["value"]
+    low, high = estimate["low"], estimate["high"]
+    return (value if low is None else low, value if high is None else high)
+
+
+def _whole(estimate: Mapping[str, Any]) -> tuple[float, float, float]:
+    return (estimate["value"], *_span(estimate))

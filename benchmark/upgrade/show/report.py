@@ -1,0 +1,211 @@
+"""The results of a study as one document: for JSON, the terminal and the page."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import benchmark
+from benchmark.config.files import write_json, write_whole
+from benchmark.contract.conversion import Conversion
+from benchmark.errors import BenchError
+from benchmark.metrics.cost_model import Assumptions
+from benchmark.metrics.kept_share import difference, mean
+from benchmark.upgrade.decide.costs import cost_of
+from benchmark.upgrade.decide.verdict import Decision, Evidence
+from benchmark.upgrade.measure.backfill_progress import BackfillProgress
+from benchmark.upgrade.measure.behind_index import BehindIndex
+from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS, Values
+from benchmark.upgrade.measure.pairs_curve import PairsCurve
+from benchmark.upgrade.measure.study import StrategyOutcome, Study
+from benchmark.upgrade.read.inputs import shown_id
+from benchmark.upgrade.read.request import CONSTRAINTS, missing
+from benchmark.upgrade.search.strategies import KEEP, REEMBED
+
+FORMAT = 1
+WORST = 20
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class UpgradeReport:
+    """A report on an upgrade.
+
+    Attributes:
+        document: All of it, of numbers and words.
+        conversion: The fitted map of the recommended strategy; None if it uses none.
+    """
+
+    document: Document
+    conversion: Conversion | None
+
+    @property
+    def recommended(self) -> str | None:
+        """The strategy to take; None if none is left."""
+        name: str | None = self.document["verdict"]["strategy"]
+        return name
+
+    def __str__(self) -> str:
+        """Tables for a terminal."""
+        from benchmark.report.renderers.terminal import plain
+        from benchmark.upgrade.show.tables import tables
+
+        return plain(tables(self.document))
+
+    def save_json(self, path: str | Path) -> None:
+        """Write the document; a BenchError if that is not possible."""
+        write_json(_placed(path), self.document)
+
+    def save_page(self, path: str | Path) -> None:
+        """Write a page, one file that needs nothing else; a BenchError if that is not possible."""
+        from benchmark.upgrade.show.page import render
+
+        write_whole(_placed(path), render(self.document).encode())
+
+
+def make_document(
+    study: Study, evidence: Evidence, decision: Decision, curve: PairsCurve | None,
+    backfilling: Sequence[BackfillProgress], index: BehindIndex | None = None,
+) -> Document:  # fmt: skip
+    """Gather everything that a report shows."""
+    request = study.inputs.request
+    assumed = request.assumptions(study.inputs.gallery.rows)
+    strategies = [_strategy(study, evidence, outcome, assumed) for outcome in
+                  study.outcomes.values()]  # fmt: skip
+    left_out = dict(study.first.plan.left_out)
+    for each in strategies:
+        if each["missing"]:
+            reasons = (CONSTRAINTS[need].reason for need in each["missing"])
+            left_out[each["name"]] = "; ".join(reasons)
+    return {
+        "format": FORMAT,
+        "version": benchmark.__version__,
+        "date": datetime.now(UTC).date().isoformat(),
+        "metric": study.metric,
+        "inputs": _inputs(study),
+        "constraints": asdict(request.constraints),
+        "assumed": {
+            "items": int(assumed.items), "throughput": assumed.throughput, "price": assumed.price,
+            "number_bytes": assumed.number_bytes,
+        },
+        "wanted": request.wanted,
+        "verdict": {
+            "strategy": decision.name, "reason": decision.reason, "share_of": evidence.what,
+            "runner_up": decision.runner_up,
+            "changes": [{"if": words, "strategy": name} for words, name in decision.changes],
+        },
+        "strategies": strategies,
+        "left_out": left_out,
+        "pairs": None if curve is None else curve.document(),
+        "backfilling": [each.document() for each in backfilling],
+        "index": None if index is None else index.document(),
+        "worst": _worst(study, decision),
+    }  # fmt: skip
+
+
+def _inputs(study: Study) -> Document:
+    inputs, gallery, sample = study.inputs, study.inputs.gallery, study.first.sample
+    return {
+        "gallery": gallery.stored.name, "rows": gallery.rows,
+        "dims": [gallery.stored.dim, gallery.new.dim], "embedded": len(gallery.embedded),
+        "fitted": int(sample.fitted.sum()), "held": int(sample.held.sum()),
+        "judged_in": study.n_gallery, "queries": len(inputs.queries),
+        "judged_queries": len(study.queries),
+        "pairs": len(inputs.qrels.rows), "judged_pairs": int(study.relevant.counted.sum()),
+        "judge": inputs.criterion, "distance": inputs.distance,
+        "complete": gallery.complete, "old_queries": inputs.old_queries is not None,
+        "slerp_shares": list(study.first.shares), "told": list(inputs.told),
+    }  # fmt: skip
+
+
+def _strategy(
+    study: Study, evidence: Evidence, outcome: StrategyOutcome, assumed: Assumptions
+) -> Document:
+    strategy, groups, metric = outcome.strategy, study.groups, study.metric
+    old, fit = study.outcomes.get(KEEP), strategy.fitted
+    share = evidence.shares[strategy.name]
+    gallery = study.inputs.gallery
+    to_keep = None
+    if old is not None and outcome is not old:
+        to_keep = difference(outcome.scored[metric], old.scored[metric], groups).document()
+    broken, fixed = (None, None) if old is None else _changed(study, outcome, old)
+    scores = {
+        key: mean(outcome.scored[key], groups).document()
+        for key in (*METRICS, AGREEMENT) if key in outcome.scored
+    }  # fmt: skip
+    return {
+        "name": strategy.name, "title": strategy.title, "effort": strategy.effort,
+        "needs": sorted(strategy.needs),
+        "missing": missing(strategy.needs, study.inputs.request.constraints),
+        "estimated": outcome.estimated, "score": scores[metric], "metrics": scores,
+        "kept": None if share is None else share.document(), "to_keep": to_keep,
+        "broken": broken, "fixed": fixed,
+        "cost": asdict(cost_of(strategy, assumed, gallery.stored.dim, gallery.new.dim)),
+        "fit_s": None if fit is None else fit.fit_s,
+        "rows_per_s": None if fit is None else fit.rows_per_s,
+    }  # fmt: skip
+
+
+def _changed(study: Study, outcome: StrategyOutcome, old: StrategyOutcome) -> tuple[int, int]:
+    """Queries with a relevant item among ten before and none after, and the reverse.
+
+    By classes, of which ten mostly hold an item, the nearest item alone is looked at; by agreement
+    a query is broken by a lower one.
+    """
+    if study.metric == AGREEMENT:
+        before, after = (o.scores[AGREEMENT] for o in (old, outcome))
+        return int((after < before).sum()), int((after > before).sum())
+    lost = old.hits * (1 - outcome.hits)
+    won = outcome.hits * (1 - old.hits)
+    return round(float(lost.sum())), round(float(won.sum()))
+
+
+def _worst(study: Study, decision: Decision) -> Document:
+    """The queries that lose most by the recommended strategy."""
+    name = decision.name or REEMBED
+    against = KEEP if KEEP in study.outcomes and name != KEEP else REEMBED
+    if name == against:
+        return {"strategy": name, "against": against, "queries": []}
+    scores: dict[str, Values] = {
+        key: study.outcomes[key].scores[study.metric] for key in (name, against)
+    }
+    lost = scores[name] - scores[against]
+    rows = [int(i) for i in np.argsort(lost, kind="stable")[:WORST] if lost[i] < 0]
+    inputs = study.inputs
+    queries = []
+    for i in rows:
+        query = int(study.queries[i])
+        key = shown_id(inputs.query_ids, query)
+        queries.append({
+            "id": key, "text": inputs.texts.get(key, ""),
+            "before": float(np.clip(scores[against][i], 0, 1)),
+            "after": float(np.clip(scores[name][i], 0, 1)),
+            **_best_item(study, query, against, name),
+        })  # fmt: skip
+    return {"strategy": name, "against": against, "queries": queries}
+
+
+def _best_item(study: Study, query: int, against: str, name: str) -> Document:
+    """The relevant item that stood first before, and its ranks; nothing without judgements."""
+    a, b = study.relevant.offset[query : query + 2]
+    if a == b:
+        return {}
+    before, after = study.ranks[against][a:b], study.ranks[name][a:b]
+    at = int(np.argmin(np.where(before > 0, before, np.iinfo(np.int64).max)))
+    row = int(study.relevant.row[study.relevant.counted][a + at])
+    return {
+        "item": shown_id(study.inputs.gallery_ids, row),
+        "rank_before": int(before[at]), "rank_after": int(after[at]),
+    }  # fmt: skip
+
+
+def _placed(path: str | Path) -> Path:
+    place = Path(path)
+    if place.is_dir():
+        raise BenchError(f"{place}: there is a folder")
+    if not place.parent.is_dir():
+        raise BenchError(f"{place}: its folder does not exist")
+    return place
