@@ -93,12 +93,14 @@ Mapper = Callable[[Callable[[Path], Attempt], Sequence[Path]], Iterable[Attempt]
 
 
 def find_records(
-    root: Path, on_damaged: Callable[[BenchError], None] | None = None, mapper: Mapper = map
-) -> list[StoredRecord]:
+    root: Path, on_damaged: Callable[[BenchError], None] | None = None, mapper: Mapper = map,
+    wanted: Callable[[Path], bool] = lambda path: True,
+) -> list[StoredRecord]:  # fmt: skip
     """Every record below a folder, or the one record that ``root`` is, in the order of their paths.
 
     ``on_damaged`` is called with what is wrong with a file that is no record of ours, which is then
-    left out; without it such a file is an error. ``mapper`` calls a function with every path.
+    left out; without it such a file is an error. ``mapper`` calls a function with every path. Files
+    that are not ``wanted`` are not read; with none left the list is empty.
 
     Links to folders are not followed, and a folder ``studies`` is passed over.
 
@@ -109,8 +111,9 @@ def find_records(
     paths = [root] if root.is_file() else sorted(_paths(root))
     if not paths:
         raise AbsentError(f"{root}: no records (files named seed-<n>.json)")
-    stored = _read_all(paths, on_damaged if len(paths) > 1 else None, mapper)
-    if not stored:
+    chosen = [path for path in paths if wanted(path)]
+    stored = _read_all(chosen, on_damaged if len(paths) > 1 else None, mapper)
+    if not stored and len(chosen) == len(paths):
         raise BenchError(f"{root}: none of {len(paths)} files is a record that can be read")
     return stored
 

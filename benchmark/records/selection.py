@@ -1,6 +1,8 @@
 """Choose records for a table, a plot or a frame."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,18 +26,55 @@ def read_selection(
     Raises:
         BenchError: If a folder has no record, or no record has a chosen value.
     """
-    every: dict[Path, StoredRecord] = {}
-    for root in roots:
-        for stored in find_records(root, on_damaged):
-            every.setdefault(stored.path.resolve(), stored)
-    selection = choose(
-        list(every.values()), lambda stored, field: getattr(stored.record, field), chosen,
-        "protocol", "no record of {field} '{value}'",
-    )  # fmt: skip
+    folders = list(roots)
+    every, damaged = _read(folders, on_damaged, partial(_may_have, chosen))
+    selection: list[StoredRecord] = []
+    with suppress(BenchError):  # its message names what all records have
+        selection = _chosen(every, chosen)
+    if not selection:
+        every, damaged = _read(folders, on_damaged)
+    if on_damaged is not None:
+        for error in damaged:
+            on_damaged(error)
+    selection = selection or _chosen(every, chosen)
     if not selection:
         words = ", ".join(f"{k} {' or '.join(map(str, v))}" for k, v in chosen.items() if v)
         raise BenchError(f"no record of {words}")
     return selection
+
+
+def _read(
+    folders: Sequence[Path], on_damaged: object, wanted: Callable[[Path], bool] = lambda path: True
+) -> tuple[list[StoredRecord], list[BenchError]]:
+    """Each record once, and what is damaged, if anybody asks for it."""
+    damaged: list[BenchError] = []
+    note = damaged.append if on_damaged else None
+    found = (each for root in folders for each in find_records(root, note, wanted=wanted))
+    return list({each.path.resolve(): each for each in found}.values()), damaged
+
+
+def _chosen(
+    every: Iterable[StoredRecord], chosen: Mapping[str, Sequence[Any]]
+) -> list[StoredRecord]:
+    return choose(
+        list(every), lambda stored, field: getattr(stored.record, field), chosen,
+        "protocol", "no record of {field} '{value}'",
+    )  # fmt: skip
+
+
+def _may_have(chosen: Mapping[str, Sequence[Any]], path: Path) -> bool:
+    """False where a path of the layout that we write has another protocol, track or method."""
+    *_, top, protocol, track, method, _ = ("", "", "", "", *path.parts)
+    if top != "measured":
+        return True
+    named = {
+        "protocol": {protocol.replace("+", ":"), protocol.partition("+")[0]}, "track": {track},
+        "method": {method.replace("+", ":")},
+    }  # fmt: skip
+    return all(
+        field not in named or not values or not named[field].isdisjoint(values)
+        for field, values in chosen.items()
+    )
 
 
 def choose(

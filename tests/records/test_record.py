@@ -7,6 +7,7 @@ import io
 import json
 import os
 import warnings
+from itertools import product
 from pathlib import Path
 
 import jsonschema
@@ -26,7 +27,7 @@ from benchmark.records.files import (
     upgraded,
     write_record,
 )
-from benchmark.records.record import OLDEST, SCHEMA, SEALED_SINCE, json_schema
+from benchmark.records.record import OLDEST, SCHEMA, SEALED_SINCE, json_schema, record_path
 
 
 def command(capsys, *words) -> tuple[int, str, str]:
@@ -324,6 +325,25 @@ def test_any_selection(many, capsys) -> None:
         assert said in err
     code, _, err = command(capsys, "table", many, "-m", "l2", "-p", "open-data", "--seeds", "0-1")
     assert (code, err) == (0, "")
+
+
+def test_a_selection_reads_the_chosen_folders_alone(tmp_path, capsys) -> None:
+    for protocol, track, method in product(("open-class", "open-data"), ("a", "b"), ("bct", "l2")):
+        value = with_newer_fields() | {"protocol": protocol, "track": track, "method": method}
+        write(record_path(tmp_path, protocol, track, method, 0), value)
+    broken = record_path(tmp_path, "open-data", "a", "l2", 1)
+    broken.write_text("{")
+    elsewhere = tmp_path / "own" / "seed-3.json"  # a place that says nothing of what is in it
+    write(elsewhere, with_newer_fields() | {"protocol": "open-class", "track": "a", "seed": 3})
+    chosen = ("table", tmp_path, "-f", "csv", "-p", "open-class", "-t", "a")
+    code, out, err = command(capsys, *chosen)
+    assert (code, err) == (0, "")
+    assert {row["seeds"] for row in csv.DictReader(io.StringIO(out))} >= {"0 3"}
+    assert "skipped" in command(capsys, "table", tmp_path, "-p", "open-data", "-t", "a")[2]
+    code, _, err = command(capsys, *chosen, "-m", "l3")  # names what all records have
+    assert code == 2
+    assert str(broken) in err
+    assert "no record of method 'l3'; known: bct, l2" in err
 
 
 def test_a_protocol_with_settings_is_all_of_them(many, capsys) -> None:
