@@ -10,7 +10,7 @@ from benchmark.report import render
 from benchmark.report.comparable import of_another_old_model
 from benchmark.report.ranks import LEAST_MODELS
 from benchmark.report.text_table import simple_table
-from benchmark.report.transfer.rules import read_rules
+from benchmark.studies.transfer.rules import read_rules
 from leaderboard.effects import Effect, criterion, effects, models_words, percent
 from leaderboard.scenarios import CLASSES, KINDS, scenario
 

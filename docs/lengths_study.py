@@ -6,8 +6,8 @@ from pathlib import Path
 from benchmark.errors import AbsentError
 from benchmark.records.files import StoredRecord, find_records
 from benchmark.report import render
-from benchmark.report.lengths import compare_lengths
-from benchmark.report.tables import lengths as tables
+from benchmark.studies.lengths import tables
+from benchmark.studies.lengths.shares import compare_lengths
 
 RESULTS = Path("results")
 STUDY = RESULTS / "studies" / "lengths"

@@ -8,9 +8,9 @@ from benchmark.records.files import find_records
 from benchmark.report import render
 from benchmark.report.numbers import metric
 from benchmark.report.text_table import simple_table
-from benchmark.report.transfer.compare import Tau, Transfer, transfers
-from benchmark.report.transfer.orders import Order, measured_orders
-from benchmark.report.transfer.rules import read_rules
+from benchmark.studies.transfer.compare import Tau, Transfer, transfers
+from benchmark.studies.transfer.orders import Order, measured_orders
+from benchmark.studies.transfer.rules import read_rules
 
 STUDY = Path("results/studies/rendered")
 HEADS = ("rendered track", "protocol", "photographs", "methods", "tau-b, CMC@1", "tau-b, mAP")

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmark.config.registry import is_control
 from benchmark.errors import AbsentError
 from benchmark.records.files import StoredRecord, find_records
 from benchmark.records.record import Record
 from benchmark.report import numbers, render
-from benchmark.report.lengths import LEFT_OUT
 from benchmark.report.paired import compare
 from benchmark.report.text_table import simple_table
-from benchmark.report.transfer.statistics import taus
+from benchmark.studies.transfer.statistics import taus
 
 STUDY = Path("results/studies/tuning")
 _CASES = ("new/old", "new/new")
@@ -50,7 +50,7 @@ def _by_weight(stored: Sequence[StoredRecord]) -> Mapping[str, list[StoredRecord
     """Method -> its record at each weight, one of the default among them."""
     found: dict[str, list[StoredRecord]] = {}
     for each in stored:
-        if each.record.status == "done" and each.record.method not in LEFT_OUT:
+        if each.record.status == "done" and not is_control(each.record.method):
             found.setdefault(each.record.method, []).append(each)
     return {m: of for m, of in found.items() if any(not _own(s.record) for s in of)}
 

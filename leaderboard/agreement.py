@@ -8,7 +8,7 @@ from benchmark.config import registry
 from benchmark.records.published import Number, Published
 from benchmark.report import numbers
 from benchmark.report.text_table import TextCell, TextTable, simple_table
-from benchmark.report.transfer.statistics import same_order
+from benchmark.studies.transfer.statistics import same_order
 from leaderboard.boards import Board
 from leaderboard.effects import models_words
 from leaderboard.names import file_name

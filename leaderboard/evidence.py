@@ -14,13 +14,13 @@ from benchmark.records.evidence import evidence_file
 from benchmark.records.files import StoredRecord, study_records
 from benchmark.records.published import Published
 from benchmark.records.record import Record
-from benchmark.report.claims import Answer, answers, read_claims
-from benchmark.report.claims.verdicts import LEAST_SEEDS
-from benchmark.report.lengths import Lengths, compare_lengths
-from benchmark.report.tables import claims as claim_tables
-from benchmark.report.tables import lengths as length_tables
-from benchmark.report.tables import transfer as transfer_tables
-from benchmark.report.transfer import Transfer, TransferRules, compare_all, read_rules
+from benchmark.studies.claims import Answer, answers, read_claims
+from benchmark.studies.claims import tables as claim_tables
+from benchmark.studies.claims.verdicts import LEAST_SEEDS
+from benchmark.studies.lengths import tables as length_tables
+from benchmark.studies.lengths.shares import Lengths, compare_lengths
+from benchmark.studies.transfer import Transfer, TransferRules, compare_all, read_rules
+from benchmark.studies.transfer import tables as transfer_tables
 from leaderboard.reading import Entry, skip
 
 FIGURES = "assets/figures"
@@ -126,7 +126,7 @@ def _length_figures(found: Sequence[Lengths]) -> dict[str, bytes]:
     """Plots by the name of their file."""
     if not found:
         return {}
-    from benchmark.report.plots.lengths import plot_lengths  # matplotlib takes a second
+    from benchmark.studies.lengths.plot import plot_lengths  # matplotlib takes a second
 
     with tempfile.TemporaryDirectory() as folder:
         paths = plot_lengths(found, Path(folder), ["svg"])
@@ -135,7 +135,7 @@ def _length_figures(found: Sequence[Lengths]) -> dict[str, bytes]:
 
 def _figures(found: Sequence[Transfer], rules: TransferRules) -> dict[str, bytes]:
     """Plots by the name of their file."""
-    from benchmark.report.plots.transfer import plot_transfer  # matplotlib takes a second
+    from benchmark.studies.transfer.plot import plot_transfer  # matplotlib takes a second
 
     with tempfile.TemporaryDirectory() as folder:
         paths = plot_transfer(found, rules, Path(folder), ["svg"])

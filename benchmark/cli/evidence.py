@@ -18,7 +18,7 @@ from benchmark.errors import unknown
 
 if TYPE_CHECKING:
     from benchmark.report import TextTable
-    from benchmark.report.transfer import Transfer, TransferRules
+    from benchmark.studies.transfer import Transfer, TransferRules
 
 app = typer.Typer()
 
@@ -42,8 +42,7 @@ def claims(
 ) -> None:  # fmt: skip
     """Say what records make of the papers' claims: agree, disagree, cannot tell."""
     from benchmark.records.files import study_records
-    from benchmark.report.claims import answers, read_claims
-    from benchmark.report.tables import claims as tables
+    from benchmark.studies.claims import answers, read_claims, tables
 
     every = read_claims(file)
     for name in split(only):
@@ -89,8 +88,7 @@ def transfer(
 ) -> None:  # fmt: skip
     """Say whether the order of methods on one track is that on another, or in a paper."""
     from benchmark.records.published import read_published
-    from benchmark.report.tables import transfer as tables
-    from benchmark.report.transfer import compare_all, read_rules
+    from benchmark.studies.transfer import compare_all, read_rules, tables
 
     asked = read_rules(rules)
     stored = selected(runs, "", protocols, tracks, "")
@@ -122,8 +120,8 @@ def lengths(
     ] = None,
 ) -> None:  # fmt: skip
     """Say whether methods are ordered otherwise when everything trains longer."""
-    from benchmark.report.lengths import compare_lengths
-    from benchmark.report.tables import lengths as tables
+    from benchmark.studies.lengths import tables
+    from benchmark.studies.lengths.shares import compare_lengths
 
     stored = selected(runs, "", protocols, tracks, seeds)
     found = compare_lengths(stored, split(metrics))
@@ -132,7 +130,7 @@ def lengths(
         _require_apart(shown, out, [one.path for one in stored])
     print_tables(shown, form)
     if out is not None:
-        from benchmark.report.plots.lengths import plot_lengths
+        from benchmark.studies.lengths.plot import plot_lengths
 
         _write(shown, out)
         with plain_io_errors(out):
@@ -160,7 +158,7 @@ def _write(shown: list[TextTable], out: Path) -> None:
 def _write_transfer(
     found: list[Transfer], shown: list[TextTable], rules: TransferRules, out: Path
 ) -> None:
-    from benchmark.report.plots.transfer import plot_transfer
+    from benchmark.studies.transfer.plot import plot_transfer
 
     _write(shown, out)
     with plain_io_errors(out):

@@ -7,7 +7,7 @@ may be NaN. A ValueError says what is missing, not finite or of the wrong shape.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,9 +57,35 @@ def update_gain(new_old: float, old_old: float, upper: float) -> float | None:
         0.5
     """
     upper = _number("upper", upper)
-    if not compatible(new_old, old_old) or upper <= old_old:
+    return share_of_upgrade(new_old, old_old, upper) if compatible(new_old, old_old) else None
+
+
+N = TypeVar("N", float, NDArray[np.float64])
+
+
+def share_of_upgrade(value: N, lower: N, upper: N, least: float = 0.0) -> N | None:
+    """The share of the way from ``lower`` to ``upper`` that ``value`` goes; higher is better.
+
+    Args:
+        value: A score; or ``[1 + n]``, the score itself and then draws of it.
+        lower: That of the old model, of the same shape.
+        upper: That of the new model alone.
+        least: How much better the new model must be, by the score itself.
+
+    Returns:
+        Of the same shape, not finite in draws without an upgrade; None where there is none to keep
+        a share of.
+
+    Example:
+        >>> share_of_upgrade(0.5, 0.25, 0.75), share_of_upgrade(0.5, 0.5, 0.5)
+        (0.5, None)
+    """
+    upgrade = upper - lower
+    whole = upgrade if isinstance(upgrade, float) else float(upgrade[0])
+    if whole <= 0 or whole < least:
         return None
-    return (new_old - old_old) / (upper - old_old)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (value - lower) / upgrade
 
 
 @metric(

@@ -13,7 +13,7 @@ from benchmark.errors import BenchError
 from benchmark.records import published
 from benchmark.records.details import details_path
 from benchmark.records.files import write_record
-from benchmark.report.tables.claims import STATUSES
+from benchmark.studies.claims.tables import STATUSES
 from leaderboard.site import build_folder
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmark.report import numbers
-from benchmark.report.lengths import LEFT_OUT, Lengths, Share
-from benchmark.report.tables.transfer import tau
 from benchmark.report.text_table import TextCell, TextTable, simple_table
-from benchmark.report.transfer.compare import Tau
+from benchmark.studies.lengths.shares import Lengths, Share
+from benchmark.studies.transfer.compare import Tau
+from benchmark.studies.transfer.tables import tau
 
 _VALUES = (
     "protocol", "track", "seed", "metric", "method", "length", "share", "low", "high",
@@ -58,6 +58,5 @@ def _notes(found: Lengths) -> list[str]:
     return [
         "Percent of the way from old/old to new/new of the models of the same length, which "
         "new/old goes; intervals of 95 % over classes, the same draws for all.",
-        f"Orders at lengths {first} and {last}, without {', '.join(LEFT_OUT)}: tau-b {agreement}. "
-        + turned,
+        f"Orders at lengths {first} and {last}, without controls: tau-b {agreement}. " + turned,
     ]

@@ -7,8 +7,8 @@ import pytest
 from support.stored import stored
 
 from benchmark.errors import BenchError
-from benchmark.report.lengths import FIELD, compare_lengths
-from benchmark.report.tables import lengths as tables
+from benchmark.studies.lengths import tables
+from benchmark.studies.lengths.shares import FIELD, compare_lengths
 
 N = 400
 CLASSES = np.arange(N) // 8

@@ -9,9 +9,10 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
+from benchmark.config.registry import is_control
 from benchmark.report import numbers
-from benchmark.report.lengths import LEFT_OUT, Lengths
 from benchmark.report.plots import frames, style
+from benchmark.studies.lengths.shares import Lengths
 
 _APART = 0.04  # of two methods, as a part of the way between two lengths
 
@@ -42,7 +43,7 @@ def frame(found: Lengths) -> pd.DataFrame:
 
     Places are those of the lengths, the methods beside each other so that no bar hides another.
     """
-    methods = [method for method in found.shares if method not in LEFT_OUT]
+    methods = [method for method in found.shares if not is_control(method)]
     rows = [
         (method, found.lengths.index(n) + _APART * (i - (len(methods) - 1) / 2), 100 * value)
         for i, method in enumerate(methods)

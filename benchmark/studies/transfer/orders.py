@@ -14,7 +14,7 @@ from benchmark.records.record import Record
 from benchmark.report import select
 from benchmark.report.comparable import comparable
 from benchmark.report.notes import track_kind
-from benchmark.report.transfer.rules import TransferRules, ValueKind
+from benchmark.studies.transfer.rules import TransferRules, ValueKind
 
 Floats = NDArray[np.float64]
 _CROSS = ("new/old", "new/h(old)", "new/h(old,side)")

@@ -11,9 +11,9 @@ import numpy as np
 
 from benchmark.records.published import Published
 from benchmark.records.record import Record
-from benchmark.report.transfer import statistics
-from benchmark.report.transfer.orders import Floats, Order, measured_orders, published_orders
-from benchmark.report.transfer.rules import TransferRules
+from benchmark.studies.transfer import statistics
+from benchmark.studies.transfer.orders import Floats, Order, measured_orders, published_orders
+from benchmark.studies.transfer.rules import TransferRules
 
 Verdict = Literal["transfers", "does not transfer", "open"]
 

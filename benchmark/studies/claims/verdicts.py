@@ -15,9 +15,8 @@ from typing import Any, Literal
 
 from benchmark.metrics.statistics import t_interval
 from benchmark.records.record import Record
-from benchmark.report.claims.language import UNITS, Claim, Claims, Part, values_of
-from benchmark.report.claims.room import needed
-from benchmark.report.claims.values import MissingValueError, Place, Values
+from benchmark.studies.claims.language import UNITS, Claim, Claims, Part, values_of
+from benchmark.studies.claims.values import MissingValueError, Place, Values, needed
 
 Verdict = Literal["agrees", "disagrees", "cannot tell"]
 Status = Literal["holds", "holds elsewhere", "open", "fails", "fails elsewhere"]

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from benchmark import BenchError
-from benchmark.report.claims import read_claims
+from benchmark.studies.claims import read_claims
 
 PART = {
     "protocols": ["open-class"], "metrics": ["cmc_at_1"], "above": ["fct new/old", "bct new/old"],

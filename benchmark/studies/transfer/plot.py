@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from benchmark.report import numbers
 from benchmark.report.colours import GREY, PALETTE
 from benchmark.report.plots import style
-from benchmark.report.transfer.compare import GapShare, Transfer, gap_shares
-from benchmark.report.transfer.rules import TransferRules
+from benchmark.studies.transfer.compare import GapShare, Transfer, gap_shares
+from benchmark.studies.transfer.rules import TransferRules
 
 _COLOURS = {"transfers": "#0072B2", "does not transfer": "#D55E00", "open": GREY}
 _MARKERS = {"transfers": "o", "does not transfer": "X", "open": "D"}

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from benchmark.report import numbers
-from benchmark.report.claims import Answer, Line
-from benchmark.report.claims.language import Claims, Expression, Number, Operation, Part, Value
-from benchmark.report.claims.room import LEAST_ROOM
-from benchmark.report.claims.verdicts import KINDS, LEAST_SEEDS, Status
 from benchmark.report.renderers.markdown import escape
 from benchmark.report.text_table import TextCell, TextTable, simple_table
+from benchmark.studies.claims import Answer, Line
+from benchmark.studies.claims.language import Claims, Expression, Number, Operation, Part, Value
+from benchmark.studies.claims.values import LEAST_ROOM
+from benchmark.studies.claims.verdicts import KINDS, LEAST_SEEDS, Status
 
 STATUSES: Mapping[Status, str] = {
     "holds": "Holds on photographs",

@@ -12,9 +12,9 @@ from scipy import stats
 from support.records import make_record
 
 from benchmark import BenchError
+from benchmark.config.registry import is_control, method_files
 from benchmark.records.published import Number, Published, read_published
-from benchmark.report.lengths import LEFT_OUT
-from benchmark.report.transfer import (
+from benchmark.studies.transfer import (
     Order,
     TransferRules,
     measured_orders,
@@ -22,8 +22,8 @@ from benchmark.report.transfer import (
     read_rules,
     transfers,
 )
-from benchmark.report.transfer.compare import gap_shares, least_gap
-from benchmark.report.transfer.statistics import ceiling, drawn_scores, taus
+from benchmark.studies.transfer.compare import gap_shares, least_gap
+from benchmark.studies.transfer.statistics import ceiling, drawn_scores, taus
 
 RULES = read_rules().model_copy(update={"draws": 400})
 N = 8
@@ -248,8 +248,8 @@ def test_a_paper_needs_no_seeds() -> None:
 def test_committed_rules() -> None:
     rules = read_rules()
     assert (rules.tau, rules.above, rules.seeds, rules.baseline) == (0.7, 0.0, 3, "linear")
-    assert set(rules.left_out) == set(LEFT_OUT)
-    assert {"keep-old", "random", "class-mean", "linear-500"} < set(LEFT_OUT)
+    assert set(rules.left_out) == {m for m in ("independent", *method_files()) if is_control(m)}
+    assert {"keep-old", "random", "class-mean", "linear-500"} < set(rules.left_out)
 
 
 @pytest.mark.parametrize(
@@ -272,8 +272,8 @@ def test_refused(tmp_path, changes, message) -> None:
 
 def test_tables_and_plots(tmp_path) -> None:
     """Failures stand beside successes, values have every column, plots are written."""
-    from benchmark.report.plots.transfer import plot_transfer
-    from benchmark.report.tables.transfer import tables
+    from benchmark.studies.transfer.plot import plot_transfer
+    from benchmark.studies.transfer.tables import tables
 
     orders = [order("glyphs", MEANS, 0.001), order("copy", MEANS, 0.001),
               order("cifar", MEANS[::-1], 0.001, pictures="photographs")]  # fmt: skip
@@ -302,7 +302,7 @@ def test_tables_and_plots(tmp_path) -> None:
 def test_the_plots_load_no_table_library() -> None:
     """A site draws them for one page; seaborn, pandas and scipy.stats take longer than the page."""
     code = (
-        "import sys, benchmark.report.plots.transfer;"
+        "import sys, benchmark.studies.transfer.plot;"
         "print(*{'seaborn', 'pandas', 'scipy.stats'} & sys.modules.keys())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

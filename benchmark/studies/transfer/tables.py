@@ -6,8 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from benchmark.report import numbers
 from benchmark.report.text_table import TextCell, TextTable, simple_table
-from benchmark.report.transfer.compare import GapShare, Regret, Tau, Transfer, gap_shares, least_gap
-from benchmark.report.transfer.rules import TransferRules
+from benchmark.studies.transfer.compare import (
+    GapShare,
+    Regret,
+    Tau,
+    Transfer,
+    gap_shares,
+    least_gap,
+)
+from benchmark.studies.transfer.rules import TransferRules
 
 _VALUES = (
     "protocol", "left", "right", "left_pictures", "right_pictures", "published", "value", "metric",

@@ -1,4 +1,4 @@
-"""Do verdicts change when everything trains longer? Shares of the upgrade by ``recipe.length``."""
+"""Shares of the upgrade by length of training: do orders change when everything trains longer?"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,18 +8,17 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.config.registry import is_control
 from benchmark.errors import AbsentError
+from benchmark.metrics.compatibility import LEAST_UPGRADE, share_of_upgrade
 from benchmark.metrics.intervals import group_sums, weights
 from benchmark.records.details import QueryResults, find_details
 from benchmark.records.files import StoredRecord
 from benchmark.report import select
-from benchmark.report.transfer.statistics import taus
+from benchmark.studies.transfer.statistics import taus
 
 FIELD = "recipe.length"
-LEFT_OUT = ("independent", "keep-old", "random", "oracle-concat", "linear-500", "class-mean")
-"""Controls and trivial losers, which an order leaves out as ``results/transfer.yaml`` does."""
 _DRAWS = 2000
-_LEAST = 0.02  # of the upgrade, below which there is no share of it
 
 Floats = NDArray[np.float64]
 _Place = tuple[str, str, int, tuple[int, int, int | None]]
@@ -114,13 +113,14 @@ def _shares(records: dict[str, StoredRecord], metric: str) -> Iterator[tuple[str
         return
     bounds = _means(records["independent"], metric)
     old, new = (bounds.get(end) for end in ("first", "last"))
-    if old is None or new is None or new[0] - old[0] < _LEAST:
+    if old is None or new is None:
         return
     for method, stored in records.items():
         cross = _means(stored, metric).get("cross")
         if cross is not None and cross.shape == old.shape:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                yield method, (cross - old) / (new - old)
+            share = share_of_upgrade(cross, old, new, LEAST_UPGRADE)
+            if share is not None:
+                yield method, share
 
 
 def _means(stored: StoredRecord, metric: str) -> dict[str, Floats]:
@@ -160,7 +160,7 @@ def _orders(
 ) -> tuple[Share, tuple[tuple[str, str], ...]]:
     """Agreement of the orders at both ends, and the pairs that are surely reversed."""
     ends = lengths[0], lengths[-1]
-    both = [m for m in sorted(draws) if m not in LEFT_OUT and all(e in draws[m] for e in ends)]
+    both = [m for m in sorted(draws) if not is_control(m) and all(e in draws[m] for e in ends)]
     if len(both) < 2:
         return Share(None), ()
     short, long = (np.stack([draws[m][end] for m in both], axis=1) for end in ends)

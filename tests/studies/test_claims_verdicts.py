@@ -11,9 +11,8 @@ from support.records import make_record
 
 from benchmark.metrics.catalog import chance
 from benchmark.records.files import read_records
-from benchmark.report.claims import answers, read_claims
-from benchmark.report.claims.language import Claims
-from benchmark.report.tables import claims as tables
+from benchmark.studies.claims import answers, read_claims, tables
+from benchmark.studies.claims.language import Claims
 
 
 @pytest.fixture
@@ -268,7 +267,7 @@ def test_committed_claims_are_those_of_the_papers() -> None:
 
 
 def test_no_verdict_is_typed() -> None:
-    text = (Path(__file__).parents[3] / "results" / "claims.yaml").read_text()
+    text = (Path(__file__).parents[2] / "results" / "claims.yaml").read_text()
     assert not any(word in text for word in ("agrees", "disagrees", "cannot tell", "verdict:"))
 
 
@@ -370,6 +369,6 @@ def test_claims_of_the_committed_records_that_room_decides() -> None:
     """Old/old of 0.2 to 0.8 % leaves no room for 2 points; 30 classes have a chance of 3.3 %."""
     claims = read_claims()
     some = {name: claims.claims[name] for name in ("bct-1", "mixbct-4")}
-    records = read_records(Path(__file__).parents[3] / "results")
+    records = read_records(Path(__file__).parents[2] / "results")
     found = answers(claims.model_copy(update={"claims": some}), records)
     assert {each.name: each.status for each in found} == {"bct-1": "holds", "mixbct-4": "holds"}
