@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmark.config.loading import load_track
+from benchmark.metrics.estimate import Estimate
 from benchmark.records.files import find_records
 from benchmark.report import render
 from benchmark.report.numbers import metric
 from benchmark.report.text_table import simple_table
-from benchmark.studies.transfer.compare import Tau, Transfer, transfers
+from benchmark.studies.transfer.compare import Transfer, transfers
 from benchmark.studies.transfer.orders import Order, measured_orders
 from benchmark.studies.transfer.rules import read_rules
 
@@ -79,7 +80,7 @@ def _orders(folder: Path) -> list[Order]:
     return measured_orders((record for record in records if record.seed == _SEED), read_rules())
 
 
-def _tau(tau: Tau) -> str:
+def _tau(tau: Estimate) -> str:
     if tau.value is None or tau.low is None or tau.high is None:
         return "-"
     return f"{tau.value:.2f} ({tau.low:.2f} to {tau.high:.2f})"

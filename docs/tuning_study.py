@@ -78,14 +78,15 @@ def _beside(left: StoredRecord, right: StoredRecord) -> str:
     Its interval is as wide as that of the queries that details keep, a part of them where there
     are many: rather too wide.
     """
-    (kept,) = compare([left], [right], cases=["new/old"], metrics=["cmc_at_1"])
+    (line,) = compare([left], [right], cases=["new/old"], metrics=["cmc_at_1"])
     first, second = (s.record.scores["new/old"]["cmc_at_1"] for s in (left, right))
     if first is None or second is None:
         return numbers.DASH
     of_all = first - second
-    if kept.low is None or kept.high is None:
+    kept = line.difference
+    if kept.ends is None:
         return f"{100 * of_all:+.1f}"
-    low, high = (end - kept.difference + of_all for end in (kept.low, kept.high))
+    low, high = (end - kept.known + of_all for end in kept.ends)
     return f"{100 * of_all:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
 
 

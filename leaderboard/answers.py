@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from benchmark.metrics.cost_model import Assumptions
+from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
 from benchmark.report.ranks import apart
-from benchmark.report.scores import Score
 from benchmark.report.tables import backfilling
 from leaderboard.baselines import plain_words
 from leaderboard.boards import Board, rounded
@@ -257,7 +257,7 @@ def half_words(board: Board) -> str:
     if board.ranking.criterion.kind != "area":
         return ""
     names = {r.method: order_name(r) for r in board.records if r.orders}
-    scores: dict[str, Score] = {}
+    scores: dict[str, Estimate] = {}
     for row in backfilling.order_scores(board.records):
         if names.get(row.method) == row.order and (50, board.metric) in row.budgets:
             scores[row.method] = row.budgets[50, board.metric]
@@ -267,7 +267,7 @@ def half_words(board: Board) -> str:
     if not rivals:
         return ""
     best = max(rivals, key=lambda m: (rivals[m], m))
-    alone = scores.get("independent", Score(None)).value
+    alone = scores.get("independent", Estimate(None)).value
     beside = f"; no method in random order {numbers.number(alone)}" if alone is not None else ""
     label = numbers.metric(board.metric).label
     value = numbers.number(rivals[best])

@@ -7,11 +7,12 @@ from itertools import chain, count
 from typing import Any
 
 from benchmark.config.loading import load_protocol
+from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, outcome, scores, select
 from benchmark.report.comparable import of_another_old_model
 from benchmark.report.ranks import LEAST_MODELS, Place, places
-from benchmark.report.scores import MethodScores, Score, ScoreTable, Verdict
+from benchmark.report.scores import MethodScores, ScoreTable, Verdict
 from leaderboard.cards import MethodInfo
 from leaderboard.costs import COSTS, cost_text, method_costs
 from leaderboard.effects import PARTS, Criterion, Effect, criterion, effects, reference
@@ -19,7 +20,7 @@ from leaderboard.names import file_name
 from leaderboard.reading import Entry
 from leaderboard.scenarios import Scenario, scenario
 
-NO_SCORE = Score(None)
+NO_SCORE = Estimate(None)
 NO_VERDICT = Verdict(None, None, None)
 # Scores of one enrolment gallery stand on the records' pages.
 _PARTS = ("g1_", "g2_", "pooled_")
@@ -386,7 +387,7 @@ def _effect_numbers(board: Board, ranking: Ranking, row: MethodScores) -> dict[s
     parts = {part: PARTS[part] for part in ("share", "value", *board.ranking.criterion.own_parts)}
     cells: dict[str, Any] = {"ranked by": ranking.criterion.words}
     for part, name in parts.items():
-        score: Score = NO_SCORE if effect is None else getattr(effect, part)
+        score: Estimate = NO_SCORE if effect is None else getattr(effect, part)
         ends = {name: score.value, f"{name} low": score.low, f"{name} high": score.high}
         cells |= {key: rounded(value) for key, value in ends.items()}
     return cells | {"hurts": None if effect is None else "yes" if effect.hurts else "no"}

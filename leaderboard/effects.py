@@ -12,10 +12,11 @@ from typing import Literal
 
 from benchmark.metrics.backfill_orders import is_oracle
 from benchmark.metrics.compatibility import LEAST_UPGRADE
+from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import OrderCurves, Record
 from benchmark.report import numbers, select
 from benchmark.report.ranks import LEAST_MODELS
-from benchmark.report.scores import Score, mean_score
+from benchmark.report.scores import mean_score
 from benchmark.report.tables import sequence
 
 Kind = Literal["area", "chain", "cross"]
@@ -141,12 +142,12 @@ class Effect:
     """
 
     models: int
-    share: Score
-    value: Score
-    worst: Score
-    above: Score
-    average: Score
-    own: Score
+    share: Estimate
+    value: Estimate
+    worst: Estimate
+    above: Estimate
+    average: Estimate
+    own: Estimate
     hurts: bool
 
     @property
@@ -200,10 +201,10 @@ def _above(curves: OrderCurves | None, record: Record, metric: str) -> float | N
     return first / (len(points) - 1) if first < len(points) else None
 
 
-def _mean(values: Sequence[float | None]) -> Score:
+def _mean(values: Sequence[float | None]) -> Estimate:
     """The mean over models, with an interval from three on."""
     mean = mean_score(values)
-    return mean if len(values) >= LEAST_MODELS else Score(mean.value)
+    return mean if len(values) >= LEAST_MODELS else Estimate(mean.value)
 
 
 def hurts(records: Sequence[Record], own: str, metric: str) -> bool:
@@ -242,11 +243,11 @@ def models_words(n: int) -> str:
     return f"{n} model" if n == 1 else f"{n} models"
 
 
-def percent(score: Score) -> str:
+def percent(score: Estimate) -> str:
     """A share with its interval in whole percent.
 
     Example:
-        >>> percent(Score(0.4321, 0.37, 0.49)), percent(Score(0.4)), percent(Score(None))
+        >>> percent(Estimate(0.4321, 0.37, 0.49)), percent(Estimate(0.4)), percent(Estimate(None))
         ('43 % ± 6', '40 %', '')
     """
     if score.value is None:
@@ -261,8 +262,8 @@ def keeps(effect: Effect) -> str:
     """The effect in words.
 
     Example:
-        >>> none = Score(None)
-        >>> keeps(Effect(1, Score(-0.12), none, none, none, none, none, False))
+        >>> none = Estimate(None)
+        >>> keeps(Effect(1, Estimate(-0.12), none, none, none, none, none, False))
         'is 12 % of the upgrade below the old model (1 model)'
     """
     score = effect.share

@@ -1,12 +1,11 @@
 """The page of a method: what it is good for, its numbers, parameters and sensitivity."""
 
-import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
-from benchmark.report.scores import Score
 from benchmark.report.text_table import (
     NOT_APPLICABLE,
     TextCell,
@@ -118,9 +117,9 @@ def _standing(board: Board, method: str, metric: str) -> list[TextCell]:
     about = numbers.metric(metric)
     effect = board.by_metric[metric].effects.get(method)
     verdict = row.verdicts.get(metric, NO_VERDICT)
-    lower, upper = (Score(board.bound(kind, metric)) for kind in ("lower", "upper"))
+    lower, upper = (Estimate(board.bound(kind, metric)) for kind in ("lower", "upper"))
     own = [row.cells.get((metric, case), NO_SCORE) for case in (board.cross, board.own)]
-    own = [score if effect and effect.enough else Score(score.value) for score in own]
+    own = [score if effect and effect.enough else Estimate(score.value) for score in own]
     return [
         TextCell(about.label),
         TextCell(NOT_APPLICABLE, sort="") if row.reason else rank_cell(board.place(metric, method)),
@@ -185,7 +184,7 @@ def _sweep(
         cells = other.row(method).cells
         cases = {"cross": other.cross, "own": other.own}
         scores = {name: cells.get((board.metric, c), NO_SCORE) for name, c in cases.items()}
-        ends = {name: dataclasses.astuple(score) for name, score in scores.items()}
+        ends = {name: (score.value, score.low, score.high) for name, score in scores.items()}
         data.append({"value": value, "text": str(value), **ends})
         small = "default" if default is not None and other is default[1] else ""
         name = TextCell(str(value), small=small, href=f"../boards/{other.slug}.html")

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmark.metrics.cost_model import Assumptions
+from benchmark.metrics.estimate import Estimate
 from benchmark.report import notes, numbers
 from benchmark.report.ranks import LEAST_MODELS, Place
-from benchmark.report.scores import MethodScores, Score, mean_score
+from benchmark.report.scores import MethodScores, mean_score
 from benchmark.report.tables import settings
 from benchmark.report.tables.results import label
 from benchmark.report.text_table import (
@@ -180,7 +181,7 @@ def _bound_cells(board: Board, row: MethodScores, metric: str, own: Ranking) -> 
     yield models_cell(len(row.seeds)) if row.seeds else TextCell()
 
 
-def _own_cell(score: Score, unit: str, part: str) -> TextCell:
+def _own_cell(score: Estimate, unit: str, part: str) -> TextCell:
     if score.value is None:
         return TextCell("never" if part == "above" else numbers.DASH, sort="")
     if part in ("above", "average"):
@@ -188,10 +189,10 @@ def _own_cell(score: Score, unit: str, part: str) -> TextCell:
     return score_cell(score, unit)
 
 
-def _plain(score: Score | None, unit: str, models: int, *, best: bool = False) -> TextCell:
+def _plain(score: Estimate | None, unit: str, models: int, *, best: bool = False) -> TextCell:
     """A score; of fewer models than three without an interval, which would look sure."""
     if score is not None and models < LEAST_MODELS:
-        score = Score(score.value)
+        score = Estimate(score.value)
     return score_cell(score, unit, best=best)
 
 

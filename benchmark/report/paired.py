@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmark.config import registry
 from benchmark.errors import BenchError, unknown
+from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.intervals import Spread, drawn_spread, mean_difference, mean_spread
 from benchmark.metrics.statistics import holm
 from benchmark.records.details import Details, QueryResults, find_details
@@ -36,11 +37,9 @@ class Difference:
     metric: str
     left: float  # the first method's mean over the shared queries and seeds
     right: float  # the second's
-    difference: float  # left minus right
-    # lower end of the difference's 95 % interval; None, as the p-value, for a single identity and
-    # where too few impostors decide a threshold, or none are known
-    low: float | None
-    high: float | None  # upper end
+    # left minus right; without an interval, as without a p-value, for a single identity and where
+    # too few impostors decide a threshold, or none are known
+    difference: Estimate
     # two-sided, of the same construction as the interval
     p_value: float | None
     adjusted: float | None  # the same after Holm's correction for all lines of the comparison
@@ -163,16 +162,15 @@ def _difference(
     n_identities = len(np.unique(identity))
     if numbers.metric(column[1]).threshold:
         spread = _drawn([_mean_draws(side) for side in answers], left - right, identity)
-        span = spread and spread.interval(share=False)
+        span = None if spread is None else spread.interval(share=False)
         p_value = None if spread is None or span is None else spread.p_value()
     else:
         found = mean_difference(left - right, identity if by == "identity" else None)
         span = found.interval()
         p_value = None if span is None else found.p_value()
-    low, high = span or (None, None)
     return Difference(
         first.record.protocol, first.record.track, *column, float(left.mean()), float(right.mean()),
-        float((left - right).mean()), low, high, p_value, None, len(rows), n_identities,
+        Estimate.of(float((left - right).mean()), span), p_value, None, len(rows), n_identities,
         tuple(seeds), int((values[0].mean(axis=1) > values[1].mean(axis=1)).sum()),
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchmark.errors import BenchError
+from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.statistics import t_factor
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
@@ -18,16 +19,6 @@ from benchmark.report import notes, numbers, select
 Span = tuple[float, float]
 Kind = Literal["lower", "independent", "upper", "method"]
 GAIN = "gain"
-
-
-@dataclass(frozen=True)
-class Score:
-    """A value with its interval."""
-
-    value: float | None  # a fraction, mean over seeds; None where undefined on a seed
-    # lower end of the 95 % interval: of one seed as its record has it, Student's t over several
-    low: float | None = None
-    high: float | None = None  # upper end
 
 
 @dataclass(frozen=True)
@@ -49,7 +40,7 @@ class MethodScores:
     label: str  # as printed where there is little room
     method: str  # method id; for a bound its name in the records
     seeds: tuple[int, ...]  # seeds that the scores are means of
-    cells: Mapping[tuple[str, str], Score]  # (metric, case of the column) -> score
+    cells: Mapping[tuple[str, str], Estimate]  # (metric, case of the column) -> score
     verdicts: Mapping[str, Verdict]  # metric -> compatible, gain
     reason: str | None = None  # why the method is not applicable; None where it is
     rival: bool = True  # whether it may be the best; see :func:`select.unranked`
@@ -89,7 +80,7 @@ class ScoreTable:
         return numbers.best(rivals, metric, larger=case == GAIN)
 
 
-def mean_score(values: Sequence[float | None], spans: Sequence[Span | None] = ()) -> Score:
+def mean_score(values: Sequence[float | None], spans: Sequence[Span | None] = ()) -> Estimate:
     """The mean over seeds.
 
     Args:
@@ -98,21 +89,21 @@ def mean_score(values: Sequence[float | None], spans: Sequence[Span | None] = ()
 
     Example:
         >>> mean_score([0.5], [(0.4, 0.6)])
-        Score(value=0.5, low=0.4, high=0.6)
+        Estimate(value=0.5, low=0.4, high=0.6, sampling=None)
     """
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
-        return Score(None)
+        return Estimate(None)
     if len(known) == 1:
-        return Score(known[0], *((spans and spans[0]) or (None, None)))
+        return Estimate.of(known[0], spans[0] if spans else None)
     # Plain numbers in lists: a few seeds, and hundreds of thousands of cells.
     mean = math.fsum(known) / len(known)
     spread = math.sqrt(math.fsum([(v - mean) ** 2 for v in known]) / (len(known) - 1))
     half = t_factor(len(known)) * spread
-    return Score(mean, mean - half, mean + half)
+    return Estimate(mean, mean - half, mean + half)
 
 
-def case_score(records: Sequence[Record], case: str, metric: str) -> Score:
+def case_score(records: Sequence[Record], case: str, metric: str) -> Estimate:
     """The score of a case, mean over records."""
     return mean_score(
         [select.score(record, case, metric) for record in records],
@@ -247,7 +238,7 @@ def bounds(records: Sequence[Record], keys: Sequence[str]) -> Iterator[MethodSco
             yield MethodScores(kind, label, name, tuple(sorted(seeds)), cells, {}, detail=case)
 
 
-def _bound(records: Sequence[Record], name: str, case: str, key: str) -> Score:
+def _bound(records: Sequence[Record], name: str, case: str, key: str) -> Estimate:
     """A bound, with the interval of a case that has its very value."""
     values = [record.bounds[name].get(key) for record in records]
     spans = [

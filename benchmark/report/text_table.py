@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import NamedTuple, TypeVar
 
+from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
-from benchmark.report.scores import Score
 
 NOT_APPLICABLE = "n/a"
 K = TypeVar("K")
@@ -138,7 +138,7 @@ def simple_table(
 
 
 def score_cell(
-    score: Score | None,
+    score: Estimate | None,
     unit: str = "share",
     *,
     best: bool = False,
@@ -155,7 +155,7 @@ def score_cell(
         spread: Is its interval shown?
 
     Example:
-        >>> score_cell(Score(0.5, 0.49, 0.52)).whole
+        >>> score_cell(Estimate(0.5, 0.49, 0.52)).whole
         '50.0 ±2.0'
     """
     if score is None:
@@ -166,7 +166,7 @@ def score_cell(
 
 
 def score_cells(
-    scores: Mapping[K, Score | None],
+    scores: Mapping[K, Estimate | None],
     metric: str,
     rivals: Iterable[K] | None = None,
     *,

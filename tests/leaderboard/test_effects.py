@@ -7,8 +7,8 @@ from support.records import make_record
 from support.sites import backfilled
 
 from benchmark.metrics.cost_model import Assumptions
+from benchmark.metrics.estimate import Estimate
 from benchmark.report.colours import DARK, PALETTE
-from benchmark.report.scores import Score
 from leaderboard import answers, changes, sentences, tables
 from leaderboard.boards import group_entries, make_boards, number_rows
 from leaderboard.cards import method_info
@@ -86,7 +86,7 @@ def test_a_share_is_taken_within_each_seed(several):
 def test_fewer_models_than_three_have_no_interval():
     records = [make_record("bct", 0.6, seed=seed) for seed in (0, 1)]
     effect = effects(records, criterion(records, "cmc_at_1"))["bct"]
-    assert effect.share == Score(pytest.approx(0.25)) and not effect.enough
+    assert effect.share == Estimate(pytest.approx(0.25)) and not effect.enough
     assert keeps(effect) == "keeps 25 % of the upgrade (2 models)"
 
 
@@ -364,7 +364,7 @@ def test_parts_of_the_heatmap_are_of_one_group():
 
 
 def test_percent_without_a_minus_zero():
-    assert percent(Score(-0.001)) == "0 %"
+    assert percent(Estimate(-0.001)) == "0 %"
 
 
 def test_colours_of_the_site_are_those_of_plots():

@@ -69,6 +69,11 @@ def by_hand(pair, case, metric, grouped):
 CONVERTED = "old'/old'"
 
 
+def width(line) -> float:
+    low, high = line.difference.ends
+    return high - low
+
+
 def test_converted_galleries_are_compared_where_both_have_one(tmp_path) -> None:
     values = {case: np.linspace(0, 1, 120) for case in (CROSS, OWN, CONVERTED, "old/old")}
     maps = [
@@ -88,10 +93,10 @@ def test_agrees_with_intervals_by_hand(pair, by) -> None:
     ]
     for line in lines[:2]:
         mean, low, high, p = by_hand(pair, line.case, line.metric, by == "identity")
-        assert line.difference == pytest.approx(mean, abs=1e-12)
+        assert line.difference.value == pytest.approx(mean, abs=1e-12)
         assert line.left - line.right == pytest.approx(mean, abs=1e-12)
-        assert line.low == pytest.approx(low, abs=1e-9)
-        assert line.high == pytest.approx(high, abs=1e-9)
+        assert line.difference.low == pytest.approx(low, abs=1e-9)
+        assert line.difference.high == pytest.approx(high, abs=1e-9)
         assert line.p_value == pytest.approx(p, abs=1e-9)
         assert (line.n_queries, line.n_identities, line.wins) == (120, 20, 1)
 
@@ -104,7 +109,9 @@ def test_identities_make_intervals_honest(tmp_path) -> None:
         stored(tmp_path, "l2", {(CROSS, "map"): ~wins * 1.0}, WHO),
     )
     each, whole = (compare([pair[0]], [pair[1]], by=by)[0] for by in ("query", "identity"))
-    assert whole.high - whole.low > 2 * (each.high - each.low)
+    assert whole.difference.high - whole.difference.low > 2 * (
+        each.difference.high - each.difference.low
+    )
 
 
 TAR = "tar_at_far_1e-3"
@@ -122,14 +129,21 @@ def test_thresholds_are_drawn_for_both(tmp_path) -> None:
     )
     (line,) = compare([one], [other])
     difference = hits["bct"].mean() - hits["l2"].mean()
-    assert line.difference == pytest.approx(difference)
+    assert line.difference.value == pytest.approx(difference)
     alone = np.std(draws["bct"])
-    assert line.low < difference < line.high and line.high - line.low < 2 * alone
+    assert (
+        line.difference.low < difference < line.difference.high
+        and line.difference.high - line.difference.low < 2 * alone
+    )
     assert line.p_value < 0.001 and line.adjusted == line.p_value
     none = stored(tmp_path / "none", "l2", {key: hits["l2"], (CROSS, "map"): hits["l2"]}, WHO)
     both = stored(tmp_path / "b", "bct", {key: hits["bct"], (CROSS, "map"): hits["bct"]}, WHO)
     lines = {x.metric: x for x in compare([both], [none], metrics=[TAR, "map"])}
-    assert (lines[TAR].low, lines[TAR].p_value, lines[TAR].adjusted) == (None, None, None)
+    assert (lines[TAR].difference.low, lines[TAR].p_value, lines[TAR].adjusted) == (
+        None,
+        None,
+        None,
+    )
     assert lines["map"].adjusted == lines["map"].p_value
     shown = render([text_table([*lines.values()], "bct", "l2", "identity")], "markdown")
     assert "fewer than 30 impostors" in shown and "over identities (or classes)" in shown
@@ -156,14 +170,16 @@ def test_seeds_are_averaged_query_by_query(tmp_path) -> None:
         )
         for f in (one, other)
     ]
-    assert line.difference == pytest.approx(values[0] - values[1])
+    assert line.difference.value == pytest.approx(values[0] - values[1])
     assert line.n_queries == 120
 
 
 def test_the_same_twice_does_not_differ(pair) -> None:
     for line in compare([pair[0]], [pair[0]]):
-        assert (line.difference, line.p_value) == (0, 1)
-        assert line.low == -line.high and 0.1 < line.high < 0.3  # 20 identities: about 3 of them
+        assert (line.difference.value, line.p_value) == (0, 1)
+        assert (
+            line.difference.low == -line.difference.high and 0.1 < line.difference.high < 0.3
+        )  # 20 identities: about 3 of them
 
 
 def test_refused(tmp_path, pair) -> None:
@@ -201,7 +217,7 @@ def test_from_the_command_line(tmp_path, pair, capsys) -> None:
     assert (code, err) == (0, "")
     rows = list(csv.DictReader(io.StringIO(out)))
     lines = compare([pair[0]], [pair[1]])
-    assert [float(row["difference"]) for row in rows] == [line.difference for line in lines]
+    assert [float(row["difference"]) for row in rows] == [line.difference.value for line in lines]
     assert [float(row["adjusted"]) for row in rows] == [line.adjusted for line in lines]
     files = [f.path for f in pair]
     code, shown, _ = command(capsys, "compare", *files, "--by", "query", "--metrics", "map")

@@ -38,14 +38,14 @@ def test_shares_by_hand(tmp_path) -> None:
     made = records(tmp_path, {1: {"bct": 0.5, "fct": 0.25}, 4: {"bct": 0.625, "fct": 0.75}})
     (found,) = compare_lengths(made, ["cmc_at_1"])
     assert found.lengths == (1, 4)
-    means = {m: [of[n].mean for n in (1, 4)] for m, of in found.shares.items()}
+    means = {m: [of[n].value for n in (1, 4)] for m, of in found.shares.items()}
     assert means["bct"] == [0.5, 0.75]
     assert means["fct"] == [0.0, 1.0]
     assert means["independent"] == [-0.5, -0.5]
     for of in found.shares.values():
-        assert all(s.low <= s.mean <= s.high for s in of.values())
+        assert all(s.low <= s.value <= s.high for s in of.values())
     assert found.reversed == (("bct", "fct"),)
-    assert found.tau.mean == -1.0  # of two methods, without independent
+    assert found.tau.value == -1.0  # of two methods, without independent
     text = str(tables.tables([found])[0])
     assert "bct above fct" in text
     assert "0 (" in text

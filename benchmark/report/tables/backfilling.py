@@ -13,9 +13,10 @@ from itertools import product
 from typing import Any
 
 from benchmark.metrics.backfill_orders import ORDERS, is_oracle
+from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import OrderCurves, Record
 from benchmark.report import notes, numbers, select
-from benchmark.report.scores import Score, by_method, mean_score, named_groups
+from benchmark.report.scores import by_method, mean_score, named_groups
 from benchmark.report.tables import settings
 from benchmark.report.tables.results import COLUMNS
 from benchmark.report.text_table import TextCell, TextTable, score_cell, score_cells, simple_table
@@ -34,12 +35,13 @@ class OrderScores:
     method: str
     order: str  # an order's name; ``offline`` for the wait until all is backfilled
     seeds: tuple[int, ...]
-    areas: Mapping[str, Score]  # metric, or setting, -> area under the curve
-    taus: Mapping[str, Score] = field(default_factory=dict)  # oracle order -> Kendall's tau with it
+    areas: Mapping[str, Estimate]  # metric, or setting, -> area under the curve
+    # oracle order -> Kendall's tau with it
+    taus: Mapping[str, Estimate] = field(default_factory=dict)
     # (percent of the gallery, metric) -> score when so much is backfilled
-    budgets: Mapping[tuple[int, str], Score] = field(default_factory=dict)
+    budgets: Mapping[tuple[int, str], Estimate] = field(default_factory=dict)
     # ``worst_<metric>`` and ``share_above_<metric>`` -> score; empty for older records
-    dips: Mapping[str, Score] = field(default_factory=dict)
+    dips: Mapping[str, Estimate] = field(default_factory=dict)
 
 
 def orders(records: Sequence[Record]) -> list[str]:
@@ -87,7 +89,7 @@ def _rows(records: Sequence[Record]) -> Iterator[OrderScores]:
             )
 
 
-def _dips(curves: Sequence[OrderCurves]) -> Iterator[tuple[str, Score]]:
+def _dips(curves: Sequence[OrderCurves]) -> Iterator[tuple[str, Estimate]]:
     """The worst point, and the share from which on a score stays above old/old, mean over seeds."""
     for prefix, part in (("worst_", "worst"), ("share_above_", "share_above")):
         for key in getattr(curves[0], part):
@@ -205,7 +207,7 @@ def make_settings_tables(
         for metric in _metrics(row for rows in scores.values() for row in rows):
             if metric not in shown and shown != ["all"]:
                 continue
-            areas: dict[tuple[str, str], dict[str, Score]] = {}
+            areas: dict[tuple[str, str], dict[str, Estimate]] = {}
             for setting, rows in scores.items():
                 for row in rows:
                     known = {setting: row.areas[metric]} if metric in row.areas else {}
@@ -269,7 +271,7 @@ def _table(
     )  # fmt: skip
 
 
-def _known(score: Score | None) -> Score | None:
+def _known(score: Estimate | None) -> Estimate | None:
     """What is unknown stays blank."""
     return None if score is None or score.value is None else score
 

@@ -1,8 +1,8 @@
 """The table of a comparison of two methods: a line for each protocol, track, case and metric."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, fields
 
+from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
 from benchmark.report.paired import By, Difference
 from benchmark.report.text_table import TextTable, simple_table
@@ -19,8 +19,7 @@ def text_table(differences: Sequence[Difference], left: str, right: str, by: By)
         words = [d.protocol, d.track] if several else []
         words += [d.case, numbers.metric(d.metric).label]
         lines.append([*words, *_cells(d), *([f"{d.wins}/{len(d.seeds)}"] if seeds else [])])
-    values = (asdict(d) | {"seeds": " ".join(map(str, d.seeds))} for d in differences)
-    columns = [field.name for field in fields(Difference)]
+    values = [_values(d) for d in differences]
     where = "" if several else f" on {settings[0][0]}, {settings[0][1]}"
     return simple_table(
         f"{left} against {right}{where}",
@@ -29,19 +28,30 @@ def text_table(differences: Sequence[Difference], left: str, right: str, by: By)
         [*heads, "seeds won"] if seeds else heads,
         lines,
         notes=tuple(_notes(differences, left, right, by)),
-        columns=("left_method", "right_method", *columns),
+        columns=("left_method", "right_method", *values[0]),
         values=tuple([left, right, *line.values()] for line in values),
     )
 
 
+def _values(d: Difference) -> dict[str, object]:
+    """Columns of CSV: the fields, the difference with its interval as three."""
+    found: dict[str, object] = {}
+    for name, value in vars(d).items():
+        ends = isinstance(value, Estimate)
+        found |= (
+            {name: value.value, "low": value.low, "high": value.high} if ends else {name: value}
+        )
+    return found | {"seeds": " ".join(map(str, d.seeds))}
+
+
 def _cells(d: Difference) -> list[str]:
     # A digit more than in tables: differences are small.
-    known = d.low is not None and d.high is not None
+    ends = d.difference.ends
     return [
         f"{100 * d.left:.2f}",
         f"{100 * d.right:.2f}",
-        f"{100 * d.difference:+.2f}",
-        f"{100 * (d.low or 0):+.2f} to {100 * (d.high or 0):+.2f}" if known else numbers.DASH,
+        f"{100 * d.difference.known:+.2f}",
+        "{:+.2f} to {:+.2f}".format(*(100 * end for end in ends)) if ends else numbers.DASH,
         *map(_p_value, (d.p_value, d.adjusted)),
     ]
 
@@ -73,7 +83,7 @@ def _notes(differences: Sequence[Difference], left: str, right: str, by: By) -> 
             "TAR and TPIR: over identities, impostors among them, the threshold found anew in each "
             "draw; p by Student's t."
         )
-    if any(d.low is None for d in at_threshold):
+    if any(d.difference.low is None for d in at_threshold):
         yield (
             "No interval where fewer than 30 impostors decide a threshold, nor from results by "
             "query that keep no draws (older ones)."

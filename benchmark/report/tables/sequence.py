@@ -8,9 +8,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from benchmark.metrics import compatibility
+from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
-from benchmark.report.scores import Score, by_method, case_score, mean_score, named_groups
+from benchmark.report.scores import by_method, case_score, mean_score, named_groups
 from benchmark.report.tables.results import label
 from benchmark.report.text_table import (
     TextCell,
@@ -87,7 +88,7 @@ def _table(records: Sequence[Record], slug: str, keys: Sequence[str]) -> TextTab
 def _cells(methods: Mapping[str, Sequence[Record]], case: str, key: str) -> list[TextCell]:
     """A row of one metric; among self-tests none is the best, and blank is what has no score."""
     query, _, gallery = case.partition("/")
-    scores: dict[str, Score | None] = {m: _score(of, case, key) for m, of in methods.items()}
+    scores: dict[str, Estimate | None] = {m: _score(of, case, key) for m, of in methods.items()}
     if query == gallery:
         scores = {m: s if s and s.value is not None else None for m, s in scores.items()}
     unranked = select.unranked(record for of in methods.values() for record in of)
@@ -95,7 +96,7 @@ def _cells(methods: Mapping[str, Sequence[Record]], case: str, key: str) -> list
     return [*score_cells(scores, key, rivals, larger=case == SHARE).values()]
 
 
-def _score(records: Sequence[Record], case: str, key: str) -> Score:
+def _score(records: Sequence[Record], case: str, key: str) -> Estimate:
     if case in (SHARE, _MEAN):
         return mean_score([average(record, key, case) for record in records])
     return case_score(records, case, key)

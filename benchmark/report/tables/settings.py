@@ -6,9 +6,10 @@ Tables 4 and 11, MixBCT Table 7. The CSV is that of the single tables.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, outcome, scores, select
-from benchmark.report.scores import Score, by_method, case_score
+from benchmark.report.scores import by_method, case_score
 from benchmark.report.text_table import (
     NOT_APPLICABLE,
     TextCell,
@@ -123,7 +124,7 @@ def _lines(
         yield [name, method, *(column[method] for column in columns), *verdict_texts]
 
 
-def _score(records: Sequence[Record], case: str, key: str) -> Score:
+def _score(records: Sequence[Record], case: str, key: str) -> Estimate:
     if case != _LOWER:
         return case_score(records, _cases(records[0])[case], key)
     lower = [r.bounds.get("lower", r.scores.get(_cases(r)[case], {})).get(key) for r in records]

@@ -6,9 +6,10 @@ same method without.
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
-from benchmark.report.scores import Score, by_method, case_score, mean_score, named_groups
+from benchmark.report.scores import by_method, case_score, mean_score, named_groups
 from benchmark.report.tables.results import COLUMNS
 from benchmark.report.text_table import TextCell, TextTable, score_cell, score_cells, simple_table
 from benchmark.training.side_kinds import SIDES
@@ -56,7 +57,7 @@ def _table(members: Sequence[Record], slug: str) -> TextTable:
         lines.append([title, method, *scores, *costs, score_cell(alone, spread=False)])
         seeds = " ".join(str(record.seed) for record in of_method)
         head = [shown[0].protocol, shown[0].track, "side", method, seeds, "done", ""]
-        for metric, score in ((_ALONE, alone), ("cka", cka), ("bytes", Score(size))):
+        for metric, score in ((_ALONE, alone), ("cka", cka), ("bytes", Estimate(size))):
             if kind is not None and score.value is not None:
                 ends = score.value, score.low, score.high
                 values.append([*head, f"side/side of {old}", metric, *ends, "", "", ""])

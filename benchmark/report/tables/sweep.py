@@ -8,9 +8,10 @@ from typing import Any
 from benchmark.config import registry
 from benchmark.config.sweep import Axis
 from benchmark.errors import BenchError
+from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
-from benchmark.report.scores import Score, by_method, case_score, mean_score
+from benchmark.report.scores import by_method, case_score, mean_score
 from benchmark.report.select import AVG
 from benchmark.report.text_table import (
     NOT_APPLICABLE,
@@ -29,7 +30,7 @@ class SweepPoint:
 
     method: str
     values: tuple[Any, ...]  # value of each swept key; None where the method does not know the key
-    cells: dict[tuple[str, str], Score]  # (metric, case) -> mean over seeds; AVG has no case
+    cells: dict[tuple[str, str], Estimate]  # (metric, case) -> mean over seeds; AVG has no case
     reason: str | None = None  # why the method is not applicable there; None where it is
 
 
@@ -117,7 +118,7 @@ def _place(key: tuple[str, tuple[Any, ...]], axes: Sequence[Axis]) -> tuple[Any,
 
 def _cells(
     records: Sequence[Record], keys: Sequence[str], cases: Sequence[str]
-) -> dict[tuple[str, str], Score]:
+) -> dict[tuple[str, str], Estimate]:
     """Means over the seeds on which the method could be applied."""
     # A method that the swept field does not concern has the same record at every value.
     by_seed = {record.seed: record for record in records}

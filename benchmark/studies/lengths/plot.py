@@ -48,7 +48,7 @@ def frame(found: Lengths) -> pd.DataFrame:
         (method, found.lengths.index(n) + _APART * (i - (len(methods) - 1) / 2), 100 * value)
         for i, method in enumerate(methods)
         for n, share in found.shares[method].items()
-        for value in (share.mean, share.low, share.high)
+        for value in (share.value, share.low, share.high)
         if value is not None
     ]
     return pd.DataFrame(rows, columns=["method", "place", "share"])

@@ -1,4 +1,4 @@
-"""Shares of the upgrade by length of training: do orders change when everything trains longer?"""
+"""Shares of the upgrade by length of training, and whether they order methods otherwise."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from benchmark.config.registry import is_control
 from benchmark.errors import AbsentError
 from benchmark.metrics.compatibility import LEAST_UPGRADE, share_of_upgrade
+from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.intervals import group_sums, weights
 from benchmark.records.details import QueryResults, find_details
 from benchmark.records.files import StoredRecord
@@ -25,20 +26,12 @@ _Place = tuple[str, str, int, tuple[int, int, int | None]]
 
 
 @dataclass(frozen=True)
-class Share:
-    """How much of the upgrade a method keeps at one length."""
-
-    mean: float | None  # None where there is no upgrade, or no cross-test
-    low: float | None = None  # of the 95 % interval over classes
-    high: float | None = None
-
-
-@dataclass(frozen=True)
 class Lengths:
     """One protocol, track, seed and metric.
 
     Attributes:
-        shares: By method, then by length.
+        shares: By method, then by length: how much of the upgrade is kept, over classes; no value
+            where there is no upgrade, or no cross-test.
         tau: Of the orders at the shortest and at the longest length, and its interval.
         reversed: Pairs of methods, the better one when short first, whose order is the other way
             when long, both differences beyond their intervals.
@@ -49,15 +42,15 @@ class Lengths:
     seed: int
     metric: str
     lengths: tuple[int, ...]
-    shares: dict[str, dict[int, Share]]
-    tau: Share
+    shares: dict[str, dict[int, Estimate]]
+    tau: Estimate
     reversed: tuple[tuple[str, str], ...]
 
 
 def compare_lengths(stored: Sequence[StoredRecord], metrics: Sequence[str]) -> list[Lengths]:
     """Line up records that differ in ``recipe.length`` alone; those of the usual one count as 1.
 
-    Shares are taken against the models of the same length, in draws of classes that are the same
+    Estimates are taken against the models of the same length, in draws of classes that are the same
     for every method and length.
 
     Raises:
@@ -147,34 +140,29 @@ def _drawn(results: QueryResults) -> Floats:
     return np.concatenate([every, *drawn])
 
 
-def _interval(drawn: Floats) -> Share:
+def _interval(drawn: Floats) -> Estimate:
     known = drawn[1:][np.isfinite(drawn[1:])]
     if not np.isfinite(drawn[0]) or not len(known):
-        return Share(None)
+        return Estimate(None)
     low, high = np.quantile(known, [0.025, 0.975])
-    return Share(float(drawn[0]), float(low), float(high))
+    return Estimate(float(drawn[0]), float(low), float(high))
 
 
 def _orders(
     draws: dict[str, dict[int, Floats]], lengths: Sequence[int]
-) -> tuple[Share, tuple[tuple[str, str], ...]]:
+) -> tuple[Estimate, tuple[tuple[str, str], ...]]:
     """Agreement of the orders at both ends, and the pairs that are surely reversed."""
     ends = lengths[0], lengths[-1]
     both = [m for m in sorted(draws) if not is_control(m) and all(e in draws[m] for e in ends)]
     if len(both) < 2:
-        return Share(None), ()
+        return Estimate(None), ()
     short, long = (np.stack([draws[m][end] for m in both], axis=1) for end in ends)
     tau = _interval(taus(short, long))
     turned = []
     for i, j in combinations(range(len(both)), 2):
         before, after = (_interval(side[:, i] - side[:, j]) for side in (short, long))
         for sign, pair in ((1, (both[i], both[j])), (-1, (both[j], both[i]))):
-            if _surely(before, sign) and _surely(after, -sign):
+            sure = (before.is_above(0), after.is_below(0))
+            if all(sure if sign > 0 else (before.is_below(0), after.is_above(0))):
                 turned.append(pair)
     return tau, tuple(turned)
-
-
-def _surely(difference: Share, sign: int) -> bool:
-    if difference.low is None or difference.high is None:
-        return False
-    return difference.low > 0 if sign > 0 else difference.high < 0

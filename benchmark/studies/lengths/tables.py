@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
 from benchmark.report.text_table import TextCell, TextTable, simple_table
-from benchmark.studies.lengths.shares import Lengths, Share
-from benchmark.studies.transfer.compare import Tau
+from benchmark.studies.lengths.shares import Lengths
 from benchmark.studies.transfer.tables import tau
 
 _VALUES = (
@@ -24,11 +24,11 @@ def _table(found: Lengths) -> TextTable:
     label = numbers.metric(found.metric).label
     title = f"{label}, {found.protocol} on {found.track}, seed {found.seed}"
     lines = [
-        [TextCell(method), *(TextCell(_words(of.get(n, Share(None)))) for n in found.lengths)]
+        [TextCell(method), *(TextCell(_words(of.get(n, Estimate(None)))) for n in found.lengths)]
         for method, of in found.shares.items()
     ]
     values = tuple(
-        (found.protocol, found.track, found.seed, found.metric, method, n, s.mean, s.low, s.high)
+        (found.protocol, found.track, found.seed, found.metric, method, n, s.value, s.low, s.high)
         for method, of in found.shares.items()
         for n, s in of.items()
     )
@@ -39,14 +39,14 @@ def _table(found: Lengths) -> TextTable:
     )  # fmt: skip
 
 
-def _words(share: Share) -> str:
-    if share.mean is None or share.low is None or share.high is None:
+def _words(share: Estimate) -> str:
+    if share.value is None or share.low is None or share.high is None:
         return numbers.DASH
-    return f"{100 * share.mean:.0f} ({100 * share.low:.0f} to {100 * share.high:.0f})"
+    return f"{100 * share.value:.0f} ({100 * share.low:.0f} to {100 * share.high:.0f})"
 
 
 def _notes(found: Lengths) -> list[str]:
-    agreement = tau(Tau(found.tau.mean, found.tau.low, found.tau.high))
+    agreement = tau(found.tau)
     first, last = found.lengths[0], found.lengths[-1]
     pairs = ", ".join(f"{better} above {worse}" for better, worse in found.reversed)
     turned = (

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from benchmark.metrics.estimate import Estimate
 from benchmark.records.published import Published
 from benchmark.records.record import Record
 from benchmark.studies.transfer import statistics
@@ -16,15 +17,6 @@ from benchmark.studies.transfer.orders import Floats, Order, measured_orders, pu
 from benchmark.studies.transfer.rules import TransferRules
 
 Verdict = Literal["transfers", "does not transfer", "open"]
-
-
-@dataclass(frozen=True)
-class Tau:
-    """A correlation with its interval."""
-
-    value: float | None  # None where one side is constant
-    low: float | None = None
-    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -46,8 +38,8 @@ class Transfer:
     left: Order
     right: Order
     methods: tuple[str, ...]  # that both have
-    tau: Tau
-    weighted: Tau
+    tau: Estimate  # without a value where one side is constant
+    weighted: Estimate
     ceiling: float | None  # the lower one of both sides' own; None where one has a single seed
     compatible: tuple[int, int, float] | None  # methods of one verdict, methods, expected by chance
     regrets: tuple[Regret, Regret]  # left's winner on the right, right's on the left
@@ -114,20 +106,20 @@ def _transfer(left: Order, right: Order, rules: TransferRules) -> Transfer | Non
     )  # fmt: skip
 
 
-def _tau(a: Floats, b: Floats, n: int, rng: np.random.Generator, *, weighted: bool) -> Tau:
+def _tau(a: Floats, b: Floats, n: int, rng: np.random.Generator, *, weighted: bool) -> Estimate:
     x, y = a.mean(axis=1), b.mean(axis=1)
     value = float(statistics.taus(x[None], y[None], weighted=weighted)[0])
     if not np.isfinite(value):
-        return Tau(None)
+        return Estimate(None)
     draws = statistics.tau_draws(a, b, n, rng, weighted=weighted)
     if not len(draws):
-        return Tau(value)
+        return Estimate(value)
     low, high = np.quantile(draws, [0.025, 0.975])
-    return Tau(value, float(low), float(high))
+    return Estimate(value, float(low), float(high))
 
 
 def _verdict(
-    left: Order, right: Order, n: int, tau: Tau, rules: TransferRules
+    left: Order, right: Order, n: int, tau: Estimate, rules: TransferRules
 ) -> tuple[Verdict, str]:
     fewest = min((o.n_seeds for o in (left, right) if not o.published), default=0)
     if n < rules.methods:

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
 from benchmark.report.text_table import TextCell, TextTable, simple_table
-from benchmark.studies.transfer.compare import (
-    GapShare,
-    Regret,
-    Tau,
-    Transfer,
-    gap_shares,
-    least_gap,
-)
+from benchmark.studies.transfer.compare import GapShare, Regret, Transfer, gap_shares, least_gap
 from benchmark.studies.transfer.rules import TransferRules
 
 _VALUES = (
@@ -66,11 +60,11 @@ def _line(t: Transfer) -> list[TextCell]:
     return [TextCell(text) for text in [*words, *cells]]
 
 
-def tau(value: Tau) -> str:
+def tau(value: Estimate) -> str:
     """A correlation with its interval.
 
     Example:
-        >>> tau(Tau(0.5, -0.123, 0.9))
+        >>> tau(Estimate(0.5, -0.123, 0.9))
         '0.50 (-0.12 to 0.90)'
     """
     if value.value is None:
