@@ -18,28 +18,27 @@ from benchmark.config import registry
 from benchmark.config.places import require_outside
 from benchmark.errors import AbsentError, BenchError
 from benchmark.records import published
+from benchmark.records.files import StoredRecord
 from benchmark.records.pictures import Pictures
 from benchmark.records.record import Record
 from benchmark.report.ranks import RULE
 from benchmark.report.text_table import TextCell, TextTable, simple_table
-from leaderboard import changes, overview, pages, tables
-from leaderboard.agreement import agreements, summary
-from leaderboard.board_page import board_page, downloads
-from leaderboard.boards import Board, Group, group_entries, make_boards, number_rows
-from leaderboard.cards import MethodInfo, method_info
-from leaderboard.citing import board_bibtex
-from leaderboard.effort import effort
-from leaderboard.evidence import FIGURES, Told, evidence_page, has_evidence
-from leaderboard.heatmap import heatmap
-from leaderboard.method_page import method_page
 from leaderboard.names import file_name, method_href, record_files, record_href, records_href
-from leaderboard.processes import MANY, working
-from leaderboard.published import make_tables as published_tables
-from leaderboard.queries import QueriesLookedAt
-from leaderboard.reading import Entry, Skipped, read_folders, skip
-from leaderboard.record_page import record_page
-from leaderboard.scenarios import kinds_words
-from leaderboard.seeds import Seed, badge, read_seeds
+from leaderboard.pages import changes, front, tables, templates
+from leaderboard.pages.board import board_page, downloads
+from leaderboard.pages.evidence import FIGURES, ToldClaims, evidence_page, has_evidence
+from leaderboard.pages.method import method_page
+from leaderboard.pages.published import make_tables as published_tables
+from leaderboard.pages.published import pairs_table, papers_beside
+from leaderboard.pages.queries import QueriesLookedAt
+from leaderboard.pages.record import record_page
+from leaderboard.rank.boards import RankedBoard, make_boards, number_rows
+from leaderboard.rank.costs import effort
+from leaderboard.rank.heatmap import heatmap
+from leaderboard.rank.scenarios import kinds_words
+from leaderboard.read.methods import MethodInfo, board_bibtex, method_info
+from leaderboard.read.processes import MANY, working
+from leaderboard.read.records import ShownRecord, Skipped, badge, read_folders, read_seeds, skip
 
 _Path = str | Path
 _HERE = Path(__file__).parent
@@ -87,8 +86,8 @@ def build_folder(
     roots = [Path(each) for each in ([root] if isinstance(root, str | Path) else root)]
     for each in roots:
         require_outside({"leaderboard": each}, [Path(out) / name for name in _FOLDERS])
-    entries, skipped = read_folders(roots)
-    site = _Site(entries, skipped, out, roots, releases, evidence=True, drawn=drawn)
+    stored, skipped = read_folders(roots)
+    site = _Site(stored, skipped, out, roots, releases, evidence=True, drawn=drawn)
     return site.write(), site.skipped
 
 
@@ -108,33 +107,30 @@ def build(records: Iterable[Record], out: _Path, root: _Path | None = None) -> P
         BenchError: If there is no record.
         OSError: If a file cannot be written.
     """
-    entries = []
-    for record in records:
-        path = None if root is None else record.path(Path(root))
-        entries.append(Entry(record, path if path is not None and path.is_file() else None))
-    if not entries:
+    stored = [StoredRecord(record, record.path(Path(root or out))) for record in records]
+    if not stored:
         raise BenchError("leaderboard: expected at least one record, got none")
-    return _Site(entries, [], out, [Path(root or ".")]).write()
+    return _Site(stored, [], out, [Path(root or ".")]).write()
 
 
 class _Site:
     """What all pages share."""
 
     def __init__(
-        self, entries: Sequence[Entry], skipped: Sequence[Skipped], out: _Path,
+        self, stored: Sequence[StoredRecord], skipped: Sequence[Skipped], out: _Path,
         roots: Sequence[Path], releases: _Path | None = None, *, evidence: bool = False,
         drawn: Mapping[str, Pictures] | None = None,
     ) -> None:  # fmt: skip
-        self.entries, self.skipped = entries, list(skipped)
-        self.evidence = evidence and has_evidence([entry.record for entry in entries])
+        self.stored, self.skipped = stored, list(skipped)
+        records = [each.record for each in stored]
+        self.evidence = evidence and has_evidence(records)
         self.out, self.roots = Path(out), roots
         self.looked_at = QueriesLookedAt(roots, drawn)
-        methods = sorted({e.record.method for e in entries}, key=lambda m: m.partition(":"))
-        self.info = {method: method_info(method) for method in methods}
-        self.groups = group_entries(entries)
+        self.info = _method_infos(records)
+        self.boards = make_boards(stored, self.info)
         self.releases = changes.read_releases(Path(releases or changes.FOLDER))
         self.newest = sorted(
-            (entry.record for entry in entries),
+            records,
             key=lambda record: (record.run.finished or "", record.method, record.seed),
             reverse=True,
         )[:_NEWEST]
@@ -142,14 +138,6 @@ class _Site:
             self.published = published.read_published()
         except AbsentError:  # this installation has none
             self.published = published.Published(papers={}, protocols=(), datasets={})
-
-    @cached_property
-    def boards(self) -> list[Board]:
-        """The boards, with their rankings."""
-        found = make_boards(self.groups, self.info)
-        for board in found:
-            _ = board.by_metric  # before processes part that would each make it
-        return found
 
     @cached_property
     def families(self) -> list[tables.Family]:
@@ -166,9 +154,9 @@ class _Site:
         for folder, target in (("assets", "assets"), ("vendor", "assets/vendor")):
             shutil.copytree(_HERE / folder, self.out / target, copy_function=shutil.copyfile)
         for name in _TEMPLATES:
-            pages.template(name)  # compiled before processes part that would each do so
+            templates.template(name)  # compiled before processes part that would each do so
         _ = self._about
-        enough = len(self.entries) >= MANY
+        enough = len(self.stored) >= MANY
         with working(_call, self._early(), enough) as told_and_damaged:
             late = self._late()
             (told, of_studies), *damaged = told_and_damaged()
@@ -181,12 +169,12 @@ class _Site:
 
     def _early(self) -> list[Callable[[], Any]]:
         """What needs no board: first the evidence, which takes longest, then pages of records."""
-        of = [(group, method) for group in self.groups for method in group.methods]
+        of = [(board, method) for board in self.boards for method in board.by_seed]
         return [self._evidence, *(partial(self._records, *each) for each in of)]
 
     def _late(self) -> list[Callable[[], Any]]:
         """Pages of boards, families and methods, the longest first."""
-        boards = sorted(self.boards, key=lambda board: -len(board.entries))
+        boards = sorted(self.boards, key=lambda board: -len(board.stored))
         return [
             *(partial(self._board, board) for board in boards),
             *(partial(self._family, family) for family in self.families),
@@ -196,7 +184,7 @@ class _Site:
     def _few(self, told: Sequence[tuple[str, int, list[str]]]) -> None:
         """Pages that come once, or once a paper; ``told`` by the evidence."""
         about = {"n_skipped": len(self.skipped), "guide": self._guide(), "told": told}
-        self._page("index", "index.html", **about, **overview.index(self.boards, self.info))
+        self._page("index", "index.html", **about, **front.index(self.boards, self.info))
         self._page("boards", "boards.html", **self._scenarios())
         self._page("methods", "methods.html", families=self._methods())
         self._published()
@@ -207,11 +195,11 @@ class _Site:
         table = simple_table("Skipped files", "", heads, (), lines or [["None."]])
         self._page("skipped", "skipped.html", table=table)
 
-    def _evidence(self) -> tuple[list[Told], list[Skipped]]:
+    def _evidence(self) -> tuple[list[ToldClaims], list[Skipped]]:
         """The page of evidence, if any; what the first page tells of it, and what is damaged."""
         if not self.evidence:
             return [], []
-        page = evidence_page(self.entries, self.published, self.roots)
+        page = evidence_page(self.stored, self.published, self.roots)
         for name, drawn in page["figures"].items():
             self._write(f"{FIGURES}/{name}", drawn)
         self._page("evidence", "evidence.html", folder=FIGURES, **page)
@@ -221,14 +209,14 @@ class _Site:
     def _about(self) -> dict[str, Any]:
         """What every page says of all records."""
         return {
-            "n_records": len(self.entries), "newest": self.newest[0],
-            "kinds": kinds_words(group.scenario for group in self.groups),
+            "n_records": len(self.stored), "newest": self.newest[0],
+            "kinds": kinds_words(board.scenario for board in self.boards),
             "evidence": self.evidence,
         }  # fmt: skip
 
     def _page(self, template: str, address: str, **values: Any) -> None:
         root = "../" * address.count("/")
-        page = pages.render(template, site=self._about, root=root, **values)
+        page = templates.render(template, site=self._about, root=root, **values)
         # Lone surrogates have no bytes in UTF-8.
         self._write(address, page.encode("utf-8", "replace"))
 
@@ -255,8 +243,8 @@ class _Site:
 
     def _scenarios(self) -> dict[str, Any]:
         return {
-            **overview.scenarios(self.boards, self.families), "rules": RULE,
-            "newest": overview.newest(self.newest, self.boards), "n_skipped": len(self.skipped),
+            **front.scenarios(self.boards, self.families), "rules": RULE,
+            "newest": front.newest(self.newest, self.boards), "n_skipped": len(self.skipped),
         }  # fmt: skip
 
     def _methods(self) -> list[TextTable]:
@@ -275,14 +263,14 @@ class _Site:
 
     def _published(self) -> None:
         papers = []
-        found = agreements(self.published, self.boards)
+        found = papers_beside(self.published, self.boards)
         for name, paper in self.published.papers.items():
             own = [number for number in self.published.numbers if number.paper == name]
             address = f"published/{file_name(name)}.html"
-            mine = [each for each in found if each.paper == name]
+            mine = [each for each in found if each.found.paper == name]
             self._page("paper", address, paper=paper, tables=published_tables(own), agreements=mine)
             papers.append((paper, len(own), address))
-        counts = summary(found) if found else None
+        counts = pairs_table(found) if found else None
         self._page("published", "published.html", papers=papers, agreements=found, counts=counts)
 
     def _protocols(self) -> dict[str, Any]:
@@ -292,7 +280,7 @@ class _Site:
         return {
             "general": [p for p in every if p in ranked] or every[:1],
             "others": [p for p in every if p not in ranked],
-            "effort": effort(list(ranked.values())),
+            "effort": effort(board.records for board in ranked.values()),
         }
 
     def _changes(self) -> None:
@@ -320,35 +308,36 @@ class _Site:
         page = method_page(info, self.boards, self.info)
         self._page("method", method_href(info.method), **page)
 
-    def _board(self, board: Board) -> None:
+    def _board(self, board: RankedBoard) -> None:
         rows = number_rows(board)
         for ending, content in downloads(board, rows).items():
             self._write(f"boards/{board.slug}.{ending}", content)
         page = board_page(board, rows, self.boards, self.families, self.published)
         page["verified"] = [
-            (entry.record, record_href(board.slug, entry.record), found.words)
-            for entry in board.entries
-            if (found := badge(entry)) is not None
+            (stored.record, record_href(board.slug, stored.record), found.words)
+            for stored in board.stored
+            if (found := badge(stored)) is not None
         ]
         self._page("board", f"boards/{board.slug}.html", **page)
 
-    def _records(self, group: Group, method: str) -> Sequence[Skipped]:
+    def _records(self, board: RankedBoard, method: str) -> Sequence[Skipped]:
         """The page of a method's records on a board, and their files; what is damaged."""
-        found = read_seeds(group.methods[method].values(), self.roots)
+        found = read_seeds(board.by_seed[method].values(), self.roots)
         for seed in found.seeds:
-            self._files(group, seed)
+            self._files(board, seed)
         values = record_page(found)
         nearest = None if found.details is None else found.details.nearest
-        looked = self.looked_at.page(nearest, found.drawn, group.independent)
-        address = records_href(group.slug, method)
-        self._page("record", address, board=group, queries=looked, **values)
+        looked = self.looked_at.page(nearest, found.drawn, board.by_seed.get("independent", {}))
+        address = records_href(board.slug, method)
+        self._page("record", address, board=board, queries=looked, **values)
         return [*found.skipped, *(skip(error, self.roots) for error in self.looked_at.damaged)]
 
-    def _files(self, group: Group, seed: Seed) -> None:
+    def _files(self, board: RankedBoard, seed: ShownRecord) -> None:
         """A record and its details, as they are."""
-        address, path = record_files(group.slug, seed.record), seed.entry.path
-        anew = json.dumps(seed.record.as_json(), indent=1) + "\n" if path is None else ""
-        self._write(f"{address}.json", anew.encode() if path is None else path.read_bytes())
+        address, path = record_files(board.slug, seed.record), seed.stored.path
+        there = path.is_file()
+        anew = "" if there else json.dumps(seed.record.as_json(), indent=1) + "\n"
+        self._write(f"{address}.json", path.read_bytes() if there else anew.encode())
         if seed.packed:
             self._write(f"{address}.details.gz", seed.packed)
 
@@ -361,10 +350,15 @@ def freeze(root: _Path | Sequence[_Path], name: str, folder: Path | None = None)
         OSError: If the file cannot be written.
     """
     roots = [Path(each) for each in ([root] if isinstance(root, str | Path) else root)]
-    entries, _ = read_folders(roots)
-    info = {e.record.method: method_info(e.record.method) for e in entries}
-    release = changes.freeze(name, make_boards(group_entries(entries), info))
+    stored, _ = read_folders(roots)
+    info = _method_infos([each.record for each in stored])
+    release = changes.freeze(name, make_boards(stored, info))
     return changes.write_release(release, folder or changes.FOLDER)
+
+
+def _method_infos(records: Iterable[Record]) -> dict[str, MethodInfo]:
+    methods = sorted({record.method for record in records}, key=lambda m: m.partition(":"))
+    return {method: method_info(method) for method in methods}
 
 
 def _call(page: Callable[[], R]) -> R:

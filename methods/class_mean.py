@@ -27,6 +27,7 @@ class ClassMean(FeatureTransformation):
     fidelity = "ours"
     reads_old_head = False
     control = True
+    baseline = "relabelling the gallery by class means"
     uses = ("old and new features of the same images", "labels")
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:

@@ -21,6 +21,7 @@ class Linear500(VectorMap):
     fidelity = "ours"
     reads_old_head = False
     control = True
+    baseline = "a linear map from 500 pairs"
     variants = {"query": {"direction": "query"}}
     ranges = {"pairs": "[2, inf)", "share": "[0, inf)"}
 

@@ -39,6 +39,8 @@ class MethodDeclaration(ABC):
         model_runs: Embedding models that run on a query.
         indexes: Indexes of the gallery that are kept, at most at one time.
         control: Is it a control, which a page shows without a rank?
+        baseline: Where hardly any work already gives it: what that is, in words for pages. Like
+            ``fidelity`` it is no part of its code.
         trains: What is trained at an update, in words for its card; empty: a new model, or none
             without ``own_model``.
         variants: Named sets of parameters.
@@ -57,6 +59,7 @@ class MethodDeclaration(ABC):
     model_runs: ClassVar[int] = 1
     indexes: ClassVar[int] = 1
     control: ClassVar[bool] = False
+    baseline: ClassVar[str] = ""
     trains: ClassVar[str] = ""
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     builds_on: ClassVar[tuple[str, ...]] = ()

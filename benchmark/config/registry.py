@@ -134,7 +134,7 @@ def _assigned(source: bytes, name: str) -> ast.expr | None:
 
 @cache
 def fingerprint(source: bytes) -> str:
-    """Hash of a module's code: comments, docstrings, formatting and ``fidelity`` do not count.
+    """Hash of a module's code: comments, docstrings, formatting and descriptions do not count.
 
     Of the syntax tree as plain values, without what is empty: ``ast.dump`` and ``ast.unparse``
     write the same tree in other words from one Python to the next.
@@ -150,14 +150,15 @@ def _code(node: Any) -> Any:
         return repr(node)
     fields = dict(ast.iter_fields(node))
     if isinstance(node, ast.ClassDef):
-        fields["body"] = [each for each in node.body if not _says_fidelity(each)]
+        fields["body"] = [each for each in node.body if not _is_description(each)]
     parts = {name: _code(value) for name, value in fields.items() if value is not None}
     return {"": type(node).__name__, **{name: part for name, part in parts.items() if part != []}}
 
 
-def _says_fidelity(node: ast.stmt) -> bool:
-    """Tell whether a statement of a class declares, as plain text, the adapter's source."""
-    if not isinstance(node, ast.Assign) or [ast.unparse(t) for t in node.targets] != ["fidelity"]:
+def _is_description(node: ast.stmt) -> bool:
+    """Tell declarations of a class that are plain text for readers from its code."""
+    names = [ast.unparse(t) for t in node.targets] if isinstance(node, ast.Assign) else []
+    if not isinstance(node, ast.Assign) or names not in (["fidelity"], ["baseline"]):
         return False
     found: list[ast.expr | None] = [node.value]
     if isinstance(node.value, ast.Dict):

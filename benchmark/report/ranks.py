@@ -44,7 +44,7 @@ Values = Mapping[str, Mapping[int, float]]
 
 
 @dataclass(frozen=True)
-class Place:
+class RankPlace:
     """Where a method stands."""
 
     method: str
@@ -59,7 +59,7 @@ def places(
     higher: bool = True,
     reference: Mapping[int, float] | None = None,
     least: int = LEAST_MODELS,
-) -> dict[str, Place]:
+) -> dict[str, RankPlace]:
     """Every method's place by one score, of records of one protocol, track and setting.
 
     Args:
@@ -91,10 +91,10 @@ def places(
     found = {}
     for method in ranked:
         rank = 1 + sum(sign * scores[other] > sign * scores[method] for other in ranked)
-        found[method] = Place(method, scores[method], rank, tied[method])
-    found |= {m: Place(m, scores[m], None) for m in in_order if m not in found}
+        found[method] = RankPlace(method, scores[method], rank, tied[method])
+    found |= {m: RankPlace(m, scores[m], None) for m in in_order if m not in found}
     rest = sorted(values.keys() - scores.keys(), key=lambda m: m.partition(":"))
-    return found | {m: Place(m, None, None) for m in rest}
+    return found | {m: RankPlace(m, None, None) for m in rest}
 
 
 def _seeds(values: Mapping[int, float], count: Mapping[int, int], n: int) -> frozenset[int]:

@@ -22,7 +22,7 @@ GAIN = "gain"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CaseVerdict:
     """What a method's cross-test means."""
 
     # (seeds on which new/old > old/old, seeds); None where unknown
@@ -41,7 +41,7 @@ class MethodScores:
     method: str  # method id; for a bound its name in the records
     seeds: tuple[int, ...]  # seeds that the scores are means of
     cells: Mapping[tuple[str, str], Estimate]  # (metric, case of the column) -> score
-    verdicts: Mapping[str, Verdict]  # metric -> compatible, gain
+    verdicts: Mapping[str, CaseVerdict]  # metric -> compatible, gain
     reason: str | None = None  # why the method is not applicable; None where it is
     rival: bool = True  # whether it may be the best; see :func:`select.unranked`
     detail: str = ""  # the case that a bound is, ``old/old``; empty for methods
@@ -111,7 +111,7 @@ def case_score(records: Sequence[Record], case: str, metric: str) -> Estimate:
     )
 
 
-def make_verdict(records: Sequence[Record], metric: str) -> Verdict:
+def make_verdict(records: Sequence[Record], metric: str) -> CaseVerdict:
     """The verdict over records of one method.
 
     There is no gain where one seed is not compatible: the mean of the others would flatter.
@@ -119,7 +119,7 @@ def make_verdict(records: Sequence[Record], metric: str) -> Verdict:
     gains = [gain for r in records if (gain := r.update_gain.get(metric)) is not None]
     gain = math.fsum(gains) / len(gains) if gains and len(gains) == len(records) else None
     compatible = _of_seeds([record.compatible.get(metric) for record in records])
-    return Verdict(compatible, _of_seeds([r.not_hurting.get(metric) for r in records]), gain)
+    return CaseVerdict(compatible, _of_seeds([r.not_hurting.get(metric) for r in records]), gain)
 
 
 def _of_seeds(answers: Sequence[bool | None]) -> tuple[int, int] | None:

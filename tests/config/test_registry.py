@@ -83,6 +83,7 @@ SAYS = b"    weight: float = 1.0"
     [
         (b'    fidelity = "paper"\n', False),
         (b'    fidelity = {"": "paper", "hoc": "second-hand"}\n', False),
+        (b"    baseline = 'hardly any work'\n", False),
         (b'    fidelity: str = "paper"\n', True),  # a parameter
         (b"    fidelity = 3\n", True),
         (b"    fidelity = chosen()\n", True),

@@ -3,27 +3,30 @@
 from itertools import permutations
 
 from support.records import make_record
+from support.sites import boards_of
 
 from benchmark.records.published import read_published
-from leaderboard.agreement import Agreement, agreements, summary
-from leaderboard.boards import group_entries, make_boards
-from leaderboard.cards import method_info
-from leaderboard.reading import Entry
+from benchmark.studies.transfer.agreement import Agreement
+from leaderboard.pages.published import PaperBeside, pairs_table, papers_beside
+
+TRACKS = {"rendered": "glyphs", "photographs": "cifar100-small"}
 
 
-def agreement(paper: str, kind: str, same: int, pairs: int) -> Agreement:
-    return Agreement(
-        paper=paper, title=paper.upper(), table="Table 1", metric="mAP", says=(), measured=(),
-        same=same, pairs=pairs, slug="b", board="B", kind=kind, on="",
-    )  # fmt: skip
+def agreement(paper: str, same: int, pairs: int) -> Agreement:
+    return Agreement(paper, "Table 1", "map", (), (), same, pairs)
+
+
+def beside(paper: str, kind: str, same: int, pairs: int) -> PaperBeside:
+    (board,) = boards_of([make_record("bct", track=TRACKS[kind])])
+    return PaperBeside(agreement(paper, same, pairs), paper.upper(), board)
 
 
 def test_pairs_are_summed_by_paper_and_kind():
     found = [
-        agreement("bct", "rendered", 1, 3), agreement("bct", "rendered", 2, 3),
-        agreement("fct", "photographs", 6, 6), agreement("bct", "photographs", 0, 1),
+        beside("bct", "rendered", 1, 3), beside("bct", "rendered", 2, 3),
+        beside("fct", "photographs", 6, 6), beside("bct", "photographs", 0, 1),
     ]  # fmt: skip
-    table = summary(found)
+    table = pairs_table(found)
     assert [column.head for column in table.blocks[0].columns] == [
         "on photographs", "on rendered pictures",
     ]  # fmt: skip
@@ -36,7 +39,7 @@ def test_pairs_are_summed_by_paper_and_kind():
 
 
 def test_the_verdict_of_a_table():
-    same = [agreement("bct", "rendered", n, 3).verdict for n in (0, 2, 3)]
+    same = [agreement("bct", n, 3).verdict for n in (0, 2, 3)]
     assert same == ["no", "2 of 3 pairs", "yes"]
 
 
@@ -49,8 +52,6 @@ def test_a_measured_tie_counts_alike_in_every_order():
         for names in permutations(scores):
             records = [make_record(m, scores[m], protocol="extended-class") for m in names]
             records.append(make_record("independent", protocol="extended-class"))
-            info = {record.method: method_info(record.method) for record in records}
-            boards = make_boards(group_entries(map(Entry, records)), info)
-            found = agreements(numbers, boards)
+            found = [each.found for each in papers_beside(numbers, boards_of(records))]
             counted.add(tuple((f.same, f.pairs) for f in found if f.table == "Table 1, cifar100"))
         assert counted == {((expected, 6),)}

@@ -2,12 +2,11 @@
 
 import pytest
 from support.records import make_record
+from support.sites import boards_of
 
-from leaderboard import answers
-from leaderboard.baselines import plain_words
-from leaderboard.boards import group_entries, make_boards
-from leaderboard.cards import method_info
-from leaderboard.reading import Entry
+from leaderboard.rank import answers
+from leaderboard.rank.answers import plain_words
+from leaderboard.read.methods import method_info
 
 LOWERS = (0.5, 0.6, 0.4)
 
@@ -19,8 +18,7 @@ def board(**methods):
         for name, margins in methods.items()
         for seed, (low, margin) in enumerate(zip(LOWERS, margins, strict=False))
     ]
-    info = {record.method: method_info(record.method) for record in records}
-    return make_boards(group_entries(Entry(record) for record in records), info)[0]
+    return boards_of(records)[0]
 
 
 @pytest.mark.parametrize(

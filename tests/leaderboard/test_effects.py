@@ -4,28 +4,23 @@ from dataclasses import replace
 
 import pytest
 from support.records import make_record
-from support.sites import backfilled
+from support.sites import backfilled, boards_of
 
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
 from benchmark.report.colours import DARK, PALETTE
-from leaderboard import answers, changes, sentences, tables
-from leaderboard.boards import group_entries, make_boards, number_rows
-from leaderboard.cards import method_info
-from leaderboard.effects import criterion, effects, keeps, percent
-from leaderboard.effort import effort
-from leaderboard.heatmap import heatmap
-from leaderboard.money import bill
-from leaderboard.reading import Entry
-from leaderboard.scenarios import scenario
+from benchmark.report.effects import criterion, effects, keeps, percent
+from leaderboard.pages import changes, tables
+from leaderboard.pages.method import sentences
+from leaderboard.rank import answers
+from leaderboard.rank.boards import number_rows
+from leaderboard.rank.costs import effort, update_hours
+from leaderboard.rank.heatmap import heatmap
+from leaderboard.rank.scenarios import scenario
+from leaderboard.read.methods import method_info
 from leaderboard.site import _HERE
 
 SEEDS = range(3)
-
-
-def boards(records):
-    info = {record.method: method_info(record.method) for record in records}
-    return make_boards(group_entries(Entry(record) for record in records), info)
 
 
 def three(method, cross, own=0.9, **fields):
@@ -49,7 +44,7 @@ def several():
         *three("l2", (0.9, 0.9, 0.9), own=0.6, cost=cost),
         make_record("linear:query", 0.85, 0.9, 0),
     ]
-    (board,) = boards(records)
+    (board,) = boards_of(records)
     return board
 
 
@@ -67,7 +62,7 @@ def curves():
             records.append(make_record(
                 method, cross, 0.9, seed, protocol="backfill", backfilling=task
             ))  # fmt: skip
-    (board,) = boards(records)
+    (board,) = boards_of(records)
     return board
 
 
@@ -75,7 +70,7 @@ def curves():
 
 
 def test_a_share_is_taken_within_each_seed(several):
-    effect = several.ranking.effects["fct"]
+    effect = several.standing.effects["fct"]
     assert effect.share.value == pytest.approx(0.5)
     # Student's t of 0.4, 0.5, 0.6: 4.303 * 0.1 / sqrt(3).
     assert effect.share.high - 0.5 == pytest.approx(0.2484, abs=1e-3)
@@ -130,10 +125,10 @@ def test_a_chain_is_ranked_by_the_last_model_on_the_first_gallery():
 
 
 def test_nobody_below_independents_area_is_first_on_a_backfilling_board(curves):
-    assert {m: p.rank for m, p in curves.ranking.places.items()} == {
+    assert {m: p.rank for m, p in curves.standing.places.items()} == {
         "fct": 1, "bt2": None, "bct": None,
     }  # fmt: skip
-    assert curves.ranking.criterion.kind == "area"
+    assert curves.standing.criterion.kind == "area"
     table = tables.ranking(curves, "cmc_at_1")
     names = [row.labels[1].text for row in table.rows if row.kind != "bound"]
     assert names == ["fct", "no method, random order", "bct", "bt2"]
@@ -149,14 +144,14 @@ def test_where_nothing_beats_doing_without_that_row_is_first():
     worse = backfilled()
     worse["orders"]["random"] = {**worse["orders"]["random"], "area": {"cmc_at_1": 0.6}}
     records.append(make_record("bct", 0.6, 0.9, protocol="backfill", backfilling=worse))
-    (board,) = boards(records)
+    (board,) = boards_of(records)
     rows = [row for row in tables.ranking(board, "cmc_at_1").rows if row.kind != "bound"]
     assert [row.labels[1].text for row in rows] == ["no method, random order", "bct"]
     assert answers.board_answer(board)["method"] is None
 
 
 def test_worst_points_of_older_records_come_from_their_curves(curves):
-    effect = curves.ranking.effects["fct"]
+    effect = curves.standing.effects["fct"]
     assert effect.worst.value == pytest.approx(0.5)  # the curve rises from 0.5 by 0.004 a point
     assert effect.above.value == pytest.approx(0.01)  # the first point is not above old/old
     half = answers.half_words(curves)
@@ -191,7 +186,7 @@ def test_nothing_is_green_under_three_models(several):
 
 
 def test_nothing_that_hurts_is_recommended(several):
-    assert several.ranking.effects["l2"].hurts
+    assert several.standing.effects["l2"].hurts
     assert answers.candidates(several) == ["fct", "bct", "linear:query"]
     found = answers.advice(several, ("convert", "query"), "vendor")
     assert (found.method, found.keeps) == ("fct", "keeps 50 % ± 25 of the upgrade")
@@ -205,7 +200,7 @@ def test_nothing_that_hurts_is_recommended(several):
 
 
 def test_what_keeps_more_and_needs_more_is_said():
-    (board,) = boards([
+    (board,) = boards_of([
         *three("independent", (-0.7, -0.7, -0.7)), *three("bct", (0.3, 0.3, 0.3)),
         *three("bt2", (0.6, 0.6, 0.6)),
     ])  # fmt: skip
@@ -221,7 +216,7 @@ def test_settings_of_several_versions_are_one_family():
         for setting, v in (("deeper", 1), ("deeper", 2), ("longer", 1))
         for method, score in (("independent", 0.1), ("bct", 0.5 + v / 10))
     ]
-    (family,) = tables.make_families(boards(records))
+    (family,) = tables.make_families(boards_of(records))
     newest = {name: board.first.protocol_version for name, board in family.boards.items()}
     assert newest == {"deeper": 2, "twice as long": 1}
     (table,) = [t for t in family.tables if t.title == "CMC@1"]
@@ -252,9 +247,7 @@ def test_what_a_method_needs_is_asked_for():
 def test_embedding_within_a_query_is_not_had_for_nothing(several, monkeypatch):
     """What rescored lists keep is told, with what it takes; it is no recommendation."""
     best = answers.advice(several, ("convert", "query", "lists"), "somebody").method
-    costly = replace(
-        several.info[best], card={"a query takes": "1 index, at most 9 new embeddings"}
-    )
+    costly = replace(several.info[best], card={"new embeddings": 9})
     monkeypatch.setitem(several.info, best, costly)
     found = answers.advice(several, ("convert", "query", "lists"), "somebody")
     assert found is None or (found.method != best and best in found.more)
@@ -265,13 +258,12 @@ def test_embedding_within_a_query_is_not_had_for_nothing(several, monkeypatch):
 def test_hours_by_hand():
     assumed = Assumptions(items=3.6e6, throughput=100, training_hours=10, pairs=36e4, map_rate=1e6)
     costs = {"training_cost": 1.25, "convert_multiply_adds": 1e3}
-    mapped = bill(costs, assumed, trains=False)
-    assert (mapped.training, mapped.embedding, mapped.converting) == (2.5, 1.0, 1.0)
-    assert mapped.hours == 4.5 and assumed.embedding(assumed.items) == 10.0
-    trained = bill({"training_cost": 0.9}, assumed, trains=True)
-    assert trained.hours == 0.0
+    # 2.5 of training, 1 of embedding pairs, 1 of converting.
+    assert update_hours(costs, assumed, trains=False) == 4.5
+    assert assumed.embedding(assumed.items) == 10.0
+    assert update_hours({"training_cost": 0.9}, assumed, trains=True) == 0.0
     few = Assumptions(items=100, throughput=1, pairs=1000)
-    assert bill({}, few, trains=False).embedding == pytest.approx(100 / 3600)
+    assert update_hours({}, few, trains=False) == pytest.approx(100 / 3600)
 
 
 def test_what_a_submission_takes():
@@ -281,23 +273,23 @@ def test_what_a_submission_takes():
         make_record(m, run={"stages": {"a": {"seconds": 1800 * h}, "b": {"seconds": 1800 * h}}})
         for m, h in hours.items()
     ]
-    found = effort(boards(records))
+    found = effort(board.records for board in boards_of(records))
     assert (found.protocols, found.hours, found.most) == (1, 3.75, 6.0)
     assert (found.words, found.money) == ("3.8 h, of the slowest 6.0 h", "$7.50")
 
 
 def test_three_sentences(several):
-    found = dict(sentences.sentences(method_info("fct"), [several]))
+    found = dict(sentences(method_info("fct"), [several]))
     assert found["Good for"] == (
         "the new model learns other classes, on rendered characters (smoke test) "
         "(keeps 50 % ± 25 of the upgrade)."
     )
     assert found["Bad for"].startswith("nothing that was measured here")
     assert found["Costs"].endswith("256 bytes an item.")
-    shaky = boards([*three("independent", (-1.2, -1.5, -0.7)), *three("fct", (0.1, 0.9, -0.4))])
-    none = dict(sentences.sentences(method_info("fct"), shaky))["Good for"]
+    shaky = boards_of([*three("independent", (-1.2, -1.5, -0.7)), *three("fct", (0.1, 0.9, -0.4))])
+    none = dict(sentences(method_info("fct"), shaky))["Good for"]
     assert none.startswith("nothing that was measured here")  # 20 % on average, and nothing sure
-    bad = dict(sentences.sentences(method_info("l2"), [several]))["Bad for"]
+    bad = dict(sentences(method_info("l2"), [several]))["Bad for"]
     assert bad == "new/new, which it lowers on 1 of 1 boards."
 
 
@@ -323,7 +315,7 @@ def test_photographs_come_first_whatever_rendered_pictures_say():
         for method, value in (("independent", 0.1), ("fct", 0.7))
         for seed in seeds
     ]
-    made = boards(records)
+    made = boards_of(records)
     assert [board.first.track for board in made] == ["cifar100-small", "glyphs"]
     best = answers.commonest(made)
     assert best is made[0] and best.models == 1
@@ -343,7 +335,7 @@ def test_seen_and_unseen_classes_are_apart():
     closed = {"name": "x", "n_classes": 100, "facts": {"train_classes": 100}}
     assert scenario(make_record(dataset=closed)).classes == "seen"
     seen = make_record("bct", protocol="extended-class", track="glyphs-seen")
-    both = boards([make_record("bct", dataset=facts), seen])
+    both = boards_of([make_record("bct", dataset=facts), seen])
     assert {name for name, _ in heatmap(both).groups} == {"one update", "classes seen in training"}
 
 
@@ -356,7 +348,7 @@ def test_parts_of_the_heatmap_are_of_one_group():
         for protocol, track in places
         for method, value in (("independent", 0.1), ("bct", 0.7))
     ]
-    heat = heatmap(boards(records))
+    heat = heatmap(boards_of(records))
     assert [(part.words, part.group) for part in heat.parts] == [
         ("one update, 1 of 2", "one update"), ("one update, 2 of 2", "one update"),
     ]  # fmt: skip

@@ -5,8 +5,8 @@ import json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from leaderboard.boards import rounded
-from leaderboard.packing import pack
+from leaderboard.pages.charts import pack
+from leaderboard.rank.boards import rounded
 
 SCORES = st.none() | st.floats(-100, 100).map(rounded)
 WORDS = st.none() | st.sampled_from(["", "bct", "1", "a|b"]) | st.integers(0, 9) | st.booleans()

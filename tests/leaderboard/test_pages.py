@@ -12,7 +12,7 @@ from support.sites import sample
 from benchmark.records.files import read_records
 from benchmark.report import numbers
 from leaderboard.names import file_name
-from leaderboard.scenarios import CLASSES
+from leaderboard.rank.scenarios import CLASSES
 from leaderboard.site import build, build_folder
 
 COMMITTED = Path(__file__).parents[2] / "results"

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from benchmark.errors import BenchError
-from leaderboard import processes
-from leaderboard.processes import spread, working
+from leaderboard.read import processes
+from leaderboard.read.processes import spread, working
 
 
 @pytest.fixture(autouse=True)

@@ -7,20 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.records import make_record
-from support.sites import write
+from support.sites import unstored, write
 
 from benchmark.records.details import details_path
 from benchmark.records.record import SCHEMA
 from benchmark.report.text_table import simple_table
-from leaderboard.reading import Entry
-from leaderboard.record_page import record_page
-from leaderboard.record_tables import MOST_SEEDS, by_seed, in_full
-from leaderboard.seeds import read_seeds
+from leaderboard.pages.record import record_page
+from leaderboard.pages.record_tables import MOST_SEEDS, by_seed, in_full
+from leaderboard.read.records import read_seeds
 from leaderboard.site import build_folder
 
 
 def values(records):
-    return record_page(read_seeds([Entry(record) for record in records], []))
+    return record_page(read_seeds(unstored(records), []))
 
 
 def plain(text):

@@ -19,8 +19,8 @@ from benchmark.errors import BenchError
 from benchmark.records.details import LIMIT, Details, Ordering, Picture, QueryResults, details_path
 from benchmark.records.details_writer import pack
 from benchmark.records.files import read_record, write_record
-from leaderboard.cards import method_info
-from leaderboard.costs import method_costs
+from leaderboard.rank.costs import method_costs
+from leaderboard.read.methods import method_info
 from leaderboard.site import build, build_folder, freeze
 
 ROOT = Path(__file__).parents[2]

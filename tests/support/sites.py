@@ -1,7 +1,22 @@
 """Records of boards of every kind, and writing them."""
 
-from benchmark.records.files import write_record
+from pathlib import Path
+
+from benchmark.records.files import StoredRecord, write_record
+from leaderboard.rank.boards import make_boards
+from leaderboard.read.methods import method_info
 from support.records import make_record
+
+
+def unstored(records):
+    """Records that no file holds."""
+    return [StoredRecord(record, record.path(Path("no-such-folder"))) for record in records]
+
+
+def boards_of(records):
+    """The boards of records that no file holds."""
+    records = list(records)
+    return make_boards(unstored(records), {r.method: method_info(r.method) for r in records})
 
 
 def backfilled(scale=1.0):

@@ -23,7 +23,7 @@ _OF_SCORES = ("score", "area", "curve", "chance")
 
 
 @dataclass(frozen=True)
-class Place:
+class ClaimPlace:
     """Where a part is looked at."""
 
     protocol: str
@@ -62,7 +62,7 @@ class Values:
         wanted = set(protocols)
         return sorted({track for protocol, track, *_ in self._records if protocol in wanted})
 
-    def of(self, expression: Any, place: Place) -> BySeed | float:
+    def of(self, expression: Any, place: ClaimPlace) -> BySeed | float:
         """Seed -> value of an expression, on the seeds that all its values have; or a constant.
 
         Raises:
@@ -77,21 +77,21 @@ class Values:
         operation = _OPERATIONS[name]
         return _combined([self.of(part, place) for part in parts], operation)
 
-    def room(self, value: Value, place: Place) -> float | None:
+    def room(self, value: Value, place: ClaimPlace) -> float | None:
         """Room of the metrics that a value is of, where it is looked at; None where unknown."""
         key = (value.protocol or place.protocol, value.track or place.track, "independent")
         alone = self._records.get((*key, _changes({})), [])
         found = [room(alone, metric) for metric in metrics_of(value, place.metric)]
         return min((each for each in found if each is not None), default=None)
 
-    def difference(self, left: Any, right: Any, place: Place) -> BySeed:
+    def difference(self, left: Any, right: Any, place: ClaimPlace) -> BySeed:
         """Seed -> the left value less the right one."""
         values = _combined([self.of(left, place), self.of(right, place)], _OPERATIONS["minus"])
         if not isinstance(values, Mapping):  # two constants
             raise MissingValueError("no value of a record")
         return values
 
-    def _value(self, value: Value, place: Place) -> BySeed:
+    def _value(self, value: Value, place: ClaimPlace) -> BySeed:
         method = place.method if value.method == EACH else value.method
         protocol, track = value.protocol or place.protocol, value.track or place.track
         records = self._records.get((protocol, track, method, _changes(value.changed)), [])

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from benchmark.metrics.statistics import t_interval
 from benchmark.records.record import Record
 from benchmark.studies.claims.language import UNITS, Claim, Claims, Part, values_of
-from benchmark.studies.claims.values import MissingValueError, Place, Values, needed
+from benchmark.studies.claims.values import ClaimPlace, MissingValueError, Values, needed
 
 Verdict = Literal["agrees", "disagrees", "cannot tell"]
 Status = Literal["holds", "holds elsewhere", "open", "fails", "fails elsewhere"]
@@ -31,7 +31,7 @@ class Line:
     """One comparison: a part of a claim on a protocol, a track and a metric."""
 
     part: int  # number of the part, from 0
-    place: Place
+    place: ClaimPlace
     step: int  # which of the part's comparisons, from 0
     verdict: Verdict
     differences: Mapping[int, float]  # seed -> left less right
@@ -141,7 +141,7 @@ def _part(number: int, part: Part, values: Values) -> list[Line]:
         protocols = [p for p in part.protocols if track in values.tracks([p])]
         for protocol in protocols or part.protocols[:1]:
             for method in part.methods or ("",):
-                places = [Place(protocol, track, metric, method) for metric in part.metrics]
+                places = [ClaimPlace(protocol, track, metric, method) for metric in part.metrics]
                 found = [_compared(number, part, place, values) for place in places]
                 # A metric that a track does not score is left out, unless it scores none.
                 scored = [each for each in found if any(line.differences for line in each)]
@@ -150,7 +150,7 @@ def _part(number: int, part: Part, values: Values) -> list[Line]:
     return [line for line in lines if line.place.track in told or part.tracks]
 
 
-def _compared(number: int, part: Part, place: Place, values: Values) -> list[Line]:
+def _compared(number: int, part: Part, place: ClaimPlace, values: Values) -> list[Line]:
     """A line for each pair of neighbours."""
     return [
         _line(number, step, part, pair, place, values)
@@ -159,7 +159,7 @@ def _compared(number: int, part: Part, place: Place, values: Values) -> list[Lin
 
 
 def _line(
-    number: int, step: int, part: Part, pair: tuple[Any, Any], place: Place, values: Values
+    number: int, step: int, part: Part, pair: tuple[Any, Any], place: ClaimPlace, values: Values
 ) -> Line:
     kinds = {value.value for side in pair for value in values_of(side)}
     unit = next((UNITS[kind] for kind in kinds if kind in UNITS), "share")
@@ -182,7 +182,7 @@ def _line(
     return Line(number, place, step, verdict, differences, low, high, unit=unit)
 
 
-def _without_room(part: Part, place: Place, values: Values) -> str:
+def _without_room(part: Part, place: ClaimPlace, values: Values) -> str:
     """That a metric's room on a track is none that the rule could be kept or broken in, in words.
 
     One that no track could meet tells nothing of a method.

@@ -10,7 +10,7 @@ from benchmark.report import colours
 from benchmark.report.plots import bars, curves, frames, style, tradeoff
 from benchmark.report.plots.records import plot
 from benchmark.report.ranks import front
-from leaderboard.cards import card
+from leaderboard.read.methods import card
 
 
 def test_svg_is_the_same_every_time(records, tmp_path):

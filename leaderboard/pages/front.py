@@ -7,11 +7,11 @@ from benchmark.metrics.cost_model import Assumptions
 from benchmark.records.record import Record
 from benchmark.report import notes
 from benchmark.report.text_table import TextCell, TextTable, simple_table
-from leaderboard import answers
-from leaderboard.boards import Board
-from leaderboard.heatmap import heatmap, side_by_side
 from leaderboard.names import method_href, record_href
-from leaderboard.tables import Family
+from leaderboard.pages.tables import Family
+from leaderboard.rank import answers
+from leaderboard.rank.boards import RankedBoard
+from leaderboard.rank.heatmap import heatmap, side_by_side
 
 _QUESTIONS = (
     ("Faces, 1:1", "ijbc-1v1"),
@@ -23,7 +23,7 @@ _VENDOR: tuple[answers.Way, ...] = ("convert", "query", "lists")
 """Ways of those who did not train the new model."""
 
 
-def index(boards: Sequence[Board], methods: Iterable[str]) -> dict[str, Any]:
+def index(boards: Sequence[RankedBoard], methods: Iterable[str]) -> dict[str, Any]:
     """What the first page shows: the answer for the commonest upgrade, the heatmap, the chooser."""
     current = [board for board in boards if board.current]
     single = [board for board in current if not board.of_setting]
@@ -46,7 +46,7 @@ def index(boards: Sequence[Board], methods: Iterable[str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _advice(board: Board) -> list[answers.Advice]:
+def _advice(board: RankedBoard) -> list[answers.Advice]:
     found = (
         answers.advice(board, _VENDOR, "You use a model that you did not train"),
         answers.advice(board, ("train",), "You train the new model yourself"),
@@ -54,7 +54,7 @@ def _advice(board: Board) -> list[answers.Advice]:
     return [each for each in found if each is not None]
 
 
-def _questions(boards: Sequence[Board]) -> list[tuple[str, str, str]]:
+def _questions(boards: Sequence[RankedBoard]) -> list[tuple[str, str, str]]:
     """Questions of readers: words, address, what the chooser is set to."""
     found = [
         ("My vendor retires a model", "#which", "vendor"),
@@ -66,7 +66,7 @@ def _questions(boards: Sequence[Board]) -> list[tuple[str, str, str]]:
     return found
 
 
-def scenarios(boards: Sequence[Board], families: Sequence[Family]) -> dict[str, Any]:
+def scenarios(boards: Sequence[RankedBoard], families: Sequence[Family]) -> dict[str, Any]:
     """Every board: those of three models or more, the others apart, and what was changed."""
     current = [board for board in boards if board.current and not board.of_setting]
     of_families = [board for family in families for board in family.boards.values()]
@@ -80,7 +80,7 @@ def scenarios(boards: Sequence[Board], families: Sequence[Family]) -> dict[str, 
     }
 
 
-def newest(records: Sequence[Record], boards: Sequence[Board]) -> TextTable:
+def newest(records: Sequence[Record], boards: Sequence[RankedBoard]) -> TextTable:
     """The newest records."""
     homes = {id(record): board for board in boards for record in board.records}
     lines = []

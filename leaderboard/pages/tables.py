@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from benchmark.metrics.backfill_orders import is_oracle
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import notes, numbers
-from benchmark.report.ranks import LEAST_MODELS, Place
+from benchmark.report.effects import Effect, Standing, models_words, order_name, percent
+from benchmark.report.ranks import LEAST_MODELS, RankPlace
 from benchmark.report.scores import MethodScores, mean_score
-from benchmark.report.tables import settings
+from benchmark.report.tables import backfilling, settings
 from benchmark.report.tables.results import label
 from benchmark.report.text_table import (
     TextBlock,
@@ -17,13 +19,12 @@ from benchmark.report.text_table import (
     TextRow,
     TextTable,
     score_cell,
+    simple_table,
 )
-from leaderboard.boards import Board, Ranking
-from leaderboard.costs import cost_text, cost_words
-from leaderboard.effects import Effect, models_words, percent
-from leaderboard.money import bill, hours_words, money_words
 from leaderboard.names import file_name, method_href
-from leaderboard.scenarios import scenario
+from leaderboard.rank.boards import RankedBoard
+from leaderboard.rank.costs import cost_text, cost_words, hours_words, money_words, update_hours
+from leaderboard.rank.scenarios import scenario
 
 OLDER = "older version"
 """Records whose trainings have no version."""
@@ -57,7 +58,7 @@ def answer_cell(answer: tuple[int, int] | None) -> TextCell:
     return TextCell(words, sort=sort, look=words if sure and words in ("yes", "no") else "few")
 
 
-def rank_cell(place: Place, empty: str = numbers.DASH) -> TextCell:
+def rank_cell(place: RankPlace, empty: str = numbers.DASH) -> TextCell:
     """Rank, and how many others cannot be told apart."""
     tied = f"tied with {place.tied}" if place.rank is not None and place.tied else ""
     return count_cell(place.rank, empty)._replace(small=tied)
@@ -72,7 +73,7 @@ def share_cell(effect: Effect | None) -> TextCell:
     )
 
 
-def ranking(board: Board, metric: str) -> TextTable:
+def ranking(board: RankedBoard, metric: str) -> TextTable:
     """The table of a metric: bounds, then methods, and the row of doing without any among them."""
     own = board.by_metric[metric]
     columns = [TextColumn("rank"), TextColumn("method", heading=True)]
@@ -90,14 +91,14 @@ def ranking(board: Board, metric: str) -> TextTable:
     return TextTable(label(metric), metric, tuple(columns), (block,), tuple(rows))
 
 
-def _without(board: Board, own: Ranking) -> MethodScores | None:
+def _without(board: RankedBoard, own: Standing) -> MethodScores | None:
     """The bound that is doing without any method."""
     name = "independent" if own.criterion.kind == "area" else "lower"
     return next((row for row in board.bounds if row.method == name), None)
 
 
 def _bound_row(
-    board: Board, row: MethodScores, metric: str, own: Ranking, name: str, kept: TextCell
+    board: RankedBoard, row: MethodScores, metric: str, own: Standing, name: str, kept: TextCell
 ) -> TextRow:
     names = (TextCell(), TextCell(name, small=row.detail), kept)
     cells = tuple(_bound_cells(board, row, metric, own))
@@ -105,7 +106,7 @@ def _bound_row(
 
 
 def _method_rows(
-    board: Board, metric: str, own: Ranking, without: MethodScores | None
+    board: RankedBoard, metric: str, own: Standing, without: MethodScores | None
 ) -> list[TextRow]:
     """Rows of methods; that of doing without any stands where its score puts it."""
     rows = []
@@ -113,7 +114,7 @@ def _method_rows(
         effect = own.effects.get(row.method)
         few = effect is not None and not effect.enough
         kept = TextCell() if row.reason else share_cell(effect)
-        names = (rank_cell(board.place(metric, row.method)), _name(board, row.method), kept)
+        names = (rank_cell(own.place(row.method)), _name(board, row.method), kept)
         cells = tuple(_cells(board, row, metric, own))
         kind = "few" if few else ""
         rows.append(TextRow(names, (cells,), kind, {"data-method": row.method}))
@@ -129,7 +130,7 @@ def _method_rows(
     return [*rows[:at], made, *rows[at:]]
 
 
-def _place_of_reference(own: Ranking, rows: Sequence[TextRow]) -> int:
+def _place_of_reference(own: Standing, rows: Sequence[TextRow]) -> int:
     """Before which row doing without any method stands, among those that come first."""
     higher = numbers.metric(own.criterion.metric).higher_is_better is not False
     without = mean_score([*own.reference.values()]).value
@@ -143,7 +144,7 @@ def _place_of_reference(own: Ranking, rows: Sequence[TextRow]) -> int:
     return len(rows)
 
 
-def _own_heads(own: Ranking) -> list[TextColumn]:
+def _own_heads(own: Standing) -> list[TextColumn]:
     """Columns of what a board ranks by, where that is no case."""
     if own.criterion.kind == "area":
         heads = (("area", ""), ("worst", "point"), ("above old/old", "from"))
@@ -151,12 +152,12 @@ def _own_heads(own: Ranking) -> list[TextColumn]:
     return [TextColumn("average", "compatibility")] if own.criterion.kind == "chain" else []
 
 
-def _case_heads(board: Board) -> list[TextColumn]:
+def _case_heads(board: RankedBoard) -> list[TextColumn]:
     roles = dict(zip(board.table.cases, board.table.roles, strict=True))
     return [TextColumn(case, roles[case]) for case in board.shown_cases]
 
 
-def _name(board: Board, method: str) -> TextCell:
+def _name(board: RankedBoard, method: str) -> TextCell:
     """A method; an older version is said once above the table where it is of all records."""
     older = method in board.older and len(board.older) < len(board.info)
     control = board.info[method].family == "control"
@@ -167,7 +168,9 @@ def _name(board: Board, method: str) -> TextCell:
     return method_cell(method, "../", *words)
 
 
-def _bound_cells(board: Board, row: MethodScores, metric: str, own: Ranking) -> Iterator[TextCell]:
+def _bound_cells(
+    board: RankedBoard, row: MethodScores, metric: str, own: Standing
+) -> Iterator[TextCell]:
     """Scores of a bound or of the independent model."""
     unit = numbers.metric(metric).unit
     effect = own.effects.get(row.method) if row.kind == "independent" else None
@@ -196,7 +199,7 @@ def _plain(score: Estimate | None, unit: str, models: int, *, best: bool = False
     return score_cell(score, unit, best=best)
 
 
-def _cells(board: Board, row: MethodScores, metric: str, own: Ranking) -> Iterator[TextCell]:
+def _cells(board: RankedBoard, row: MethodScores, metric: str, own: Standing) -> Iterator[TextCell]:
     """Scores, verdicts and costs; why there are none spans them."""
     if row.reason is not None:
         yield TextCell(f"not applicable: {row.reason}", look="left")
@@ -221,14 +224,14 @@ def hurts_cell(effect: Effect) -> TextCell:
     return TextCell(words, look="few" if not effect.enough else "no" if effect.hurts else "")
 
 
-def _cost_cells(board: Board, method: str) -> Iterator[TextCell]:
+def _cost_cells(board: RankedBoard, method: str) -> Iterator[TextCell]:
     """Hours and money of an update under the chooser's defaults, and bytes of an item."""
     costs = board.costs.get(method, {})
     family = board.info[method].family
     if family in ("control", "baseline", "unknown"):
         yield TextCell()
     else:
-        hours = bill(costs, _ASSUMED, trains=family == "compatible training").hours
+        hours = update_hours(costs, _ASSUMED, trains=family == "compatible training")
         money = money_words(_ASSUMED.money(hours))
         words = f"{hours_words(hours)}, {money}" if hours else "nothing"
         yield TextCell(words, sort=f"{hours:.6g}")
@@ -238,7 +241,7 @@ def _cost_cells(board: Board, method: str) -> Iterator[TextCell]:
     )
 
 
-def ranking_notes(board: Board) -> list[str]:
+def ranking_notes(board: RankedBoard) -> list[str]:
     """Notes below the tables of a board; what is said above them is left out."""
     above = list(notes.track_lines(board.first))
     lines = [n for n in notes.notes(board.records, board.table.metrics) if n and n not in above]
@@ -247,7 +250,7 @@ def ranking_notes(board: Board) -> list[str]:
     return lines
 
 
-def bounds(board: Board) -> list[tuple[str, str, str]]:
+def bounds(board: RankedBoard) -> list[tuple[str, str, str]]:
     """Name, words and value of the bounds, in the metric that gives the rank."""
     about = numbers.metric(board.metric)
     return [
@@ -274,17 +277,17 @@ class Family:
     question: str
     note: str
     kind: str  # of the track's pictures
-    boards: Mapping[str, Board]  # settings' titles -> boards, in the protocol's order
+    boards: Mapping[str, RankedBoard]  # settings' titles -> boards, in the protocol's order
     tables: tuple[TextTable, ...]
 
-    def has(self, board: Board) -> bool:
+    def has(self, board: RankedBoard) -> bool:
         """Whether a board is that of one of its settings."""
         return any(own is board for own in self.boards.values())
 
 
-def make_families(boards: Sequence[Board]) -> list[Family]:
+def make_families(boards: Sequence[RankedBoard]) -> list[Family]:
     """Protocols with settings, by name; of each setting's newest version and unchanged tracks."""
-    families: dict[tuple[str, str], list[Board]] = {}
+    families: dict[tuple[str, str], list[RankedBoard]] = {}
     for board in boards:
         if board.of_setting and board.current:
             key = board.first.protocol.partition(":")[0], board.first.track
@@ -292,7 +295,7 @@ def make_families(boards: Sequence[Board]) -> list[Family]:
     return [_family(families[key]) for key in sorted(families)]
 
 
-def _family(boards: Sequence[Board]) -> Family:
+def _family(boards: Sequence[RankedBoard]) -> Family:
     homes = {id(record): board for board in boards for record in board.records}
     members = [record for board in boards for record in board.records]
     by_title = {t: homes[id(own[0])] for t, own in settings.by_setting(members).items()}
@@ -312,7 +315,7 @@ def _family(boards: Sequence[Board]) -> Family:
     )
 
 
-def _linked(table: TextTable, boards: Mapping[str, Board]) -> TextTable:
+def _linked(table: TextTable, boards: Mapping[str, RankedBoard]) -> TextTable:
     """A table of settings with links to their boards and to methods, titled by its metric."""
     rows = []
     for row in table.rows:
@@ -323,3 +326,51 @@ def _linked(table: TextTable, boards: Mapping[str, Board]) -> TextTable:
         cells = tuple(tuple(c._replace(spread="") if few else c for c in b) for b in row.cells)
         rows.append(replace(row, labels=(linked, method_cell(method.text, "../")), cells=cells))
     return replace(table, title=table.title.rpartition(": ")[2], rows=tuple(rows))
+
+
+def curve_tables(board: RankedBoard) -> list[TextTable]:
+    """The tables of a board whose records have curves, those of parts first; else none."""
+    tables = backfilling.make_tables(board.records)
+    if not tables:
+        return []
+    few = len(board.table.seeds) < LEAST_MODELS
+    shown = [_titled(table) for table in (_parts(board), *tables)]
+    return [with_methods(_without_spread(table) if few else table) for table in shown]
+
+
+def _titled(table: TextTable) -> TextTable:
+    words = table.title.rpartition(": ")[2]
+    return replace(table, title=words[:1].upper() + words[1:])
+
+
+def _without_spread(table: TextTable) -> TextTable:
+    """An interval of one pair of models would look sure."""
+    rows = (
+        replace(row, cells=tuple(tuple(c._replace(spread="") for c in part) for part in row.cells))
+        for row in table.rows
+    )
+    return replace(table, rows=tuple(rows))
+
+
+def _parts(board: RankedBoard) -> TextTable:
+    """Each method in its own order when 10 to 75 % of the gallery are backfilled."""
+    names = {record.method: order_name(record) for record in board.records if record.orders}
+    unit = numbers.metric(board.metric).unit
+    place = {m: i for i, m in enumerate(board.standing.in_order)}
+    rows = [
+        row
+        for row in backfilling.order_scores(board.records)
+        if names.get(row.method) == row.order and not is_oracle(row.order)
+    ]
+    lines: list[list[str | TextCell]] = []
+    for row in sorted(rows, key=lambda row: (place.get(row.method, -1), row.method)):
+        cells = [score_cell(row.budgets.get((b, board.metric)), unit) for b in backfilling.BUDGETS]
+        lines.append([method_cell(row.method, "../"), row.order, *cells])
+    label = numbers.metric(board.metric).label
+    return simple_table(
+        f"{label} when a part of the gallery is backfilled, in the order that each method brings",
+        "parts",
+        ("method", "order"),
+        [f"{budget} %" for budget in backfilling.BUDGETS],
+        lines,
+    )

@@ -1,10 +1,16 @@
-"""Tables of published numbers as papers print them, a method a line; never ranked."""
+"""Published numbers as papers print them, a method a line, and beside ours; never ranked."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from benchmark.records.published import Number
+from benchmark.records.published import Number, Published
 from benchmark.report import numbers
+from benchmark.report.effects import models_words
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
+from benchmark.studies.transfer.agreement import Agreement, agree, paper_tables
+from leaderboard.names import file_name
+from leaderboard.rank.boards import RankedBoard
+from leaderboard.rank.scenarios import KINDS
 
 _MOST_COLUMNS = 8
 _Line = tuple[str, ...]
@@ -73,3 +79,70 @@ def _printed(number: Number | None) -> TextCell:
     unit = {"%": " %", "M": " M"}.get(number.unit, "")
     spread = "" if number.std is None else f" ± {number.std:g}"
     return TextCell(f"{number.printed}{spread}{unit}", sort=repr(number.value), look="value")
+
+
+@dataclass(frozen=True)
+class PaperBeside:
+    """A table of a paper beside a board."""
+
+    found: Agreement
+    title: str  # of the paper
+    board: RankedBoard
+
+    @property
+    def kind(self) -> str:
+        """Kind of the board's pictures."""
+        return self.board.scenario.kind
+
+    @property
+    def metric(self) -> str:
+        """The metric in words."""
+        return numbers.metric(self.found.metric).label
+
+    @property
+    def measured(self) -> list[tuple[str, str]]:
+        """Methods, best first, with their scores as printed."""
+        unit = numbers.metric(self.found.metric).unit
+        return [(m, numbers.number(score, unit)) for m, score in self.found.measured]
+
+    @property
+    def on(self) -> str:
+        """Pictures and number of models of the board."""
+        return f"{KINDS[self.kind]}, {models_words(self.board.models)}"
+
+
+def papers_beside(published: Published, boards: Sequence[RankedBoard]) -> list[PaperBeside]:
+    """Every table of cross-tests with at least two methods that a board of its protocol has too."""
+    pairs = [
+        (mine, board, metric)
+        for (*_, protocol, metric), mine in paper_tables(published).items()
+        for board in boards
+        if board.current and board.first.protocol == protocol and metric in board.metrics
+    ]
+    return [
+        PaperBeside(found, published.papers[found.paper].title, board)
+        for mine, board, metric in pairs
+        if (found := agree(mine, _scores(board, metric))) is not None
+    ]
+
+
+def _scores(board: RankedBoard, metric: str) -> dict[str, float]:
+    cells = ((row.method, row.cells.get((metric, board.cross))) for row in board.rows(metric))
+    return {m: score.value for m, score in cells if score and score.value is not None}
+
+
+def pairs_table(found: Sequence[PaperBeside]) -> TextTable:
+    """Numbers of pairs of methods that stand in each paper's order, by the kind of our pictures."""
+    kinds = [kind for kind in KINDS if any(each.kind == kind for each in found)]
+    lines: list[list[str | TextCell]] = []
+    for paper, title in dict.fromkeys((each.found.paper, each.title) for each in found):
+        of = [each for each in found if each.found.paper == paper]
+        name = TextCell(title, href=f"published/{file_name(paper)}.html")
+        lines.append([name, *(_counted([e for e in of if e.kind == kind]) for kind in kinds)])
+    heads = [f"on {KINDS[kind]}" for kind in kinds]
+    return simple_table("Pairs of methods in the paper's order", "", ("paper",), heads, lines)
+
+
+def _counted(found: Sequence[PaperBeside]) -> str:
+    same, pairs = sum(each.found.same for each in found), sum(each.found.pairs for each in found)
+    return f"{same} of {pairs}" if pairs else ""

@@ -8,10 +8,11 @@ from typing import Any
 
 from benchmark.errors import BenchError
 from benchmark.records.details import Nearest
+from benchmark.records.files import StoredRecord
 from benchmark.records.pictures import FOLDER, Pictures, pictures_name, read_pictures
 from benchmark.records.record import Record
 from benchmark.report.looked_at import KINDS, look_at
-from leaderboard.reading import Entry, read_details
+from leaderboard.read.records import read_details
 
 
 class QueriesLookedAt:
@@ -23,24 +24,24 @@ class QueriesLookedAt:
         self._folders, self._drawn = [place / FOLDER.name for place in beside], drawn or {}
         self.damaged: list[BenchError] = []  # files of pictures that were passed over
         self._pictures: dict[str, Pictures] = {}
-        self._bounds: dict[Path | None, Nearest | None] = {}
+        self._bounds: dict[Path, Nearest | None] = {}
 
     def page(
-        self, own: Nearest | None, entry: Entry, independent: Mapping[int, Entry]
+        self, own: Nearest | None, stored: StoredRecord, independent: Mapping[int, StoredRecord]
     ) -> dict[str, list[dict[str, Any]]]:
-        """What the template shows by kind of query; empty without neighbours or pictures.
+        """Values of the template by kind of query; empty without neighbours or pictures.
 
         Args:
             own: Neighbours of the record itself.
-            entry: The record.
+            stored: The record.
             independent: Seed -> the board's record of ``independent``, which chooses the queries.
         """
         kinds: dict[str, list[dict[str, Any]]] = {}
-        pictures = {} if own is None else self.pictures(entry.record)
-        chooser = independent.get(entry.record.seed)
+        pictures = {} if own is None else self.pictures(stored.record)
+        chooser = independent.get(stored.record.seed)
         if own is None or chooser is None or not pictures:
             return kinds
-        bounds = own if chooser is entry else self._neighbours(chooser)
+        bounds = own if chooser is stored else self._neighbours(chooser)
         if bounds is None:
             return kinds
         for looked in look_at(own, bounds):
@@ -73,15 +74,15 @@ class QueriesLookedAt:
             self.damaged.append(error)
             return {}
 
-    def _neighbours(self, entry: Entry) -> Nearest | None:
+    def _neighbours(self, stored: StoredRecord) -> Nearest | None:
         """Those of a record; None where it has none, or damaged ones."""
-        if entry.path not in self._bounds:
+        if stored.path not in self._bounds:
             try:
-                details = read_details(entry)[0]
+                details = read_details(stored)[0]
             except BenchError:
                 details = None
-            self._bounds[entry.path] = None if details is None else details.nearest
-        return self._bounds[entry.path]
+            self._bounds[stored.path] = None if details is None else details.nearest
+        return self._bounds[stored.path]
 
 
 @lru_cache(maxsize=1 << 12)

@@ -10,19 +10,17 @@ from benchmark.report import notes, numbers
 from benchmark.report.renderers import csv
 from benchmark.report.tables import sequence, side_information
 from benchmark.report.text_table import TextColumn, TextTable
-from leaderboard import answers, tables
-from leaderboard.boards import Board
-from leaderboard.charts import board_data
-from leaderboard.citing import method_bibtex
-from leaderboard.curves import curve_tables
-from leaderboard.method_page import record_links
-from leaderboard.old_models import old_models_data
-from leaderboard.packing import Rows, pack
-from leaderboard.published import make_tables as published_tables
-from leaderboard.record_page import command, versions
+from leaderboard.pages import tables
+from leaderboard.pages.charts import Rows, board_data, old_models_data, pack
+from leaderboard.pages.method import record_links
+from leaderboard.pages.published import make_tables as published_tables
+from leaderboard.pages.record import command, versions
+from leaderboard.rank import answers
+from leaderboard.rank.boards import RankedBoard
+from leaderboard.read.methods import method_bibtex
 
 
-def downloads(board: Board, rows: Rows) -> dict[str, bytes]:
+def downloads(board: RankedBoard, rows: Rows) -> dict[str, bytes]:
     """The rows of every metric's table as JSON and CSV, and BibTeX: ending -> content."""
     lines = (json.dumps(row, allow_nan=False) for row in rows)
     columns = tuple(rows[0])
@@ -44,10 +42,10 @@ def _safe(value: Any) -> Any:
 
 
 def board_page(
-    board: Board, rows: Rows, boards: Sequence[Board], families: Sequence[tables.Family],
-    numbers_of_papers: published.Published,
+    board: RankedBoard, rows: Rows, boards: Sequence[RankedBoard],
+    families: Sequence[tables.Family], numbers_of_papers: published.Published,
 ) -> dict[str, Any]:  # fmt: skip
-    """What the template of a board shows; ``rows`` are :func:`leaderboard.boards.number_rows`."""
+    """Values of the template of a board; ``rows`` are those of ``number_rows``."""
     records = board.records
     beside = published.beside(numbers_of_papers, records)
     labels = (TextColumn("case", heading=True),)
@@ -69,7 +67,7 @@ def board_page(
         "siblings": _siblings(board, boards),
         "family": next((f for f in families if f.has(board)), None),
         "notes": tables.ranking_notes(board),
-        "backfilling": curve_tables(board),
+        "backfilling": tables.curve_tables(board),
         "sequence": [replace(table, labels=labels) for table in sequence.make_tables(records)],
         "sides": side_information.make_tables(records),
         "published": published_tables(beside, paper=True),
@@ -81,7 +79,7 @@ def board_page(
     }
 
 
-def _siblings(board: Board, boards: Sequence[Board]) -> list[tuple[Board, str]]:
+def _siblings(board: RankedBoard, boards: Sequence[RankedBoard]) -> list[tuple[RankedBoard, str]]:
     """Boards of the same protocol with other old models, and the quality of these."""
     same = [
         (other, numbers.number(other.bound("lower", board.metric)))

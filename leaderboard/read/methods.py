@@ -1,19 +1,21 @@
-"""Methods in words: their cards, which are kept from one build to the next."""
+"""Methods in words: their cards, which are kept from one build to the next, and BibTeX."""
 
 import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from benchmark.config import registry
+from benchmark.config.declarations import MethodDeclaration
 from benchmark.config.files import read_sealed, write_sealed
 from benchmark.errors import BenchError
 from benchmark.harness.store import default_store
-from leaderboard.words import setting_words
+from benchmark.records.record import Record
+from leaderboard.read.words import setting_words
 
 Family = Literal["compatible training", "transformation", "baseline", "control", "unknown"]
 
@@ -49,8 +51,23 @@ class MethodInfo:
 
     @property
     def ranked(self) -> bool:
-        """Whether it may have a rank, which bounds and controls may not."""
+        """Bounds and controls may not have a rank."""
         return self.family not in ("baseline", "control")
+
+    @property
+    def baseline(self) -> str:
+        """Words of what hardly any work already gives; empty of all else."""
+        return str(self.card.get("baseline", ""))
+
+    @property
+    def indexes(self) -> int:
+        """Indexes of the gallery that are kept."""
+        return int(self.card.get("indexes", 1))
+
+    @property
+    def new_embeddings(self) -> int:
+        """Items that the new model embeds while a query waits."""
+        return int(self.card.get("new embeddings", 0))
 
     @property
     def second_hand(self) -> str:
@@ -115,7 +132,7 @@ def card(name: str) -> dict[str, Any]:
             return kept
     from benchmark.report.card import method_card
 
-    about = method_card(name, Path("no-such-folder")) | {"family": _family(name)}
+    about = method_card(name, Path("no-such-folder")) | _facts(name)
     about.pop("cost", None)
     # A cache that cannot be written costs time alone.
     with contextlib.suppress(OSError, BenchError):
@@ -124,8 +141,16 @@ def card(name: str) -> dict[str, Any]:
     return plain
 
 
-def _family(name: str) -> Family:
+def _facts(name: str) -> dict[str, Any]:
+    """Declarations that pages read beside the card."""
     method = registry.method(name)
+    return {
+        "family": _family(name, method), "baseline": method.baseline, "indexes": method.indexes,
+        "new embeddings": method.new_embeddings,
+    }  # fmt: skip
+
+
+def _family(name: str, method: MethodDeclaration) -> Family:
     if name == "independent":
         return "baseline"
     if method.control:
@@ -165,3 +190,36 @@ def bibtex(name: str, paper: str) -> str:
     kind = "inproceedings" if match["venue"] else "misc"
     lines = ",\n".join(f"  {key:<9} = {{{value}}}" for key, value in fields.items())
     return f"@{kind}{{{name.partition(':')[0].replace('-', '')}{match['year']},\n{lines}\n}}"
+
+
+def board_bibtex(newest: Record) -> str:
+    """An entry for the board; its year and version are those of the newest record."""
+    code = newest.run.code
+    version = " ".join(filter(None, (code.version, (code.commit or "")[:12])))
+    fields = {
+        "author": "{The CompatBench authors}",
+        "title": "{CompatBench, the benchmark of backward-compatible embedding training}",
+        "year": (newest.run.finished or "")[:4],
+        "note": f"Version {version}" if version else "",
+    }
+    lines = [f"  {key:<6} = {{{_one_line(value)}}}" for key, value in fields.items() if value]
+    return "@misc{compatbench,\n" + ",\n".join(lines) + "\n}"
+
+
+def method_bibtex(methods: Iterable[MethodInfo]) -> str:
+    """The entries of some methods, each paper once; a method without a paper is a comment."""
+    entries: dict[str, list[str]] = {}
+    for info in methods:
+        name = info.method.partition(":")[0]
+        entry = bibtex(info.method, str(info.card.get("paper", "")))
+        if entry:
+            entries.setdefault(entry, []).append(info.method)
+        elif info.ranked:
+            entries.setdefault(f"% {_one_line(name)}: no paper", [])
+    lines = [f"% {', '.join(map(_plain, of))}\n{e}" if of else e for e, of in entries.items()]
+    return "\n\n".join(sorted(lines)) + "\n"
+
+
+def _one_line(text: str) -> str:
+    """One line, as a comment of BibTeX must be."""
+    return " ".join(text.split())

@@ -14,7 +14,7 @@ from benchmark.config.files import read_bytes, write_whole
 from benchmark.config.reading import Model, build
 from benchmark.errors import BenchError, printable
 from benchmark.records.record import Record
-from leaderboard.boards import Board, rounded
+from leaderboard.rank.boards import RankedBoard, rounded
 
 FOLDER = Path("results/releases")
 _NAME = re.compile(r"[0-9]+(\.[0-9]+){0,3}([a-z0-9.-]{0,20})?")
@@ -25,7 +25,7 @@ Text = Annotated[str, Field(max_length=300)]
 Share = Annotated[float, Field(ge=-100, le=100)]
 
 
-class Standing(Model):
+class FrozenStanding(Model):
     """A method on a board of a release."""
 
     rank: Annotated[int, Field(ge=1)] | None = None
@@ -40,10 +40,10 @@ class FrozenBoard(Model):
 
     title: Text
     ranked_by: Text
-    methods: Mapping[Text, Standing]
+    methods: Mapping[Text, FrozenStanding]
 
     @property
-    def in_order(self) -> list[tuple[str, Standing]]:
+    def in_order(self) -> list[tuple[str, FrozenStanding]]:
         """Methods by rank, the others behind them by what they keep."""
         last = len(self.methods) + 1
         return sorted(
@@ -72,7 +72,7 @@ class Move:
     words: str
 
 
-def freeze(name: str, boards: Sequence[Board]) -> Release:
+def freeze(name: str, boards: Sequence[RankedBoard]) -> Release:
     """The standings of today's boards: unchanged tracks and newest versions only.
 
     Raises:
@@ -89,13 +89,13 @@ def freeze(name: str, boards: Sequence[Board]) -> Release:
         boards={
             board.slug: FrozenBoard(
                 title=board.scenario.title,
-                ranked_by=board.ranking.criterion.words,
+                ranked_by=board.standing.criterion.words,
                 methods={
-                    m: Standing(
-                        rank=board.place(board.metric, m).rank, share=rounded(e.share.value),
+                    m: FrozenStanding(
+                        rank=board.standing.place(m).rank, share=rounded(e.share.value),
                         models=e.models,
                     )
-                    for m, e in board.ranking.effects.items()
+                    for m, e in board.standing.effects.items()
                 },
             )
             for board in current
@@ -167,7 +167,7 @@ def moves(before: Release, after: Release) -> list[Move]:
     return found
 
 
-def _moved(old: Standing | None, new: Standing | None) -> Iterator[str]:
+def _moved(old: FrozenStanding | None, new: FrozenStanding | None) -> Iterator[str]:
     if old is None or new is None:
         yield "new" if old is None else "gone"
         return
@@ -179,7 +179,7 @@ def _moved(old: Standing | None, new: Standing | None) -> Iterator[str]:
         yield f"keeps {100 * old.share:z.0f} % to {100 * new.share:z.0f} %"
 
 
-def feed(boards: Sequence[Board], releases: Sequence[Release]) -> str:
+def feed(boards: Sequence[RankedBoard], releases: Sequence[Release]) -> str:
     """An Atom feed of boards by their newest record, and of releases; links are relative."""
     entries = [(_newest(board.records), board) for board in boards if board.current]
     newest = sorted(entries, key=lambda each: (each[0], each[1].slug), reverse=True)[:_FED]
@@ -196,7 +196,7 @@ def feed(boards: Sequence[Board], releases: Sequence[Release]) -> str:
         for r in releases
     ]  # fmt: skip
     for date, board in newest:
-        title = f"{board.scenario.title}: {len(board.entries)} records"
+        title = f"{board.scenario.title}: {len(board.stored)} records"
         lines.append(_entry(f"board:{board.slug}", title, date, f"boards/{board.slug}.html"))
     return "\n".join([*lines, "</feed>"]) + "\n"
 

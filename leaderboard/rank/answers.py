@@ -1,4 +1,4 @@
-"""Which method to take: the answer for the commonest upgrade, for each board, and for the chooser.
+"""Recommendations: for the commonest upgrade, for each board, and for the chooser.
 
 Nothing here mixes boards, and nothing that hurts new/new beyond the interval is recommended.
 """
@@ -10,15 +10,14 @@ from typing import Any, Literal
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
+from benchmark.report.effects import Effect, keeps, models_words, order_name
 from benchmark.report.ranks import apart
 from benchmark.report.tables import backfilling
-from leaderboard.baselines import plain_words
-from leaderboard.boards import Board, rounded
-from leaderboard.cards import MethodInfo
-from leaderboard.effects import Effect, keeps, models_words, order_name
-from leaderboard.money import bill, bill_words
 from leaderboard.names import method_href
-from leaderboard.scenarios import CLASSES
+from leaderboard.rank.boards import RankedBoard, rounded
+from leaderboard.rank.costs import bill_words, update_hours
+from leaderboard.rank.scenarios import CLASSES
+from leaderboard.read.methods import MethodInfo
 
 Way = Literal["train", "convert", "query", "lists"]
 WAYS: dict[Way, str] = {
@@ -38,17 +37,17 @@ HELD = {
     "the old model on all queries": "time to run the old model, too, on every query",
     "new embeddings": "time to embed stored pictures anew within every query",
 }
-"""What a method may need beside pictures and vectors, in the chooser's words."""
+"""Needs of methods beside pictures and vectors, in the chooser's words."""
 _COMMON = ("extended-class", "open-class")
 _COSTS = ("training_cost", "convert_multiply_adds", "query_multiply_adds", "bytes_before")
 
 
 def way(info: MethodInfo) -> Way | None:
-    """How a method updates; None for bounds, controls and what is not installed."""
+    """The way in which a method updates; None for bounds, controls and what is not installed."""
     if info.family == "compatible training":
         return "train"
     if info.family == "transformation":
-        one_list = "2 indexes" not in _query(info) and not _embeds(info)
+        one_list = info.indexes == 1 and not info.new_embeddings
         return "convert" if "gallery" in info.changes else "query" if one_list else "lists"
     return None
 
@@ -56,20 +55,11 @@ def way(info: MethodInfo) -> Way | None:
 def held(info: MethodInfo) -> list[str]:
     """Keys of :data:`HELD` that a method needs."""
     longer = ["longer"] if "dimension" in info.changes else []
-    embeds = ["new embeddings"] if _embeds(info) else []
+    embeds = ["new embeddings"] if info.new_embeddings else []
     return [*(need for need in info.needs if need in HELD), *longer, *embeds]
 
 
-def _query(info: MethodInfo) -> str:
-    """What a query takes, in the card's words; empty where that is one model and one index."""
-    return str(info.card.get("a query takes", ""))
-
-
-def _embeds(info: MethodInfo) -> bool:
-    return "new embeddings" in _query(info)
-
-
-def commonest(boards: Sequence[Board]) -> Board | None:
+def commonest(boards: Sequence[RankedBoard]) -> RankedBoard | None:
     """The board of the commonest upgrade: a model that learns more, judged on unseen classes.
 
     Photographs come first, whatever other pictures say.
@@ -78,25 +68,25 @@ def commonest(boards: Sequence[Board]) -> Board | None:
     if not plain:
         return None
 
-    def order(board: Board) -> tuple[Any, ...]:
+    def order(board: RankedBoard) -> tuple[Any, ...]:
         protocol = board.first.protocol
         place = _COMMON.index(protocol) if protocol in _COMMON else len(_COMMON)
         seen = board.scenario.classes == "seen"
-        return board.scenario.place, place, seen, -board.models, -len(board.entries)
+        return board.scenario.place, place, seen, -board.models, -len(board.stored)
 
     return min(plain, key=order)
 
 
-def candidates(board: Board) -> list[str]:
+def candidates(board: RankedBoard) -> list[str]:
     """Methods that may be recommended: those of enough models first, then by what they keep.
 
     None that hurts new/new, and none that is no better than doing without.
     """
-    found = board.ranking.effects
+    found = board.standing.effects
     fit = [
         m for m, e in found.items()
         if way(board.info[m]) and m not in board.unranked and e.share.value is not None
-        and not e.hurts and e.share.value > 0 and not board.ranking.below(m, board.records)
+        and not e.hurts and e.share.value > 0 and not board.standing.below(m)
     ]  # fmt: skip
     return sorted(fit, key=lambda m: (not found[m].enough, -(found[m].share.value or 0.0), m))
 
@@ -116,22 +106,22 @@ class Advice:
     caveat: str
     runner_up: str
     runner_up_href: str
-    more: str  # what would keep more, and what it needs
-    sure: bool  # whether it was measured on enough models
+    more: str  # a method that would keep more, and its needs
+    sure: bool  # it was measured on enough models
 
 
-def advice(board: Board, ways: Sequence[Way], who: str, root: str = "") -> Advice | None:
+def advice(board: RankedBoard, ways: Sequence[Way], who: str, root: str = "") -> Advice | None:
     """The first candidate of some ways that needs nothing beside pictures and vectors."""
     possible = [m for m in candidates(board) if way(board.info[m]) in ways]
     fit = [m for m in possible if not _lacks(board, m, ways)]
     if not fit:
         return None
     method, *others = fit
-    effect = board.ranking.effects[method]
+    effect = board.standing.effects[method]
     assumed = Assumptions()
     known = board.costs.get(method, {})
-    hours = bill(known, assumed, trains=way(board.info[method]) == "train").hours
     mine = way(board.info[method])
+    hours = update_hours(known, assumed, trains=mine == "train")
     return Advice(
         who=who, method=method, href=f"{root}{method_href(method)}", happens=WAYS[mine or "train"],
         keeps=keeps(effect), score=score_words(board, effect), worst=worst_words(board, effect),
@@ -143,63 +133,48 @@ def advice(board: Board, ways: Sequence[Way], who: str, root: str = "") -> Advic
 
 
 def caveat(effect: Effect) -> str:
-    """What an interval that has zero in it means."""
+    """A warning of an interval that has zero in it."""
     low = effect.share.low
     if low is None or low > 0:
         return ""
     return "By its interval it may be no better than keeping the old model."
 
 
-def _lacks(board: Board, method: str, ways: Sequence[Way]) -> list[str]:
-    """What a method needs that who can go some ways need not have."""
-    return [need for need in held(board.info[method]) if need not in _given(ways)]
+def _lacks(board: RankedBoard, method: str, ways: Sequence[Way]) -> list[str]:
+    """Needs of a method that who can go some ways need not have."""
+    given = {"the new classifier", "labels"} if "train" in ways else set()
+    return [need for need in held(board.info[method]) if need not in given]
 
 
-def _more(board: Board, ways: Sequence[Way], possible: Sequence[str], method: str) -> str:
+def _more(board: RankedBoard, ways: Sequence[Way], possible: Sequence[str], method: str) -> str:
     """The first of the methods before the recommended one, and why it is not that."""
     return "" if possible[0] == method else _costly(board, ways, possible[0])
 
 
-def _costly(board: Board, ways: Sequence[Way], method: str) -> str:
+def _costly(board: RankedBoard, ways: Sequence[Way], method: str) -> str:
     needs = " and ".join(HELD[need] for need in _lacks(board, method, ways))
-    return f"{method} {keeps(board.ranking.effects[method])}, but needs {needs}"
+    return f"{method} {keeps(board.standing.effects[method])}, but needs {needs}"
 
 
-def costly(board: Board, ways: Sequence[Way]) -> str:
+def costly(board: RankedBoard, ways: Sequence[Way]) -> str:
     """The first candidate of some ways, where each needs more than pictures and vectors."""
     possible = [m for m in candidates(board) if way(board.info[m]) in ways]
     return _costly(board, ways, possible[0]) if possible else ""
 
 
-def _given(ways: Sequence[Way]) -> set[str]:
-    """What somebody who trains the new model has."""
-    return {"the new classifier", "labels"} if "train" in ways else set()
-
-
-def _runner_up(board: Board, method: str, others: Sequence[str]) -> str:
+def _runner_up(board: RankedBoard, method: str, others: Sequence[str]) -> str:
     if not others:
         return ""
-    words = f"{others[0]} {keeps(board.ranking.effects[others[0]])}"
-    both = board.ranking.effects[method].enough and board.ranking.effects[others[0]].enough
+    words = f"{others[0]} {keeps(board.standing.effects[others[0]])}"
+    both = board.standing.effects[method].enough and board.standing.effects[others[0]].enough
     return (
         f"{words}, which cannot be told apart"
-        if both and not told_apart(board, method, others[0])
+        if both and not apart(*(board.standing.values[m] for m in (method, others[0])))
         else words
     )
 
 
-def told_apart(board: Board, left: str, right: str) -> bool:
-    """Whether two methods differ on a board beyond the interval."""
-    of = board.ranking.criterion
-    values: dict[str, dict[int, float]] = {left: {}, right: {}}
-    for record in board.records:
-        value = of.value(record) if record.method in values else None
-        if value is not None:
-            values[record.method][record.seed] = value
-    return apart(values[left], values[right])
-
-
-def score_words(board: Board, effect: Effect) -> str:
+def score_words(board: RankedBoard, effect: Effect) -> str:
     """The score, and those of the old model and of the new one alone."""
     metric = board.metric
     unit = numbers.metric(metric).unit
@@ -207,24 +182,20 @@ def score_words(board: Board, effect: Effect) -> str:
     lower, upper = (numbers.number(end, unit) for end in ends)
     now = numbers.number(effect.value.value, unit)
     return (
-        f"{board.ranking.criterion.words} {now}; the old model {lower}, the new one alone {upper}"
+        f"{board.standing.criterion.words} {now}; the old model {lower}, the new one alone {upper}"
     )
 
 
-def worst_words(board: Board, effect: Effect) -> str:
+def worst_words(board: RankedBoard, effect: Effect) -> str:
     """The worst moment in words."""
     unit = numbers.metric(board.metric).unit
     value = numbers.number(effect.worst.value, unit)
-    moment = (
-        "while it is backfilled"
-        if board.ranking.criterion.kind == "area"
-        else "right after the update"
-    )
+    moment = "while it is backfilled" if board.curved else "right after the update"
     today = numbers.number(board.bound("lower", board.metric), unit)
     return f"{value} {moment}, where the old model has {today}"
 
 
-def board_answer(board: Board) -> dict[str, Any]:
+def board_answer(board: RankedBoard) -> dict[str, Any]:
     """The first lines of a board: the best that does not hurt, and what else must be known."""
     fit = candidates(board)
     lines = []
@@ -232,9 +203,9 @@ def board_answer(board: Board) -> dict[str, Any]:
         lines.append("No method that was measured here is better than doing without any.")
     else:
         best = fit[0]
-        place = board.place(board.metric, best)
+        place = board.standing.place(best)
         tied = f" Tied with {place.tied} others." if place.rank and place.tied else ""
-        effect = board.ranking.effects[best]
+        effect = board.standing.effects[best]
         lines.append(f"{keeps(effect)}.{tied} {score_words(board, effect)}.")
         if needs := [HELD[need] for need in held(board.info[best])]:
             lines.append(f"It needs {' and '.join(needs)}.")
@@ -242,9 +213,8 @@ def board_answer(board: Board) -> dict[str, Any]:
     plain = plain_words(board, fit[0] if fit else None)
     half = half_words(board)
     lines += [words for words in (plain, half) if words]
-    hurting = [
-        m for m in board.ranking.in_order if board.ranking.effects[m].hurts and board.info[m].ranked
-    ]
+    effects = board.standing.effects
+    hurting = [m for m in board.standing.in_order if effects[m].hurts and board.info[m].ranked]
     if hurting:
         lines.append(
             f"Hurts new/new: {', '.join(hurting[:6])}{' and others' if len(hurting) > 6 else ''}."
@@ -252,9 +222,33 @@ def board_answer(board: Board) -> dict[str, Any]:
     return {"method": fit[0] if fit else None, "lines": lines, "sure": board.enough}
 
 
-def half_words(board: Board) -> str:
-    """Who is best when half of the gallery is backfilled, in the order that each method brings."""
-    if board.ranking.criterion.kind != "area":
+def plain_words(board: RankedBoard, best: str | None) -> str:
+    """A sentence on plain baselines that the best method is not above, beyond the interval.
+
+    They are what hardly any work already gives: keeping the old model, which keeps nothing of the
+    upgrade, and methods that declare so. The interval is of the difference in shares of the
+    upgrade, over the seeds of both; fewer than three say nothing. Empty where the best is above.
+    """
+    shares = board.standing.shares
+    plain = {"keeping the old model": dict.fromkeys(shares.get(best or "", {}), 0.0)}
+    plain |= {
+        words: dict(shares.get(method, {}))
+        for method, info in board.info.items()
+        if (words := info.baseline) and method not in board.unranked
+    }
+    if best is None or best in board.unranked:
+        return ""
+    matched = [w for w, of in plain.items() if board.standing.above(best, of) is False]
+    if not matched:
+        return ""
+    *others, last = matched
+    listed = f"{', '.join(others)} and {last}" if others else last
+    return f"{best}, the best method, is not above {listed}, beyond the interval."
+
+
+def half_words(board: RankedBoard) -> str:
+    """The best when half of the gallery is backfilled, in the order that each method brings."""
+    if not board.curved:
         return ""
     names = {r.method: order_name(r) for r in board.records if r.orders}
     scores: dict[str, Estimate] = {}
@@ -274,29 +268,30 @@ def half_words(board: Board) -> str:
     return f"Half of the gallery backfilled: {best} has {label} {value}{beside}."
 
 
-def chooser_data(boards: Sequence[Board]) -> list[dict[str, Any]]:
+def chooser_data(boards: Sequence[RankedBoard]) -> list[dict[str, Any]]:
     """Per board its methods in the order in which they are recommended, for the chooser."""
     chosen = []
     for board in boards:
         fit = candidates(board)
-        rest = [m for m in board.ranking.in_order if way(board.info[m]) and m not in fit]
+        rest = [m for m in board.standing.in_order if way(board.info[m]) and m not in fit]
         if not fit and not rest:
             continue
         metric = numbers.metric(board.metric)
         unit = metric.unit
         classes = board.scenario.classes
         chosen.append({
-            "slug": board.slug, "title": board.title, "group": CLASSES[classes] or "other classes",
+            "slug": board.slug, "title": board.scenario.title,
+            "group": CLASSES[classes] or "other classes",
             "today": numbers.number(board.bound("lower", board.metric), unit),
             "alone": numbers.number(board.bound("upper", board.metric), unit),
-            "metric": metric.label, "curve": board.ranking.criterion.kind == "area",
+            "metric": metric.label, "curve": board.curved,
             "rows": [_option(board, m, fits=m in fit) for m in (*fit, *rest)],
         })  # fmt: skip
     return chosen
 
 
-def _option(board: Board, method: str, *, fits: bool) -> dict[str, Any]:
-    effect, info = board.ranking.effects[method], board.info[method]
+def _option(board: RankedBoard, method: str, *, fits: bool) -> dict[str, Any]:
+    effect, info = board.standing.effects[method], board.info[method]
     costs = board.costs.get(method, {})
     return {
         "method": method, "way": way(info), "held": held(info), "fits": fits,

@@ -1,4 +1,4 @@
-"""What a method does to a deployment: how much of the upgrade it keeps, seed by seed.
+"""Effects of methods on a deployment: how much of the upgrade each keeps, and how they rank.
 
 The share of the upgrade is how far the score of a protocol goes from today's, old/old, to that of
 the new model alone: 0 is the old model, 1 the whole upgrade. It is taken within each seed, since
@@ -6,21 +6,23 @@ another old model leaves more or less to gain.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from benchmark.metrics.backfill_orders import is_oracle
-from benchmark.metrics.compatibility import LEAST_UPGRADE
+from benchmark.metrics.compatibility import LEAST_UPGRADE, share_of_upgrade
 from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import OrderCurves, Record
 from benchmark.report import numbers, select
-from benchmark.report.ranks import LEAST_MODELS
+from benchmark.report.ranks import LEAST_MODELS, RankPlace, places
 from benchmark.report.scores import mean_score
 from benchmark.report.tables import sequence
 
 Kind = Literal["area", "chain", "cross"]
 OWN_ORDER, NO_ORDER = "priority", "random"
+BySeed = Mapping[str, Mapping[int, float]]
+"""Method -> seed -> number."""
 PARTS = {
     "share": "upgrade kept", "value": "score", "worst": "worst point",
     "above": "above old/old from", "average": "average compatibility",
@@ -30,7 +32,7 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Criterion:
-    """What a board ranks by, of one metric.
+    """The score that a board ranks by, of one metric.
 
     Attributes:
         kind: ``area`` under the curve of a backfilled gallery; ``chain``, the last model on the
@@ -41,6 +43,11 @@ class Criterion:
     kind: Kind
     metric: str
     case: str
+
+    @property
+    def higher(self) -> bool:
+        """False where a smaller score is better."""
+        return numbers.metric(self.metric).higher_is_better is not False
 
     @property
     def words(self) -> str:
@@ -71,14 +78,13 @@ class Criterion:
         if value is None or ends is None or select.text_queries([record]):
             return None
         lower, upper = ends
-        upgrade = upper - lower
-        if numbers.metric(self.metric).higher_is_better is False:
-            upgrade = -upgrade
-        return (value - lower) / (upper - lower) if upgrade >= LEAST_UPGRADE else None
+        if not self.higher:
+            value, lower, upper = -value, -lower, -upper
+        return share_of_upgrade(value, lower, upper, LEAST_UPGRADE)
 
 
 def criterion(records: Sequence[Record], metric: str) -> Criterion:
-    """What a board of some records ranks by: as the protocol asks."""
+    """The criterion of a board of some records: as the protocol asks."""
     case = select.cross_case(records)
     if any(metric in curves.area for record in records for curves in record.orders.values()):
         return Criterion("area", metric, case)
@@ -128,7 +134,7 @@ def reference(records: Sequence[Record], of: Criterion) -> dict[int, float]:
 
 @dataclass(frozen=True)
 class Effect:
-    """What one method does on one board, by one metric; intervals only from three models on.
+    """The effect of one method on one board, by one metric; intervals only from three models on.
 
     Attributes:
         models: Pairs of old and new models that it was measured on.
@@ -138,7 +144,7 @@ class Effect:
         above: Share of the gallery from which on a curve stays above old/old.
         average: Average compatibility over all pairs of a chain.
         own: new/new.
-        hurts: Whether new/new is below that of the new model alone, beyond the interval.
+        hurts: New/new is below that of the new model alone, beyond the interval.
     """
 
     models: int
@@ -152,7 +158,7 @@ class Effect:
 
     @property
     def enough(self) -> bool:
-        """Whether there are enough models for an interval and a verdict."""
+        """Say that there are enough models for an interval and a verdict."""
         return self.models >= LEAST_MODELS
 
 
@@ -176,7 +182,7 @@ def _effect(records: Sequence[Record], of: Criterion, own: str) -> Effect:
         share=_mean([of.share(record) for record in records]),
         value=_mean([of.value(record) for record in records]),
         worst=_mean(worst),
-        above=_mean([_above(each, r, metric) for each, r in zip(curves, records, strict=False)]),
+        above=_mean([_above(each, r, of) for each, r in zip(curves, records, strict=False)]),
         average=_mean([average_compatibility(r, metric) for r in records]),
         own=_mean([record.scores.get(own, {}).get(metric) for record in records]),
         hurts=hurts(records, own, metric),
@@ -189,13 +195,13 @@ def _worst(curves: OrderCurves, metric: str) -> float | None:
     return said if said is not None else min(curves.curves.get(metric, ()), default=None)
 
 
-def _above(curves: OrderCurves | None, record: Record, metric: str) -> float | None:
-    """From which share of the gallery on a curve stays above old/old; None where it never does."""
-    ends = ends_of(record, metric)
+def _above(curves: OrderCurves | None, record: Record, of: Criterion) -> float | None:
+    """The share of the gallery from which on a curve stays above old/old; None if it never does."""
+    metric, ends = of.metric, ends_of(record, of.metric)
     if curves is None or metric in curves.share_above or ends is None:
         return None if curves is None else curves.share_above.get(metric)
     points = curves.curves.get(metric, ())
-    sign = -1.0 if numbers.metric(metric).higher_is_better is False else 1.0
+    sign = 1.0 if of.higher else -1.0
     under = [i for i, point in enumerate(points) if sign * point <= sign * ends[0]]
     first = under[-1] + 1 if under else 0
     return first / (len(points) - 1) if first < len(points) else None
@@ -208,7 +214,7 @@ def _mean(values: Sequence[float | None]) -> Estimate:
 
 
 def hurts(records: Sequence[Record], own: str, metric: str) -> bool:
-    """Whether new/new is worse than that of the new model alone, beyond the interval.
+    """Compare new/new with that of the new model alone: is it worse, beyond the interval?
 
     Over three models or more that of the difference within a seed; of fewer each record's own.
     """
@@ -275,7 +281,74 @@ def keeps(effect: Effect) -> str:
     return f"is {percent(score).removeprefix('-')} of the upgrade below the old model{few}"
 
 
-def by_method(found: Mapping[str, Effect]) -> list[str]:
-    """Methods by what they keep, most first; those of enough models before the others."""
-    known = [m for m, e in found.items() if e.share.value is not None]
-    return sorted(known, key=lambda m: (-(found[m].share.value or 0.0), m.partition(":")))
+@dataclass(frozen=True)
+class Standing:
+    """The methods of a board by one metric.
+
+    Attributes:
+        values: Method -> seed -> score, of all methods and controls that have one.
+        shares: Method -> seed -> share of the upgrade kept.
+        reference: Seed -> score without any method.
+        places: Method -> place, of the methods that may have a rank.
+        in_order: Methods with a score, those of enough models first, each by score.
+    """
+
+    criterion: Criterion
+    values: BySeed
+    shares: BySeed
+    reference: Mapping[int, float]
+    effects: Mapping[str, Effect]
+    places: Mapping[str, RankPlace]
+    in_order: tuple[str, ...]
+
+    def place(self, method: str) -> RankPlace:
+        """A method's place; without a score and a rank where it has none."""
+        return self.places.get(method) or RankPlace(method, None, None)
+
+    def below(self, method: str) -> bool:
+        """Compare a method with doing without any, over the seeds of both: is it no better?"""
+        values = self.values.get(method, {})
+        margins = [v - self.reference[seed] for seed, v in values.items() if seed in self.reference]
+        total = sum(margins)
+        return bool(margins) and (total <= 0 if self.criterion.higher else total >= 0)
+
+    def above(self, method: str, shares: Mapping[int, float]) -> bool | None:
+        """Compare what a method keeps with other shares; None of fewer seeds than a rank takes."""
+        mine = self.shares.get(method, {})
+        margins = [share - shares[seed] for seed, share in mine.items() if seed in shares]
+        return mean_score(margins).is_above(0) if len(margins) >= LEAST_MODELS else None
+
+
+def standing(records: Sequence[Record], metric: str, ranked: Container[str]) -> Standing:
+    """The standing of methods, of records of one board; see :data:`benchmark.report.ranks.RULE`.
+
+    Args:
+        records: Of one protocol, track and setting.
+        metric: By which they stand.
+        ranked: Methods that may have a rank.
+    """
+    of = criterion(records, metric)
+    values = _by_seed(records, of.value)
+    methods = dict.fromkeys(record.method for record in records)
+    without, found = reference(records, of), effects(records, of)
+    ranks = places(
+        {m: values.get(m, {}) for m in methods if m in ranked}, higher=of.higher, reference=without
+    )
+    sign = -1.0 if of.higher else 1.0
+
+    def order(method: str) -> tuple[Any, ...]:
+        rank = ranks[method].rank if method in ranks else None
+        few = not found[method].enough
+        return few, rank is None and not few, sign * (found[method].value.value or 0.0), method
+
+    scored = [m for m, e in found.items() if e.value.value is not None and m != "independent"]
+    shares = _by_seed(records, of.share)
+    return Standing(of, values, shares, without, found, ranks, tuple(sorted(scored, key=order)))
+
+
+def _by_seed(records: Sequence[Record], number: Callable[[Record], float | None]) -> BySeed:
+    found: dict[str, dict[int, float]] = {}
+    for record in records:
+        if (value := number(record)) is not None:
+            found.setdefault(record.method, {})[record.seed] = value
+    return found

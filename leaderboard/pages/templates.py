@@ -14,7 +14,7 @@ from benchmark.report import numbers
 from benchmark.report.renderers import html
 from benchmark.report.text_table import TextTable
 from leaderboard.names import method_href
-from leaderboard.scenarios import CLASSES, KINDS
+from leaderboard.rank.scenarios import CLASSES, KINDS
 
 _ESCAPED = {char: f"\\u{ord(char):04x}" for char in "<>&"}
 
@@ -78,7 +78,7 @@ def render(name: str, **values: Any) -> str:
 def environment() -> Environment:
     """What all templates share."""
     made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=FileSystemLoader(Path(__file__).parents[1] / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

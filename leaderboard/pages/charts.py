@@ -1,35 +1,42 @@
-"""What charts are drawn from, as plain values that a page carries with it."""
+"""Values that charts are drawn from, which a page carries with it: a third of plain JSON."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import Any
 
 from benchmark.metrics.backfill_orders import is_oracle
 from benchmark.records.record import Record
-from benchmark.report import numbers, select
+from benchmark.report import notes, numbers, select
 from benchmark.report.colours import DASHES, MOST, hue
+from benchmark.report.effects import PARTS
 from benchmark.report.ranks import front
 from benchmark.report.scores import by_method, case_score
 from benchmark.report.tables import backfilling, sequence
-from leaderboard.boards import Board, rounded
-from leaderboard.costs import COSTS
-from leaderboard.effects import PARTS
+from leaderboard.rank.boards import RankedBoard, number_rows, rounded
+from leaderboard.rank.costs import COSTS
 
 _rounded = partial(rounded, digits=5)
 _GROUPS = 40
 """At most so many groups have a share shown: a chart of more says nothing."""
+_MOST = 3
+"""At most so many parts of old models: each single one, or the worse, the middle and the better."""
+_MOST_ROWS = 200
+"""With more methods and metrics than this the main metrics must do: pages are to stay small."""
+_MILLION = 1_000_000
+"""Scores have six decimals."""
+Rows = Sequence[Mapping[str, Any]]
 
 
-def board_data(board: Board, boards: Sequence[Board]) -> dict[str, Any]:
+def board_data(board: RankedBoard, boards: Sequence[RankedBoard]) -> dict[str, Any]:
     """What the charts and filters of a board's page read beside its rows."""
     return {
         "slug": board.slug,
-        "title": board.title,
+        "title": board.scenario.title,
         "metrics": [metric_data(board, key) for key in board.metrics],
         "cross": board.cross,
         "own": board.own,
-        "parts": [PARTS[part] for part in board.ranking.criterion.own_parts],
+        "parts": [PARTS[part] for part in board.standing.criterion.own_parts],
         "cases": board.shown_cases,
         "shares": [PARTS["above"], PARTS["average"]],
         "hues": {method: hue(method) for method in board.info},
@@ -43,16 +50,16 @@ def board_data(board: Board, boards: Sequence[Board]) -> dict[str, Any]:
     }
 
 
-def _top(board: Board) -> list[str]:
+def _top(board: RankedBoard) -> list[str]:
     """The methods that plots show in colour: those of the front, then the best; at most eight."""
-    best = [m for m in board.ranking.in_order if board.info[m].ranked and m not in board.unranked]
+    best = [m for m in board.standing.in_order if board.info[m].ranked and m not in board.unranked]
     if board.enough:
-        best = [m for m in best if board.ranking.effects[m].enough]
+        best = [m for m in best if board.standing.effects[m].enough]
     edge = [m for m in metric_data(board, board.metric)["front"] if m in best]
     return list(dict.fromkeys([*best[:1], *edge, *best]))[:MOST]
 
 
-def metric_data(board: Board, key: str) -> dict[str, Any]:
+def metric_data(board: RankedBoard, key: str) -> dict[str, Any]:
     """A metric: how it is printed, its bounds, and the methods on the Pareto front."""
     about = numbers.metric(key)
     higher = about.higher_is_better is not False
@@ -75,7 +82,7 @@ def metric_data(board: Board, key: str) -> dict[str, Any]:
     }
 
 
-def _quality(board: Board, boards: Iterable[Board]) -> list[dict[str, Any]]:
+def _quality(board: RankedBoard, boards: Iterable[RankedBoard]) -> list[dict[str, Any]]:
     """Cross-tests under the same protocol on every track: score against the old model's quality."""
     tracks = []
     for other in boards:
@@ -171,3 +178,77 @@ def _sequence(records: Sequence[Record]) -> dict[str, Any] | None:
         cell = [query, gallery.removesuffix(" direct"), value, direct]
         scores.setdefault(key, {}).setdefault(method, []).append(cell)
     return {"generations": list(records[0].models), "scores": scores}
+
+
+def old_models_data(board: RankedBoard) -> list[dict[str, Any]]:
+    """Name, seeds, metrics and rows of the worst old models, the next, ...; of one none."""
+    quality: dict[int, float] = {}
+    # The bound of a seed is the same in all its records; the independent model's comes first.
+    for record in sorted(board.records, key=lambda record: record.method != "independent"):
+        value = record.bounds.get("lower", {}).get(board.metric)
+        if value is not None:
+            quality.setdefault(record.seed, value)
+    seeds = sorted(quality, key=lambda seed: (quality[seed], seed))
+    n = min(len(seeds), _MOST) if len(seeds) > 1 else 0
+    parts = [seeds[len(seeds) * i // n : len(seeds) * (i + 1) // n] for i in range(n)]
+    return [_part(board, part, (quality[part[0]], quality[part[-1]])) for part in parts]
+
+
+def _part(board: RankedBoard, seeds: Sequence[int], quality: tuple[float, float]) -> dict[str, Any]:
+    unit = numbers.metric(board.metric).unit
+    ends = dict.fromkeys(numbers.number(value, unit) for value in quality)
+    some = _some(board, seeds)
+    metrics = {key: metric_data(some, key) for key in some.metrics}
+    return {
+        "label": f"{' to '.join(ends)} ({notes.seed_words(sorted(seeds))})",
+        "metrics": {
+            key: {name: about[name] for name in ("lower", "upper", "front")}
+            for key, about in metrics.items()
+        },
+        "rows": number_rows(some),
+    }
+
+
+def _some(board: RankedBoard, seeds: Sequence[int]) -> RankedBoard:
+    """The board of the records of some seeds; with fewer than three nothing has a rank."""
+    stored = tuple(each for each in board.stored if each.record.seed in seeds)
+    many = len(board.methods) * len(board.metrics) > _MOST_ROWS
+    shown = set(select.metrics(board.records)) if many else set(board.metrics)
+    known = shown & set(select.metrics([each.record for each in stored], "all"))
+    metrics = tuple(key for key in board.metrics if key in known)
+    return RankedBoard(board.slug, stored, board.latest, board.info, board, metrics)
+
+
+def pack(parts: Sequence[Rows], exact: Container[str] = ()) -> tuple[dict[str, Any], list[Any]]:
+    """Rows of the same columns as lines of whole numbers, for ``assets/kit.js``.
+
+    A score stands in millionths, empty where there is none; anything else is a place in ``words``.
+
+    Args:
+        parts: Tables.
+        exact: Columns whose numbers are no scores.
+
+    Returns:
+        ``columns``, ``scores`` (1 of a column of scores, else 0) and ``words``; then the lines of
+        each table.
+
+    Example:
+        >>> pack([[{"method": "bct", "map": 0.5}, {"method": "bct", "map": None}]])
+        ({'columns': ['method', 'map'], 'scores': [0, 1], 'words': ['bct']}, [['0|500000', '0|']])
+    """
+    columns = list(parts[0][0])
+    scores = [
+        column not in exact
+        and all(row[column] is None or type(row[column]) is float for rows in parts for row in rows)
+        for column in columns
+    ]
+    places: dict[tuple[type, Any], int] = {}
+
+    def text(value: Any, is_score: bool) -> str:
+        if not is_score:
+            return str(places.setdefault((type(value), value), len(places)))
+        return "" if value is None else str(round(_MILLION * value))
+
+    lines = [["|".join(map(text, row.values(), scores)) for row in rows] for rows in parts]
+    words = [value for _, value in places]
+    return {"columns": columns, "scores": [int(s) for s in scores], "words": words}, lines

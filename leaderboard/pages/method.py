@@ -4,8 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
+from benchmark.report.effects import Effect, models_words, percent
 from benchmark.report.text_table import (
     NOT_APPLICABLE,
     TextCell,
@@ -14,27 +16,29 @@ from benchmark.report.text_table import (
     score_cell,
     simple_table,
 )
-from leaderboard.boards import NO_SCORE, NO_VERDICT, Board
-from leaderboard.cards import MethodInfo, bibtex
-from leaderboard.costs import COSTS, cost_text
-from leaderboard.effects import Effect
-from leaderboard.heatmap import heatmap
 from leaderboard.names import record_href
-from leaderboard.sentences import sentences
-from leaderboard.tables import answer_cell, hurts_cell, models_cell, rank_cell, share_cell
+from leaderboard.pages.tables import answer_cell, hurts_cell, models_cell, rank_cell, share_cell
+from leaderboard.rank.answers import HELD, held, way
+from leaderboard.rank.boards import NO_SCORE, NO_VERDICT, RankedBoard
+from leaderboard.rank.costs import COSTS, bill_words, cost_text, update_hours
+from leaderboard.rank.heatmap import heatmap
+from leaderboard.read.methods import MethodInfo, bibtex
 
 # What of a card is shown elsewhere on the page, or not at all.
 _ELSEWHERE = (
     "method", "summary", "idea", "family", "parameters", "variants", "added parameters",
-    "training cost",
+    "training cost", "baseline", "indexes", "new embeddings",
 )  # fmt: skip
 _PARAMETERS = ("name", "value", "where it is from")
 # The metrics that a board shows first.
 _SHOWN = 4
+_MOST = 2
+_GOOD = 0.05
+"""Of the upgrade beyond what no method keeps: from here on it is said to be good for something."""
 
 
 def method_page(
-    info: MethodInfo, boards: Sequence[Board], known: Mapping[str, MethodInfo]
+    info: MethodInfo, boards: Sequence[RankedBoard], known: Mapping[str, MethodInfo]
 ) -> dict[str, Any]:
     """What the template of a method shows; ``known`` are the methods that have a page."""
     of_method = [board for board in boards if info.method in board.info]
@@ -68,7 +72,7 @@ def method_page(
     }
 
 
-def record_links(board: Board, method: str) -> list[tuple[str, int]]:
+def record_links(board: RankedBoard, method: str) -> list[tuple[str, int]]:
     """Address and seed of each record of a method on a board."""
     return [
         (record_href(board.slug, record), record.seed)
@@ -92,7 +96,7 @@ def paragraphs(text: str) -> list[list[tuple[str, bool]]]:
     return [[(piece, i % 2 == 1) for i, piece in enumerate(p) if piece] for p in split]
 
 
-def _costs(method: str, boards: Sequence[Board]) -> list[tuple[str, str]]:
+def _costs(method: str, boards: Sequence[RankedBoard]) -> list[tuple[str, str]]:
     """Costs, from the least to the most of the boards."""
     lines = []
     for key, label in COSTS.items():
@@ -102,7 +106,7 @@ def _costs(method: str, boards: Sequence[Board]) -> list[tuple[str, str]]:
     return lines
 
 
-def _standings(method: str, board: Board) -> TextTable:
+def _standings(method: str, board: RankedBoard) -> TextTable:
     """The method's numbers on one board, a metric a row."""
     lines = [_standing(board, method, key) for key in board.metrics[:_SHOWN]]
     heads = (
@@ -112,19 +116,20 @@ def _standings(method: str, board: Board) -> TextTable:
     return simple_table(board.scenario.title, "", ("metric",), heads, lines)
 
 
-def _standing(board: Board, method: str, metric: str) -> list[TextCell]:
+def _standing(board: RankedBoard, method: str, metric: str) -> list[TextCell]:
     row = board.row(method)
     about = numbers.metric(metric)
-    effect = board.by_metric[metric].effects.get(method)
+    own = board.by_metric[metric]
+    effect = own.effects.get(method)
     verdict = row.verdicts.get(metric, NO_VERDICT)
     lower, upper = (Estimate(board.bound(kind, metric)) for kind in ("lower", "upper"))
-    own = [row.cells.get((metric, case), NO_SCORE) for case in (board.cross, board.own)]
-    own = [score if effect and effect.enough else Estimate(score.value) for score in own]
+    tests = [row.cells.get((metric, case), NO_SCORE) for case in (board.cross, board.own)]
+    tests = [score if effect and effect.enough else Estimate(score.value) for score in tests]
     return [
         TextCell(about.label),
-        TextCell(NOT_APPLICABLE, sort="") if row.reason else rank_cell(board.place(metric, method)),
+        TextCell(NOT_APPLICABLE, sort="") if row.reason else rank_cell(own.place(method)),
         share_cell(effect),
-        *(score_cell(score, about.unit) for score in (lower, *own, upper)),
+        *(score_cell(score, about.unit) for score in (lower, *tests, upper)),
         TextCell() if verdict.compatible is None else answer_cell(verdict.compatible),
         _hurts(effect),
         models_cell(len(row.seeds)) if row.seeds else TextCell(),
@@ -135,12 +140,14 @@ def _hurts(effect: Effect | None) -> TextCell:
     return TextCell() if effect is None else hurts_cell(effect)
 
 
-def sensitivity(method: str, boards: Sequence[Board]) -> list[tuple[TextTable, dict[str, Any]]]:
+def sensitivity(
+    method: str, boards: Sequence[RankedBoard]
+) -> list[tuple[TextTable, dict[str, Any]]]:
     """Table and chart of each parameter of the method that was changed alone.
 
     The default's point comes from the unmodified track.
     """
-    sweeps: dict[tuple[str, str, str], list[tuple[Any, Board]]] = {}
+    sweeps: dict[tuple[str, str, str], list[tuple[Any, RankedBoard]]] = {}
     for board in boards:
         changes = list(board.first.changed.items())
         for key, value in changes if len(changes) == 1 and method in board.info else ():
@@ -154,8 +161,8 @@ def sensitivity(method: str, boards: Sequence[Board]) -> list[tuple[TextTable, d
 
 
 def _default(
-    method: str, place: tuple[str, str, str], boards: Sequence[Board]
-) -> tuple[Any, Board] | None:
+    method: str, place: tuple[str, str, str], boards: Sequence[RankedBoard]
+) -> tuple[Any, RankedBoard] | None:
     """The value of a parameter on the unmodified track, and its board."""
     protocol, track, key = place
     field = key.rpartition(".")[2]
@@ -170,7 +177,10 @@ def _default(
 
 
 def _sweep(
-    method: str, key: str, points: list[tuple[Any, Board]], default: tuple[Any, Board] | None
+    method: str,
+    key: str,
+    points: list[tuple[Any, RankedBoard]],
+    default: tuple[Any, RankedBoard] | None,
 ) -> tuple[TextTable, dict[str, Any]]:
     if default is not None and default[0] not in [value for value, _ in points]:
         points = [*points, default]
@@ -194,3 +204,86 @@ def _sweep(
         "key": key, "label": about.label, "numeric": numeric, "title": title,
         "lower": board.bound("lower", board.metric), "points": data,
     }  # fmt: skip
+
+
+def sentences(info: MethodInfo, boards: Sequence[RankedBoard]) -> list[tuple[str, str]]:
+    """``Good for``, ``Bad for`` and ``Costs`` with their words; none of a method without scores."""
+    found = [
+        (board, effect)
+        for board in boards
+        if (effect := board.standing.effects.get(info.method)) is not None
+        if effect.share.value is not None
+    ]
+    if not found:
+        return []
+    return [
+        ("Good for", _good(found)),
+        ("Bad for", _bad(found)),
+        ("Costs", _cost_words(info, boards)),
+    ]
+
+
+def _more(board: RankedBoard, effect: Effect) -> float:
+    """What it keeps beyond what is kept without any method."""
+    return (effect.share.value or 0.0) - board.without
+
+
+def _is_good(board: RankedBoard, effect: Effect) -> bool:
+    """Whether it keeps more than doing without, beyond the interval where there is one."""
+    low = effect.share.low
+    sure = not effect.enough or low is None or low > board.without
+    return sure and not effect.hurts and _more(board, effect) >= _GOOD
+
+
+def _good(found: Sequence[tuple[RankedBoard, Effect]]) -> str:
+    """The boards on which it keeps most beyond doing without, those of enough models first."""
+    kept = [each for each in found if _is_good(*each)]
+    best = sorted(kept, key=lambda each: (not each[1].enough, -_more(*each)))
+    if not best:
+        return (
+            f"nothing that was measured here: nowhere does it keep {100 * _GOOD:.0f} % of the "
+            "upgrade more than no method, beyond its interval and without hurting new/new."
+        )
+    return "; ".join(_on(*each) for each in best[:_MOST]) + "."
+
+
+def _bad(found: Sequence[tuple[RankedBoard, Effect]]) -> str:
+    """The boards on which doing without is better, or new/new suffers; otherwise the least good."""
+    hurting = [(b, e) for b, e in found if e.hurts]
+    losing = sorted((each for each in found if _more(*each) <= 0), key=lambda each: _more(*each))
+    parts = []
+    if hurting:
+        parts.append(f"new/new, which it lowers on {len(hurting)} of {len(found)} boards")
+    parts += [_on(*each) for each in losing[: _MOST - bool(hurting)]]
+    if not parts:
+        least = min(found, key=lambda each: _more(*each))
+        return f"nothing that was measured here; least for {_on(*least)}."
+    return "; ".join(parts) + "."
+
+
+def _on(board: RankedBoard, effect: Effect) -> str:
+    title = board.scenario.title
+    without = board.without
+    beside = f", {100 * without:.0f} % without any method" if without else ""
+    few = "" if effect.enough else f", {models_words(effect.models)}"
+    below = "keeps" if (effect.share.value or 0.0) >= 0 else "is below the old model by"
+    share = percent(effect.share).removeprefix("-")
+    return f"{title[:1].lower()}{title[1:]} ({below} {share} of the upgrade{beside}{few})"
+
+
+def _cost_words(info: MethodInfo, boards: Sequence[RankedBoard]) -> str:
+    """Training, conversion and storage, as the first of its boards counted them."""
+    known = next((b.costs[info.method] for b in boards if b.costs.get(info.method)), {})
+    if not known or way(info) is None:
+        return "what the new model costs."
+    assumed = Assumptions()
+    hours = update_hours(known, assumed, trains=way(info) == "train")
+    items = f"{assumed.items / 1e6:g} million items"
+    parts = [f"{bill_words(hours, assumed)} beside the new model, for {items}"]
+    if "training_cost" in known:
+        parts.append(f"{cost_text('training_cost', known['training_cost'])} of a plain training")
+    if "bytes_before" in known:
+        parts.append(f"{cost_text('bytes_before', known['bytes_before'])} bytes an item")
+    needs = [HELD[need] for need in held(info)]
+    words = ", ".join(parts) + "."
+    return words + (f" It needs {', '.join(needs)}." if needs else "")

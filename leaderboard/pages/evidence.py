@@ -1,4 +1,4 @@
-"""The page of evidence: what records say of the papers' claims, and which orders transfer."""
+"""The page of evidence: claims of papers by our records, and the orders that transfer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from benchmark.studies.lengths import tables as length_tables
 from benchmark.studies.lengths.shares import Lengths, compare_lengths
 from benchmark.studies.transfer import Transfer, TransferRules, compare_all, read_rules
 from benchmark.studies.transfer import tables as transfer_tables
-from leaderboard.reading import Entry, skip
+from leaderboard.read.records import skip
 
 FIGURES = "assets/figures"
 _FEW = 2  # claims of a list on the first page
 
 
 def has_evidence(records: Sequence[Record]) -> bool:
-    """Whether something can be told: three seeds of a method, and the committed files are here."""
+    """Something can be told: three seeds of a method, and the committed files are here."""
     try:
         for name in ("claims.yaml", "transfer.yaml"):
             evidence_file(name)
@@ -39,21 +39,21 @@ def has_evidence(records: Sequence[Record]) -> bool:
 
 
 def evidence_page(
-    entries: Sequence[Entry], published: Published, roots: Sequence[Path] = ()
+    stored: Sequence[StoredRecord], published: Published, roots: Sequence[Path] = ()
 ) -> dict[str, Any]:
     """Values of the template, ``told`` for the first page, and ``figures``: file -> its bytes.
 
     Studies are read in or beside the ``roots`` of the records; ``skipped`` is what is damaged
     there, and so was passed over.
     """
-    records = [entry.record for entry in entries]
+    records = [each.record for each in stored]
     claims, damaged = read_claims(), list[BenchError]()
     asked_for = study_records(roots, "claims", damaged.append)
     found = answers(claims, [*records, *(each.record for each in asked_for)])
     rules = read_rules()
     compared = compare_all(records, published, rules)
     figures = _figures(compared, rules)
-    lengths = _lengths(entries, study_records(roots, "lengths", damaged.append), damaged.append)
+    lengths = _lengths(stored, study_records(roots, "lengths", damaged.append), damaged.append)
     return {
         "lists": [
             (
@@ -79,7 +79,7 @@ def evidence_page(
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldClaims:
     """Claims of one status on the first page."""
 
     heading: str
@@ -88,13 +88,13 @@ class Told:
     claims: tuple[tuple[str, str], ...]  # the first of them: name, what the paper says
 
 
-def _told(found: Sequence[Answer]) -> list[Told]:
-    """What holds on photographs, what on other pictures alone, what is open; then what fails."""
+def _told(found: Sequence[Answer]) -> list[ToldClaims]:
+    """Claims that hold on photographs, on other pictures alone, that are open; then that fail."""
     lists = []
     for status, heading in claim_tables.STATUSES.items():
         own = claim_tables.of_status(found, status)
         first = tuple((answer.name, answer.claim.says) for answer in own[:_FEW])
-        lists.append(Told(heading, _anchor(status), len(own), first))
+        lists.append(ToldClaims(heading, _anchor(status), len(own), first))
     return lists
 
 
@@ -103,15 +103,15 @@ def _anchor(status: str) -> str:
 
 
 def _lengths(
-    entries: Sequence[Entry], longer: Sequence[StoredRecord],
+    stored: Sequence[StoredRecord], longer: Sequence[StoredRecord],
     on_damaged: Callable[[BenchError], None],
 ) -> list[Lengths]:  # fmt: skip
     """Methods by length of training, of studies beside the board's records of the usual length."""
     places = {(s.record.protocol, s.record.track, s.record.seed) for s in longer}
     usual = [
-        StoredRecord(entry.record, entry.path)
-        for entry in entries
-        if entry.path and (entry.record.protocol, entry.record.track, entry.record.seed) in places
+        each
+        for each in stored
+        if (each.record.protocol, each.record.track, each.record.seed) in places
     ]
     try:
         return compare_lengths([*usual, *longer], ["cmc_at_1"]) if longer else []

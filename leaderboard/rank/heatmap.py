@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from benchmark.report.effects import Effect, keeps, models_words
 from benchmark.report.ranks import LEAST_MODELS
-from leaderboard.boards import Board
-from leaderboard.effects import Effect, keeps, models_words
 from leaderboard.names import method_href
-from leaderboard.scenarios import CLASSES, Scenario
+from leaderboard.rank.boards import RankedBoard
+from leaderboard.rank.scenarios import CLASSES, Scenario
 
 _GROUPS = ("one update", "templates and cameras", "a chain of updates", "backfilling")
 _SHADES = ((0.2, "p1"), (0.4, "p2"), (0.6, "p3"), (0.8, "p4"))
@@ -68,7 +68,7 @@ class Heatmap:
 
 
 def heatmap(
-    boards: Sequence[Board], root: str = "", methods: Sequence[str] = (),
+    boards: Sequence[RankedBoard], root: str = "", methods: Sequence[str] = (),
     heads: Mapping[str, str] | None = None,
 ) -> Heatmap:  # fmt: skip
     """The heatmap of some boards; seen and unseen classes never share a group.
@@ -111,7 +111,7 @@ def heatmap(
     )  # fmt: skip
 
 
-def side_by_side(boards: Sequence[Board], protocol: str) -> Heatmap | None:
+def side_by_side(boards: Sequence[RankedBoard], protocol: str) -> Heatmap | None:
     """One protocol on every track with enough models, and the methods that all of them have.
 
     Photographs first, seen classes and unseen ones in one table whose heads tell them apart; None
@@ -119,7 +119,7 @@ def side_by_side(boards: Sequence[Board], protocol: str) -> Heatmap | None:
     """
     of = [b for b in boards if b.first.protocol == protocol and b.enough and _says(b)]
     shown = sorted(of, key=lambda board: (board.scenario.place, board.scenario.classes))
-    methods = [m for m in _methods(shown) if all(m in b.ranking.effects for b in shown)]
+    methods = [m for m in _methods(shown) if all(m in b.standing.effects for b in shown)]
     if len(shown) < 2 or not methods:
         return None
     return Heatmap(
@@ -140,29 +140,21 @@ def side_by_side(boards: Sequence[Board], protocol: str) -> Heatmap | None:
     )  # fmt: skip
 
 
-def _says(board: Board) -> bool:
+def _says(board: RankedBoard) -> bool:
     """Whether some method's share is known."""
-    return any(e.share.value is not None for e in board.ranking.effects.values())
+    return any(e.share.value is not None for e in board.standing.effects.values())
 
 
-def _parts(boards: Sequence[Board]) -> list[list[Board]]:
+def _parts(boards: Sequence[RankedBoard]) -> list[list[RankedBoard]]:
     """Boards in parts of nearly one size that fit beside each other."""
     n = -(-len(boards) // _WIDEST)
     return [[*boards[len(boards) * i // n : len(boards) * (i + 1) // n]] for i in range(n)]
 
 
-def _without(board: Board) -> HeatCell:
+def _without(board: RankedBoard) -> HeatCell:
     """Doing without any method."""
-    share = share_without(board)
+    share = board.without
     return HeatCell(f"{100 * share:z.0f}", "", f"no method: {100 * share:z.0f} % of the upgrade")
-
-
-def share_without(board: Board) -> float:
-    """What is kept without any method: nothing, but for items that are embedded anew."""
-    if board.ranking.criterion.kind != "area":
-        return 0.0
-    alone = board.ranking.effects.get("independent")
-    return 0.0 if alone is None or alone.share.value is None else alone.share.value
 
 
 def _order(scenario: Scenario) -> tuple[int, int]:
@@ -175,11 +167,11 @@ def _group_words(scenario: Scenario) -> str:
     return CLASSES[scenario.classes] if scenario.classes in ("seen", "both") else scenario.group
 
 
-def _methods(boards: Sequence[Board]) -> list[str]:
+def _methods(boards: Sequence[RankedBoard]) -> list[str]:
     """Methods that may have a rank and were measured on some board."""
-    first = boards[0].ranking.effects if boards else {}
+    first = boards[0].standing.effects if boards else {}
     every = dict.fromkeys(
-        m for b in boards for m in b.ranking.effects if b.info[m].ranked and m not in b.unsealed
+        m for b in boards for m in b.standing.effects if b.info[m].ranked and m not in b.unsealed
     )
 
     def order(method: str) -> tuple[bool, bool, float, str]:
@@ -191,7 +183,7 @@ def _methods(boards: Sequence[Board]) -> list[str]:
     return sorted(every, key=order)
 
 
-def _column(board: Board, root: str, part: int, heads: Mapping[str, str]) -> HeatColumn:
+def _column(board: RankedBoard, root: str, part: int, heads: Mapping[str, str]) -> HeatColumn:
     about = board.scenario
     href, title = f"{root}boards/{board.slug}.html", f"{about.title} ({about.id})"
     if board.slug in heads:
@@ -202,7 +194,7 @@ def _column(board: Board, root: str, part: int, heads: Mapping[str, str]) -> Hea
     return HeatColumn(href, head, about.subject, title, part)
 
 
-def cell(board: Board, method: str) -> HeatCell:
+def cell(board: RankedBoard, method: str) -> HeatCell:
     """A method on a board.
 
     Hatched where there are fewer than three models, or other ones than the other methods have;
@@ -210,7 +202,7 @@ def cell(board: Board, method: str) -> HeatCell:
     """
     if method not in board.info:
         return HeatCell("·", "unknown", "not measured")
-    effect = board.ranking.effects.get(method)
+    effect = board.standing.effects.get(method)
     if effect is None:
         return HeatCell("n/a", "na", "not applicable")
     if effect.share.value is None:
@@ -218,7 +210,7 @@ def cell(board: Board, method: str) -> HeatCell:
     elsewhere = method in board.elsewhere
     few = "few" if effect.models < LEAST_MODELS or elsewhere else ""
     hurts = "hurts" if effect.hurts else ""
-    look = " ".join(filter(None, (shade(effect.share.value, share_without(board)), few, hurts)))
+    look = " ".join(filter(None, (shade(effect.share.value, board.without), few, hurts)))
     return HeatCell(f"{100 * effect.share.value:z.0f}", look, _hint(effect, elsewhere=elsewhere))
 
 

@@ -16,9 +16,9 @@ from benchmark.records.details import Details
 from benchmark.records.record import Record
 from benchmark.report.notes import over_words, seed_words, stage_name
 from leaderboard.names import record_file
-from leaderboard.record_tables import MOST_SEEDS, in_full, other_parts, scores_part
-from leaderboard.seeds import Seed, Seeds
-from leaderboard.words import words
+from leaderboard.pages.record_tables import MOST_SEEDS, in_full, other_parts, scores_part
+from leaderboard.read.records import MethodRecords, ShownRecord
+from leaderboard.read.words import words
 
 Pair = tuple[str, str]
 Section = tuple[str, tuple[Pair, ...]]
@@ -28,8 +28,8 @@ _LONGEST_HEADING = 30
 _PACKAGES = ("python", "torch", "lightning-fabric", "timm", "numpy", "cpu", "system")
 
 
-def record_page(found: Seeds) -> dict[str, Any]:
-    """What the template shows of a method's records on a board."""
+def record_page(found: MethodRecords) -> dict[str, Any]:
+    """Values of the template of a method's records on a board."""
     seeds, drawn = found.seeds, found.drawn.record
     records = [seed.record for seed in seeds]
     full = in_full(records)
@@ -63,7 +63,7 @@ def _few_words(seeds: Sequence[int]) -> str:
 
 
 def _full_words(records: Sequence[Record], full: int) -> str:
-    """Of which seeds there is no room for everything."""
+    """The seeds that there is no room for everything of."""
     words = []
     if len(records) > MOST_SEEDS:
         words.append(f"Main scores are those of the first {MOST_SEEDS} of {len(records)} seeds.")
@@ -73,15 +73,15 @@ def _full_words(records: Sequence[Record], full: int) -> str:
 
 
 def _tags(records: Sequence[Record]) -> Iterator[str]:
-    """What is true of every seed."""
+    """Tags of every seed."""
     if all(record.training is None for record in records):
         yield "older version"
     if all(record.seal is None for record in records):
         yield "unsealed"
 
 
-def _remarks(seeds: Sequence[Seed]) -> Iterator[str]:
-    """What a reader must know of some seeds, or of all."""
+def _remarks(seeds: Sequence[ShownRecord]) -> Iterator[str]:
+    """Remarks on some seeds, or on all."""
     records = [seed.record for seed in seeds]
     reasons = {r.seed: f"Not applicable: {r.reason}" if r.reason else "" for r in records}
     yield from _said(reasons)
@@ -134,7 +134,7 @@ def _needs_root(track: str) -> bool:
 
 
 def versions(records: Sequence[Record]) -> list[Pair]:
-    """What computed the numbers; several values where records differ."""
+    """Versions that computed the numbers; several values where records differ."""
     values = {
         "protocol version": {str(r.protocol_version) for r in records},
         "track version": {str(r.track_version) for r in records},
@@ -152,7 +152,7 @@ def _dataset(record: Record) -> str:
 
 
 def _provenance(record: Record) -> tuple[Pair, ...]:
-    """When, by what, for how long."""
+    """Date, code and time."""
     run, code = record.run, record.run.code
     argv = " ".join(run.argv)
     seconds = sum(stage.seconds or 0.0 for stage in run.stages.values())
@@ -174,7 +174,7 @@ def _provenance(record: Record) -> tuple[Pair, ...]:
 def _facts(
     records: Sequence[Record], full: int
 ) -> tuple[list[Section], list[tuple[int, tuple[Pair, ...]]]]:
-    """What is the same of every seed, part by part; seed -> all else, of the first ``full``.
+    """Facts that are the same of every seed, part by part; seed -> all else, of the first ``full``.
 
     The part without a title is the provenance.
     """
@@ -256,7 +256,7 @@ def _text(value: Any) -> str:
 
 
 def _charts(record: Record, details: Details | None) -> dict[str, Any]:
-    """What the charts of a record's page are drawn from; empty parts are not shown."""
+    """Values of the charts of a record's page; empty parts are not shown."""
     curves = {
         stage_name(title, part): [None if v is None else float(f"{v:.5g}") for v in curve.loss]
         for title, parts in record.curves.items()

@@ -1,0 +1,170 @@
+"""Costs of methods beside their scores, in hours and money too, and of putting one on the board."""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmark.metrics.cost_model import Assumptions
+from benchmark.records.record import Record
+from benchmark.report.model_size import added_parameters
+from benchmark.report.ranks import LEAST_MODELS
+
+COSTS = {
+    "training_cost": "training cost",
+    "added_parameters": "added parameters",
+    "bytes_before": "bytes an item",
+    "bytes_after": "bytes after the update",
+    "convert_multiply_adds": "multiply-adds to convert",
+    "query_multiply_adds": "added multiply-adds a query",
+    "multiply_adds": "multiply-adds an image",
+    "model_runs": "model runs a query",
+    "indexes": "indexes kept",
+    "new_embeddings": "new embeddings a query",
+}
+"""Costs in words, in reading order."""
+
+
+def method_costs(records: Sequence[Record], alone: Sequence[Record] = ()) -> dict[str, float]:
+    """What a method costs: the median over its records of each number known.
+
+    Args:
+        records: Its records.
+        alone: Those of ``independent``, whose model says how many parameters are added.
+    """
+    beside = {(r.seed, str(r.changed)): r for r in alone if r.status == "done"}
+    values: dict[str, list[float]] = {}
+    for record in records:
+        if record.status != "done":
+            continue
+        name, model = next(iter(record.models.items()))
+        side = record.side.generations.get(name) if record.side else None
+        known = {
+            "training_cost": record.run.training_cost,
+            # Records of schema 1 do not say it themselves.
+            "bytes_before": 4.0 * model.dim + (side.bytes if side else 0),
+            **record.cost.model_dump(exclude_none=True),
+        }
+        if "added_parameters" in known:
+            same = beside.get((record.seed, str(record.changed)))
+            known["added_parameters"] = added_parameters(record, same)
+        for key, value in known.items():
+            if value is not None:
+                values.setdefault(key, []).append(float(value))
+    return {key: statistics.median(values[key]) for key in COSTS if key in values}
+
+
+def cost_text(key: str, value: float) -> str:
+    """A cost as people read it.
+
+    Example:
+        >>> cost_text("training_cost", 1.234), cost_text("added_parameters", 5553216.0)
+        ('1.23x', '5.6 M')
+    """
+    if key == "training_cost":
+        return f"{value:.2f}x"
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(value) >= 10 * size or (abs(value) >= size and unit != "k"):
+            return f"{value / size:.1f} {unit}"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.3g}"
+
+
+def cost_words(costs: Mapping[str, float], keys: Iterable[str] = COSTS) -> list[str]:
+    """Some costs with their names, ``1.23x training cost``."""
+    return [f"{cost_text(key, costs[key])} {COSTS[key]}" for key in keys if key in costs]
+
+
+def update_hours(costs: Mapping[str, float], assumed: Assumptions, *, trains: bool) -> float:
+    """Hours of one machine that an update takes beside the new model itself.
+
+    Args:
+        costs: See :func:`method_costs`; what is unknown counts nothing.
+        assumed: The deployment.
+        trains: Is the new model trained by the method? Then only what that takes beyond a training
+            without constraint counts, and no pairs are embedded.
+
+    Example:
+        >>> fct = {"training_cost": 1.5, "convert_multiply_adds": 720.0}
+        >>> assumed = Assumptions(items=1e6, throughput=100, pairs=36e4, map_rate=1e5)
+        >>> update_hours(fct, assumed, trains=False)  # 12 of training, 1 of embedding, 2
+        15.0
+    """
+    training = max(costs.get("training_cost", 1.0) - 1.0, 0.0) * assumed.training_hours
+    pairs = 0.0 if trains else min(assumed.pairs, assumed.items)
+    converting = assumed.converting(costs.get("convert_multiply_adds", 0.0))
+    return training + assumed.embedding(pairs) + converting
+
+
+def hours_words(hours: float) -> str:
+    """Hours as people read them.
+
+    Example:
+        >>> hours_words(0.004), hours_words(0.5), hours_words(3.24), hours_words(55.6)
+        ('under a minute', '30 min', '3.2 h', '56 h')
+    """
+    if hours < 1 / 60:
+        return "under a minute" if hours > 0 else "no time"
+    if hours < 1:
+        return f"{60 * hours:.0f} min"
+    return f"{hours:.1f} h" if hours < 10 else f"{hours:,.0f} h"
+
+
+def money_words(money: float) -> str:
+    """Money as people read it.
+
+    Example:
+        >>> money_words(6.48), money_words(0.002), money_words(2000)
+        ('$6.48', 'under $0.01', '$2,000')
+    """
+    if money < 0.01:
+        return "under $0.01" if money > 0 else "$0"
+    return f"${money:,.0f}" if money >= 100 else f"${money:,.2f}"
+
+
+def bill_words(hours: float, assumed: Assumptions) -> str:
+    """Hours and money.
+
+    Example:
+        >>> bill_words(3.24, Assumptions(price=2.0)), bill_words(0.0, Assumptions())
+        ('3.2 h of one machine, $6.48', 'no extra machine time')
+    """
+    if not hours:
+        return "no extra machine time"
+    return f"{hours_words(hours)} of one machine, {money_words(assumed.money(hours))}"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Hours of running one method under some protocols with three seeds."""
+
+    protocols: int
+    hours: float
+    most: float
+
+    @property
+    def words(self) -> str:
+        """``3.2 h, at most 5.0 h``."""
+        return f"{hours_words(self.hours)}, of the slowest {hours_words(self.most)}"
+
+    @property
+    def money(self) -> str:
+        """At the chooser's price of an hour."""
+        return money_words(Assumptions().money(self.hours))
+
+
+def effort(boards: Iterable[Sequence[Record]]) -> Effort | None:
+    """Median and most over the methods of the hours that their own stages took; None if unknown.
+
+    Stages that all methods share (data, the old model, the independent one) are counted once more
+    for each, as somebody who begins with an empty store runs them.
+    """
+    of_board = [[_hours(r) for r in records if r.status == "done"] for records in boards]
+    known = [hours for hours in of_board if any(hours)]
+    if not known:
+        return None
+    middle = sum(statistics.median(h for h in hours if h) for hours in known)
+    most = sum(map(max, known))
+    return Effort(len(known), LEAST_MODELS * middle, LEAST_MODELS * most)
+
+
+def _hours(record: Record) -> float:
+    return sum(stage.seconds or 0.0 for stage in record.run.stages.values()) / 3600

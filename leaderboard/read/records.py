@@ -1,0 +1,161 @@
+"""Records and what lies beside them; what cannot be shown is passed over, and said so."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark.errors import BenchError
+from benchmark.records.details import Details, check_digest, details_path, unpack_details
+from benchmark.records.files import Attempt, StoredRecord, find_records
+from benchmark.records.record import Record
+from benchmark.records.verified import Verification, read_verification
+from leaderboard.read.processes import MANY, spread
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A file that is not shown, and the reason in one line."""
+
+    file: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"skipped {self.file}: {self.reason}"
+
+
+def read_folders(roots: Sequence[Path]) -> tuple[list[StoredRecord], list[Skipped]]:
+    """Every record below some folders, each in the order of its paths, and what is no record.
+
+    Of two records of one run the first is read; a file that is reached twice counts once.
+
+    Raises:
+        BenchError: If one has no record.
+    """
+
+    def read_all(read: Callable[[Path], Attempt], paths: Sequence[Path]) -> list[Attempt]:
+        return spread(read, paths, enough=len(paths) >= MANY)
+
+    errors: list[BenchError] = []
+    kept: dict[tuple[object, ...], StoredRecord] = {}
+    reached: set[Path] = set()
+    for stored in (each for root in roots for each in find_records(root, errors.append, read_all)):
+        record = stored.record
+        identity = (
+            record.protocol, record.protocol_version, record.track, record.track_version,
+            record.method, record.seed, record.first_seed, repr(sorted(record.changed.items())),
+        )  # fmt: skip
+        place = stored.path.resolve() if len(roots) > 1 else stored.path
+        if place in reached:
+            continue
+        reached.add(place)
+        if identity in kept:
+            errors.append(BenchError(
+                f"{stored.path}: a record of {record.method}, seed {record.seed}, on "
+                f"{record.protocol} and {record.track} was read before"
+            ))  # fmt: skip
+        else:
+            kept[identity] = stored
+    skipped = sorted((skip(error, roots) for error in errors), key=lambda each: each.file)
+    return list(kept.values()), list(dict.fromkeys(skipped))
+
+
+def read_details(stored: StoredRecord) -> tuple[Details | None, bytes]:
+    """The parts of a record's details that a page shows, and the bytes of their file, if any.
+
+    Raises:
+        BenchError: If they are damaged.
+    """
+    packed = check_details(stored)
+    if not packed:
+        return None, b""
+    return unpack_details(details_path(stored.path), packed, with_results=False), packed
+
+
+def check_details(stored: StoredRecord) -> bytes:
+    """The bytes of the file of a record's details, which its hash fits; none without.
+
+    Raises:
+        BenchError: If the hash does not fit, or there is no file.
+    """
+    return check_digest(stored.record, stored.path) if stored.path.is_file() else b""
+
+
+def skip(error: BenchError, roots: Sequence[Path]) -> Skipped:
+    """An error that begins with a file; the file as it is called below its root.
+
+    Of several roots the last folder's name stands before it.
+    """
+    text = " ".join(str(error).split())
+    for root in roots:
+        text = text.replace(f"{root}/", f"{root.name}/" if len(roots) > 1 else "")
+    file, _, reason = text.partition(": ")
+    return Skipped(_printable(file), _printable(reason))
+
+
+def _printable(text: str, longest: int = 300) -> str:
+    """Text that a terminal shows on one line as it is."""
+    plain = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+    return plain if len(plain) <= longest else plain[: longest - 3] + "..."
+
+
+@dataclass(frozen=True)
+class ShownRecord:
+    """A record, and what lies beside it."""
+
+    stored: StoredRecord
+    packed: bytes = b""  # its details file; empty without
+    damaged: str = ""  # why the details are left out
+    badge: str = ""  # that it was trained again, and with what outcome
+
+    @property
+    def record(self) -> Record:
+        """The record itself."""
+        return self.stored.record
+
+
+@dataclass(frozen=True)
+class MethodRecords:
+    """A method's records on a board, one a seed."""
+
+    seeds: tuple[ShownRecord, ...]
+    # the one whose pictures are shown: the first that the method could be applied to
+    drawn: StoredRecord
+    details: Details | None  # of that one
+    skipped: tuple[Skipped, ...]  # damaged details and badges
+
+
+def read_seeds(every: Iterable[StoredRecord], roots: Sequence[Path]) -> MethodRecords:
+    """Everything that a page shows of some records; details not drawn are checked alone."""
+    known = list(every)
+    drawn = next((stored for stored in known if stored.record.status == "done"), known[0])
+    details, seeds, skipped = None, [], []
+    for stored in known:
+        packed, damaged = b"", ""
+        try:
+            if stored is drawn:
+                details, packed = read_details(stored)
+            else:
+                packed = check_details(stored)
+        except BenchError as error:
+            skipped.append(skip(error, roots))
+            damaged = skipped[-1].reason
+        found = None
+        try:
+            found = _badge(stored)
+        except BenchError as error:
+            skipped.append(skip(error, roots))
+        seeds.append(ShownRecord(stored, packed, damaged, found.words if found else ""))
+    return MethodRecords(tuple(seeds), drawn, details, tuple(skipped))
+
+
+def badge(stored: StoredRecord) -> Verification | None:
+    """The badge of a record that was trained again; a damaged one, told by its page, is none."""
+    try:
+        return _badge(stored)
+    except BenchError:
+        return None
+
+
+def _badge(stored: StoredRecord) -> Verification | None:
+    there = stored.path.is_file()
+    return read_verification(stored.record, stored.path) if there else None
