@@ -114,7 +114,7 @@ def build(records: Iterable[Record], out: _Path, root: _Path | None = None) -> P
 
 
 class _Site:
-    """What all pages share."""
+    """The pages, and all that they share."""
 
     def __init__(
         self, stored: Sequence[StoredRecord], skipped: Sequence[Skipped], out: _Path,
@@ -168,7 +168,7 @@ class _Site:
         return self.out / _FIRST
 
     def _early(self) -> list[Callable[[], Any]]:
-        """What needs no board: first the evidence, which takes longest, then pages of records."""
+        """Pages that need no rank: the evidence, which takes longest, then those of records."""
         of = [(board, method) for board in self.boards for method in board.by_seed]
         return [self._evidence, *(partial(self._records, *each) for each in of)]
 
@@ -207,7 +207,7 @@ class _Site:
 
     @cached_property
     def _about(self) -> dict[str, Any]:
-        """What every page says of all records."""
+        """Values of all records for every page."""
         return {
             "n_records": len(self.stored), "newest": self.newest[0],
             "kinds": kinds_words(board.scenario for board in self.boards),
@@ -284,7 +284,7 @@ class _Site:
         }
 
     def _changes(self) -> None:
-        """What moved since the last release, the releases themselves, the feed, and citations."""
+        """Changes since the last release, the releases themselves, the feed, and citations."""
         now = changes.freeze("0", self.boards)
         last = self.releases[0] if self.releases else None
         self._page(

@@ -54,12 +54,12 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
 
 
 def _fidelity(said: str) -> str:
-    """What it was built from, in words."""
+    """The sources that it was built from, in words."""
     return f"{said}: {FIDELITIES[said]}" if said else "not declared"
 
 
 def _query_costs(method: MethodDeclaration) -> dict[str, str]:
-    """What a query costs, where that is more than one model run in one index."""
+    """The cost of a query that takes more than one model run in one index."""
     if (method.model_runs, method.indexes, method.new_embeddings) == (1, 1, 0):
         return {}
     indexes = "index" if method.indexes == 1 else "indexes"

@@ -1,4 +1,4 @@
-"""Which queries of a board are looked at: the same ones for every method."""
+"""Queries of a board that are looked at: the same ones for every method."""
 
 from dataclasses import dataclass
 

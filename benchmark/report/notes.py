@@ -1,4 +1,4 @@
-"""What stands above and below a table: protocol, track, seeds, how to read it, warnings."""
+"""Words above and below a table: protocol, track, seeds, how to read it, warnings."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -81,7 +81,7 @@ def question(record: Record) -> str:
 
 
 def training_sizes(record: Record) -> str:
-    """What each model was trained on: tracks may change what the question says.
+    """Classes and images that each model was trained on: tracks may change what the question says.
 
     Empty where the record does not say it.
     """
@@ -104,7 +104,7 @@ def track_title(record: Record) -> str:
 
 
 def track_note(record: Record) -> str:
-    """What readers of a track's numbers must know; empty where nothing."""
+    """A note for readers of a track's numbers; empty where there is none."""
     track = installed(load_track, record.track)
     return track.note if track else ""
 
@@ -121,7 +121,7 @@ def notes(records: Sequence[Record], shown: Sequence[str]) -> list[str]:
 
 
 def query_costs(records: Sequence[Record]) -> Iterator[str]:
-    """What methods take at query time beyond one model run and one index, if any does."""
+    """Costs of methods at query time beyond one model run and one index, if any has such."""
     words = {}
     for record in records:
         cost = record.cost
@@ -139,7 +139,7 @@ def query_costs(records: Sequence[Record]) -> Iterator[str]:
 
 
 def interval_words(records: Sequence[Record], metrics: Sequence[str] = ()) -> str:
-    """How ``±`` is to be read, ``± is the wider side of the 95 % interval (over classes)``.
+    """The meaning of ``±``: ``± is the wider side of the 95 % interval (over classes)``.
 
     ``metrics`` are those shown; by default all that have intervals.
     """
@@ -149,7 +149,7 @@ def interval_words(records: Sequence[Record], metrics: Sequence[str] = ()) -> st
 
 
 def over_words(records: Sequence[Record], metrics: Sequence[str] = ()) -> str:
-    """What intervals of one seed are over, ``over classes``; empty where there are none.
+    """The units that intervals of one seed are over, ``over classes``; empty where there are none.
 
     Where it differs by metric, each kind of metric stands before what it is over.
     """
@@ -167,7 +167,7 @@ def over_words(records: Sequence[Record], metrics: Sequence[str] = ()) -> str:
 
 
 def _over(record: Record, metric: str) -> str:
-    """What the intervals of a metric are over; a score along a curve is over what it is over."""
+    """The units that a metric's intervals are over; a curve's are those of its metric."""
     base = re.sub("^(area|worst|share_above)_", "", metric)
     if record.over is not None:
         return record.over.get(base, "classes")
@@ -199,7 +199,7 @@ def track_lines(record: Record) -> Iterator[str]:
 
 
 def upper_words(record: Record) -> str:
-    """Which model the update gain is measured against."""
+    """The model that the update gain is measured against."""
     if record.upper == "upper-all":
         return "the new model trained on old and new data together (MixBCT)"
     return "the new model trained independently on the new data (BCT)"

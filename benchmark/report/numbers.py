@@ -1,4 +1,4 @@
-"""How numbers and metric names are printed; the only place that knows percent."""
+"""Numbers and metric names as they are printed; the only place that knows percent."""
 
 import math
 import re
@@ -16,7 +16,7 @@ _ORDER = ("cmc_at_", "map", "mrr", "minp", "rank_", "tar_at_far_", "tpir_at_fpir
 
 @cache
 def metric(key: str) -> Metric:
-    """What a key means; one that the catalogue does not know is shown as it is."""
+    """The metric of a key; one that the catalogue does not know is shown as it is."""
     try:
         return describe(key)
     except ValueError:
@@ -64,7 +64,7 @@ def of_seeds(answers: tuple[int, int] | None) -> str:
 
 
 def best(values: Mapping[K, float | None], key: str, *, larger: bool = False) -> set[K]:
-    """Whose score is marked as the best: what looks equal as printed shares the mark.
+    """The rivals that are marked as the best; scores that look equal as printed share the mark.
 
     Nobody's is where that would say nothing: where all of several rivals have the same score, where
     the best is 0 and less cannot be, or where the metric does not say which is better.

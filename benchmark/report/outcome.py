@@ -28,7 +28,7 @@ def of_settings(settings: Mapping[str, Sequence[Record]], metrics: Sequence[str]
 
 
 def upper_is_lower(records: Sequence[Record], metric: str) -> bool:
-    """Whether the upper bound that the gain uses lies below old/old, mean over the seeds."""
+    """Compare the upper bound that the gain uses with old/old, mean over the seeds: is it lower?"""
     if not _higher_is_better(metric) or select.text_queries(records):  # it is of images
         return False
     margins: dict[int, float] = {}
@@ -40,7 +40,7 @@ def upper_is_lower(records: Sequence[Record], metric: str) -> bool:
 
 
 def old_is_best(records: Sequence[Record], metric: str) -> bool:
-    """Whether there are methods, none of whose cross-tests exceeds old/old, mean over the seeds.
+    """Compare every method's cross-test with old/old, mean over the seeds: does none exceed it?
 
     Controls and the independent model are no methods.
     """

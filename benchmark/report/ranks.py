@@ -45,7 +45,7 @@ Values = Mapping[str, Mapping[int, float]]
 
 @dataclass(frozen=True)
 class RankPlace:
-    """Where a method stands."""
+    """A method's place by one score."""
 
     method: str
     score: float | None  # mean over the seeds that count; None where one is missing
@@ -114,7 +114,7 @@ def _mean(values: Mapping[int, float], seeds: frozenset[int]) -> float:
 
 
 def _ties(methods: list[str], values: Values) -> Counter[str]:
-    """How many of the others each cannot be told apart from."""
+    """Numbers of other methods that each cannot be told apart from."""
     tied: Counter[str] = Counter(dict.fromkeys(methods, 0))
     for left, right in combinations(methods, 2):
         if not apart(values[left], values[right]):
@@ -123,7 +123,7 @@ def _ties(methods: list[str], values: Values) -> Counter[str]:
 
 
 def apart(left: Mapping[int, float], right: Mapping[int, float]) -> bool:
-    """Whether the interval of the difference, over the seeds that both have, leaves out zero.
+    """Tell two methods apart: the interval of their difference over shared seeds leaves out zero.
 
     Example:
         >>> apart({0: 0.5, 1: 0.6, 2: 0.7}, {0: 0.4, 1: 0.5, 2: 0.601})

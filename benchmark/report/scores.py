@@ -23,7 +23,7 @@ GAIN = "gain"
 
 @dataclass(frozen=True)
 class CaseVerdict:
-    """What a method's cross-test means."""
+    """The meaning of a method's cross-test."""
 
     # (seeds on which new/old > old/old, seeds); None where unknown
     compatible: tuple[int, int] | None

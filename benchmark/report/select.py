@@ -39,7 +39,7 @@ def cross_case(records: Sequence[Record]) -> str:
 
 
 def text_queries(records: Sequence[Record]) -> bool:
-    """Whether the oldest generation's queries are texts, with galleries of newer models only."""
+    """Tell records whose oldest queries are texts, in galleries of newer models only."""
     names = generations(records)
     measured = {case for record in records for case in record.scores}
     return f"{names[0]}/{names[-1]}" in measured and f"{names[-1]}/{names[0]}" not in measured
@@ -70,7 +70,7 @@ def lower_case(records: Sequence[Record]) -> str:
 
 
 def role(case: str, names: Sequence[str]) -> Role:
-    """What a case tests.
+    """The role of a case.
 
     Example:
         >>> role("new/old", ["old", "new"]), role("old'/old'", ["old", "new"])
@@ -112,7 +112,7 @@ def cases(records: Sequence[Record], chosen: Names = None) -> list[str]:
 
 
 def _symmetric(records: Sequence[Record]) -> bool:
-    """Whether all scores are also there with the models exchanged, as of 1:1 verification."""
+    """Tell records that also score the models exchanged, as of 1:1 verification."""
     names = generations(records)
     cross, swapped = f"{names[-1]}/{names[0]}", f"{names[0]}/{names[-1]}"
     both = [r.scores for r in records if swapped in r.scores]
@@ -197,5 +197,5 @@ def averaged_case(names: Sequence[str]) -> str:
 
 
 def is_difference(case: str) -> bool:
-    """Whether the case is ``A - B``."""
+    """Tell the difference of two cases, ``A - B``."""
     return _LESS in case

@@ -1,4 +1,4 @@
-"""What moved since the last release: frozen standings, their differences, and a feed."""
+"""Changes since the last release: frozen standings, their differences, and a feed."""
 
 import html
 import json
@@ -150,7 +150,7 @@ def _version(name: str) -> tuple[list[int], str]:
 
 
 def moves(before: Release, after: Release) -> list[Move]:
-    """What is new, gone or stands elsewhere, board by board."""
+    """Methods that are new, gone or stand elsewhere, board by board."""
     found = []
     for slug in sorted(before.boards.keys() | after.boards.keys()):
         old, new = before.boards.get(slug), after.boards.get(slug)

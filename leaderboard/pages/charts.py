@@ -29,7 +29,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def board_data(board: RankedBoard, boards: Sequence[RankedBoard]) -> dict[str, Any]:
-    """What the charts and filters of a board's page read beside its rows."""
+    """Values that the charts and filters of a board's page read beside its rows."""
     return {
         "slug": board.slug,
         "title": board.scenario.title,
@@ -146,7 +146,7 @@ def _steps(curve: Sequence[float]) -> list[int]:
 
 
 def _groups(records: Sequence[Record]) -> dict[str, Any] | None:
-    """How early each group is backfilled and how its queries fare, of each method's first seed."""
+    """Shares backfilled and scores of each group along the curve, of each method's first seed."""
     methods: dict[str, Any] = {}
     names: list[str] = []
     for record in records:

@@ -24,7 +24,7 @@ _VENDOR: tuple[answers.Way, ...] = ("convert", "query", "lists")
 
 
 def index(boards: Sequence[RankedBoard], methods: Iterable[str]) -> dict[str, Any]:
-    """What the first page shows: the answer for the commonest upgrade, the heatmap, the chooser."""
+    """Values of the first page: the answer for the commonest upgrade, the heatmap, the chooser."""
     current = [board for board in boards if board.current]
     single = [board for board in current if not board.of_setting]
     board = answers.commonest(boards)

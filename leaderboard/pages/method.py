@@ -40,7 +40,7 @@ _GOOD = 0.05
 def method_page(
     info: MethodInfo, boards: Sequence[RankedBoard], known: Mapping[str, MethodInfo]
 ) -> dict[str, Any]:
-    """What the template of a method shows; ``known`` are the methods that have a page."""
+    """Values of the template of a method; ``known`` are the methods that have a page."""
     of_method = [board for board in boards if info.method in board.info]
     plain = [board for board in of_method if not board.first.changed]
     name = info.method.partition(":")[0]
@@ -224,12 +224,12 @@ def sentences(info: MethodInfo, boards: Sequence[RankedBoard]) -> list[tuple[str
 
 
 def _more(board: RankedBoard, effect: Effect) -> float:
-    """What it keeps beyond what is kept without any method."""
+    """The share that it keeps beyond that without any method."""
     return (effect.share.value or 0.0) - board.without
 
 
 def _is_good(board: RankedBoard, effect: Effect) -> bool:
-    """Whether it keeps more than doing without, beyond the interval where there is one."""
+    """Tell a method that keeps more than doing without, beyond the interval where there is one."""
     low = effect.share.low
     sure = not effect.enough or low is None or low > board.without
     return sure and not effect.hurts and _more(board, effect) >= _GOOD

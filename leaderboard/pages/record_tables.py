@@ -145,7 +145,7 @@ def _cell(
 
 
 def other_parts(records: Sequence[Record], full: int) -> Iterator[Part]:
-    """What stands below the scores: backfilling, counts, times; by seed of the first ``full``."""
+    """Parts below the scores: backfilling, counts, times; by seed of the first ``full``."""
     several = len(records) > 1
     means = {table.title: table for table in _backfilling(records)} if several else {}
     found: dict[str, list[tuple[int, TextTable]]] = {}

@@ -65,7 +65,7 @@ def rank_cell(place: RankPlace, empty: str = numbers.DASH) -> TextCell:
 
 
 def share_cell(effect: Effect | None) -> TextCell:
-    """What is kept of the upgrade."""
+    """The share of the upgrade that is kept."""
     if effect is None or effect.share.value is None:
         return TextCell(numbers.DASH, sort="")
     return TextCell(
@@ -219,7 +219,7 @@ def _cells(board: RankedBoard, row: MethodScores, metric: str, own: Standing) ->
 
 
 def hurts_cell(effect: Effect) -> TextCell:
-    """Whether new/new suffers beyond the interval; where few models say so, in grey."""
+    """A mark where new/new suffers beyond the interval; in grey where few models say so."""
     words = "hurts" if effect.hurts else "no"
     return TextCell(words, look="few" if not effect.enough else "no" if effect.hurts else "")
 
@@ -281,7 +281,7 @@ class Family:
     tables: tuple[TextTable, ...]
 
     def has(self, board: RankedBoard) -> bool:
-        """Whether a board is that of one of its settings."""
+        """Tell the boards of its settings."""
         return any(own is board for own in self.boards.values())
 
 

@@ -76,7 +76,7 @@ def render(name: str, **values: Any) -> str:
 
 @cache
 def environment() -> Environment:
-    """What all templates share."""
+    """The environment that all templates share."""
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parents[1] / "templates"),
         autoescape=True,

@@ -25,7 +25,7 @@ COSTS = {
 
 
 def method_costs(records: Sequence[Record], alone: Sequence[Record] = ()) -> dict[str, float]:
-    """What a method costs: the median over its records of each number known.
+    """Costs of a method: the median over its records of each number known.
 
     Args:
         records: Its records.

@@ -141,7 +141,7 @@ def side_by_side(boards: Sequence[RankedBoard], protocol: str) -> Heatmap | None
 
 
 def _says(board: RankedBoard) -> bool:
-    """Whether some method's share is known."""
+    """Tell boards on which some method's share is known."""
     return any(e.share.value is not None for e in board.standing.effects.values())
 
 

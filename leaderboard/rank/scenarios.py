@@ -61,7 +61,7 @@ def scenario(record: Record) -> Scenario:
 
 
 def _happens(record: Record) -> str:
-    """What happens; the setting behind it, where the protocol has settings."""
+    """The event in words; the setting behind it, if the protocol has settings."""
     family, _, setting = record.protocol.partition(":")
     protocol = _installed_protocol(family)
     words = (protocol.scenario if protocol else "") or notes.family_title(record)
@@ -87,7 +87,7 @@ def _tasks(record: Record) -> tuple[str, ...]:
 
 
 def classes_of(record: Record) -> Classes:
-    """Whether the newest model was trained on the classes that it is judged on.
+    """Tell if the newest model was trained on the classes that it is evaluated on.
 
     Sets that a data set keeps for evaluation have other classes where it has more of them than are
     trained on; ``seen`` is a part of the training classes, which a protocol may narrow.
@@ -135,7 +135,7 @@ def _installed_track(name: str) -> Track | None:
 
 
 def kinds_words(scenarios: Iterable[Scenario]) -> str:
-    """Which kinds of pictures some boards are on, ``rendered pictures and drawings``."""
+    """The kinds of pictures that some boards are on, ``rendered pictures and drawings``."""
     found = {each.kind for each in scenarios}
     words = [KINDS[kind] for kind in KINDS if kind in found]
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1] if words else ""]))

@@ -77,7 +77,7 @@ class MethodInfo:
 
     @property
     def difference(self) -> str:
-        """How a variant differs from the method itself; empty for methods and unknown variants."""
+        """The difference of a variant to the method; empty for methods and unknown variants."""
         variants = self.card.get("variants", {})
         changed = variants.get(self.method.partition(":")[2], {})
         name = self.method.partition(":")[0]
@@ -86,7 +86,7 @@ class MethodInfo:
 
     @property
     def filters(self) -> dict[str, Any]:
-        """What filters of a page read."""
+        """Values that filters of a page read."""
         return {
             "family": self.family, "needs": self.needs, "changes": self.changes,
             "ranked": self.ranked,

@@ -15,7 +15,7 @@ from benchmark.cli.output import echo, echo_json, plain_errors
 from benchmark.config.files import write_whole
 from benchmark.report.renderers import html, terminal
 from benchmark.report.text_table import TextCell, simple_table
-from leaderboard import pages
+from leaderboard.pages import templates
 
 ROOT = Path(__file__).parents[2]
 BENCH = [sys.executable, "-m", "benchmark.cli.app"]
@@ -171,7 +171,7 @@ def test_a_full_disk_under_a_writer(capsys, tiny, verb):
 
 def test_pages_show_control_characters():
     table = simple_table(ODD, ODD, (ODD, ODD), (ODD,), [[TextCell(ODD), TextCell(ODD)]])
-    page = pages.environment().from_string("{{ text }}{{ markup }}")
+    page = templates.environment().from_string("{{ text }}{{ markup }}")
     for text in (html.render([table]), page.render(text=ODD, markup=Markup("<b>"))):
         assert SHOWN in text and text.replace("\n", "").isprintable()
     assert page.render(text="<b>", markup=Markup("<b>")) == "&lt;b&gt;<b>"

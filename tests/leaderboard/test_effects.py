@@ -1,4 +1,4 @@
-"""What a method keeps, worked by hand; who is first, who is recommended, what it costs."""
+"""Shares that methods keep, worked by hand; ranks, recommendations, costs."""
 
 from dataclasses import replace
 
@@ -245,7 +245,7 @@ def test_what_a_method_needs_is_asked_for():
 
 
 def test_embedding_within_a_query_is_not_had_for_nothing(several, monkeypatch):
-    """What rescored lists keep is told, with what it takes; it is no recommendation."""
+    """The share that rescored lists keep is told, with its needs; it is no recommendation."""
     best = answers.advice(several, ("convert", "query", "lists"), "somebody").method
     costly = replace(several.info[best], card={"new embeddings": 9})
     monkeypatch.setitem(several.info, best, costly)

@@ -1,4 +1,4 @@
-"""What stands on the built pages, against the records themselves: of a sample, and as committed."""
+"""Numbers on the built pages against the records themselves: of a sample, and as committed."""
 
 import html
 import re

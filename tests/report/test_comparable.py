@@ -1,4 +1,4 @@
-"""Which records are compared with each other."""
+"""Records that are compared with each other."""
 
 from support.records import make_record
 

@@ -1,4 +1,4 @@
-"""Which queries are looked at: by hand, and the same whatever the method did."""
+"""Queries that are looked at: by hand, and the same whatever the method did."""
 
 from __future__ import annotations
 

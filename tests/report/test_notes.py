@@ -1,4 +1,4 @@
-"""What tables, plots and pages say that intervals are over."""
+"""Words of tables, plots and pages on the units of intervals."""
 
 import pytest
 from support.records import make_record

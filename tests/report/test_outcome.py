@@ -1,4 +1,4 @@
-"""What is said where an update helps nobody: on terminals, below tables and on pages."""
+"""Warnings of an update that helps nobody: on terminals, below tables and on pages."""
 
 import pytest
 from support.command import call

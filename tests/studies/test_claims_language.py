@@ -1,4 +1,4 @@
-"""What a file of claims may hold, and the one line that says what is wrong with it."""
+"""Files of claims: their keys, and the one line that says what is wrong with one."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_a_method_drawn_twice_counts_as_tied_with_itself() -> None:
 
 
 def test_drawn_seeds_are_shared_by_methods() -> None:
-    """What all methods have in common within a seed moves no order."""
+    """A shift that all methods share within a seed moves no order."""
     scores = np.array([[0.1, 0.5, 0.9], [0.2, 0.6, 1.0]])
     drawn = drawn_scores(scores, 50, np.random.default_rng(0))
     np.testing.assert_allclose(drawn[:, 1] - drawn[:, 0], 0.1)

@@ -38,7 +38,7 @@ def backfilled(scale=1.0):
 
 
 def run(seed, training_cost):
-    """How a record came about, with what its training cost."""
+    """Provenance of a record, with the cost of its training."""
     return {
         "finished": f"2025-02-0{seed + 1}T00:00:00+00:00", "training_cost": training_cost,
         "code": {"version": "0.1.0", "commit": "abc123", "dirty": True},

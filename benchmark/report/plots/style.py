@@ -1,4 +1,4 @@
-"""How every plot looks: colours that all kinds of colour vision tell apart, headings, saving."""
+"""The looks of all plots: colours for all kinds of colour vision, headings, saving."""
 
 import io
 import re

@@ -34,7 +34,7 @@ def render(tables: Sequence[TextTable]) -> str:
 
 
 def notes(table: TextTable) -> str:
-    """What stands below a table, as a list; empty where there is nothing."""
+    """The notes below a table, as a list; empty where there are none."""
     lines = "".join(f"<li>{escape(note)}</li>\n" for note in table.bold_notes())
     return f'<ul class="notes">\n{lines}</ul>\n' if lines else ""
 

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any
 
 from benchmark.metrics.backfill_orders import ORDERS, is_oracle
 from benchmark.metrics.estimate import Estimate
@@ -52,7 +51,7 @@ def orders(records: Sequence[Record]) -> list[str]:
 
 
 def order_scores(records: Iterable[Record]) -> list[OrderScores]:
-    """What can be said of records of one protocol and track; empty where none has curves."""
+    """Scores by method and order, of records of one protocol and track; empty without curves."""
     methods = by_method(record for record in records if record.orders)
     rows = [row for members in methods.values() for row in _rows(members)]
     for method, members in [*methods.items()][:1]:
@@ -68,34 +67,27 @@ def _rows(records: Sequence[Record]) -> Iterator[OrderScores]:
     for order in orders(records):
         curves = [record.orders[order] for record in records if order in record.orders]
         if len(curves) == len(records):
-            first = curves[0]
             yield OrderScores(
-                records[0].method,
-                order,
-                tuple(record.seed for record in records),
-                {
-                    key: mean_score(
-                        [c.area.get(key) for c in curves], [c.intervals.get(key) for c in curves]
-                    )
-                    for key in first.area
-                },
-                {key: mean_score([c.tau.get(key) for c in curves]) for key in first.tau},
+                records[0].method, order, tuple(record.seed for record in records),
+                _means(curves, "area"), _means(curves, "tau"),
                 {
                     (share, key): mean_score([point(c.curves[key], share) for c in curves])
-                    for key, share in product(first.curves, BUDGETS)
+                    for key, share in product(curves[0].curves, BUDGETS)
                     if all(key in c.curves for c in curves)
                 },
-                dict(_dips(curves)),
-            )
+                _means(curves, "worst", "worst_") | _means(curves, "share_above", "share_above_"),
+            )  # fmt: skip
 
 
-def _dips(curves: Sequence[OrderCurves]) -> Iterator[tuple[str, Estimate]]:
-    """The worst point, and the share from which on a score stays above old/old, mean over seeds."""
-    for prefix, part in (("worst_", "worst"), ("share_above_", "share_above")):
-        for key in getattr(curves[0], part):
-            values = [getattr(each, part).get(key) for each in curves]
-            spans = [each.intervals.get(prefix + key) for each in curves]
-            yield prefix + key, mean_score(values, spans)
+def _means(curves: Sequence[OrderCurves], part: str, prefix: str = "") -> dict[str, Estimate]:
+    """One kind of numbers of an order, mean over seeds."""
+    return {
+        prefix + key: mean_score(
+            [getattr(each, part).get(key) for each in curves],
+            [each.intervals.get(prefix + key) for each in curves],
+        )
+        for key in getattr(curves[0], part)
+    }
 
 
 def point(curve: Sequence[float], share: int) -> float:
@@ -133,57 +125,35 @@ def curve_metrics(records: Sequence[Record]) -> list[str]:
 
 
 def make_tables(records: Iterable[Record]) -> list[TextTable]:
-    """A table for each protocol and track whose records have backfilling."""
+    """Areas, and worst points where they are known, of each protocol and track with backfilling."""
     tables = []
     for slug, members in named_groups(records):
         rows = order_scores(members)
-        if rows:
-            first, *_ = curved = [record for record in members if record.orders]
-            tables.append(
-                _table(
-                    f"{notes.title(curved)}: areas under the backfilling curves",
-                    f"{slug}-backfilling",
-                    {key: numbers.metric(key).label for key in _metrics(rows)},
-                    rows,
-                    list(_notes(members)),
-                    select.unranked(members),
-                    columns=COLUMNS,
-                    values=tuple(line for row in rows for line in _values(first, row)),
-                )
-            )
-            tables += _dip_tables(curved, slug, rows)
-    return tables
-
-
-def _dip_tables(
-    records: Sequence[Record], slug: str, rows: Sequence[OrderScores]
-) -> list[TextTable]:
-    """How bad it gets on the way, and when it is over; none for older records."""
-    known = list(dict.fromkeys(key for row in rows for key in row.dips))
-    keys = [key for key in known if key.endswith(_MAIN)] or known
-    if not keys:
-        return []
-    shown = [replace(row, areas=row.dips, taus={}) for row in rows if row.dips]
-    case = _case(records[0])
-    notes_below = (
-        f"Percent; worst: the lowest point of the curve from {case} on. > old/old from: the share "
-        "of the gallery from which on the score stays above old/old; none where it never does. "
-        f"{notes.interval_words(records, keys)}.",
-    )
-    return [
-        _table(
-            f"{notes.title(records)}: worst points of the backfilling curves",
-            f"{slug}-backfilling-worst",
-            {key: numbers.metric(key).label for key in keys},
-            shown,
-            notes_below,
-            select.unranked(records),
-            columns=COLUMNS,
-            values=tuple(
-                line for row in shown for line in _values(records[0], replace(row, budgets={}), "")
-            ),
+        if not rows:
+            continue
+        curved = [record for record in members if record.orders]
+        title, unranked = notes.title(curved), select.unranked(members)
+        heads = {key: numbers.metric(key).label for key in _metrics(rows)}
+        made = _table(
+            f"{title}: areas under the backfilling curves", f"{slug}-backfilling", heads, rows,
+            list(_notes(members)), unranked, record=curved[0],
+        )  # fmt: skip
+        tables.append(made)
+        known = list(dict.fromkeys(key for row in rows for key in row.dips))
+        keys = [key for key in known if key.endswith(_MAIN)] or known
+        below = (
+            f"Percent; worst: the lowest point of the curve from {_case(curved[0])} on. > old/old "
+            "from: the share of the gallery from which on the score stays above old/old; none "
+            f"where it never does. {notes.interval_words(curved, keys)}."
         )
-    ]
+        dips = [replace(row, areas=row.dips, taus={}, budgets={}) for row in rows if row.dips]
+        made = _table(
+            f"{title}: worst points of the backfilling curves", f"{slug}-backfilling-worst",
+            {key: numbers.metric(key).label for key in keys}, dips, [below], unranked,
+            record=curved[0], prefix="",
+        )  # fmt: skip
+        tables += [made] if keys else []
+    return tables
 
 
 def make_settings_tables(
@@ -231,11 +201,6 @@ def _metrics(rows: Iterable[OrderScores]) -> list[str]:
     return numbers.ordered(key for row in rows if row.order != OFFLINE for key in row.areas)
 
 
-def _metrics_of(records: Sequence[Record]) -> list[str]:
-    """Metrics with areas."""
-    return numbers.ordered(key for r in records for each in r.orders.values() for key in each.area)
-
-
 def _table(
     title: str,
     slug: str,
@@ -244,9 +209,13 @@ def _table(
     notes: Sequence[str],
     unranked: set[str],
     metric: str = "",
-    **csv: Any,
+    record: Record | None = None,
+    prefix: str = "area_",
 ) -> TextTable:
-    """Areas in columns, by key and heading: metrics, or settings compared by one metric."""
+    """Areas in columns, by key and heading: metrics, or settings compared by one ``metric``.
+
+    With one of the records it has CSV, whose keys of areas begin with ``prefix``.
+    """
     oracles = list(dict.fromkeys(oracle for row in rows for oracle in row.taus))
     deployed = [
         i for i, row in enumerate(rows)
@@ -267,12 +236,13 @@ def _table(
     names = [*heads.values(), *(f"tau {oracle}" for oracle in oracles)]
     return simple_table(
         title, slug, ("method", "order"), names, lines,
-        notes=tuple(notes), grouped=True, compact=True, **csv,
+        notes=tuple(notes), grouped=True, compact=True, columns=COLUMNS if record else (),
+        values=tuple(v for row in rows for v in _values(record, row, prefix)) if record else (),
     )  # fmt: skip
 
 
 def _known(score: Estimate | None) -> Estimate | None:
-    """What is unknown stays blank."""
+    """A score with a value; all else stays blank."""
     return None if score is None or score.value is None else score
 
 
@@ -286,9 +256,10 @@ def _notes(members: Sequence[Record]) -> Iterator[str]:
     curved = [record for record in members if record.orders]
     case = _case(curved[0])
     new = case.partition("/")[0]
+    keys = {key for record in curved for each in record.orders.values() for key in each.area}
     yield (
         f"Percent, the mean along the curve from {case} (nothing backfilled) to {new}/{new} (all "
-        f"backfilled); {notes.interval_words(curved, _metrics_of(curved))}. * is the best of "
+        f"backfilled); {notes.interval_words(curved, [*keys])}. * is the best of "
         "the methods by an order that can be deployed."
     )
     yield "offline: old queries in the old gallery until every item is backfilled."
@@ -314,7 +285,7 @@ def _notes(members: Sequence[Record]) -> Iterator[str]:
             yield f"No curve for {record.method}: {reason}."
 
 
-def _values(record: Record, row: OrderScores, prefix: str = "area_") -> Iterator[list[object]]:
+def _values(record: Record, row: OrderScores, prefix: str) -> Iterator[list[object]]:
     """CSV lines in the columns of the table of methods.
 
     The case is ``new/old by random``, the metric ``area_cmc_at_1``; tau's is ``kendall_tau`` of

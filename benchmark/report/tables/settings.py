@@ -153,7 +153,7 @@ def _notes(settings: Mapping[str, Sequence[Record]], keys: Sequence[str]) -> Ite
 
 
 def models_words(record: Record) -> str:
-    """What each generation is made of: ``old convnet-16, 64 dimensions, softmax``."""
+    """The parts of each generation: ``old convnet-16, 64 dimensions, softmax``."""
     words = (
         f"{name} {spec.backbone}, {spec.dim} dimensions, {spec.head}{', ReLU' if spec.relu else ''}"
         for name, spec in record.models.items()

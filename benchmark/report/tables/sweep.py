@@ -98,7 +98,7 @@ def _swept(record: Record) -> dict[str, Any]:
 
 
 def _takes(record: Record, key: str) -> bool:
-    """Whether a field's value holds in a record; those of track and generations always do."""
+    """Tell records in which a field's value holds; those of track and generations always do."""
     owner, _, name = key.rpartition(".")
     if owner.partition(":")[0] not in registry.method_files():
         return True

@@ -1,4 +1,4 @@
-"""What papers claim, as expressions over records, and what the records say of it."""
+"""Claims of papers, as expressions over records, and verdicts of the records."""
 
 from benchmark.studies.claims.language import Claim, Claims, read_claims
 from benchmark.studies.claims.verdicts import Answer, Line, Verdict, answer, answers

@@ -128,7 +128,7 @@ def _plain(value: Any) -> Any:
 
 
 def _kind(value: Any) -> Any:
-    """Which class a mapping is read as, so that an error is about that one."""
+    """Read a mapping as the class that its keys belong to, so that an error is about that one."""
     plain = _plain(value)
     if not isinstance(plain, dict):
         raise ValueError(f"expected 'METHOD CASE', a number or a mapping, got {value!r:.60}")
@@ -182,7 +182,7 @@ class Part(Model):
 
     @property
     def expressions(self) -> tuple[Any, ...]:
-        """What is compared, each with the next."""
+        """The expressions that are compared, each with the next."""
         return self.above or self.close or ()
 
     def values(self) -> Iterator[Value]:
@@ -204,7 +204,7 @@ class Claim(Model):
 
 
 class Claims(Model):
-    """What ``results/claims.yaml`` holds."""
+    """The contents of ``results/claims.yaml``."""
 
     papers: Mapping[str, Text]
     """Id -> title; ids of claims begin with one."""

@@ -65,7 +65,7 @@ def short_table(answers: Sequence[Answer]) -> TextTable:
 
 
 def counts_table(answers: Sequence[Answer], claims: Claims) -> TextTable:
-    """How many claims of each paper hold, are open or fail."""
+    """Numbers of claims of each paper that hold, are open or fail."""
     rows = []
     for paper, title in claims.papers.items():
         own = [a.status for a in answers if _paper(a) == paper]
@@ -134,7 +134,7 @@ def list_words(answer: Answer) -> str:
 
 
 def sentence(answer: Answer) -> str:
-    """What the paper says, its source and the caveat."""
+    """The paper's sentence, its source and the caveat."""
     claim = answer.claim
     caveat = f" Caveat: {claim.caveat}." if claim.caveat else ""
     return f"{claim.says} {claim.source}.{caveat}"
@@ -187,7 +187,7 @@ def _values(answer: Answer, line: Line) -> list[object]:
 
 
 def comparison(answer: Answer, line: Line) -> str:
-    """What is compared with what, in the words of the file."""
+    """The comparison in the words of the file."""
     part = answer.claim.parts[line.part]
     left, right = part.expressions[line.step : line.step + 2]
     words = [_words(side, line.place.method) for side in (left, right)]

@@ -24,7 +24,7 @@ _OF_SCORES = ("score", "area", "curve", "chance")
 
 @dataclass(frozen=True)
 class ClaimPlace:
-    """Where a part is looked at."""
+    """The place at which a part is looked at."""
 
     protocol: str
     track: str
@@ -54,7 +54,7 @@ class Values:
                 self._records.setdefault(key, []).append(r)
 
     def pictures(self, track: str) -> str:
-        """What a track's images are; ``photographs`` where that is not known here."""
+        """The kind of a track's images; ``photographs`` where that is not known here."""
         return track_kind(track) or "photographs"
 
     def tracks(self, protocols: Iterable[str]) -> list[str]:
@@ -201,7 +201,7 @@ def chance_of(record: Record, metric: str) -> float | None:
 
 
 def room(records: Sequence[Record], metric: str) -> float | None:
-    """What lies between chance and the better bound, mean over ``independent``'s records.
+    """The distance from chance to the better bound, mean over ``independent``'s records.
 
     None where a smaller value is better, or no record has the metric.
     """

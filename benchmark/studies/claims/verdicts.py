@@ -1,4 +1,4 @@
-"""What records say of a claim: agrees, disagrees or cannot tell, with the interval over seeds.
+"""Verdicts on claims: agrees, disagrees or cannot tell, with the interval over seeds.
 
 A difference is taken within a seed. With three seeds or more its 95 % interval is Student's t over
 them; a rule holds where the whole interval keeps it, and fails where none of it does. Fewer seeds
@@ -50,7 +50,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Answer:
-    """What all records say of one claim."""
+    """The verdicts of all records on one claim."""
 
     name: str
     claim: Claim
@@ -108,20 +108,20 @@ class Answer:
 
 
 def answers(claims: Claims, records: Iterable[Record]) -> list[Answer]:
-    """What records say of every claim."""
+    """The answers of records to every claim."""
     values = Values(records)
     return [answer(name, claim, values) for name, claim in claims.claims.items()]
 
 
 def answer(name: str, claim: Claim, values: Values) -> Answer:
-    """What records say of one claim."""
+    """The answer of records to one claim."""
     lines = tuple(line for i, part in enumerate(claim.parts) for line in _part(i, part, values))
     tracks = {line.place.track for line in lines}
     return Answer(name, claim, lines, {track: values.pictures(track) for track in tracks})
 
 
 def _margin(part: Part, line: Line) -> tuple[int, float]:
-    """How well a line keeps a part's rule: its verdict, then its mean."""
+    """A line's order by how well it keeps a part's rule: its verdict, then its mean."""
     order: tuple[Verdict, ...] = ("disagrees", "cannot tell", "agrees")
     mean = line.mean or 0.0
     return order.index(line.verdict), mean if part.above is not None else -abs(mean)
@@ -196,7 +196,7 @@ def _without_room(part: Part, place: ClaimPlace, values: Values) -> str:
 
 
 def _rule(part: Part, low: float, high: float) -> Verdict:
-    """Whether an interval keeps a part's rule as a whole, or not at all."""
+    """The verdict of an interval that keeps a part's rule as a whole, not at all, or in part."""
     if part.above is not None:
         return "agrees" if low > part.by else "disagrees" if high <= part.by else "cannot tell"
     within = part.within or 0.0

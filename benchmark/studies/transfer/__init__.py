@@ -1,4 +1,4 @@
-"""Whether the order of methods on one track is that on another, or in a paper."""
+"""Orders of methods on one track beside those on another, or in a paper."""
 
 from benchmark.studies.transfer.compare import Transfer, compare_all, transfers
 from benchmark.studies.transfer.orders import Order, measured_orders, published_orders

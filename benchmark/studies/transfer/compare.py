@@ -21,7 +21,7 @@ Verdict = Literal["transfers", "does not transfer", "open"]
 
 @dataclass(frozen=True)
 class Regret:
-    """What is lost on one place by choosing there by another one's order."""
+    """The loss on one place of choosing there by another one's order."""
 
     source: str
     target: str

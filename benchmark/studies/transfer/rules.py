@@ -1,4 +1,4 @@
-"""What counts as transfer: ``results/transfer.yaml``."""
+"""The rules of transfer: ``results/transfer.yaml``."""
 
 from __future__ import annotations
 

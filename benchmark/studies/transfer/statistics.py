@@ -14,7 +14,7 @@ _AT_ONCE = 1 << 18
 
 
 def same_order(first: float, second: float) -> bool:
-    """Whether the differences of two methods in two places have one sign; a tie has none.
+    """Compare the signs of two methods' differences in two places; a tie has none.
 
     Example:
         >>> same_order(0.1, 0.02), same_order(0.1, -0.2), same_order(-0.1, 0.0)

@@ -136,7 +136,7 @@ def _gap(share: GapShare) -> str:
 def regret_table(
     found: Sequence[Transfer], rules: TransferRules, title: str, slug: str
 ) -> TextTable:
-    """What is lost by taking one place's winner to another, in points."""
+    """The loss of taking one place's winner to another, in points."""
     rows = [(t, regret) for t in found for regret in t.regrets]
     lines = [_regret_line(t, regret) for t, regret in rows]
     heads = ["protocol", "from and to", "score", "winner"]
